@@ -22,8 +22,11 @@ fn bundle() {
         cargo.current_dir(&root).args(["run", "--package", "adapter-kit", "--bin", "build_adapter"]);
         cargo.args(["--features", "program", "--target-dir"]).arg(out.join("kit")).arg("--");
         cargo.arg(root.join("adapters").join(name)).arg(&out).arg(if is_release { "release" } else { "quick" });
-        // Flags of the build that runs this script.
+        // Flags of the build that runs this script, and a runner for its tests.
         cargo.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTC_WORKSPACE_WRAPPER");
+        for (runner, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().ends_with("_RUNNER")) {
+            cargo.env_remove(runner);
+        }
         let built = cargo.status().expect("cargo can be started");
         assert!(built.success(), "the adapter {name} could not be built");
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use audit::{Entry, Rules, Trail};
+use audit::{AuditEntry, Rules, Trail};
 
 use crate::{config::AuditRules, values::secret::Secret};
 
@@ -25,7 +25,7 @@ pub(crate) fn open(rules: &AuditRules, data_dir: &Path) -> Result<Trail, String>
 }
 
 /// Appends one entry for a command that changes the data of a stopped server.
-pub(crate) fn append(rules: &AuditRules, data_dir: &Path, entry: &Entry) -> Result<(), String> {
+pub(crate) fn append(rules: &AuditRules, data_dir: &Path, entry: &AuditEntry) -> Result<(), String> {
     let trail = open(rules, data_dir)?;
     let written = trail.append(entry).map(drop);
     written.and(trail.close()).map_err(|error| format!("{}: {error}", rules.folder.display()))
@@ -49,19 +49,18 @@ fn key(data_dir: &Path) -> Result<[u8; 32], String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::{
-        fs, io,
-        sync::{Arc, Mutex},
-    };
+    use std::{fs, io, sync::Arc};
+
+    use parking_lot::Mutex;
 
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
+    struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Log {
+    impl io::Write for CapturedLog {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
+            self.0.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -72,11 +71,11 @@ mod tests {
 
     /// Returns the log of a start.
     fn start(data_dir: &Path) -> String {
-        let (log, rules) = (Log::default(), AuditRules { folder: data_dir.join("audit"), keep_days: None });
+        let (log, rules) = (CapturedLog::default(), AuditRules { folder: data_dir.join("audit"), keep_days: None });
         let writer = log.clone();
         let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         tracing::subscriber::with_default(lines, || open(&rules, data_dir).unwrap().close().unwrap());
-        let text = log.0.lock().unwrap().clone();
+        let text = log.0.lock().clone();
         String::from_utf8(text).unwrap()
     }
 

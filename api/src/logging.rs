@@ -122,22 +122,21 @@ where
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::{
-        io::Write,
-        sync::{Arc, Mutex},
-    };
+    use std::{io::Write, sync::Arc};
 
     use tracing::subscriber::with_default;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::traces::TraceRules;
 
     #[derive(Clone, Default)]
-    struct Page(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Page {
+    impl Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> std::io::Result<()> {
@@ -150,11 +149,11 @@ mod tests {
     }
 
     fn written_as(format: LogFormat, directives: &str, log: impl FnOnce()) -> String {
-        let page = Page::default();
+        let page = LogBuffer::default();
         let to = page.clone();
         let looks = Looks { format, colours: false };
         with_default(subscriber(directives, move || to.clone(), looks, None).unwrap().0, log);
-        let bytes = page.0.lock().unwrap().clone();
+        let bytes = page.0.lock().clone();
         String::from_utf8(bytes).unwrap()
     }
 
@@ -184,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_filter_of_an_active_log_can_be_replaced() {
-        let page = Page::default();
+        let page = LogBuffer::default();
         let to = page.clone();
         let (subscriber, handle) = subscriber("error", move || to.clone(), Looks::default(), None).unwrap();
         with_default(subscriber, || {
@@ -192,7 +191,7 @@ mod tests {
             handle.reload(filter("info").unwrap()).unwrap();
             tracing::info!("two");
         });
-        let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(page.0.lock().clone()).unwrap();
         assert!(!text.contains("one") && text.contains("two"), "{text}");
         assert!(checked("no such=level").is_err());
     }

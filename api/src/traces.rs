@@ -6,7 +6,6 @@
 use std::{
     cell::Cell,
     fmt,
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -23,6 +22,7 @@ use opentelemetry_sdk::{
         SpanExporter,
     },
 };
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tracing::{
     Metadata, Subscriber,
@@ -75,7 +75,7 @@ impl Traces {
         let resource = Resource::builder_empty().with_service_name("practice-sync").with_attribute(version);
         let node = rules.node.clone().map(|node| opentelemetry::KeyValue::new("service.instance.id", node));
         let provider = SdkTracerProvider::builder()
-            .with_id_generator(Ids::default())
+            .with_id_generator(SpanIdGenerator::default())
             .with_sampler(Sampler::TraceIdRatioBased(rules.ratio))
             .with_resource(resource.with_attributes(node).build())
             .with_span_processor(BatchSpanProcessor::builder(Collector::new(otlp)).build());
@@ -114,15 +114,15 @@ fn traced(about: &Metadata<'_>) -> bool {
 
 /// Position of a request's spans: its trace, its own span, and the caller's span if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct SpanPosition {
     trace: TraceId,
     own: SpanId,
     above: Option<SpanId>,
 }
 
-impl Place {
+impl SpanPosition {
     /// Derives the position. A request id that contains a caller's trace and span continues that trace.
-    fn of(request: &str) -> Place {
+    fn from_request_id(request: &str) -> SpanPosition {
         let hash = Sha256::digest(request);
         let part = |from: usize| u64::from_be_bytes(std::array::from_fn(|at| hash[from + at]));
         let own = SpanId::from(part(16).max(1));
@@ -131,11 +131,13 @@ impl Place {
             callers.and_then(|(trace, span)| Some((TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?)));
         match callers {
             Some((trace, span)) if trace != TraceId::INVALID && span != SpanId::INVALID => {
-                Place { trace, own, above: Some(span) }
+                SpanPosition { trace, own, above: Some(span) }
             }
-            _ => {
-                Place { trace: TraceId::from(u128::from(part(0).max(1)) << 64 | u128::from(part(8))), own, above: None }
-            }
+            _ => SpanPosition {
+                trace: TraceId::from(u128::from(part(0).max(1)) << 64 | u128::from(part(8))),
+                own,
+                above: None,
+            },
         }
     }
 
@@ -153,7 +155,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     fn on_new_span(&self, attrs: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = SpanFields::default();
         attrs.record(&mut fields);
         let Some(place) = fields.request else { return self.0.on_new_span(attrs, id, ctx) };
         let above = if attrs.metadata().name() == REQUEST && !fields.handed_on {
@@ -177,7 +179,7 @@ where
 
     /// A span without children receives its ids only at this point.
     fn on_close(&self, id: Id, ctx: Context<'_, S>) {
-        let place = ctx.span(&id).and_then(|span| span.extensions().get::<Place>().copied());
+        let place = ctx.span(&id).and_then(|span| span.extensions().get::<SpanPosition>().copied());
         NEXT.set(place);
         self.0.on_close(id, ctx);
         NEXT.set(None);
@@ -186,16 +188,16 @@ where
 
 /// Fields that determine the position of a span.
 #[derive(Default)]
-struct Fields {
-    request: Option<Place>,
+struct SpanFields {
+    request: Option<SpanPosition>,
     /// `true` on the node that received a forwarded request. The first node has the request's span.
     handed_on: bool,
 }
 
-impl Visit for Fields {
+impl Visit for SpanFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "request" {
-            self.request = Some(Place::of(value));
+            self.request = Some(SpanPosition::from_request_id(value));
         }
     }
 
@@ -208,13 +210,13 @@ impl Visit for Fields {
 
 thread_local! {
     /// Position of the span that this thread is closing.
-    static NEXT: Cell<Option<Place>> = const { Cell::new(None) };
+    static NEXT: Cell<Option<SpanPosition>> = const { Cell::new(None) };
 }
 
 #[derive(Debug, Default)]
-struct Ids(RandomIdGenerator);
+struct SpanIdGenerator(RandomIdGenerator);
 
-impl IdGenerator for Ids {
+impl IdGenerator for SpanIdGenerator {
     fn new_trace_id(&self) -> TraceId {
         NEXT.get().map_or_else(|| self.0.new_trace_id(), |next| next.trace)
     }
@@ -237,7 +239,7 @@ impl Collector {
     }
 
     fn say(&self, lost: usize, error: &dyn fmt::Display) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.said.lock();
         if said.is_none_or(|said| said.elapsed() > SAID_EVERY) {
             *said = Some(Instant::now());
             tracing::warn!(%error, spans = lost, "traces do not reach their collector: spans are lost");
@@ -267,18 +269,18 @@ mod tests {
 
     #[test]
     fn the_trace_of_a_request_is_derived_from_its_id() {
-        let place = Place::of("call-7");
-        assert_eq!((Place::of("call-7"), place.above), (place, None));
-        assert!(Place::of("call-8").trace != place.trace && place.trace != TraceId::INVALID);
+        let place = SpanPosition::from_request_id("call-7");
+        assert_eq!((SpanPosition::from_request_id("call-7"), place.above), (place, None));
+        assert!(SpanPosition::from_request_id("call-8").trace != place.trace && place.trace != TraceId::INVALID);
     }
 
     #[test]
     fn a_callers_trace_is_continued() {
-        let place = Place::of("4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7");
+        let place = SpanPosition::from_request_id("4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7");
         assert_eq!(place.trace.to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
         assert_eq!(place.above.map(|above| above.to_string()).as_deref(), Some("00f067aa0ba902b7"));
         for odd in ["00000000000000000000000000000000-00f067aa0ba902b7", "7d4e0c1a-1b2c-4d5e-8f90-0123456789ab"] {
-            assert_eq!(Place::of(odd).above, None, "{odd}");
+            assert_eq!(SpanPosition::from_request_id(odd).above, None, "{odd}");
         }
     }
 }

@@ -22,7 +22,7 @@ impl Engine {
 
     /// Returns the versions of an adapter, newest first.
     pub fn adapter_versions(&self, name: &str) -> Result<Vec<AdapterVersion>, VersionError> {
-        self.connections().adapters().of(name)
+        self.connections().adapters().list_versions(name)
     }
 
     /// Returns the state of a configured adapter.

@@ -168,7 +168,7 @@ impl AdapterVersions {
     }
 
     /// Returns the versions of a name, newest first.
-    pub(crate) fn of(&self, name: &str) -> Result<Vec<AdapterVersion>, VersionError> {
+    pub(crate) fn list_versions(&self, name: &str) -> Result<Vec<AdapterVersion>, VersionError> {
         let all = self.store.scan(Space::AdapterVersion.range(), Direction::Forward, usize::MAX)?;
         let of_name = all.iter().filter(|(key, _)| keys::parse_adapter_version(key).is_some_and(|(_, of)| of == name));
         let mut versions = of_name.map(|(key, value)| version(key, value)).collect::<Result<Vec<_>, _>>()?;
@@ -177,7 +177,7 @@ impl AdapterVersions {
     }
 
     async fn forget_old(&self, name: &str) -> Result<(), VersionError> {
-        let mut kept = self.of(name)?;
+        let mut kept = self.list_versions(name)?;
         let old = kept.split_off(VERSIONS.min(kept.len()));
         if old.is_empty() {
             return Ok(());

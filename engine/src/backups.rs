@@ -4,7 +4,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -14,6 +14,7 @@ use location::{
     time::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp},
     zone::Date,
 };
+use parking_lot::{Mutex, MutexGuard};
 use runtime::clock;
 use setup::{BackupRules, current::Current};
 use store::{BackedUp, Store};
@@ -71,14 +72,14 @@ pub(crate) struct Backups {
     store: Arc<dyn Store>,
     /// Identifies the server. A server restored from one of its backups is the same one.
     owner: String,
-    state: Mutex<State>,
+    state: Mutex<BackupsState>,
     failures: AtomicU64,
     /// Receives the ends of backups.
     reports: OnceLock<UnboundedSender<BackupEnded>>,
 }
 
 #[derive(Default)]
-struct State {
+struct BackupsState {
     under_way: Option<(String, Arc<AtomicU64>)>,
     failed: Option<(Timestamp, String)>,
     /// The time of the newest backup at the last read of the folder.
@@ -124,8 +125,8 @@ impl Backups {
         self.setup.now().engine.backup.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, BackupsState> {
+        self.state.lock()
     }
 
     /// Begins a backup on a separate thread, and returns its name. `now` reports the reason if the backup fails.
@@ -160,7 +161,7 @@ impl Backups {
             let why = format!("the folder {} is not there: create it, or mount its disk", rules.folder.display());
             return self.failed(now, why);
         }
-        if let Err(why) = self.own(&rules.folder) {
+        if let Err(why) = self.claim_folder(&rules.folder) {
             return self.failed(now, why);
         }
         let made = self.store.back_up(&file, &mut |more| {
@@ -183,7 +184,7 @@ impl Backups {
     }
 
     /// Claims the folder. Two servers that share a folder would delete each other's backups.
-    fn own(&self, folder: &Path) -> Result<(), String> {
+    fn claim_folder(&self, folder: &Path) -> Result<(), String> {
         let file = folder.join(OWNER);
         let unreadable = |error: io::Error| format!("{}: {error}", file.display());
         match fs::read_to_string(&file) {
@@ -244,14 +245,14 @@ impl Backups {
     pub(crate) async fn run(self: Arc<Self>) {
         loop {
             let own = self.clone();
-            if let Err(error) = tokio::task::spawn_blocking(move || own.look(clock::now())).await {
+            if let Err(error) = tokio::task::spawn_blocking(move || own.begin_if_due(clock::now())).await {
                 tracing::error!(%error, "the check for due backups failed");
             }
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    fn look(self: &Arc<Self>, now: Timestamp) {
+    fn begin_if_due(self: &Arc<Self>, now: Timestamp) {
         let Some(rules) = self.rules() else { return };
         // If the folder cannot be read, the attempt to begin a backup reports the reason.
         let newest = self.now().ok().and_then(|_| self.state().newest);

@@ -1,12 +1,15 @@
 //! This process as a node of a cluster: its membership in the store, and the placement of institutions.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use location::ids::InstitutionId;
-use membership::{Member, MembershipChange, Moment, Node, NodeId, Place, Proposal, Rules, Snapshot, read_snapshot};
+use membership::{
+    Member, MembershipChange, MembershipRules, Moment, Node, NodeId, Place, Proposal, Snapshot, read_snapshot,
+};
+use parking_lot::{Mutex, MutexGuard};
 use runtime::clock;
 use setup::{NodeRules, Setup};
 use sha2::{Digest, Sha256};
@@ -51,7 +54,7 @@ impl Cluster {
     pub(crate) fn new(store: Arc<dyn Store>, rules: NodeRules, setup: &Setup) -> Arc<Cluster> {
         let (name, id) = (rules.name.clone(), NodeId::new(rules.name, clock::random()));
         let period = u64::try_from(rules.period.as_millis()).unwrap_or(u64::MAX);
-        let mut member = Member::new(Node { id, address: rules.address }, Rules { period });
+        let mut member = Member::new(Node { id, address: rules.address }, MembershipRules { period });
         member.set_configuration(places(setup));
         let (began, period, soon, announcements) =
             (Instant::now(), rules.period, Notify::new(), watch::Sender::default());
@@ -69,14 +72,14 @@ impl Cluster {
 
     /// Returns the addresses of nodes whose configuration has other institutions or locations than this node's.
     pub(crate) fn nodes_configured_differently(&self) -> Vec<String> {
-        self.otherwise.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.otherwise.lock().clone()
     }
 
     fn note_otherwise(&self, look: &Snapshot) {
         let member = self.member();
         let (names, found): (Vec<&str>, Vec<String>) =
             member.nodes_configured_differently(look).map(|node| (node.id.name.as_str(), node.address.clone())).unzip();
-        let mut otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut otherwise = self.otherwise.lock();
         if *otherwise != found {
             match names.join(", ") {
                 none if none.is_empty() => tracing::info!("all nodes have the same institutions and locations"),
@@ -114,7 +117,7 @@ impl Cluster {
     }
 
     /// Reads the rows at once, because another node has published something.
-    pub(crate) fn look(&self) {
+    pub(crate) fn refresh_members(&self) {
         self.soon.notify_one();
     }
 
@@ -188,7 +191,7 @@ impl Cluster {
         match self.store.commit(renewal).await {
             Ok(()) => {
                 self.member().renewed(begun);
-                if self.told.lock().unwrap_or_else(PoisonError::into_inner).replace(told) != Some(told) {
+                if self.told.lock().replace(told) != Some(told) {
                     self.say(&look);
                 }
             }
@@ -214,7 +217,7 @@ impl Cluster {
     }
 
     fn member(&self) -> MutexGuard<'_, Member> {
-        self.member.lock().unwrap_or_else(PoisonError::into_inner)
+        self.member.lock()
     }
 
     fn now(&self) -> Moment {

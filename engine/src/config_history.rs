@@ -1,7 +1,7 @@
 //! The times at which institutions and locations were first set up and last changed. Read without an actor.
 
 use location::time::Timestamp;
-use records::document::Kind;
+use records::document::DocumentKind;
 use serde::{Deserialize, Serialize};
 use setup::{Institution, LocationSetup, Setup};
 use sha2::{Digest, Sha256};
@@ -24,8 +24,9 @@ pub(crate) const LOCATIONS: u32 = 1;
 
 /// Stores the times of new and changed parts of the setup.
 pub(crate) async fn note(store: &dyn Store, setup: &Setup, now: Timestamp) -> Result<(), CommitError> {
-    let institutions = setup.institutions.values().map(|it| (set_up_key(INSTITUTIONS, it.id.0), of_institution(it)));
-    let locations = setup.locations.values().map(|it| (set_up_key(LOCATIONS, it.id.0), of_location(it)));
+    let institutions =
+        setup.institutions.values().map(|it| (set_up_key(INSTITUTIONS, it.id.0), institution_digest(it)));
+    let locations = setup.locations.values().map(|it| (set_up_key(LOCATIONS, it.id.0), location_digest(it)));
     let all: Vec<(Key, [u8; 16])> = institutions.chain(locations).collect();
     for some in all.chunks(AT_ONCE) {
         let mut batch = Batch::new();
@@ -44,7 +45,7 @@ pub(crate) async fn note(store: &dyn Store, setup: &Setup, now: Timestamp) -> Re
 }
 
 pub(crate) fn set_up_key(scope: u32, id: u32) -> Key {
-    keys::record(Kind::SetUp.byte(), scope, id.into())
+    keys::record(DocumentKind::SetUp.byte(), scope, id.into())
 }
 
 pub(crate) fn read(store: &dyn Store, key: &[u8]) -> Result<Option<SetUp>, StoreError> {
@@ -52,12 +53,12 @@ pub(crate) fn read(store: &dyn Store, key: &[u8]) -> Result<Option<SetUp>, Store
     serde_json::from_slice(&value).map(Some).map_err(|_| StoreError::damaged(key, "not the record of a setup"))
 }
 
-fn of_institution(it: &Institution) -> [u8; 16] {
+fn institution_digest(it: &Institution) -> [u8; 16] {
     digest(&(&it.subdomain, &it.name, &it.phone_number, &it.country_code))
 }
 
 /// Returns a digest of the fields that the API shows.
-fn of_location(it: &LocationSetup) -> [u8; 16] {
+fn location_digest(it: &LocationSetup) -> [u8; 16] {
     let place = (&it.street_address, &it.street_address_2, &it.city, &it.state, &it.zip_code, &it.country_code);
     let status = format!("{:?}", it.status);
     let way = (it.latitude, it.longitude, &it.phone_number, &it.email, it.zone.name());

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::Arc,
     time::Duration,
 };
 
@@ -10,11 +10,12 @@ use adapter_host::{
     Adapter, AddressError, Authorized, Connection, Gate, HttpTransport, LoadState, Transport, check_address,
 };
 use location::ids::LocationId;
+use parking_lot::{Mutex, RwLock};
 use processor::error::EngineError;
 use records::ehr::Ehr;
 use setup::{
     DataSource, LocationSetup, Setup,
-    changes::{ChangeImpact, Changes},
+    changes::{ChangeImpact, SetupChanges},
     current::Current,
     guests::GuestLimits,
     secret::Secret,
@@ -114,7 +115,7 @@ impl Connections {
     }
 
     /// Returns the parts of another setup that cannot be connected, as messages. Called before the setup is in force.
-    pub(crate) fn check(&self, setup: &Setup, changes: &Changes, is_loaded: impl Fn(&str) -> bool) -> Vec<String> {
+    pub(crate) fn check(&self, setup: &Setup, changes: &SetupChanges, is_loaded: impl Fn(&str) -> bool) -> Vec<String> {
         let mut problems = Vec::new();
         let locations = changes.locations.added.iter().chain(changes.touched.keys());
         for location in locations.filter_map(|id| setup.locations.get(id)) {
@@ -144,25 +145,25 @@ impl Connections {
 
     /// Returns `true` if the in-process EHR of a data source is open.
     pub(crate) fn has_in_process(&self, source: u32) -> bool {
-        self.in_process.read().unwrap_or_else(PoisonError::into_inner).contains_key(&source)
+        self.in_process.read().contains_key(&source)
     }
 
     /// Adds in-process EHRs.
     pub(crate) fn add_in_process(&self, opened: impl IntoIterator<Item = (u32, Arc<dyn Transport>)>) {
-        self.in_process.write().unwrap_or_else(PoisonError::into_inner).extend(opened);
+        self.in_process.write().extend(opened);
     }
 
     /// Drops the connections that another setup has changed. They are created again on their next use.
-    pub(crate) fn set_up(&self, changes: &Changes) {
+    pub(crate) fn set_up(&self, changes: &SetupChanges) {
         let kept = |location: &LocationId| {
             let anew = changes.touched.get(location).is_some_and(|touched| *touched != ChangeImpact::Settings);
             !anew && changes.locations.gone.binary_search(location).is_err()
         };
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| kept(location));
+        self.made.lock().retain(|location, _| kept(location));
         let sources = &changes.sources;
         let kept =
             |source: &u32| [&sources.changed, &sources.gone].iter().all(|ids| ids.binary_search(source).is_err());
-        let mut authorized = self.authorized.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut authorized = self.authorized.lock();
         authorized.retain(|source, _| kept(source));
     }
 
@@ -176,19 +177,19 @@ impl Connections {
     }
 
     /// Returns the EHR of a location, created on first use, or `None` for a location without EHR.
-    pub(crate) fn of(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
+    pub(crate) fn ehr_for(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
         if let Some(own) = self.own.get(&location.id) {
             return Ok(Some(self.fenced(location, own.clone())));
         }
         let Some(source) = location.source else { return Ok(None) };
         // Another node may have rolled out another version since the location was last here.
         self.adapters.arrive(location).map_err(|source| ConnectError::Store { location: location.id, source })?;
-        if let Some(made) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&location.id) {
+        if let Some(made) = self.made.lock().get(&location.id) {
             return Ok(Some(made.clone()));
         }
         let source = self.source(location).ok_or(ConnectError::NoSource { location: location.id, id: source })?;
         let ehr = self.fenced(location, self.connect(location, &source)?);
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(location.id, ehr.clone());
+        self.made.lock().insert(location.id, ehr.clone());
         Ok(Some(ehr))
     }
 
@@ -211,7 +212,7 @@ impl Connections {
             None => apart,
         };
         let Some(login) = &source.login else { return own };
-        let mut authorized = self.authorized.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut authorized = self.authorized.lock();
         let anew = || (source.clone(), Arc::new(Authorized::new(own.clone(), login.clone())));
         let (of, way) = authorized.entry(source.id).or_insert_with(anew);
         // A trial of an adapter may have created the transport under the previous setup.
@@ -248,7 +249,7 @@ impl Connections {
     fn connection(&self, location: &LocationSetup, source: &Arc<DataSource>) -> Result<Connection, ConnectError> {
         let id = location.id;
         let (transport, base_url): (Arc<dyn Transport>, &str) = if source.base_url == IN_PROCESS {
-            let served = self.in_process.read().unwrap_or_else(PoisonError::into_inner).get(&source.id).cloned();
+            let served = self.in_process.read().get(&source.id).cloned();
             (served.ok_or(ConnectError::NotServed { location: id, id: source.id })?, IN_PROCESS_URL)
         } else {
             (self.network(location, source), &source.base_url)

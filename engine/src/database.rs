@@ -1,12 +1,10 @@
 //! The store in a database: connected as configured, with owners derived from the setup.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::RwLock;
 use records::{
-    document::Kind,
+    document::DocumentKind,
     record::Scope,
     schema::{RESOURCES, rules},
 };
@@ -35,13 +33,13 @@ impl OwnersOfSetup {
     pub(crate) fn learn(&self, setup: &Setup) {
         let locations = setup.locations.values().map(|it| (KeyOwner::Location(it.id.0), it.institution.0));
         let sources = setup.sources.values().map(|it| (KeyOwner::Source(it.id), it.institution.0));
-        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(locations.chain(sources));
+        self.0.write().extend(locations.chain(sources));
     }
 }
 
 impl Owners for OwnersOfSetup {
-    fn of_records(&self, kind: u8, scope: u32) -> KeyOwner {
-        if [Kind::Write.byte(), Kind::FailedWrite.byte()].contains(&kind) {
+    fn records_owner(&self, kind: u8, scope: u32) -> KeyOwner {
+        if [DocumentKind::Write.byte(), DocumentKind::FailedWrite.byte()].contains(&kind) {
             return KeyOwner::Location(scope);
         }
         let resource = RESOURCES.iter().find(|resource| rules(**resource).tag == kind);
@@ -58,7 +56,7 @@ impl Owners for OwnersOfSetup {
     fn owner(&self, key_owner: KeyOwner) -> u64 {
         match key_owner {
             KeyOwner::Location(_) | KeyOwner::Source(_) => {
-                let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+                let known = self.0.read();
                 known.get(&key_owner).map_or(NOBODY, |id| u64::from(*id))
             }
             KeyOwner::Institution(id) => id.into(),
@@ -155,8 +153,8 @@ mod tests {
     #[test]
     fn keys_of_a_location_belong_to_its_institution() {
         let owners = owners();
-        let owner = |key: &[u8]| match key_owner::of_key(key) {
-            KeyOwner::Records { kind, scope } => owners.owner(owners.of_records(kind, scope)),
+        let owner = |key: &[u8]| match key_owner::owner_for_key(key) {
+            KeyOwner::Records { kind, scope } => owners.owner(owners.records_owner(kind, scope)),
             key_owner => owners.owner(key_owner),
         };
         let (institution, source, location) = (InstitutionId(7), 11, LocationId(101));
@@ -167,8 +165,8 @@ mod tests {
             assert_eq!(owner(&keys::record(rules(*resource).tag, of, 5)), expected, "{resource:?}");
             assert_eq!(owner(&keys::before(rules(*resource).tag, of, 5)), expected, "{resource:?}");
         }
-        assert_eq!(owner(&keys::record(Kind::Write.byte(), 101, 5)), 7);
-        assert_eq!(owner(&keys::record(Kind::LastSync.byte(), 0, 101)), NOBODY);
+        assert_eq!(owner(&keys::record(DocumentKind::Write.byte(), 101, 5)), 7);
+        assert_eq!(owner(&keys::record(DocumentKind::LastSync.byte(), 0, 101)), NOBODY);
         for key in [keys::journal(101, 1), keys::wake(5, 101), keys::claim(7, &[0; 32]), keys::link(11, 1, b"a")] {
             assert_eq!(owner(&key), 7);
         }
@@ -186,7 +184,7 @@ mod tests {
             query::stream::Stream::Institution(7),
         ];
         let of: BTreeSet<u64> =
-            streams.iter().map(|stream| owners.owner(key_owner::of_stream(stream.number()))).collect();
+            streams.iter().map(|stream| owners.owner(key_owner::owner_for_stream(stream.number()))).collect();
         assert_eq!(of, [7].into());
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -15,6 +15,7 @@ use location::{
     time::Timestamp,
 };
 use membership::Place;
+use parking_lot::Mutex;
 use processor::{
     actor::{LocationActor, LocationMessage, LocationRuntime, QueueWatcher, Reply, RequestJob},
     disk_share::DiskShare,
@@ -26,11 +27,11 @@ use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
     origin,
-    recent_errors::{Part, RecentError},
+    recent_errors::{ErrorSource, RecentError},
 };
 use setup::{
     LocationSetup, Setup,
-    changes::{ChangeImpact, Changes},
+    changes::{ChangeImpact, SetupChanges},
 };
 use store::{StoreError, due, keys};
 use tokio::sync::oneshot;
@@ -95,7 +96,7 @@ impl Directory {
 
     /// Returns the actor of a location, started if it is not in memory or has ended.
     fn actor(&self, id: LocationId) -> Result<Addr<LocationActor>, EngineError> {
-        let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locations = self.locations.lock();
         // With `locations` locked, a released location cannot be loaded meanwhile, and no other setup comes into force.
         let setup = self.deps.setup.now();
         let location = setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
@@ -105,20 +106,20 @@ impl Directory {
         if !self.is_here(id) || self.stopping.load(Ordering::SeqCst) {
             return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });
         }
-        let means = self.means(&setup, location)?;
+        let means = self.location_runtime(&setup, location)?;
         let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
-        let share = self.shares.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().clone();
+        let share = self.shares.lock().entry(id).or_default().clone();
         let actor = LocationActor::new(id, self.deps.clone(), means, self.metrics.clone(), share);
         let address = LocationActor::start_in_arbiter(&arbiter, move |_| actor);
         locations.insert(id, address.clone());
         Ok(address)
     }
 
-    fn means(&self, setup: &Setup, location: &LocationSetup) -> Result<LocationRuntime, EngineError> {
+    fn location_runtime(&self, setup: &Setup, location: &LocationSetup) -> Result<LocationRuntime, EngineError> {
         let gated = self.connections.gateway_location(location.id);
         Ok(LocationRuntime {
             source: location.source,
-            ehr: self.connections.of(location)?,
+            ehr: self.connections.ehr_for(location)?,
             watcher: gated.map(|gated| Arc::new(move |news| gated.queue(news)) as QueueWatcher),
             idle: Duration::from_secs(setup.engine.idle_seconds.max(1)),
             mailbox: setup.engine.mailbox,
@@ -127,7 +128,7 @@ impl Directory {
 
     /// Returns a thread for one more actor, round-robin. Returns `None` once the engine has stopped.
     fn arbiter(&self) -> Option<ArbiterHandle> {
-        let arbiters = self.arbiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let arbiters = self.arbiters.lock();
         let turn = self.next_arbiter.fetch_add(1, Ordering::Relaxed);
         arbiters.get(turn % arbiters.len().max(1)).map(Arbiter::handle)
     }
@@ -187,7 +188,7 @@ impl Directory {
     }
 
     fn record_error(&self, id: LocationId, reason: &str) {
-        let error = RecentError::new(Part::Location, reason, origin::current(), clock::now());
+        let error = RecentError::new(ErrorSource::Location, reason, origin::current(), clock::now());
         self.metrics.recent_errors.note(id, error);
     }
 
@@ -248,11 +249,11 @@ impl Directory {
     /// Applies another setup, once `put_in_force` has been called. Locations with changed settings or connections use
     /// them from their next message on. Removed locations, and those with another EHR, are unloaded. Other locations
     /// are not notified.
-    pub(crate) async fn set_up(&self, changes: &Changes, put_in_force: impl FnOnce()) {
+    pub(crate) async fn set_up(&self, changes: &SetupChanges, put_in_force: impl FnOnce()) {
         // A location stays listed until it is unloaded, so that it is not in memory twice, even if it is loaded again
         // soon.
         let (mut leaving, touched): (BTreeMap<_, _>, Vec<_>) = {
-            let locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+            let locations = self.locations.lock();
             put_in_force();
             let gone = changes.locations.gone.iter().filter_map(|id| Some((*id, locations.get(id)?.clone())));
             let touched = changes.touched.iter();
@@ -262,7 +263,7 @@ impl Directory {
         let setup = self.deps.setup.now();
         for (id, how, address) in touched {
             let Some(location) = setup.locations.get(&id) else { continue };
-            let means = (how != ChangeImpact::Source).then(|| self.means(&setup, location));
+            let means = (how != ChangeImpact::Source).then(|| self.location_runtime(&setup, location));
             match means {
                 // Queued behind earlier messages, even if the mailbox is full.
                 Some(Ok(means)) => address.do_send(LocationMessage::SetUp(means)),
@@ -302,7 +303,7 @@ impl Directory {
     /// Unloads the locations whose institutions are on other nodes, and drops their data.
     pub(crate) async fn let_go(&self) {
         let gone: Vec<_> = {
-            let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut locations = self.locations.lock();
             locations.extract_if(|id, _| !self.is_here(*id)).map(|(_, address)| address).collect()
         };
         leave(gone.iter()).await;
@@ -329,7 +330,7 @@ impl Directory {
     }
 
     fn is_in_memory(&self, id: LocationId) -> bool {
-        let locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        let locations = self.locations.lock();
         locations.get(&id).is_some_and(|address| address.connected())
     }
 
@@ -345,7 +346,7 @@ impl Directory {
     /// Restarts actors that ended although the store has their locations marked as active, after a panic or a failed
     /// commit. Their work would otherwise wait for a request or a start.
     fn restart_ended(&self) {
-        let locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        let locations = self.locations.lock();
         let ended: Vec<LocationId> =
             locations.iter().filter(|(_, address)| !address.connected()).map(|(id, _)| *id).collect();
         drop(locations);
@@ -376,7 +377,7 @@ impl Directory {
     }
 
     fn forget(&self, id: LocationId) {
-        let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locations = self.locations.lock();
         if locations.get(&id).is_some_and(|address| !address.connected()) {
             locations.remove(&id);
         }
@@ -406,12 +407,11 @@ impl Directory {
     /// Unloads all locations.
     pub(crate) async fn stop(&self, grace: Duration) {
         self.stopping.store(true, Ordering::SeqCst);
-        let locations: Vec<_> =
-            self.locations.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, address)| address).collect();
+        let locations: Vec<_> = self.locations.lock().drain().map(|(_, address)| address).collect();
         if tokio::time::timeout(grace, leave(locations.iter())).await.is_err() {
             tracing::warn!("some locations did not unload in time; they continue at the next start");
         }
-        let arbiters = std::mem::take(&mut *self.arbiters.lock().unwrap_or_else(PoisonError::into_inner));
+        let arbiters = std::mem::take(&mut *self.arbiters.lock());
         let joined = tokio::task::spawn_blocking(|| {
             for arbiter in arbiters {
                 arbiter.stop();

@@ -57,7 +57,7 @@ use webhooks::{
     delivery_log::DeliveryLog,
     dispatcher::Dispatcher,
     egress::{Egress, Reach, SetupError},
-    load_error::LoadError as WebhookLoadError,
+    load_error::WebhookLoadError,
     outbox::{Doorbell, Outbox},
     placement,
     registry::EndpointRegistry as Webhooks,

@@ -17,7 +17,7 @@ impl Engine {
 
     /// Returns the errors of a location since this process hosts it, latest first.
     pub fn recent_errors(&self, location: LocationId) -> Vec<RecentError> {
-        self.counted().recent_errors.of(location)
+        self.counted().recent_errors.for_location(location)
     }
 
     /// Returns the status of a location's workstation gate, or `None` if its EHR needs no workstation.

@@ -1,13 +1,10 @@
 //! Reports the state of gates to their locations. A failed report is repeated with backoff. A location has at most one
 //! planned retry, however often its gate changes.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use location::{command::Command, ids::LocationId};
+use parking_lot::Mutex;
 use processor::error::EngineError;
 use runtime::doorbell::Doorbell;
 use tokio::sync::Semaphore;
@@ -36,7 +33,7 @@ pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates
             tokio::spawn(async move {
                 let told = tell_one(&directory, &gated).await;
                 drop(place);
-                let Err(error) = told else { return retries.told(location) };
+                let Err(error) = told else { return retries.reset(location) };
                 let Some(pause) = retries.plan(location) else { return };
                 tracing::warn!(%location, %error, ?pause, "the location has not received its gate state yet");
                 tokio::time::sleep(pause).await;
@@ -70,7 +67,7 @@ struct Retry {
 impl Retries {
     /// Returns the pause before the next retry, or `None` if one is planned already.
     fn plan(&self, location: LocationId) -> Option<Duration> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let retry = all.entry(location).or_default();
         if std::mem::replace(&mut retry.planned, true) {
             return None;
@@ -81,14 +78,14 @@ impl Retries {
     }
 
     fn begun(&self, location: LocationId) {
-        if let Some(retry) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&location) {
+        if let Some(retry) = self.0.lock().get_mut(&location) {
             retry.planned = false;
         }
     }
 
     /// Resets the backoff. A planned retry still runs, and finds nothing new.
-    fn told(&self, location: LocationId) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn reset(&self, location: LocationId) {
+        let mut all = self.0.lock();
         match all.get_mut(&location) {
             Some(retry) if retry.planned => retry.failures = 0,
             _ => drop(all.remove(&location)),
@@ -114,7 +111,7 @@ mod tests {
             })
             .collect();
         assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300]);
-        retries.told(HERE);
+        retries.reset(HERE);
         assert_eq!(retries.plan(HERE), Some(FIRST_PAUSE));
     }
 }

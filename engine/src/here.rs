@@ -1,11 +1,9 @@
 //! The institutions on this node, and the times at which they came.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use location::{ids::InstitutionId, time::Timestamp};
+use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(crate) struct LocalInstitutions(Mutex<BTreeMap<InstitutionId, Timestamp>>);
@@ -21,7 +19,7 @@ pub(crate) struct Moved {
 impl LocalInstitutions {
     /// Records the institutions on this node. One that stays keeps its time.
     pub(crate) fn note(&self, here: impl Iterator<Item = InstitutionId>, now: Timestamp) -> Moved {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let before = std::mem::take(&mut *known);
         known.extend(here.map(|id| (id, before.get(&id).copied().unwrap_or(now))));
         let stayed = before.keys().filter(|id| known.contains_key(id)).count() as u64;
@@ -29,7 +27,7 @@ impl LocalInstitutions {
     }
 
     pub(crate) fn since(&self, institution: InstitutionId) -> Option<Timestamp> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&institution).copied()
+        self.0.lock().get(&institution).copied()
     }
 }
 

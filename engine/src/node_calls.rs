@@ -32,8 +32,8 @@ impl Engine {
     }
 
     /// Reads the members at once instead of at the next beat, because another node has published a change.
-    pub fn look(&self) {
-        self.cluster.iter().for_each(|cluster| cluster.look());
+    pub fn refresh_members(&self) {
+        self.cluster.iter().for_each(|cluster| cluster.refresh_members());
     }
 
     /// Returns a receiver of the other nodes' addresses, sent when this node has published something that they wait

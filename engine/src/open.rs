@@ -47,7 +47,7 @@ pub enum OpenError {
 const STARTING: Duration = Duration::from_secs(5);
 
 impl OpenError {
-    fn of_store(error: StoreError, dir: &Path) -> Self {
+    fn from_store(error: StoreError, dir: &Path) -> Self {
         match error {
             damaged @ StoreError::Damaged { .. } => Self::DamagedStore { dir: dir.to_path_buf(), source: damaged },
             other => Self::Store(other),
@@ -105,5 +105,5 @@ fn embedded(setup: &Setup, data: &DataDir, engine: EngineKind) -> Result<Embedde
         compact_ratio: rules.store_compact_ratio,
         ..StoreConfig::new(&data.store, data.key(rules.accept_empty_store)?)
     };
-    EmbeddedStore::open(config).map_err(|error| OpenError::of_store(error, &data.store))
+    EmbeddedStore::open(config).map_err(|error| OpenError::from_store(error, &data.store))
 }

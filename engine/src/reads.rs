@@ -15,7 +15,7 @@ use query::{
 };
 use records::{
     self,
-    document::{Document, Kind},
+    document::{Document, DocumentKind},
     ehr::Description,
     record::{Body, Record, Scope},
     rules,
@@ -94,7 +94,7 @@ impl Engine {
 
     /// Returns a number that rises with every change of an institution's records. Take it before reading.
     pub fn stamp(&self, institution: InstitutionId) -> Option<u64> {
-        self.deps().change_counter.of(institution)
+        self.deps().change_counter.current(institution)
     }
 
     pub fn institution_set_up(&self, id: InstitutionId) -> Result<Option<SetUp>, EngineError> {
@@ -139,7 +139,7 @@ impl Engine {
 
     /// Returns those of the institutions that have a patient with this id. Reads the store once.
     pub fn with_patient(&self, institutions: &[InstitutionId], id: u32) -> Result<Vec<InstitutionId>, EngineError> {
-        let kind = Kind::Of(Resource::Patients).byte();
+        let kind = DocumentKind::Of(Resource::Patients).byte();
         let keys: Vec<_> = institutions.iter().map(|it| keys::record(kind, it.0, id.into())).collect();
         let found = self.deps().store.read_many(&keys)?;
         Ok(institutions.iter().zip(found).filter_map(|(it, found)| found.map(|_| *it)).collect())
@@ -192,12 +192,12 @@ impl Engine {
     }
 
     /// Returns the id of a record with this foreign id.
-    pub fn id_of_foreign(&self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<u64>, EngineError> {
+    pub fn id_of_foreign(&self, source: u32, kind: DocumentKind, foreign_id: &str) -> Result<Option<u64>, EngineError> {
         self.lists().id_of_foreign(source, kind, foreign_id).map_err(EngineError::from)
     }
 
     /// Returns a record of a location or its data source as clients of an API version see it, with or without amounts.
-    pub fn shown(
+    pub fn record_view(
         &self,
         location: LocationId,
         resource: Resource,
@@ -210,7 +210,7 @@ impl Engine {
         let place = setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
         let scope = scope_of(resource, place.institution.0, place.source, location.0);
         let Some(stored) = store.stored(resource, scope, id)? else { return Ok(None) };
-        let frame: Frame = parsed(Kind::Of(resource), &stored)?;
+        let frame: Frame = parsed(DocumentKind::Of(resource), &stored)?;
         let context = ViewContext { setup: &setup, location: place, version, amounts, now: self.now() };
         let record = deps.views.record(&context, resource, &stored, &store).map_err(|error| match error {
             ViewError::Store(error) => error.into(),
@@ -238,7 +238,7 @@ impl Engine {
         };
         let store = &*self.deps().store;
         let Some(stored) = store.stored(resource, scope, id)? else { return Ok(false) };
-        let frame: Frame = parsed(Kind::Of(resource), &stored)?;
+        let frame: Frame = parsed(DocumentKind::Of(resource), &stored)?;
         let of_ehr = source.is_none() || frame.source_id.is_none() || frame.source_id == source;
         let person = matches!(resource, Resource::Patients | Resource::Providers);
         Ok(of_ehr && (person || frame.deleted_at.is_none()))
@@ -265,7 +265,7 @@ impl Engine {
     }
 }
 
-fn parsed<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, EngineError> {
+fn parsed<T: DeserializeOwned>(kind: DocumentKind, bytes: &[u8]) -> Result<T, EngineError> {
     serde_json::from_slice(bytes).map_err(|error| {
         tracing::error!(?kind, line = error.line(), column = error.column(), "a record in the store cannot be read");
         EngineError::Damaged

@@ -10,7 +10,7 @@ use adapter_host::{Adapter, Transport};
 use runtime::clock;
 use setup::{
     Setup,
-    changes::{ChangeImpact, Changes, needs_restart},
+    changes::{ChangeImpact, SetupChanges, needs_restart},
 };
 use store::CommitError;
 
@@ -22,7 +22,7 @@ use crate::{
 
 /// The applied changes.
 pub struct Reconfigured {
-    pub changes: Changes,
+    pub changes: SetupChanges,
     /// Simulated EHRs opened for the setup. Those no longer wanted stay open until the next start.
     pub simulated: SimulatedEhrs,
 }
@@ -53,7 +53,7 @@ impl Engine {
         if !fixed.is_empty() {
             return Err(NotReconfigurable::Restart(fixed));
         }
-        let mut changes = Changes::between(&before, &setup);
+        let mut changes = SetupChanges::between(&before, &setup);
         let connections = self.connections();
         let adapters = connections.adapters().changed(&before.engine, &setup.engine).await;
         let adapters = adapters.map_err(NotReconfigurable::Unusable)?;
@@ -86,7 +86,7 @@ impl Engine {
     async fn open_simulated(
         &self,
         setup: &Setup,
-        changes: &Changes,
+        changes: &SetupChanges,
         simulated: &dyn OpenSimulated,
     ) -> Result<SimulatedEhrs, NotReconfigurable> {
         let locations = changes.locations.added.iter().chain(&changes.locations.changed);
@@ -106,8 +106,8 @@ impl Engine {
 
 /// Adds loaded adapters to the changes, perhaps from an unchanged path. Their locations request the EHR's capabilities
 /// again.
-fn take_in(changes: &mut Changes, setup: &Setup, loaded: &BTreeMap<String, Arc<Adapter>>) {
-    let known = |changes: &Changes, name: &String| {
+fn take_in(changes: &mut SetupChanges, setup: &Setup, loaded: &BTreeMap<String, Arc<Adapter>>) {
+    let known = |changes: &SetupChanges, name: &String| {
         changes.adapters.added.contains(name) || changes.adapters.changed.contains(name)
     };
     for name in loaded.keys() {

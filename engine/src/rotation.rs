@@ -5,13 +5,14 @@
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use store::{KeyId, Store, StoreError, StoreKeys, rotation};
 
 use crate::{
@@ -43,14 +44,14 @@ pub(crate) struct Rotation {
     file: Option<PathBuf>,
     nodes: bool,
     backups: Arc<Backups>,
-    state: Mutex<State>,
+    state: Mutex<RotationState>,
     /// Held while a key is added or dropped.
     changing: Mutex<()>,
     stopped: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct RotationState {
     /// The key for all values, while some are sealed with others.
     to: Option<KeyId>,
     /// A pass is running, as opposed to waiting for its next attempt.
@@ -59,7 +60,7 @@ struct State {
     failed: Option<String>,
 }
 
-impl State {
+impl RotationState {
     /// Returns the number of values left. Returns 0 only after a pass has found none, because only then may keys be
     /// dropped.
     fn left(&self) -> Option<u64> {
@@ -74,8 +75,8 @@ impl Rotation {
         Arc::new(Self { store, file, nodes, backups, state, changing, stopped })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, RotationState> {
+        self.state.lock()
     }
 
     fn file(&self) -> Result<&Path, KeyError> {
@@ -90,11 +91,7 @@ impl Rotation {
         if self.nodes {
             return Err(KeyError::Nodes);
         }
-        match self.changing.try_lock() {
-            Ok(guard) => Ok(guard),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => Err(KeyError::UnderWay),
-        }
+        self.changing.try_lock().ok_or(KeyError::UnderWay)
     }
 
     /// Resumes the rotation of the previous process. With several nodes there is none: their keys are rotated while
@@ -134,7 +131,7 @@ impl Rotation {
         let own = self.clone();
         let spawned = thread::Builder::new().name("store-keys".into()).spawn(move || own.run());
         spawned.map(drop).map_err(|source| {
-            *state = State { failed: Some(source.to_string()), ..State::default() };
+            *state = RotationState { failed: Some(source.to_string()), ..RotationState::default() };
             StoreError::Io { what: "starting to reseal values".into(), source: Arc::new(source) }
         })
     }
@@ -171,7 +168,7 @@ impl Rotation {
         let mut state = self.state();
         let over = state.to == Some(to);
         if over {
-            *state = State { left: Some(0), ..State::default() };
+            *state = RotationState { left: Some(0), ..RotationState::default() };
         }
         over
     }

@@ -99,7 +99,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     store.commit_now(processor.describing(&description).unwrap()).unwrap();
     processor.described(description);
     let cx = DecisionContext { now: clock::now().plus(DAY), random: 1 };
-    let mut next: Vec<Box<dyn Job>> = vec![RequestJob::own(Command::Wake), RequestJob::own(plan())];
+    let mut next: Vec<Box<dyn Job>> = vec![RequestJob::internal(Command::Wake), RequestJob::internal(plan())];
     while let Some(mut request) = next.pop() {
         let mut turn = match request.prepare(&processor, cx) {
             Err(Reject::NeedIds(resource)) => {
@@ -113,7 +113,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         for call in processor.finish(turn) {
             if let Call::Write { write, attempt, kind: CallKind::Push, .. } = call {
                 let outcome = Err(Failure::RetryLater { reason: "down".into(), after: None });
-                next.push(RequestJob::own(Command::Pushed { write, attempt, outcome }));
+                next.push(RequestJob::internal(Command::Pushed { write, attempt, outcome }));
             }
         }
     }

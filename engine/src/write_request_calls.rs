@@ -24,7 +24,7 @@ impl Engine {
         let waiting = self.unfinished_writes(location).await?.into_iter().find(|it| it.id == id);
         match waiting {
             Some(waiting) => Ok(Some(waiting)),
-            None => Ok(self.document::<records::Write>(location.0, id)?.map(WriteRequest::ended)),
+            None => Ok(self.document::<records::FinishedWrite>(location.0, id)?.map(WriteRequest::ended)),
         }
     }
 
@@ -45,7 +45,7 @@ impl Engine {
 
     /// Returns writes that are no longer in the queue.
     pub fn ended_writes(&self, location: LocationId, range: Range) -> Result<Vec<WriteRequest>, EngineError> {
-        let ended = self.by_id::<records::Write>(location.0, range)?;
+        let ended = self.by_id::<records::FinishedWrite>(location.0, range)?;
         Ok(ended.into_iter().map(WriteRequest::ended).collect())
     }
 
@@ -76,7 +76,7 @@ impl Engine {
         let marks = self.deps().store.scan_keys(failed_writes_of(location.0), Direction::Backward, limit)?;
         let mut failed = Vec::new();
         for (_, location, id) in marks.iter().filter_map(|key| keys::parse_record(key)) {
-            failed.extend(self.document::<records::Write>(location, id)?.map(WriteRequest::ended));
+            failed.extend(self.document::<records::FinishedWrite>(location, id)?.map(WriteRequest::ended));
         }
         Ok(failed)
     }

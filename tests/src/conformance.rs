@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-pub use adapter_conformance::{EhrUnderTest, ExistingIds, Place};
+pub use adapter_conformance::{EhrAddress, EhrUnderTest, ExistingIds};
 
 use crate::harness::components;
 

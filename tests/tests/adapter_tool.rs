@@ -13,23 +13,23 @@ use serde_json::Value;
 use tests::harness::components;
 
 /// A process that runs `adapter ehr`.
-pub struct Ehr {
+pub struct AdapterToolEhr {
     process: Child,
     pub url: String,
 }
 
-impl Ehr {
-    pub fn start() -> Ehr {
+impl AdapterToolEhr {
+    pub fn start() -> AdapterToolEhr {
         let mut process =
             Command::new(binary()).args(["adapter", "ehr", "--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.split_once("at ").unwrap().1.split_once(',').unwrap().0.to_owned();
-        Ehr { process, url }
+        AdapterToolEhr { process, url }
     }
 }
 
-impl Ehr {
+impl AdapterToolEhr {
     /// Changes switches of the simulated EHR.
     fn switch(&self, switches: &Value) {
         let body = serde_json::json!({"switch": switches}).to_string();
@@ -44,7 +44,7 @@ impl Ehr {
     }
 }
 
-impl Drop for Ehr {
+impl Drop for AdapterToolEhr {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -67,7 +67,7 @@ fn records(said: &str) -> Vec<Value> {
 
 #[test]
 fn run_calls_an_adapter_on_the_simulated_ehr() {
-    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let local = |url: &str| format!("base_url = \"{url}\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n");
     fs::write(dir.path().join("local.toml"), local(&ehr.url)).unwrap();
 
@@ -125,7 +125,7 @@ fn test(component: &Path, config: &Path, arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn complete_adapter_conforms_repeatedly_with_the_subject_file_of_a_new_one() {
-    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let config = dir.path().join("subject.toml");
     fs::write(&config, subject_file(dir.path())).unwrap();
     let component = components::component("sandbox");
@@ -142,7 +142,7 @@ fn complete_adapter_conforms_repeatedly_with_the_subject_file_of_a_new_one() {
 /// cases.
 #[test]
 fn the_examples_conform() {
-    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let config = dir.path().join("subject.toml");
     fs::write(&config, subject_file(dir.path())).unwrap();
     for (example, passed) in [("examples/list", 1..20), ("examples/booking", 20..99)] {
@@ -154,7 +154,7 @@ fn the_examples_conform() {
 
 #[test]
 fn failed_cases_report_request_answer_expectation_and_remedy() {
-    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let config = dir.path().join("subject.toml");
     fs::write(&config, subject_file(dir.path())).unwrap();
     let component = components::component("sandbox");
@@ -197,7 +197,7 @@ fn test_that_cannot_start_reports_the_remedy() {
     told(&text.replace("# authorization", "authorization"), &[], &["`authorization`", "MY_EHR_TOKEN", "is not set"]);
     told(&text, &["--against", "http://127.0.0.1:9"], &["describe", "retry later"]);
     told(&text, &["--against", "127.0.0.1"], &["`base_url` is 127.0.0.1", "not an address"]);
-    let ehr = Ehr::start();
+    let ehr = AdapterToolEhr::start();
     told(&text, &["--against", &ehr.url, "--only", "everything"], &["`everything` is no case", "one_key_writes_once"]);
     let listed = Command::new(binary()).args(["adapter", "test", "--list"]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
@@ -206,7 +206,7 @@ fn test_that_cannot_start_reports_the_remedy() {
 
 #[test]
 fn recordings_contain_no_patient_data_and_replay_without_the_ehr() {
-    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let local = format!("base_url = \"{}\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n", ehr.url);
     fs::write(dir.path().join("local.toml"), format!("{local}[headers]\nx-token = \"s3cret\"\n")).unwrap();
     let file = dir.path().join("patients.jsonl");
@@ -238,7 +238,7 @@ fn recordings_contain_no_patient_data_and_replay_without_the_ehr() {
 
 #[test]
 fn options_inject_lost_throttled_and_slow_requests() {
-    let (ehr, dir) = (Ehr::start(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let local = format!("base_url = \"{}\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n", ehr.url);
     fs::write(dir.path().join("local.toml"), local).unwrap();
     let pull = ["pull", "patients", "--limit", "5", "--pages", "3"];

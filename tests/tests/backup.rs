@@ -47,20 +47,23 @@ fn in_the_ehr(ehr: &EhrServer) -> BTreeMap<String, usize> {
     by_note
 }
 
-struct Booked {
+struct BackupBooking {
     booking_ref: String,
     id: u64,
 }
 
-async fn book(caller: &mut Caller, offer: &str, key: &str, person: u64) -> Booked {
+async fn book(caller: &mut Caller, offer: &str, key: &str, person: u64) -> BackupBooking {
     let (status, answer) =
         caller.post(&path("/intent/booking/book", LOCATIONS[0].0), &booking(offer, key, person, key)).await.unwrap();
     assert_eq!(status, 200, "{answer}");
     let made = &answer["booking"];
-    Booked { booking_ref: made["booking_ref"].as_str().unwrap().into(), id: made["appointment_id"].as_u64().unwrap() }
+    BackupBooking {
+        booking_ref: made["booking_ref"].as_str().unwrap().into(),
+        id: made["appointment_id"].as_u64().unwrap(),
+    }
 }
 
-async fn is_written(caller: &mut Caller, booked: &Booked) {
+async fn is_written(caller: &mut Caller, booked: &BackupBooking) {
     let status = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={}", booked.booking_ref);
     until("the booking in the EHR", async || {
         let (_, answer) = caller.get(&status).await.unwrap();
@@ -69,7 +72,7 @@ async fn is_written(caller: &mut Caller, booked: &Booked) {
     .await;
 }
 
-async fn shown(caller: &mut Caller, id: u64) -> (u16, Value) {
+async fn get_appointment(caller: &mut Caller, id: u64) -> (u16, Value) {
     caller.get(&format!("/appointments/{id}?subdomain={SUBDOMAIN}")).await.unwrap()
 }
 
@@ -168,7 +171,7 @@ async fn the_practice_goes_on(engine: EngineKind) {
     })
     .await;
     assert!(returned["id"].as_u64().unwrap() > late.id + 1_000_000, "{returned}");
-    assert_eq!(shown(&mut caller, late.id).await.0, 404);
+    assert_eq!(get_appointment(&mut caller, late.id).await.0, 404);
     let taken = booking(&late_offer, "backup-taken", 4, "backup-taken");
     let (status, answer) = caller.post(&path("/intent/booking/book", LOCATIONS[0].0), &taken).await.unwrap();
     assert_eq!(status, 409, "{answer}");

@@ -23,12 +23,12 @@ const NOT_SUPPORTED: [&str; 2] = ["POST /conversations/{id}/messages", "POST /pa
 /// Time limit for the demo, which may have to build its adapter first.
 const ADAPTER_BUILT: Duration = Duration::from_secs(400);
 
-struct Checked {
+struct CheckOutput {
     code: Option<i32>,
     told: String,
 }
 
-async fn checked(recording: &str, more: &[&str]) -> Checked {
+async fn checked(recording: &str, more: &[&str]) -> CheckOutput {
     let dir = tempfile::tempdir().unwrap();
     let ehr = EhrServer::start(fixtures::profile(11)).unwrap();
     let installation = Installation::new(binary(), dir.path(), &ehr.url(), "").unwrap();
@@ -46,7 +46,7 @@ async fn checked(recording: &str, more: &[&str]) -> Checked {
         tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     process.stop().unwrap();
     ehr.stop().await;
-    Checked { code: status.code(), told: String::from_utf8([stdout, stderr].concat()).unwrap() }
+    CheckOutput { code: status.code(), told: String::from_utf8([stdout, stderr].concat()).unwrap() }
 }
 
 /// Returns each documented call with all of its examples.
@@ -103,7 +103,7 @@ async fn documented_examples_are_accepted() {
     let calls = documented();
     assert!(calls.len() > 100, "{}", calls.len());
     let recording: String = calls.iter().map(|call| format!("{call}\n")).collect();
-    let Checked { code, told } = checked(&recording, &["--json"]).await;
+    let CheckOutput { code, told } = checked(&recording, &["--json"]).await;
     let report: Value = serde_json::from_str(&told).unwrap_or_else(|wrong| panic!("{wrong}: {told}"));
     let endpoints = report["endpoints"].as_object().unwrap();
     assert_eq!(endpoints.len(), calls.len(), "{told}");
@@ -145,7 +145,7 @@ async fn client_of_another_system_gets_the_required_changes() {
         call("GET", "/elsewhere", good, Value::Null, 200),
     ];
     let recording = json!({"log": {"version": "1.2", "entries": entries}}).to_string();
-    let Checked { code, told } = checked(&recording, &["--below", "/v1"]).await;
+    let CheckOutput { code, told } = checked(&recording, &["--below", "/v1"]).await;
     assert_eq!(code, Some(1), "{told}");
     for line in [
         "GET /patients: calls 1, accepted 1",
@@ -224,7 +224,7 @@ impl Drop for Demo {
 
 #[actix::test]
 async fn invalid_recording_is_reported_with_its_line() {
-    let Checked { code, told } = checked("{\"method\": \"GET\"}", &[]).await;
+    let CheckOutput { code, told } = checked("{\"method\": \"GET\"}", &[]).await;
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("line 1: missing field `path`"), "{told}");
 }

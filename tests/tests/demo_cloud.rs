@@ -10,7 +10,7 @@ use tests::harness::process::binary;
 
 use reqwest::{Client, redirect::Policy};
 use serde_json::Value;
-use tests::harness::workstation::Workstation;
+use tests::harness::workstation::TestWorkstation;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
@@ -89,7 +89,7 @@ async fn booking_waits_for_a_login_and_is_written() {
     let code = code.split_whitespace().next().unwrap();
     let cloud = facts(dir.path())["cloud_ehr"].take();
 
-    let workstation = Workstation::pair(address, code, "Front desk").await.unwrap();
+    let workstation = TestWorkstation::pair(address, code, "Front desk").await.unwrap();
     let running = workstation.start().await.unwrap();
     demo.says("A workstation is connected.", STEP).await;
     workstation.browser.log_in(&log_in(&cloud).await);

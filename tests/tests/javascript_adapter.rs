@@ -12,7 +12,7 @@ use tests::harness::{
     packages::{Project, run},
 };
 
-use crate::adapter_tool::Ehr;
+use crate::adapter_tool::AdapterToolEhr;
 
 const STEP: Duration = Duration::from_secs(120);
 
@@ -47,7 +47,7 @@ fn edit(file: &Path, from: &str, to: &str) {
 }
 
 /// Runs an `adapter` command in the adapter's folder against the simulated EHR.
-fn typed(toolbox: &Toolbox, dir: &Path, ehr: &Ehr, arguments: &[&str]) -> (bool, String) {
+fn typed(toolbox: &Toolbox, dir: &Path, ehr: &AdapterToolEhr, arguments: &[&str]) -> (bool, String) {
     for file in ["local.toml", "subject.toml"] {
         let text = fs::read_to_string(dir.join(file)).unwrap().replace("http://127.0.0.1:8090", &ehr.url);
         fs::write(dir.join(file), text).unwrap();
@@ -65,7 +65,7 @@ async fn errors_in_run_show_message_field_and_stack() {
     if Suite::Node.is_skipped() {
         return;
     }
-    let (toolbox, ehr, work) = (Toolbox::installed().await, Ehr::start(), tempfile::tempdir().unwrap());
+    let (toolbox, ehr, work) = (Toolbox::installed().await, AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let dir = scaffolded(work.path());
     let map = dir.join("src/map.js");
     let pull = ["run", "pull", "patients", "--limit", "2"];
@@ -101,7 +101,7 @@ async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
     if Suite::Node.is_skipped() {
         return;
     }
-    let (toolbox, ehr, work) = (Toolbox::installed().await, Ehr::start(), tempfile::tempdir().unwrap());
+    let (toolbox, ehr, work) = (Toolbox::installed().await, AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let dir = scaffolded(work.path());
     let map = dir.join("src/map.js");
     edit(&map, "    cellPhone: optional(p.cell),", "    cellPhone: null,");

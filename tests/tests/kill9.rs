@@ -8,10 +8,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use postgres_server::{Cluster, Durability, is_skipped};
 use runtime::clock::random_u64;
 use sandbox_ehr::{
@@ -89,14 +90,14 @@ impl Ledger {
 /// Books until the connection breaks.
 async fn client(mut caller: Caller, ledger: Arc<Mutex<Ledger>>, round: usize) {
     loop {
-        let Some(attempt) = ledger.lock().unwrap().next() else { return };
+        let Some(attempt) = ledger.lock().next() else { return };
         let answered = caller.post(&path("/intent/booking/book", attempt.location), &attempt.body).await;
         match answered {
-            Ok((200, answer)) => ledger.lock().unwrap().accept(attempt, &answer, round),
+            Ok((200, answer)) => ledger.lock().accept(attempt, &answer, round),
             // The status guarantees that nothing was done.
-            Ok((503, _)) => ledger.lock().unwrap().open.push(attempt),
+            Ok((503, _)) => ledger.lock().open.push(attempt),
             Ok((status, answer)) => panic!("{}: {status} {answer}", attempt.key),
-            Err(_) => return ledger.lock().unwrap().open.push(attempt),
+            Err(_) => return ledger.lock().open.push(attempt),
         }
         tokio::time::sleep(Duration::from_millis(random_u64() % THINK_MS)).await;
     }
@@ -197,9 +198,9 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     for (location, ..) in LOCATIONS {
         let offers = process::offers(&mut caller, location).await.unwrap();
-        ledger.lock().unwrap().slots.extend(offers.into_iter().map(|token| (location, token)));
+        ledger.lock().slots.extend(offers.into_iter().map(|token| (location, token)));
     }
-    shuffle(&mut ledger.lock().unwrap().slots);
+    shuffle(&mut ledger.lock().slots);
     process.kill().unwrap();
 
     let since = Instant::now();
@@ -212,7 +213,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     finish_open_attempts(&mut caller, &ledger, rounds).await;
-    let accepted: Vec<Accepted> = ledger.lock().unwrap().accepted.values().cloned().collect();
+    let accepted: Vec<Accepted> = ledger.lock().accepted.values().cloned().collect();
     for it in &accepted {
         assert_kept(&mut caller, it).await;
     }
@@ -222,7 +223,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     in_the_audit_trail(&installation, &accepted).await;
     let repeated = assert_told(&receiver, &accepted).await;
     assert_eq!(installation.panics().unwrap(), [""; 0]);
-    let replayed = ledger.lock().unwrap().replayed_after_a_crash;
+    let replayed = ledger.lock().replayed_after_a_crash;
     eprintln!(
         "kill -9 on {engine} x {rounds}: {} bookings acknowledged, {replayed} of them durable though their first answer was lost; \
          {repeated} webhook messages came again; {:.2} s a round",
@@ -240,7 +241,7 @@ async fn kill_under_load(
 ) {
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
-    let looked_at = to_look_at(&ledger.lock().unwrap(), round);
+    let looked_at = to_look_at(&ledger.lock(), round);
     for accepted in looked_at {
         assert_kept(&mut caller, &accepted).await;
     }
@@ -257,7 +258,7 @@ async fn kill_under_load(
         cluster.stop().unwrap();
         tokio::time::sleep(life()).await;
         cluster.run().unwrap();
-        let accepted = || ledger.lock().unwrap().accepted.len();
+        let accepted = || ledger.lock().accepted.len();
         let before = accepted();
         until("a booking after the database is back", async || accepted() > before).await;
     }
@@ -265,7 +266,7 @@ async fn kill_under_load(
     for client in clients {
         client.await.unwrap();
     }
-    assert!(!ledger.lock().unwrap().slots.is_empty(), "no slots left: fewer rounds, or a larger practice");
+    assert!(!ledger.lock().slots.is_empty(), "no slots left: fewer rounds, or a larger practice");
 }
 
 /// Waits until each creation has an audit entry with its API key, even if the first answer was lost. Changes left
@@ -294,11 +295,11 @@ async fn change_the_key(installation: &Installation, round: usize) {
 
 /// Repeats the requests that were never answered.
 async fn finish_open_attempts(caller: &mut Caller, ledger: &Mutex<Ledger>, round: usize) {
-    let open = std::mem::take(&mut ledger.lock().unwrap().open);
+    let open = std::mem::take(&mut ledger.lock().open);
     for attempt in open {
         let (status, answer) = book(caller, &attempt).await;
         assert_eq!(status, 200, "{}: {answer}", attempt.key);
-        ledger.lock().unwrap().accept(attempt, &answer, round);
+        ledger.lock().accept(attempt, &answer, round);
     }
 }
 

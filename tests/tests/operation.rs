@@ -292,7 +292,7 @@ fn webhooks(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
 }
 
 /// Returns the next notification to systemd, within ten seconds.
-fn told(socket: &UnixDatagram) -> String {
+fn next_notification(socket: &UnixDatagram) -> String {
     let mut said = [0; 200];
     let length = socket.recv(&mut said).unwrap();
     String::from_utf8_lossy(&said[..length]).into_owned()
@@ -308,16 +308,16 @@ async fn service_manager_is_notified_and_second_signal_stops_at_once() {
     let installation = installation(dir.path(), &ehr, &[patient]);
     let installation = installation.with_variable("NOTIFY_SOCKET", socket.display().to_string());
     let process = installation.start().await.unwrap();
-    assert_eq!(told(&systemd).trim(), "READY=1");
+    assert_eq!(next_notification(&systemd).trim(), "READY=1");
     process.signal("HUP").unwrap();
-    let reloading = told(&systemd);
+    let reloading = next_notification(&systemd);
     assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
-    assert_eq!(told(&systemd).trim(), "READY=1");
+    assert_eq!(next_notification(&systemd).trim(), "READY=1");
     let mut caller = installation.sign_in().await.unwrap();
     // Delays the orderly stop.
     let _held = mute_receiver(&mut caller).await;
     process.signal("TERM").unwrap();
-    assert_eq!(told(&systemd).trim(), "STOPPING=1");
+    assert_eq!(next_notification(&systemd).trim(), "STOPPING=1");
     let took = tokio::task::spawn_blocking(|| process.stop()).await.unwrap().unwrap();
     assert!(took < Duration::from_secs(30), "{took:?}");
 }

@@ -46,7 +46,7 @@ async fn until_booked(caller: &mut Caller, location: u32, body: &Value) -> Value
     .await
 }
 
-async fn shown(caller: &mut Caller, answer: &Value) -> (u16, Value) {
+async fn get_booking_status(caller: &mut Caller, answer: &Value) -> (u16, Value) {
     let reference = answer["booking"]["booking_ref"].as_str().unwrap();
     caller.get(&format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={reference}")).await.unwrap()
 }
@@ -67,7 +67,7 @@ async fn database_downtime_returns_503_and_service_resumes() {
     let mut slots = process::offers(&mut caller, location).await.unwrap();
     let mut next = |key: &str| booking(&slots.pop().unwrap(), key, 1, key);
     let first = until_booked(&mut caller, location, &next("first")).await;
-    assert_eq!(shown(&mut caller, &first).await.0, 200);
+    assert_eq!(get_booking_status(&mut caller, &first).await.0, 200);
 
     cluster.stop().unwrap();
     let second = next("second");
@@ -79,7 +79,7 @@ async fn database_downtime_returns_503_and_service_resumes() {
         let (status, answer) = caller.post(&path("/intent/booking/book", location), &second).await.unwrap();
         assert_eq!(status, 503, "{answer}");
     }
-    assert_eq!(shown(&mut caller, &first).await.0, 503);
+    assert_eq!(get_booking_status(&mut caller, &first).await.0, 503);
     let asked = client
         .get(format!("{url}{}", path("/patients", location)))
         .header("authorization", caller.authorization())
@@ -96,8 +96,8 @@ async fn database_downtime_returns_503_and_service_resumes() {
 
     cluster.run().unwrap();
     let made = until_booked(&mut caller, location, &second).await;
-    assert_eq!(shown(&mut caller, &made).await.0, 200);
-    assert_eq!(shown(&mut caller, &first).await.0, 200);
+    assert_eq!(get_booking_status(&mut caller, &made).await.0, 200);
+    assert_eq!(get_booking_status(&mut caller, &first).await.0, 200);
     let again = until_booked(&mut caller, location, &second).await;
     assert_eq!(
         (&again["replay"], &again["booking"]["booking_ref"]),
@@ -215,7 +215,7 @@ async fn serve_and_book(installation: &Installation, location: u32, before: &[Va
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
     for it in before {
-        let (status, answer) = shown(&mut caller, it).await;
+        let (status, answer) = get_booking_status(&mut caller, it).await;
         assert_eq!((status, &answer["booking"]["appointment_id"]), (200, &it["booking"]["appointment_id"]), "{answer}");
     }
     let slot = process::offers(&mut caller, location).await.unwrap().pop().unwrap();
@@ -412,6 +412,6 @@ async fn location_and_data_source_are_added_at_runtime() {
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
-    assert_eq!(shown(&mut caller, &made).await.0, 200);
+    assert_eq!(get_booking_status(&mut caller, &made).await.0, 200);
     process.stop().unwrap();
 }

@@ -1,9 +1,12 @@
 //! Rehearsal in the sandbox, over HTTP and on the hosted simulated EHR: every state and message of the specification
 //! that a well-behaved practice never shows. `GET /docs/sandbox` promises it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use engine::{simulated::ControlError, store::MemoryStore};
+use sandbox_ehr::{Change, Control, OffsetFrom, Profile, records::Resource};
+use sandbox_host::InProcessEhr;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testing::until;
@@ -398,4 +401,31 @@ async fn clients_set_switches_and_only_operators_act_as_staff() {
     let (status, state) = sandbox.operator.get(&simulated).await.unwrap();
     assert_eq!((status, &state["data"]["changes"]), (200, &json!([])), "{state}");
     assert_eq!(state["data"]["switches"]["throttle_next"], 0);
+}
+
+#[actix::test]
+async fn changes_that_cannot_be_stored_are_rolled_back() {
+    let open = |store: &Arc<MemoryStore>| {
+        let offset = || vec![OffsetFrom { from: 0, seconds: 0 }];
+        InProcessEhr::open(store.clone(), 1, Profile::demo(1, 20_000, offset(), offset())).unwrap()
+    };
+    let (resource, percent) = (Resource::Patients, 2);
+    let elsewhere = open(&Arc::default()).apply(Control::MassDelete { resource, percent }).await.unwrap();
+    let ids = elsewhere.iter().map(|change| match change {
+        Change::Deleted { id, .. } => id.clone(),
+        Change::Saved { .. } => panic!("nothing is saved here"),
+    });
+    let ids: Vec<String> = ids.collect();
+    let delete = |id: &String| Control::Delete { resource, ids: vec![id.clone()] };
+    let store = Arc::default();
+    let ehr = open(&store);
+    store.set_full(true);
+    assert!(matches!(ehr.apply(delete(&ids[0])).await, Err(ControlError::Commit(_))));
+    assert!(ehr.view(resource, &ids[0]).await.is_some());
+    store.set_full(false);
+    ehr.apply(delete(&ids[1])).await.unwrap();
+    for ehr in [ehr, open(&store)] {
+        let there = [ehr.view(resource, &ids[0]).await.is_some(), ehr.view(resource, &ids[1]).await.is_some()];
+        assert_eq!(there, [true, false]);
+    }
 }

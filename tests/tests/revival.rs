@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use api::views::record_views::RecordViews;
-use engine::{Engine, Parts, recent_errors::Part};
+use engine::{Engine, Parts, recent_errors::ErrorSource};
 use processor::commands::CreateRecord;
 use records::ehr::Ehr;
 use store::MemoryStore;
@@ -27,7 +27,7 @@ async fn panicked_location_restarts_without_a_request() {
     until("its return", async || (ehr.described.get() > 1).then_some(())).await;
     assert_eq!(ehr.pushed.get(), 1, "it died of the first write");
     let errors = engine.recent_errors(fixtures::MAIN_STREET);
-    let of_it = errors.iter().find(|it| it.part == Part::Location).unwrap_or_else(|| panic!("{errors:?}"));
+    let of_it = errors.iter().find(|it| it.part == ErrorSource::Location).unwrap_or_else(|| panic!("{errors:?}"));
     assert!(of_it.reason.contains("ended unexpectedly"), "{of_it:?}");
     engine.stop().await;
 }

@@ -34,7 +34,7 @@ const SEED: &str = "1";
 /// Examples per operation and generating phase.
 const EXAMPLES: &str = "10";
 /// Time limit on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_secs(1_800);
 
 #[actix::test]
 async fn every_operation_keeps_what_its_description_promises() {

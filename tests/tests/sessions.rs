@@ -7,14 +7,14 @@ use tests::harness::{components::root, external::Suite, process::binary};
 use crate::adapter_author::{
     need_tools,
     shell::Shell,
-    steps::{self, OtherBlocks, Seen, Step, StepKind},
+    steps::{self, DocumentStep, OtherBlocks, Seen, StepKind},
 };
 
 /// The demo at the beginning of README.md and the guide.
 const DEMO: &str = "practice-sync demo --listen 127.0.0.1:8080 --operators 127.0.0.1:8081";
 
 /// Follows the steps of a section, after the step `before`.
-fn follow(document: &str, heading: &str, before: Option<Step>) {
+fn follow(document: &str, heading: &str, before: Option<DocumentStep>) {
     if Suite::Shell.is_skipped() {
         return;
     }
@@ -29,10 +29,10 @@ fn follow(document: &str, heading: &str, before: Option<Step>) {
     }
 }
 
-fn demo() -> Option<Step> {
+fn demo() -> Option<DocumentStep> {
     // The last line of the walkthrough, which waits for the first read.
     let sees = vec![Seen::Line("For operators: ...".to_owned())];
-    Some(Step { line: 0, what: StepKind::Background { text: DEMO.to_owned(), sees } })
+    Some(DocumentStep { line: 0, what: StepKind::Background { text: DEMO.to_owned(), sees } })
 }
 
 #[test]

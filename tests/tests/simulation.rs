@@ -22,12 +22,13 @@ mod sim;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use disk::Disk;
+use disk::SimDisk;
+use parking_lot::Mutex;
 use postgres_server::{Cluster, Durability, is_skipped};
 use sim::Sim;
 use store::{
@@ -48,7 +49,7 @@ struct Ended {
 }
 
 fn run(seed: u64, aloud: bool, prepare: impl FnOnce(&mut Sim)) -> Ended {
-    let mut sim = Sim::new(seed, aloud, |_| Disk::in_memory());
+    let mut sim = Sim::new(seed, aloud, |_| SimDisk::in_memory());
     prepare(&mut sim);
     ended(sim)
 }
@@ -85,13 +86,13 @@ fn invariants_hold_for_all_seeds() {
                     if let Some(broken) = ended.broken {
                         let (steps, tail) = (ended.sim.log.steps, ended.sim.log.tail());
                         let report = format!("seed {seed}, step {steps}: {broken}\n{tail}");
-                        failures.lock().unwrap().push((seed, report));
+                        failures.lock().push((seed, report));
                     }
                 }
             });
         }
     });
-    let mut failures = failures.into_inner().unwrap();
+    let mut failures = failures.into_inner();
     failures.sort();
     let all: Vec<String> =
         failures.iter().map(|(_, report)| report.lines().next().unwrap_or_default().to_owned()).collect();
@@ -136,7 +137,7 @@ fn invariants_hold_for_all_seeds_on_postgres() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(postgres::migrate(&config, &keys)).unwrap();
             let open = || PostgresStore::open(&config, &keys, engine::owners_of(setup)).unwrap();
-            [Disk::of(Arc::new(open())), Disk::of(Arc::new(open()))]
+            [SimDisk::new(Arc::new(open())), SimDisk::new(Arc::new(open()))]
         };
         let ended = ended(Sim::new(seed, aloud, in_database));
         let log = &ended.sim.log;

@@ -11,7 +11,7 @@ use tests::harness::{
     fixtures,
     http_client::{Caller, Connection, request},
     process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, binary, path},
-    trace_collector::{Span, TraceCollector},
+    trace_collector::{CollectedSpan, TraceCollector},
     webhook_receiver::WebhookReceiver,
 };
 
@@ -53,7 +53,7 @@ async fn book_offer(at: &Installation, caller: &Caller, offer: &str, request: &s
     assert_eq!(call(at, caller, "POST", &route, &[("x-request-id", request)], &body).await, 200);
 }
 
-fn named<'a>(spans: &'a [Span], name: &str) -> impl Iterator<Item = &'a Span> {
+fn named<'a>(spans: &'a [CollectedSpan], name: &str) -> impl Iterator<Item = &'a CollectedSpan> {
     spans.iter().filter(move |span| span.name == name)
 }
 
@@ -72,7 +72,7 @@ async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
     book(&at, &mut caller, BOOKING).await;
 
     let spans = until("the whole trace of the booking", async || {
-        let spans = collector.of_request(BOOKING);
+        let spans = collector.spans_for_request(BOOKING);
         let pushed = named(&spans, "adapter_call").any(|call| call.field("call") == Some("push"));
         let complete = ["POST /intent/booking/book", "turn", "commit", "ehr_call", "webhook"];
         (pushed && complete.iter().all(|name| named(&spans, name).count() > 0)).then_some(spans)
@@ -80,7 +80,8 @@ async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
     .await;
     let ids: BTreeSet<&str> = spans.iter().map(|span| span.id.as_str()).collect();
     assert_eq!(ids.len(), spans.len(), "{spans:#?}");
-    let (tops, below): (Vec<&Span>, Vec<&Span>) = spans.iter().partition(|span| span.parent.is_empty());
+    let (tops, below): (Vec<&CollectedSpan>, Vec<&CollectedSpan>) =
+        spans.iter().partition(|span| span.parent.is_empty());
     assert_eq!(tops.len(), 1, "{spans:#?}");
     assert_eq!(
         (&*tops[0].name, tops[0].field("http.response.status_code")),
@@ -100,10 +101,10 @@ async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
     let unknown = format!("/patients/4711?subdomain={SUBDOMAIN}");
     assert_eq!(call(&at, &caller, "GET", &unknown, &[("x-request-id", "the-last")], "").await, 404);
     process.stop().unwrap();
-    let callers = collector.of_request(&format!("{CALLERS_TRACE}-{CALLERS_SPAN}"));
+    let callers = collector.spans_for_request(&format!("{CALLERS_TRACE}-{CALLERS_SPAN}"));
     let of_caller: Vec<_> = callers.iter().map(|span| (&*span.trace, &*span.parent, &*span.name)).collect();
     assert_eq!(of_caller, [(CALLERS_TRACE, CALLERS_SPAN, "GET /patients")]);
-    assert_eq!(collector.of_request("the-last")[0].name, "GET /patients/{id}");
+    assert_eq!(collector.spans_for_request("the-last")[0].name, "GET /patients/{id}");
     // Spans contain routes instead of paths and no queries. Probes have no spans.
     let text = collector.text();
     assert!(!text.contains("/4711") && !text.contains("Nobody") && !text.contains(SUBDOMAIN), "{text}");
@@ -131,8 +132,8 @@ async fn delayed_write_belongs_to_the_trace_of_its_own_request() {
         book_offer(&at, &caller, offer, request, person).await;
     }
 
-    let of = |span: &Span, request: &str| span.field("request") == Some(request);
-    let is_push = |span: &Span| span.name == "adapter_call" && span.field("call") == Some("push");
+    let of = |span: &CollectedSpan, request: &str| span.field("request") == Some(request);
+    let is_push = |span: &CollectedSpan| span.name == "adapter_call" && span.field("call") == Some("push");
     let spans = until("both bookings to be written", async || {
         let spans = collector.spans();
         let complete = BOOKINGS.into_iter().all(|request| {

@@ -19,7 +19,7 @@ use tests::harness::{
     components::root,
     external::{Suite, say},
     packages::Project,
-    webhook_receiver::{Message, WebhookReceiver, verify},
+    webhook_receiver::{WebhookMessage, WebhookReceiver, verify},
 };
 use tokio::process::Command;
 use webhooks::{model::Owner, sign::SecretKey};
@@ -32,7 +32,7 @@ const REFUSED: i32 = 3;
 /// Real messages and the secrets that they were signed with.
 struct Sent {
     /// Signed with the first secret, with both during the overlap, and with the second one.
-    messages: Vec<Message>,
+    messages: Vec<WebhookMessage>,
     secrets: [String; 2],
 }
 
@@ -65,15 +65,15 @@ impl Sent {
     }
 
     /// Returns secret, message, and whether verification must succeed.
-    fn cases(&self) -> Vec<(&str, Message, bool)> {
+    fn cases(&self) -> Vec<(&str, WebhookMessage, bool)> {
         let [first, second] = [0, 1].map(|n| self.secrets[n].as_str());
         let message = |n: usize| self.messages[n].clone();
-        let but = |change: fn(&mut Message)| {
+        let but = |change: fn(&mut WebhookMessage)| {
             let mut message = message(1);
             change(&mut message);
             message
         };
-        let set = |message: &mut Message, name: &str, value: &str| {
+        let set = |message: &mut WebhookMessage, name: &str, value: &str| {
             message.headers.insert(name.to_owned(), value.to_owned());
         };
         let mut old = message(0);
@@ -119,14 +119,17 @@ fn program(language: &str, files: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in files {
         let name = Path::new(file).file_name().unwrap();
-        let source =
-            if file.starts_with("verify.") { root().join(SNIPPETS).join(file) } else { of(language).join(file) };
+        let source = if file.starts_with("verify.") {
+            root().join(SNIPPETS).join(file)
+        } else {
+            language_folder(language).join(file)
+        };
         fs::copy(source, folder.path().join(name)).unwrap();
     }
     folder
 }
 
-fn of(language: &str) -> PathBuf {
+fn language_folder(language: &str) -> PathBuf {
     root().join("tests/webhooks").join(language)
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 /// An adapter together with a running EHR, real or simulated. The suite writes new records in each run.
 pub trait EhrUnderTest: 'static {
-    fn place(&self) -> Place;
+    fn place(&self) -> EhrAddress;
     /// Path of the base URL on loopback, without a trailing slash.
     fn base_path(&self) -> &str {
         ""
@@ -85,7 +85,7 @@ pub trait EhrUnderTest: 'static {
 }
 
 /// Address of the EHR.
-pub enum Place {
+pub enum EhrAddress {
     /// The suite inserts its proxy.
     Loopback(SocketAddr),
     /// The base URL. Faults are injected before requests leave this process, so that TLS and the EHR's own name are

@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     effect::left,
-    ehr_under_test::{EhrUnderTest, ExistingIds, Place},
-    request::Action,
+    ehr_under_test::{EhrAddress, EhrUnderTest, ExistingIds},
+    request::EhrAction,
     subject::{DEADLINE, same},
     subject_file::SubjectFile,
 };
@@ -94,13 +94,13 @@ impl FromFile {
     }
 
     /// Runs the file's action for the resource. Returns `false` if the file has none.
-    async fn act(&self, table: &str, actions: &BTreeMap<Resource, Action>, resource: Resource, id: &str) -> bool {
+    async fn act(&self, table: &str, actions: &BTreeMap<Resource, EhrAction>, resource: Resource, id: &str) -> bool {
         let Some(action) = actions.get(&resource) else { return false };
         self.perform(&format!("{table}.{}", crate::shown::name(resource)), action, id).await;
         true
     }
 
-    async fn perform(&self, key: &str, action: &Action, id: &str) {
+    async fn perform(&self, key: &str, action: &EhrAction, id: &str) {
         self.staff.set(self.staff.get() + 1);
         let done = action.run(&self.file.local, &self.network, id, &format!("by staff {}", self.staff.get())).await;
         // The panic ends the case; its report contains the reason.
@@ -145,8 +145,8 @@ fn with(record: EhrRecord, fields: &Map<String, Value>) -> EhrRecord {
 }
 
 impl EhrUnderTest for FromFile {
-    fn place(&self) -> Place {
-        Place::Url(self.file.local.base_url.clone())
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Url(self.file.local.base_url.clone())
     }
 
     fn credentials(&self) -> Vec<(String, String)> {

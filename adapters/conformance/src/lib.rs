@@ -28,11 +28,11 @@ use adapter_host::{Adapter, Host};
 use setup::guests::HostLimits;
 
 pub use cases::{NAMES, RESOURCES};
-pub use ehr_under_test::{EhrUnderTest, ExistingIds, Place};
+pub use ehr_under_test::{EhrAddress, EhrUnderTest, ExistingIds};
 pub use flaky_transport::FlakyTransport;
 pub use from_file::FromFile;
 pub use local::Local;
-pub use report::{Case, Finding, Outcome, Report};
+pub use report::{Case, ConformanceReport, Finding, Outcome};
 pub use shown::{masked, name};
 pub use subject_file::SubjectFile;
 pub use trouble::{FaultInjector, InjectedFault, When};
@@ -53,12 +53,12 @@ pub async fn run<S: EhrUnderTest>(
     system: S,
     only: &[String],
     ended: &mut dyn FnMut(&Case),
-) -> Result<Report, String> {
+) -> Result<ConformanceReport, String> {
     if let Some(unknown) = only.iter().find(|name| !NAMES.contains(&name.as_str())) {
         return Err(format!("`{unknown}` is no case; the cases are: {}", NAMES.join(", ")));
     }
     let subject = Rc::new(Subject::new(system, adapter).await?);
-    let mut report = Report::default();
+    let mut report = ConformanceReport::default();
     for (name, case) in cases::all::<S>() {
         if !only.is_empty() && !only.iter().any(|wanted| wanted == name) {
             continue;

@@ -79,11 +79,11 @@ impl fmt::Display for Case {
 
 /// All cases, in the order in which they ran.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct ConformanceReport {
     pub cases: Vec<Case>,
 }
 
-impl Report {
+impl ConformanceReport {
     pub fn failed(&self) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed(_)))
     }

@@ -13,15 +13,15 @@ const MAX_ANSWER: usize = 8 << 20;
 
 /// An action. `{id}` is replaced by the record's identifier, `{value}` by a text that is new each time.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Keys")]
-pub(crate) enum Action {
+#[serde(try_from = "ActionKeys")]
+pub(crate) enum EhrAction {
     Request { method: String, path: String, body: Option<String>, headers: BTreeMap<String, String> },
     Command(String),
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Keys {
+struct ActionKeys {
     method: Option<String>,
     path: Option<String>,
     body: Option<String>,
@@ -30,15 +30,17 @@ struct Keys {
     command: Option<String>,
 }
 
-impl TryFrom<Keys> for Action {
+impl TryFrom<ActionKeys> for EhrAction {
     type Error = String;
 
-    fn try_from(keys: Keys) -> Result<Action, String> {
+    fn try_from(keys: ActionKeys) -> Result<EhrAction, String> {
         match keys {
-            Keys { method: None, path: None, body: None, command: Some(command), headers } if headers.is_empty() => {
-                Ok(Action::Command(command))
+            ActionKeys { method: None, path: None, body: None, command: Some(command), headers }
+                if headers.is_empty() =>
+            {
+                Ok(EhrAction::Command(command))
             }
-            Keys { method: Some(method), path: Some(path), body, headers, command: None } => {
+            ActionKeys { method: Some(method), path: Some(path), body, headers, command: None } => {
                 let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"];
                 if !methods.contains(&method.as_str()) {
                     return Err(format!("`method` is {method}; it is one of {}", methods.join(", ")));
@@ -46,7 +48,7 @@ impl TryFrom<Keys> for Action {
                 if !path.starts_with('/') {
                     return Err(format!("`path` is {path}; it begins with / and is below base_url"));
                 }
-                Ok(Action::Request { method, path, body, headers })
+                Ok(EhrAction::Request { method, path, body, headers })
             }
             _ => {
                 Err("give either `method` and `path`, with `body` and `headers` where they are needed, or `command`"
@@ -56,7 +58,7 @@ impl TryFrom<Keys> for Action {
     }
 }
 
-impl Action {
+impl EhrAction {
     /// Runs the action with the headers of the location. Returns an error unless it succeeds.
     pub(crate) async fn run(
         &self,
@@ -69,7 +71,7 @@ impl Action {
             text.replace("{id}", &quoted(id)).replace("{value}", &quoted(value))
         };
         match self {
-            Action::Command(command) => {
+            EhrAction::Command(command) => {
                 let mut shell = Command::new("sh");
                 // Passed as variables, so that no text of the EHR is ever part of a command.
                 shell.arg("-c").arg(command).env("ID", id).env("VALUE", value).env("BASE_URL", &local.base_url);
@@ -79,7 +81,7 @@ impl Action {
                     false => Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim())),
                 }
             }
-            Action::Request { method, path, body, headers } => {
+            EhrAction::Request { method, path, body, headers } => {
                 let address = format!("{}{}", local.base_url.trim_end_matches('/'), filled(path, in_a_path));
                 let url = Url::parse(&address).map_err(|error| format!("{address}: {error}"))?;
                 let mut all: BTreeMap<String, String> =

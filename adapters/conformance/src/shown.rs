@@ -17,13 +17,13 @@ pub fn write(write: &Write) -> String {
     let what = match (write, left(write).1) {
         (Write::DeleteWorkingHour(id), _) => id.clone(),
         (Write::Record(Operation::Delete, record), _) => record.id().to_owned(),
-        (_, fields) => Value::Object(said(fields.unwrap_or_default())).to_string(),
+        (_, fields) => Value::Object(without_empty_fields(fields.unwrap_or_default())).to_string(),
     };
     format!("{} {what}", write.kind())
 }
 
 /// Removes fields with null, `false` or an empty list.
-fn said(fields: Map<String, Value>) -> Map<String, Value> {
+fn without_empty_fields(fields: Map<String, Value>) -> Map<String, Value> {
     let silent = |value: &Value| value.is_null() || *value == Value::Bool(false) || *value == Value::Array(Vec::new());
     fields.into_iter().filter(|(_, value)| !silent(value)).collect()
 }

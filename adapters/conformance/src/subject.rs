@@ -14,7 +14,7 @@ use setup::secret::Secret;
 
 use crate::{
     effect::{due, left},
-    ehr_under_test::{EhrUnderTest, Place},
+    ehr_under_test::{EhrAddress, EhrUnderTest},
     flaky_proxy::FlakyProxy,
     flaky_transport::FlakyTransport,
     report::{CaseEnd, CaseResult, Finding},
@@ -68,7 +68,7 @@ impl<S: EhrUnderTest> Subject<S> {
     pub async fn new(system: S, adapter: &Arc<Adapter>) -> Result<Subject<S>, String> {
         let network = Arc::new(HttpTransport::new().map_err(|error| error.to_string())?);
         let (connection, proxy, spoiler) = match system.place() {
-            Place::Loopback(address) => {
+            EhrAddress::Loopback(address) => {
                 let proxy = FlakyProxy::to(address).await;
                 let base_url = format!("http://{}{}", proxy.address(), system.base_path());
                 let mut connection = connection(&system, &base_url, network);
@@ -76,7 +76,7 @@ impl<S: EhrUnderTest> Subject<S> {
                 let spoiler = proxy.spoiler().clone();
                 (connection, Some(proxy), spoiler)
             }
-            Place::Url(base_url) => {
+            EhrAddress::Url(base_url) => {
                 let spoiler = FaultInjector::default();
                 let transport = Arc::new(FlakyTransport::around(network, spoiler.clone()));
                 (connection(&system, &base_url, transport), None, spoiler)
@@ -255,12 +255,12 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Returns the record listed by a pull, or `None`.
-    pub async fn shown(&self, resource: Resource, id: &str) -> CaseResult<Option<EhrRecord>> {
+    pub async fn listed_record(&self, resource: Resource, id: &str) -> CaseResult<Option<EhrRecord>> {
         Ok(self.everything(resource).await?.records.remove(id))
     }
 
-    pub async fn patient_shown(&self, id: &str) -> CaseResult<EhrPatient> {
-        match self.shown(Resource::Patients, id).await? {
+    pub async fn listed_patient(&self, id: &str) -> CaseResult<EhrPatient> {
+        match self.listed_record(Resource::Patients, id).await? {
             Some(EhrRecord::Patient(patient)) => Ok(patient),
             _ => Err(self.failed(format!("patient {id}, who was written"), SHOW_WHAT_IS_WRITTEN)),
         }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::{
     ehr_under_test::ExistingIds,
     local::{Local, typed},
-    request::Action,
+    request::EhrAction,
 };
 
 /// Maximum number of days searched for free times.
@@ -41,17 +41,17 @@ pub(crate) struct Keys {
     pub(crate) settle_seconds: u64,
     /// Fields that are not stored, such as `payments.note`.
     #[serde(default)]
-    pub(crate) unkept: Vec<Field>,
+    pub(crate) unkept: Vec<ResourceField>,
     /// Fields to add to each write of the resource.
     #[serde(default, deserialize_with = "by_resource")]
     pub(crate) set: BTreeMap<Resource, Map<String, Value>>,
     #[serde(default, deserialize_with = "by_resource")]
-    pub(crate) change: BTreeMap<Resource, Action>,
+    pub(crate) change: BTreeMap<Resource, EhrAction>,
     #[serde(default, deserialize_with = "by_resource")]
-    pub(crate) delete: BTreeMap<Resource, Action>,
+    pub(crate) delete: BTreeMap<Resource, EhrAction>,
     #[serde(default, rename = "break", deserialize_with = "by_resource")]
-    pub(crate) spoil: BTreeMap<Resource, Action>,
-    pub(crate) refused: Option<Refused>,
+    pub(crate) spoil: BTreeMap<Resource, EhrAction>,
+    pub(crate) refused: Option<RefusedPatient>,
 }
 
 /// Deserializes via text keys, so that an error within a table contains the resource's name.
@@ -68,24 +68,24 @@ where
 /// Preparation of a new patient that the EHR refuses: an action in the EHR, or fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Refused {
-    pub(crate) action: Option<Action>,
+pub(crate) struct RefusedPatient {
+    pub(crate) action: Option<EhrAction>,
     #[serde(default)]
     pub(crate) fields: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct Field(pub(crate) Resource, pub(crate) String);
+pub(crate) struct ResourceField(pub(crate) Resource, pub(crate) String);
 
-impl TryFrom<String> for Field {
+impl TryFrom<String> for ResourceField {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Field, String> {
+    fn try_from(text: String) -> Result<ResourceField, String> {
         let parts = text.split_once('.').filter(|(_, field)| !field.is_empty());
         let (resource, field) = parts.ok_or_else(|| format!("{text}: write RESOURCE.FIELD, such as payments.note"))?;
         let named = serde_json::from_value(resource.into()).map_err(|error| format!("{text}: {error}"))?;
-        Ok(Field(named, field.to_owned()))
+        Ok(ResourceField(named, field.to_owned()))
     }
 }
 

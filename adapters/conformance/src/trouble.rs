@@ -1,9 +1,8 @@
 //! Faults of requests: the plan shared by proxy and transport.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// A fault of a request.
 #[derive(Clone, Debug)]
@@ -29,7 +28,7 @@ pub enum When {
 }
 
 #[derive(Default)]
-struct State {
+struct InjectorState {
     seen: usize,
     /// Faults of all plans.
     spoilt: usize,
@@ -38,7 +37,7 @@ struct State {
 
 /// Determines for each request whether a fault is injected, and which.
 #[derive(Clone, Default)]
-pub struct FaultInjector(Arc<Mutex<State>>);
+pub struct FaultInjector(Arc<Mutex<InjectorState>>);
 
 impl FaultInjector {
     pub fn set(&self, when: When, trouble: InjectedFault) {
@@ -78,7 +77,7 @@ impl FaultInjector {
         (state.seen, state.plan) = (0, plan);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, InjectorState> {
+        self.0.lock()
     }
 }

@@ -47,7 +47,7 @@ impl Busy {
             // An appointment without a room is assigned by the practitioners who work here at the time of a pass, so
             // the engine may not know it yet.
             let shown = ours && (site.is_none() || read.actor("Location").is_some());
-            let span = map::span(&read).ok().or_else(|| of_slots(&read, slots));
+            let span = map::span(&read).ok().or_else(|| span_of_slots(&read, slots));
             busy.appointments.extend(span.filter(|_| read.takes_time()).map(|span| (span, shown, read)));
         }
         Ok(busy)
@@ -68,7 +68,7 @@ impl Busy {
 }
 
 /// Returns the time of the slots named by an appointment without times.
-fn of_slots(a: &Appointment, slots: &[Slot]) -> Option<Span> {
+fn span_of_slots(a: &Appointment, slots: &[Slot]) -> Option<Span> {
     let named = a.slots();
     let spans = slots.iter().filter(|slot| named.contains(&slot.id)).filter_map(Slot::span);
     spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))

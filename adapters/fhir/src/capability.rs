@@ -41,9 +41,9 @@ impl Offer {
         let statement = match answer.status {
             200..=299 => Some(answer.json::<Value>()?),
             404 | 405 | 410 | 501 => None,
-            _ => return Err(faults::of_answer(&answer, true, None)),
+            _ => return Err(faults::from_response(&answer, true, None)),
         };
-        Offer::of(statement, settings)
+        Offer::from_statement(statement, settings)
     }
 
     /// Uses the setting if possible, else asks the server. `core`: a type that every usable server offers.
@@ -59,7 +59,7 @@ impl Offer {
         Offer { stated: Stated::Everything, wanted: settings.resources.clone() }
     }
 
-    pub fn of(statement: Option<Value>, settings: &Settings) -> Result<Offer, Fault> {
+    pub fn from_statement(statement: Option<Value>, settings: &Settings) -> Result<Offer, Fault> {
         let wanted = settings.resources.clone();
         let Some(statement) = statement else { return Ok(Offer { stated: Stated::Nothing, wanted }) };
         let misread = || Fault::retry_later("the server's CapabilityStatement cannot be read", None);

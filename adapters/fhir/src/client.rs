@@ -246,7 +246,7 @@ pub fn delete(resource_type: &str, id: &str) -> Result<Receipt, Fault> {
             judged(answer, false, None)?;
         }
     }
-    Ok(Receipt::of(id))
+    Ok(Receipt::new(id))
 }
 
 /// The result of an update.
@@ -300,7 +300,7 @@ pub(crate) fn carrying(call: Call, resource: &Value) -> Result<Call, Fault> {
 pub(crate) fn judged(answer: Response, reads: bool, sent: Option<&Value>) -> Result<Response, Fault> {
     match answer.status {
         200..=299 => Ok(answer),
-        _ => Err(faults::of_answer(&answer, reads, sent)),
+        _ => Err(faults::from_response(&answer, reads, sent)),
     }
 }
 

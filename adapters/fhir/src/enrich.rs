@@ -41,11 +41,11 @@ fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault
     };
     let named = |a: &Value| -> Vec<String> {
         let slots = a["slot"].as_array().filter(|_| settings.slots && lacking(a));
-        slots.into_iter().flatten().filter_map(|slot| Reference::of(slot).id_of("Slot")).collect()
+        slots.into_iter().flatten().filter_map(|slot| Reference::from_value(slot).id_of("Slot")).collect()
     };
     let ids: BTreeSet<String> = appointments.iter().flat_map(named).collect();
     let slots = by_id(settings, "Slot", ids)?;
-    let schedule = |slot: &Value| Reference::of(&slot["schedule"]).id_of("Schedule");
+    let schedule = |slot: &Value| Reference::from_value(&slot["schedule"]).id_of("Schedule");
     let schedules = by_id(settings, "Schedule", slots.values().filter_map(schedule).collect())?;
     for appointment in appointments {
         let held: Vec<&Value> = named(appointment).iter().filter_map(|id| slots.get(id)).collect();
@@ -69,7 +69,7 @@ fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault
         for kind in ["Practitioner", "Location"] {
             let there = actor(appointment, kind).is_some()
                 || (kind == "Practitioner" && actor(appointment, "PractitionerRole").is_some());
-            let found = actors.iter().find_map(|actor| Reference::of(actor).id_of(kind)).filter(|_| !there);
+            let found = actors.iter().find_map(|actor| Reference::from_value(actor).id_of(kind)).filter(|_| !there);
             if let Some(id) = found {
                 let participant = json!({"actor": {"reference": format!("{kind}/{id}")}, "status": "accepted"});
                 requests::push(appointment, "participant", participant);
@@ -95,7 +95,7 @@ fn by_id(settings: &Settings, resource_type: &str, ids: BTreeSet<String>) -> Res
 pub fn roles_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
     let roles = |a: &Value| -> Vec<(String, Value)> {
         let all = a["participant"].as_array().into_iter().flatten();
-        all.filter_map(|p| Some((Reference::of(&p["actor"]).id_of("PractitionerRole")?, p.clone()))).collect()
+        all.filter_map(|p| Some((Reference::from_value(&p["actor"]).id_of("PractitionerRole")?, p.clone()))).collect()
     };
     let ids = appointments.iter().flat_map(roles).map(|(role, _)| role).collect();
     let practitioners = by_role(settings, ids, false)?;
@@ -126,7 +126,7 @@ pub fn by_role(settings: &Settings, roles: BTreeSet<String>, held: bool) -> Resu
     let mut practitioners = BTreeMap::new();
     let all = looked_up(settings, "PractitionerRole", "_id", roles.into_iter().collect())?;
     for role in all.into_iter().filter(|role| !held || is_held(role)) {
-        if let Some(id) = Reference::of(&role["practitioner"]).id_of("Practitioner") {
+        if let Some(id) = Reference::from_value(&role["practitioner"]).id_of("Practitioner") {
             practitioners.insert(text(&role, "id").to_owned(), id);
         }
     }
@@ -147,7 +147,7 @@ fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(),
     };
     for role in roles.iter().filter(|role| is_held(role)) {
         let code = role["specialty"][0]["coding"][0]["code"].as_str();
-        if let (Some(id), Some(code)) = (Reference::of(&role["practitioner"]).id_of("Practitioner"), code) {
+        if let (Some(id), Some(code)) = (Reference::from_value(&role["practitioner"]).id_of("Practitioner"), code) {
             // The smallest code, so that the result does not depend on the server's order.
             let held = specialties.entry(id).or_insert_with(|| code.to_owned());
             if code < held.as_str() {
@@ -203,7 +203,7 @@ fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
 /// Medication, else from the display of the reference. A reference without either is unchanged.
 fn medications(settings: &Settings, statements: &mut [Value]) -> Result<(), Fault> {
     let wanting = |s: &Value| s["medicationCodeableConcept"].is_null();
-    let referred = |s: &Value| Reference::of(&s["medicationReference"]).id_of("Medication");
+    let referred = |s: &Value| Reference::from_value(&s["medicationReference"]).id_of("Medication");
     let ids: BTreeSet<String> = statements.iter().filter(|s| wanting(s)).filter_map(referred).collect();
     let found = match looked_up(settings, "Medication", "_id", ids.into_iter().collect()) {
         Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
@@ -243,7 +243,7 @@ fn looked_up(settings: &Settings, resource_type: &str, parameter: &str, ids: Vec
 fn actor(appointment: &Value, resource_type: &str) -> Option<String> {
     let participants = appointment["participant"].as_array()?;
     let there = participants.iter().filter(|participant| participant["status"] != "declined");
-    there.into_iter().find_map(|participant| Reference::of(&participant["actor"]).id_of(resource_type))
+    there.into_iter().find_map(|participant| Reference::from_value(&participant["actor"]).id_of(resource_type))
 }
 
 fn period(resource: &Value) -> Period {

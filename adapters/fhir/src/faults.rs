@@ -17,7 +17,7 @@ const FORM: [&str; 6] = ["resourceType", "status", "use", "system", "code", "ref
 
 /// Maps a response outside 200 to 299 to a fault. `reads`: the request changed nothing. `sent`: the resource in the
 /// request.
-pub fn of_answer(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault {
+pub fn from_response(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault {
     match answer.status {
         400 | 404 | 405 | 409 | 410 | 412 | 422 => Fault::rejected(reason(answer, sent)),
         // The credentials are valid, but lack this permission. Other requests must continue.
@@ -31,12 +31,13 @@ pub fn of_answer(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault 
 /// sent. Of other issues, which may contain names, only the codes are kept.
 fn reason(answer: &Response, sent: Option<&Value>) -> String {
     let outcome: OperationOutcome = map::read(answer.json().unwrap_or_default()).unwrap_or_default();
-    let issues: Vec<String> = outcome.issue.iter().map(|issue| said(issue, sent)).filter(|s| !s.is_empty()).collect();
+    let issues: Vec<String> =
+        outcome.issue.iter().map(|issue| describe_issue(issue, sent)).filter(|s| !s.is_empty()).collect();
     let said = if issues.is_empty() { String::new() } else { format!(": {}", issues.join("; ")) };
     shortened(&format!("the server answered {}{said}", answer.status))
 }
 
-fn said(issue: &Issue, sent: Option<&Value>) -> String {
+fn describe_issue(issue: &Issue, sent: Option<&Value>) -> String {
     let code = plain(&issue.code);
     let about_form =
         matches!(code.as_str(), "structure" | "required" | "value" | "invariant" | "invalid" | "not-supported");

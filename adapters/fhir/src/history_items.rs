@@ -22,7 +22,7 @@ use crate::{
 pub fn page(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<Page, Fault> {
     let mut cursor = match cursor.started {
         Some(_) => cursor,
-        None => match look(settings, parts, cursor.since)? {
+        None => match check_changes(settings, parts, cursor.since)? {
             (false, now) => {
                 let cursor = cursor.after(None, true, now).to_string();
                 return Ok(Page { cursor, last: true, ..Page::default() });
@@ -43,7 +43,7 @@ pub fn page(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
         let room = u32::try_from(limit - items.len()).unwrap_or(u32::MAX);
         let (Page { records, skipped, last, whole: shown, .. }, after) = walk(settings, parts, cursor, room)?;
         // The name from the setting takes precedence.
-        let found = records.into_iter().filter_map(of_catalogue);
+        let found = records.into_iter().filter_map(history_item);
         for item in found.filter(|item| !settings.history.iter().any(|set| history::configured(set).id == item.id)) {
             let held = items.entry(item.id.clone()).or_insert_with(|| item.clone());
             // A code may have several names; the alphabetically first of a page is used.
@@ -66,7 +66,7 @@ pub fn page(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
     Ok(Page { records, cursor: cursor.to_string(), whole, ..Page::default() })
 }
 
-fn of_catalogue(record: Record) -> Option<HistoryItem> {
+fn history_item(record: Record) -> Option<HistoryItem> {
     match record {
         Record::HistoryItem(item) => Some(item),
         _ => None,
@@ -74,7 +74,7 @@ fn of_catalogue(record: Record) -> Option<HistoryItem> {
 }
 
 /// Returns whether any entry changed since, and the EHR's current time.
-fn look(settings: &Settings, parts: &[Part], since: Option<i64>) -> Result<(bool, i64), Fault> {
+fn check_changes(settings: &Settings, parts: &[Part], since: Option<i64>) -> Result<(bool, i64), Fault> {
     let mut present = None;
     for Part { resource_type, search, .. } in parts {
         let search = since.map_or_else(|| search.clone(), |at| requests::since(search, at));

@@ -138,7 +138,7 @@ fn suffix(types: &[String]) -> String {
     if types.is_empty() {
         return String::new();
     }
-    format!("/{}", mark::of(types.iter().flat_map(|code| code.bytes().chain([0]))))
+    format!("/{}", mark::digest(types.iter().flat_map(|code| code.bytes().chain([0]))))
 }
 
 /// Splits a local period into dates with times of day.

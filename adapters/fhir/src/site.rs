@@ -59,8 +59,8 @@ impl Site {
     /// Removes the places of other sites from an appointment. Returns `false` if only such places remain, or if there
     /// is no place and no practitioner who works here.
     pub fn is_ours(&self, appointment: &mut Value) -> bool {
-        let place = |p: &Value| Reference::of(&p["actor"]).id_of("Location");
-        let person = |p: &Value| Reference::of(&p["actor"]).id_of("Practitioner");
+        let place = |p: &Value| Reference::from_value(&p["actor"]).id_of("Location");
+        let person = |p: &Value| Reference::from_value(&p["actor"]).id_of("Practitioner");
         let Some(participants) = appointment["participant"].as_array_mut() else { return false };
         let there = |p: &&Value| p["status"] != "declined";
         let placed = participants.iter().filter(there).any(|p| place(p).is_some());
@@ -75,7 +75,7 @@ impl Site {
 
 /// Returns `true` if a Location is part of the site.
 pub fn is_part_of(room: &Value, site: &str) -> bool {
-    Reference::of(&room["partOf"]).id_of("Location").as_deref() == Some(site)
+    Reference::from_value(&room["partOf"]).id_of("Location").as_deref() == Some(site)
 }
 
 /// Returns the practitioners among actors. A role is resolved to its practitioner; with `held`, only if it is current.

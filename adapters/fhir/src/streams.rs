@@ -40,13 +40,13 @@ pub const STREAMS: &[Stream<Settings>] = &[
 ];
 
 const fn read_whole(resource: Resource) -> Stream<Settings> {
-    Stream::own((resource, false, Deletions::ByAbsence), |settings, resource, cursor, limit| {
+    Stream::custom((resource, false, Deletions::ByAbsence), |settings, resource, cursor, limit| {
         page(settings, resource, false, cursor, limit)
     })
 }
 
 const fn by_changes(resource: Resource) -> Stream<Settings> {
-    Stream::own((resource, true, Deletions::ByAbsence), |settings, resource, cursor, limit| {
+    Stream::custom((resource, true, Deletions::ByAbsence), |settings, resource, cursor, limit| {
         page(settings, resource, true, cursor, limit)
     })
 }
@@ -90,7 +90,7 @@ fn histories(offer: &Offer) -> Vec<&'static str> {
 }
 
 /// Returns the history resources of the server, each with the mapping `map`.
-fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
+fn history_parts(offer: &Offer, map: Map) -> Vec<Part> {
     let part = |resource_type| Part {
         resource_type,
         search: requests::search(resource_type, &[]),
@@ -120,7 +120,7 @@ fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&st
         }
         Resource::WorkingHours => working_hours(settings, cursor, limit),
         Resource::HistoryItems => {
-            history_items::page(settings, &of_history(offer, history::catalogue_entry), cursor, limit)
+            history_items::page(settings, &history_parts(offer, history::catalogue_entry), cursor, limit)
         }
         _ => match parts(settings, offer, resource)? {
             Some(parts) if resource == Resource::Appointments => windows::page(settings, &parts[0], cursor, limit),
@@ -133,7 +133,7 @@ fn page(settings: &Settings, resource: Resource, delta: bool, cursor: Option<&st
 /// Returns the parts of a resource, or `None` if the site has no rooms.
 fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Option<Vec<Part>>, Fault> {
     if resource == Resource::PatientHistoryItems {
-        return Ok(Some(of_history(offer, history::patient_item)));
+        return Ok(Some(history_parts(offer, history::patient_item)));
     }
     let Some((resource_type, map)) = source(settings, resource) else {
         return Err(Fault::unsupported("this adapter does not read such records"));

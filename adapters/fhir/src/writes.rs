@@ -105,7 +105,7 @@ fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<R
 /// A deleted coverage contains no key; its absence proves the write.
 fn deleted(id: &str) -> Result<Option<Receipt>, Fault> {
     let gone = client::read("Coverage", id)?.is_none();
-    Ok(gone.then(|| Receipt::of(id)))
+    Ok(gone.then(|| Receipt::new(id)))
 }
 
 fn disable_alert(settings: &Settings, key: &str, alert: &PatientAlert) -> Result<Receipt, Fault> {
@@ -124,7 +124,7 @@ fn create_payment(settings: &Settings, key: &str, payment: &Payment) -> Result<R
 }
 
 fn find_history(settings: &Settings, key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
-    let held = history::of_id(item.category, &item.id).map(|(resource_type, _)| resource_type);
+    let held = history::parse_id(item.category, &item.id).map(|(resource_type, _)| resource_type);
     let resource_type = held.unwrap_or(history::resource_type(item.category));
     Ok(find(settings, resource_type, key)?.map(|receipt| with_type(receipt, resource_type)))
 }
@@ -137,7 +137,7 @@ fn save_history(settings: &Settings, key: &str, item: &PatientHistoryItem) -> Re
         let earlier = find(settings, resource_type, key)?;
         return Ok(with_type(earlier.map_or_else(|| create(settings, &item, key), Ok)?, resource_type));
     }
-    let held = history::of_id(item.category, &item.id);
+    let held = history::parse_id(item.category, &item.id);
     let (resource_type, id) = held.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;
     let revised = revision::revise(settings, key, (resource_type, id), |read, entry| {
         let mut told = [read.clone()];

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use crate::atomic_server::{Asked, AtomicServer};
+use crate::atomic_server::{AtomicServer, ServerRequest};
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Receipt, Resource, Write, WriteKind,
     http::{Error, Method, Request, Response},
@@ -21,11 +21,11 @@ const START: &str = "2026-12-02T14:30:00Z";
 type Meanwhile = dyn FnMut(&mut AtomicServer, &Request) -> Option<Error>;
 
 #[derive(Clone)]
-struct Practice(Rc<RefCell<AtomicServer>>, Rc<RefCell<Option<Box<Meanwhile>>>>);
+struct AtomicPractice(Rc<RefCell<AtomicServer>>, Rc<RefCell<Option<Box<Meanwhile>>>>);
 
-impl Practice {
-    fn new() -> Practice {
-        Practice(Rc::new(RefCell::new(AtomicServer::new())), Rc::default())
+impl AtomicPractice {
+    fn new() -> AtomicPractice {
+        AtomicPractice(Rc::new(RefCell::new(AtomicServer::new())), Rc::default())
     }
 
     fn meanwhile(&self, f: impl FnMut(&mut AtomicServer, &Request) -> Option<Error> + 'static) {
@@ -47,7 +47,7 @@ impl Practice {
             }
             let body = request.body.clone().unwrap_or_default();
             let headers = request.headers.iter().cloned().map(Into::into).collect();
-            let asked = Asked { method: request.method.as_str(), path: &request.path, headers, body: &body };
+            let asked = ServerRequest { method: request.method.as_str(), path: &request.path, headers, body: &body };
             let answer = server.borrow_mut().handle(NOW, "ehr.example", &asked);
             let headers = answer.headers.into_iter().map(Into::into).collect();
             Ok(Response { status: answer.status, headers, body: answer.body })
@@ -107,7 +107,7 @@ impl Practice {
 
 #[test]
 fn an_appointment_and_its_slots_are_one_request() {
-    let practice = Practice::new();
+    let practice = AtomicPractice::new();
     let mut a = practice.booking();
     let booked = practice.push("k1", Write::CreateAppointment, &a).unwrap();
     assert_eq!(practice.writes(), ["POST /"]);
@@ -128,7 +128,7 @@ fn an_appointment_and_its_slots_are_one_request() {
 
 #[test]
 fn a_concurrently_taken_slot_leaves_no_appointment() {
-    let practice = Practice::new();
+    let practice = AtomicPractice::new();
     let a = practice.booking();
     let mut done = false;
     practice.meanwhile(move |server, request| {
@@ -155,7 +155,7 @@ fn a_concurrently_taken_slot_leaves_no_appointment() {
 #[test]
 fn a_lost_transaction_is_unknown_and_written_once() {
     for carried_out in [true, false] {
-        let practice = Practice::new();
+        let practice = AtomicPractice::new();
         let a = practice.booking();
         let mut done = false;
         practice.meanwhile(move |server, request| {
@@ -166,7 +166,7 @@ fn a_lost_transaction_is_unknown_and_written_once() {
             if carried_out {
                 let body = request.body.clone().unwrap();
                 let headers = request.headers.iter().cloned().map(Into::into).collect();
-                let asked = Asked { method: "POST", path: "/", headers, body: &body };
+                let asked = ServerRequest { method: "POST", path: "/", headers, body: &body };
                 assert_eq!(server.handle(NOW, "ehr.example", &asked).status, 200);
             }
             Some(Error::NoAnswer("broke off".into()))
@@ -185,7 +185,7 @@ fn a_lost_transaction_is_unknown_and_written_once() {
 
 #[test]
 fn opaque_links_are_followed_to_their_end() {
-    let practice = Practice::new();
+    let practice = AtomicPractice::new();
     let mut last = None;
     for limit in [1, 2, 4] {
         let (mut seen, mut cursor) = (Vec::new(), None);
@@ -214,7 +214,7 @@ fn opaque_links_are_followed_to_their_end() {
 
 #[test]
 fn it_describes_what_the_server_states() {
-    let practice = Practice::new();
+    let practice = AtomicPractice::new();
     let description = practice.run(Fhir::describe).unwrap();
     let pulls: Vec<Resource> = description.pulls.iter().map(|ability| ability.resource).collect();
     assert!(pulls.contains(&Resource::CommunicationLogs) && !pulls.contains(&Resource::Payments));

@@ -18,7 +18,7 @@ fn server() -> Server {
     let resources = bundle["entry"].as_array().unwrap().iter().map(|entry| entry["resource"].clone());
     // The site, which is in the schedule's fixtures.
     let site = json!({"resourceType": "Location", "id": "site", "name": "Harbour Dental", "status": "active"});
-    Server::of(resources.chain([site]).collect())
+    Server::with_resources(resources.chain([site]).collect())
 }
 
 /// A whole pass with small pages, and the log meanwhile.

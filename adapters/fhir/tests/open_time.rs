@@ -42,7 +42,7 @@ fn practice(more: impl IntoIterator<Item = Value>) -> Server {
         schedule("s1", ["Practitioner/d1", "Location/r1"]),
         schedule("s2", ["Practitioner/d2", "Location/r2"]),
     ];
-    Server::of(fixed.into_iter().chain(more).map(dated).collect())
+    Server::with_resources(fixed.into_iter().chain(more).map(dated).collect())
 }
 
 fn slot(id: &str, schedule: &str, status: &str, (start, end): (i64, i64)) -> Value {
@@ -214,9 +214,9 @@ fn an_appointment_takes_time_by_its_status() {
 }
 
 /// A generator: the same seed produces the same day.
-struct Random(u64);
+struct DayGenerator(u64);
 
-impl Random {
+impl DayGenerator {
     fn below(&mut self, n: i64) -> i64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -225,7 +225,7 @@ impl Random {
         i64::try_from((z ^ (z >> 31)) % u64::try_from(n).unwrap()).unwrap()
     }
 
-    fn of<'a>(&mut self, words: &[&'a str]) -> &'a str {
+    fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
         words[usize::try_from(self.below(i64::try_from(words.len()).unwrap())).unwrap()]
     }
 
@@ -236,10 +236,10 @@ impl Random {
 }
 
 /// Slots and appointments in every state, overlapping.
-fn day(random: &mut Random) -> Vec<Value> {
+fn day(random: &mut DayGenerator) -> Vec<Value> {
     let mut all = Vec::new();
     for n in 0..12 {
-        let status = random.of(&[
+        let status = random.pick(&[
             "free",
             "free",
             "free",
@@ -249,17 +249,17 @@ fn day(random: &mut Random) -> Vec<Value> {
             "busy-tentative",
             "entered-in-error",
         ]);
-        all.push(slot(&format!("slot{n}"), random.of(&["s1", "s2"]), status, random.span()));
+        all.push(slot(&format!("slot{n}"), random.pick(&["s1", "s2"]), status, random.span()));
     }
     for n in 0..random.below(6) {
         let statuses = ["booked", "booked", "pending", "proposed", "arrived", "waitlist", "cancelled", "noshow"];
         let mut actors = vec![("Patient/p", "accepted")];
         for actor in ["Practitioner/d1", "Practitioner/d2", "Location/r1", "Location/r2", "Location/far"] {
             if random.below(3) == 0 {
-                actors.push((actor, random.of(&["accepted", "accepted", "tentative", "needs-action", "declined"])));
+                actors.push((actor, random.pick(&["accepted", "accepted", "tentative", "needs-action", "declined"])));
             }
         }
-        all.push(appointment(&format!("a{n}"), random.of(&statuses), random.span(), &actors));
+        all.push(appointment(&format!("a{n}"), random.pick(&statuses), random.span(), &actors));
     }
     all
 }
@@ -298,7 +298,7 @@ fn expected(all: &[Value], schedule: &str, provider: &str, room: &str) -> BTreeS
 fn open_time_is_that_of_the_standard_on_random_days() {
     let mut some = 0;
     for seed in 0..100 {
-        let all = day(&mut Random(seed));
+        let all = day(&mut DayGenerator(seed));
         let server = practice(all.clone());
         let (hours, shown) = (pulled(&server, Resource::WorkingHours), appointments(&server));
         for (schedule, provider, room) in [("s1", "d1", "r1"), ("s2", "d2", "r2")] {

@@ -34,7 +34,7 @@ fn practice(more: impl IntoIterator<Item = Value>) -> Server {
         resource["meta"] = json!({"versionId": "1", "lastUpdated": "2026-11-20T00:00:00Z"});
         resource
     };
-    Server::of(fixed.into_iter().chain(more).map(dated).collect())
+    Server::with_resources(fixed.into_iter().chain(more).map(dated).collect())
 }
 
 fn slot(id: &str, schedule: &str, status: &str, [from, to]: [&str; 2]) -> Value {

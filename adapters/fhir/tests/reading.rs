@@ -26,7 +26,7 @@ fn practice(resources: impl IntoIterator<Item = Value>) -> Server {
         resource["meta"] = json!({"versionId": "1", "lastUpdated": "2026-11-20T00:00:00Z"});
         resource
     };
-    Server::of([site].into_iter().chain(resources).map(dated).collect())
+    Server::with_resources([site].into_iter().chain(resources).map(dated).collect())
 }
 
 /// Reads all pages of a whole pass. Also returns the log.

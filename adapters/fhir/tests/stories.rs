@@ -12,15 +12,15 @@ use fhir_adapter::{Fhir, faults};
 use serde_json::{Value, json};
 
 #[derive(Default)]
-struct Pass {
+struct PassResult {
     records: Vec<Record>,
     deleted: Vec<String>,
     whole: bool,
     cursor: Option<String>,
 }
 
-fn pass(server: &Server, resource: Resource, mut cursor: Option<String>, limit: u32) -> Pass {
-    let mut pass = Pass::default();
+fn pass(server: &Server, resource: Resource, mut cursor: Option<String>, limit: u32) -> PassResult {
+    let mut pass = PassResult::default();
     for _ in 0..500 {
         let page = server.run(|| Fhir::pull(resource, cursor, limit)).unwrap();
         let Page { records, deleted, cursor: next, last, whole, .. } = page;
@@ -443,7 +443,7 @@ fn a_lookup_accepts_only_resources_with_the_key() {
     });
     let find = server.run(|| Fhir::find("k".into(), Write::CreatePatient(Patient::default())));
     assert_eq!(find, Ok(None));
-    assert!(matches!(faults::of_answer(&refused(404, "not-found"), true, None), Fault::Rejected(_)));
+    assert!(matches!(faults::from_response(&refused(404, "not-found"), true, None), Fault::Rejected(_)));
 }
 
 /// A booking of two slots at 09:30, and the same one moved by an hour.

@@ -24,7 +24,7 @@ pub fn change(app: &GatedCloud, change: &AppointmentChange, fields: &Value) -> R
 }
 
 pub fn confirm(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Receipt, Fault> {
-    let held = read(app, c)?.ok_or_else(|| faults::of_refusal("not_found".into()))?;
+    let held = read(app, c)?.ok_or_else(|| faults::from_refusal("not_found".into()))?;
     if is_confirmed(&held, c) {
         return Ok(held.receipt());
     }
@@ -41,8 +41,8 @@ pub fn check_in(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Rece
 pub fn cancel(app: &GatedCloud, _: &str, c: &AppointmentChange) -> Result<Receipt, Fault> {
     let id = &c.appointment.id;
     match app.change(APPOINTMENTS, id, &requests::cancelled(&c.reason))? {
-        Err(code) if matches!(code.as_str(), "cancelled" | "not_found") => Ok(Receipt::of(id)),
-        written => written.map_err(faults::of_refusal),
+        Err(code) if matches!(code.as_str(), "cancelled" | "not_found") => Ok(Receipt::new(id)),
+        written => written.map_err(faults::from_refusal),
     }
 }
 

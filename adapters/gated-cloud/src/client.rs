@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     faults,
-    markup::{self, Kind, Markup},
+    markup::{self, Markup, RecordType},
     responses::{AppResponse, is_login_page, receipt},
 };
 
@@ -21,62 +21,62 @@ const MOST: u32 = 200;
 
 #[derive(Default)]
 pub struct GatedCloud {
-    form: RefCell<Option<Form>>,
+    form: RefCell<Option<ChangeForm>>,
 }
 
 /// The data of a page that sends a change.
 #[derive(Clone)]
-struct Form {
+struct ChangeForm {
     markup: Markup,
     csrf: String,
 }
 
 impl GatedCloud {
     /// Reads changes since a mark, with our field names. Returns `None` if the application does not know the mark.
-    pub fn changes(&self, kind: Kind, asked: &Ask) -> Result<Option<Changes>, Fault> {
+    pub fn changes(&self, kind: RecordType, asked: &Ask) -> Result<Option<Changes>, Fault> {
         let since = asked.at.map(|mark| format!("&since={}", encode(mark))).unwrap_or_default();
         let path = format!("/api/changes?of={}{since}&limit={}", kind.name, asked.limit.min(MOST));
         let told = match outcome(http::get(path))? {
             Err(code) if code == "mark_expired" => return Ok(None),
-            told => told.map_err(faults::of_refused_read)?,
+            told => told.map_err(faults::from_refused_read)?,
         };
         let shown: Changes = told.frame(markup::CHANGES)?;
         Ok(Some(Changes { rows: owned(&told, kind, &shown.rows)?, ..shown }))
     }
 
     /// Returns the record with a write key. The search may also return similar keys.
-    pub fn by_reference(&self, kind: Kind, key: &str) -> Result<Option<Receipt>, Fault> {
-        let told = shown(format!("/api/{}?reference={}", kind.name, encode(key)))?;
+    pub fn by_reference(&self, kind: RecordType, key: &str) -> Result<Option<Receipt>, Fault> {
+        let told = fetch(format!("/api/{}?reference={}", kind.name, encode(key)))?;
         let items: Vec<Value> = told.part(markup::ITEMS)?;
         let ours = owned(&told, kind, &items)?.into_iter().find(|row| row["write_key"] == key);
         ours.map(|row| receipt(&row, true)).transpose()
     }
 
     /// Returns one record with our field names, or `None` if the application reports that it does not exist.
-    pub fn one(&self, kind: Kind, id: &str) -> Result<Option<Value>, Fault> {
+    pub fn one(&self, kind: RecordType, id: &str) -> Result<Option<Value>, Fault> {
         match outcome(http::get(record(kind, id)))? {
             Err(code) if code == "not_found" => Ok(None),
-            told => item(&told.map_err(faults::of_refused_read)?, kind).map(Some),
+            told => item(&told.map_err(faults::from_refused_read)?, kind).map(Some),
         }
     }
 
-    pub fn create(&self, kind: Kind, fields: &Value) -> Result<Receipt, Fault> {
-        self.send(http::post(format!("/api/{}", kind.name)), kind, fields)?.map_err(faults::of_refusal)
+    pub fn create(&self, kind: RecordType, fields: &Value) -> Result<Receipt, Fault> {
+        self.send(http::post(format!("/api/{}", kind.name)), kind, fields)?.map_err(faults::from_refusal)
     }
 
-    pub fn update(&self, kind: Kind, id: &str, fields: &Value) -> Result<Receipt, Fault> {
-        self.change(kind, id, fields)?.map_err(faults::of_refusal)
+    pub fn update(&self, kind: RecordType, id: &str, fields: &Value) -> Result<Receipt, Fault> {
+        self.change(kind, id, fields)?.map_err(faults::from_refusal)
     }
 
     /// Sends a change. Returns the receipt, or the application's code of a refusal.
-    pub fn change(&self, kind: Kind, id: &str, fields: &Value) -> Result<Result<Receipt, String>, Fault> {
+    pub fn change(&self, kind: RecordType, id: &str, fields: &Value) -> Result<Result<Receipt, String>, Fault> {
         self.send(http::patch(record(kind, id)), kind, fields)
     }
 
-    fn send(&self, call: Call, kind: Kind, fields: &Value) -> Result<Result<Receipt, String>, Fault> {
+    fn send(&self, call: Call, kind: RecordType, fields: &Value) -> Result<Result<Receipt, String>, Fault> {
         let mut renewed = false;
         loop {
-            let Form { markup, csrf } = self.form()?;
+            let ChangeForm { markup, csrf } = self.form()?;
             let call = call.clone().header("x-csrf-token", csrf).header("x-markup", markup.word());
             match outcome(call.json(&markup.names(kind.names).theirs(fields))?)? {
                 Ok(told) => return receipt(&item(&told, kind)?, false).map(Ok),
@@ -92,12 +92,12 @@ impl GatedCloud {
 
     /// Returns the session's token and the release, read before the first change. An expired session is detected here,
     /// before anything is sent.
-    fn form(&self) -> Result<Form, Fault> {
+    fn form(&self) -> Result<ChangeForm, Fault> {
         if let Some(form) = &*self.form.borrow() {
             return Ok(form.clone());
         }
-        let told = shown("/api/session")?;
-        let form = Form { markup: told.markup, csrf: told.part(markup::CSRF)? };
+        let told = fetch("/api/session")?;
+        let form = ChangeForm { markup: told.markup, csrf: told.part(markup::CSRF)? };
         self.form.replace(Some(form.clone()));
         Ok(form)
     }
@@ -111,27 +111,27 @@ fn outcome(call: Call) -> Result<Result<AppResponse, String>, Fault> {
         return Err(fault);
     }
     if answer.is_success() || is_login_page(&answer) {
-        return AppResponse::of(&answer, reads).map(Ok);
+        return AppResponse::parse(&answer, reads).map(Ok);
     }
     // From an intermediary, or from a release with another format of refusals.
     let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
-    let code = AppResponse::of(&answer, reads).ok().and_then(|told| told.refusal());
+    let code = AppResponse::parse(&answer, reads).ok().and_then(|told| told.refusal());
     Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(&answer)))?))
 }
 
 /// Reads data that always exists.
-fn shown(path: impl Into<String>) -> Result<AppResponse, Fault> {
-    outcome(http::get(path))?.map_err(faults::of_refused_read)
+fn fetch(path: impl Into<String>) -> Result<AppResponse, Fault> {
+    outcome(http::get(path))?.map_err(faults::from_refused_read)
 }
 
-fn record(kind: Kind, id: &str) -> String {
+fn record(kind: RecordType, id: &str) -> String {
     format!("/api/{}/{}", kind.name, encode(id))
 }
 
-fn item(told: &AppResponse, kind: Kind) -> Result<Value, Fault> {
-    told.own(kind.names, &told.part(markup::ITEM)?)
+fn item(told: &AppResponse, kind: RecordType) -> Result<Value, Fault> {
+    told.to_contract_names(kind.names, &told.part(markup::ITEM)?)
 }
 
-fn owned(told: &AppResponse, kind: Kind, items: &[Value]) -> Result<Vec<Value>, Fault> {
-    items.iter().map(|item| told.own(kind.names, item)).collect()
+fn owned(told: &AppResponse, kind: RecordType, items: &[Value]) -> Result<Vec<Value>, Fault> {
+    items.iter().map(|item| told.to_contract_names(kind.names, item)).collect()
 }

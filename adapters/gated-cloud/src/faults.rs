@@ -6,12 +6,12 @@ use adapter_sdk::{Fault, redact};
 const RELEASE: u32 = 900;
 
 /// The fault of an unknown release, or of one that differs from its declared format.
-pub fn of_release(said: String, reads: bool) -> Fault {
+pub fn unknown_release(said: String, reads: bool) -> Fault {
     let reason = format!("the EHR's web application {said} needs an update");
     if reads { Fault::retry_later(reason, Some(RELEASE)) } else { Fault::unknown(reason) }
 }
 
-pub fn of_wrong_kind(reads: bool) -> Fault {
+pub fn wrong_field_type(reads: bool) -> Fault {
     Fault::lost("a field of the EHR's answer is not of the kind it should be", reads)
 }
 
@@ -38,7 +38,7 @@ const REFUSALS: [(&str, &str); 13] = [
 ];
 
 /// Maps the refusal of a change to a fault. The application's message may name a patient and is never passed on.
-pub fn of_refusal(code: String) -> Fault {
+pub fn from_refusal(code: String) -> Fault {
     match PASSING.iter().find(|(known, _)| *known == code) {
         Some((_, why)) => Fault::retry_later(*why, None),
         None => Fault::rejected(redact::refusal(&code, &REFUSALS)),
@@ -46,6 +46,6 @@ pub fn of_refusal(code: String) -> Fault {
 }
 
 /// Maps the refusal of a read to a fault. It proves nothing about the record.
-pub fn of_refused_read(code: String) -> Fault {
+pub fn from_refused_read(code: String) -> Fault {
     Fault::retry_later(format!("the EHR refuses to show it: {code}"), None)
 }

@@ -24,7 +24,7 @@ use markup::{APPOINTMENTS, HOURS, OPERATORIES, PATIENTS, PROVIDERS, TYPES};
 adapter_sdk::export_adapter!(GatedCloud);
 
 #[derive(Deserialize)]
-struct Settings {
+struct GatedCloudSettings {
     requests_per_minute: u32,
 }
 
@@ -78,7 +78,7 @@ impl Tables for GatedCloud {
 
     /// Sends no request, because a location is configured before any staff member has logged in.
     fn about(&self, by_tables: Description) -> Result<Description, Fault> {
-        let Settings { requests_per_minute } = settings::read()?;
+        let GatedCloudSettings { requests_per_minute } = settings::read()?;
         Ok(Description {
             name: "Demo Cloud EHR".into(),
             version: env!("CARGO_PKG_VERSION").into(),

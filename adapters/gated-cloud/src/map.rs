@@ -63,7 +63,7 @@ pub fn kind(_: &GatedCloud, resource: Resource, mut own: Value) -> Mapped {
 
 pub fn hours(_: &GatedCloud, resource: Resource, mut own: Value) -> Mapped {
     let days = own["days"].as_array().ok_or_else(wrong_kind)?.iter();
-    let days: Option<Vec<Weekday>> = days.map(|day| Weekday::of(day.as_str()?)).collect();
+    let days: Option<Vec<Weekday>> = days.map(|day| Weekday::from_word(day.as_str()?)).collect();
     let days = days.ok_or_else(wrong_kind)?;
     if days.is_empty() {
         return Err(CONTRADICTS.into());
@@ -74,7 +74,7 @@ pub fn hours(_: &GatedCloud, resource: Resource, mut own: Value) -> Mapped {
 
 pub fn appointment(_: &GatedCloud, _: Resource, own: Value) -> Mapped {
     match visit(own)? {
-        Some(Visit { shown, .. }) => streams::shown(Record::Appointment(shown)),
+        Some(Visit { shown, .. }) => streams::one_record(Record::Appointment(shown)),
         None => Err(CONTRADICTS.into()),
     }
 }
@@ -118,5 +118,5 @@ fn typed(resource: Resource, own: Value) -> Result<Record, Fault> {
 }
 
 fn wrong_kind() -> Fault {
-    faults::of_wrong_kind(true)
+    faults::wrong_field_type(true)
 }

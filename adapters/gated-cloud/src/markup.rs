@@ -15,16 +15,16 @@ pub type Releases = [Names; KNOWN.len()];
 
 /// A type of record: its name in calls, and its fields.
 #[derive(Clone, Copy)]
-pub struct Kind {
+pub struct RecordType {
     pub name: &'static str,
     pub names: Releases,
 }
 
-const fn kind(name: &'static str, v3: &'static str, v4: &'static str) -> Kind {
-    Kind { name, names: [Names(v3), Names(v4)] }
+const fn kind(name: &'static str, v3: &'static str, v4: &'static str) -> RecordType {
+    RecordType { name, names: [Names(v3), Names(v4)] }
 }
 
-pub const PATIENTS: Kind = kind(
+pub const PATIENTS: RecordType = kind(
     "patients",
     "id first_name=firstName middle_name=middleName last_name=lastName date_of_birth=dob gender=sex email cell_phone=mobile \
      home_phone=homePhone work_phone=workPhone address/line1=street address/city=city address/region=state \
@@ -36,23 +36,23 @@ pub const PATIENTS: Kind = kind(
      preferred_language=speaks provider=provider/key chart_id=chart inactive=archived write_key=externalRef version=rev",
 );
 
-pub const PROVIDERS: Kind = kind(
+pub const PROVIDERS: RecordType = kind(
     "providers",
     "id first_name=firstName last_name=lastName email npi inactive",
     "id=key first_name=name/given last_name=name/family email=contact/email npi inactive=archived",
 );
 
-pub const OPERATORIES: Kind = kind("operatories", "id name closed", "id=key name=label closed=archived");
+pub const OPERATORIES: RecordType = kind("operatories", "id name closed", "id=key name=label closed=archived");
 
-pub const TYPES: Kind = kind("types", "id name minutes", "id=key name=label minutes=length");
+pub const TYPES: RecordType = kind("types", "id name minutes", "id=key name=label minutes=length");
 
-pub const HOURS: Kind = kind(
+pub const HOURS: RecordType = kind(
     "hours",
     "id provider=providerId operatory=chairId days begin_time=begin end_time=end",
     "id=key provider=provider/key operatory=chair/key days=when/days begin_time=when/from end_time=when/to",
 );
 
-pub const APPOINTMENTS: Kind = kind(
+pub const APPOINTMENTS: RecordType = kind(
     "appointments",
     "id patient=patientId provider=providerId operatory=chairId appointment_type=typeId start end note status \
      patient_confirmed=patientConfirmed checkin_at=arrivedAt checked_out_at=leftAt cancel_reason=cancelReason \
@@ -72,7 +72,7 @@ pub const CHANGES: Releases = [
 pub const REFUSAL: Releases = [Names("code=error"), Names("code=problem/code")];
 
 impl Markup {
-    pub fn of(word: &str) -> Option<Markup> {
+    pub fn from_word(word: &str) -> Option<Markup> {
         KNOWN.iter().position(|known| *known == word).map(Markup)
     }
 

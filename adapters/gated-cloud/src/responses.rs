@@ -21,16 +21,16 @@ pub struct AppResponse {
 }
 
 impl AppResponse {
-    pub fn of(answer: &Response, reads: bool) -> Result<AppResponse, Fault> {
+    pub fn parse(answer: &Response, reads: bool) -> Result<AppResponse, Fault> {
         let foreign = || Fault::lost("the EHR's answer is not one of its web application", reads);
         let body: Value = serde_json::from_slice(&answer.body).map_err(|_| match is_login_page(answer) {
             true => session::fault_of_login_page(reads),
             false => foreign(),
         })?;
         let word = body["markup"].as_str().ok_or_else(foreign)?;
-        let markup = Markup::of(word).ok_or_else(|| {
+        let markup = Markup::from_word(word).ok_or_else(|| {
             let (word, known) = (redact::word(word), Markup::known());
-            faults::of_release(format!("is at markup {word}, and this adapter knows {known}: it"), reads)
+            faults::unknown_release(format!("is at markup {word}, and this adapter knows {known}: it"), reads)
         })?;
         Ok(AppResponse { markup, body, reads })
     }
@@ -38,28 +38,29 @@ impl AppResponse {
     /// Parses the frame around the records.
     pub fn frame<T: DeserializeOwned>(&self, names: Releases) -> Result<T, Fault> {
         // serde's own message would quote the record.
-        serde_json::from_value(self.own(names, &self.body)?).map_err(|_| faults::of_wrong_kind(self.reads))
+        serde_json::from_value(self.to_contract_names(names, &self.body)?)
+            .map_err(|_| faults::wrong_field_type(self.reads))
     }
 
     /// Returns the value of the frame's only field.
     pub fn part<T: DeserializeOwned>(&self, names: Releases) -> Result<T, Fault> {
         let parts: BTreeMap<String, T> = self.frame(names)?;
-        parts.into_values().next().ok_or_else(|| faults::of_wrong_kind(self.reads))
+        parts.into_values().next().ok_or_else(|| faults::wrong_field_type(self.reads))
     }
 
     /// Converts an object to our names. All fields must be present.
-    pub fn own(&self, names: Releases, shown: &Value) -> Result<Value, Fault> {
+    pub fn to_contract_names(&self, names: Releases, shown: &Value) -> Result<Value, Fault> {
         self.markup.names(names).all_ours(shown).map_err(|lacking| {
             let (word, name, path) = (self.markup.word(), lacking.ours, lacking.theirs);
             let said =
                 format!("says it is at markup {word}, but `{name}` ({path}) is missing or different: this adapter");
-            faults::of_release(said, self.reads)
+            faults::unknown_release(said, self.reads)
         })
     }
 
     /// Returns the application's code of a refusal.
     pub fn refusal(&self) -> Option<String> {
-        self.own(REFUSAL, &self.body).ok()?["code"].as_str().map(redact::word)
+        self.to_contract_names(REFUSAL, &self.body).ok()?["code"].as_str().map(redact::word)
     }
 }
 
@@ -72,5 +73,5 @@ pub fn is_login_page(answer: &Response) -> bool {
 pub fn receipt(row: &Value, reads: bool) -> Result<Receipt, Fault> {
     let (id, version) = (row["id"].as_str(), row["version"].as_u64());
     let known = id.zip(version).map(|(id, version)| Receipt { id: id.to_owned(), version: Some(version.to_string()) });
-    known.ok_or_else(|| faults::of_wrong_kind(reads))
+    known.ok_or_else(|| faults::wrong_field_type(reads))
 }

@@ -10,7 +10,7 @@ use adapter_sdk::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client::{self, Written},
+    client::{self, ConditionalWrite},
     conventions::NOTES,
     requests,
     responses::{APPOINTMENT, AppointmentRow, State},
@@ -24,14 +24,14 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
     if let Some(earlier) = rows.iter().find(|row| row.note().carries(key)) {
         return Ok(receipt_of(earlier));
     }
-    let near = Near::of(settings, &rows, a, None);
+    let near = Near::from_rows(settings, &rows, a, None);
     near.check_nobody_stands()?;
     let values = requests::appointment(settings, key, a, near.places.is_some())?;
     let Some(places) = near.places else { return receipt(client::create(APPOINTMENT, &values)?) };
     let (place, rest) = (&places[0], &places[1..]);
     match client::write_over(APPOINTMENT, place.id, place.timestamp.as_deref(), &values)? {
-        Written::Stale => Err(Fault::retry_later("the free appointment was taken concurrently", None)),
-        Written::Done => {
+        ConditionalWrite::Stale => Err(Fault::retry_later("the free appointment was taken concurrently", None)),
+        ConditionalWrite::Done => {
             remove_places(rest);
             receipt(place.id)
         }
@@ -61,7 +61,7 @@ pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChang
     let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id))?;
     Ok(match row {
         Some(row) => values_of(settings, kind, &row, change).is_empty().then(|| receipt_of(&row)),
-        None => (kind == Change::Cancel).then(|| Receipt::of(&change.appointment.id)),
+        None => (kind == Change::Cancel).then(|| Receipt::new(&change.appointment.id)),
     })
 }
 
@@ -78,7 +78,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     let Some(row) = rows.iter().find(|row| row.id == id) else {
         // An appointment deleted by staff counts as cancelled by this write.
         return if kind == Change::Cancel {
-            Ok(Receipt::of(&a.id))
+            Ok(Receipt::new(&a.id))
         } else {
             Err(Fault::rejected("the EHR no longer has the appointment"))
         };
@@ -91,7 +91,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
         return Err(Fault::rejected("the appointment was changed in the EHR since it was read"));
     }
     check_state(kind, row)?;
-    let near = Near::of(settings, &rows, a, Some(id));
+    let near = Near::from_rows(settings, &rows, a, Some(id));
     if kind == Change::Move {
         near.check_nobody_stands()?;
     }
@@ -101,8 +101,8 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     let places = near.places.filter(|_| kind == Change::Move);
     let values = if kind == Change::Move { marked(row, values, places.is_some()) } else { values };
     match client::write_over(APPOINTMENT, id, row.timestamp.as_deref(), &Value::Object(values))? {
-        Written::Stale => Err(Fault::retry_later("the appointment was changed in the EHR meanwhile", None)),
-        Written::Done => {
+        ConditionalWrite::Stale => Err(Fault::retry_later("the appointment was changed in the EHR meanwhile", None)),
+        ConditionalWrite::Done => {
             remove_places(places.as_deref().unwrap_or_default());
             receipt(id)
         }
@@ -181,7 +181,7 @@ struct Near<'a> {
 }
 
 impl<'a> Near<'a> {
-    fn of(settings: &Settings, rows: &'a [AppointmentRow], a: &Appointment, own: Option<i64>) -> Near<'a> {
+    fn from_rows(settings: &Settings, rows: &'a [AppointmentRow], a: &Appointment, own: Option<i64>) -> Near<'a> {
         let provider = requests::number(&a.provider);
         let here = |row: &&AppointmentRow| Some(row.id) != own && provider.is_some() && row.healthprof == provider;
         let whole = (a.start, a.end);

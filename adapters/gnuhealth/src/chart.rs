@@ -44,8 +44,8 @@ impl Keyed {
         Ok(ours.and_then(|row| row["id"].as_i64()))
     }
 
-    pub fn made(&self, key: &str) -> Result<Option<Receipt>, Fault> {
-        Ok(self.find(key)?.map(Receipt::of))
+    pub fn find_receipt(&self, key: &str) -> Result<Option<Receipt>, Fault> {
+        Ok(self.find(key)?.map(Receipt::new))
     }
 
     fn read(&self, id: i64) -> Result<Option<Value>, Fault> {
@@ -54,7 +54,7 @@ impl Keyed {
 }
 
 pub fn create_note(_: &Settings, key: &str, log: &CommunicationLog) -> Result<Receipt, Fault> {
-    client::create(NOTE, &requests::note(key, log)?).map(Receipt::of)
+    client::create(NOTE, &requests::note(key, log)?).map(Receipt::new)
 }
 
 pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
@@ -73,7 +73,7 @@ pub fn find_plan(key: &str) -> Result<Option<Receipt>, Fault> {
 }
 
 fn plan_receipt(id: i64) -> Receipt {
-    Receipt::of(format!("party.party,{id}"))
+    Receipt::new(format!("party.party,{id}"))
 }
 
 pub fn create_coverage(_: &Settings, key: &str, coverage: &Coverage) -> Result<Receipt, Fault> {
@@ -87,18 +87,18 @@ pub fn create_coverage(_: &Settings, key: &str, coverage: &Coverage) -> Result<R
         ("party.party", company) => (company, None),
         _ => return Err(unknown()),
     };
-    client::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(Receipt::of)
+    client::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(Receipt::new)
 }
 
 /// Deletes a coverage. One already deleted by staff counts as deleted by this write.
 pub fn delete_coverage(id: &str) -> Result<Receipt, Fault> {
     let number = requests::existing(id, "coverage")?;
-    client::write(&requests::delete(INSURANCE, &[number])).map(|_| Receipt::of(number))
+    client::write(&requests::delete(INSURANCE, &[number])).map(|_| Receipt::new(number))
 }
 
 pub fn find_deleted_coverage(id: &str) -> Result<Option<Receipt>, Fault> {
     let number = requests::existing(id, "coverage")?;
-    Ok(INSURANCES.read(number)?.is_none().then(|| Receipt::of(number)))
+    Ok(INSURANCES.read(number)?.is_none().then(|| Receipt::new(number)))
 }
 
 /// Creates or changes an entry of the history.
@@ -150,7 +150,7 @@ fn catalogue_of(category: HistoryCategory) -> &'static str {
 }
 
 fn history_receipt(model: &str, id: i64) -> Receipt {
-    Receipt::of(format!("{model},{id}"))
+    Receipt::new(format!("{model},{id}"))
 }
 
 pub fn party_of(patient: &str) -> Result<i64, Fault> {

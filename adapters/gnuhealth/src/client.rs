@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     faults::{self, Refusal},
-    requests::{self, Call, Search},
+    requests::{self, RpcCall, Search},
     responses,
     rows::{Asked, fields},
 };
@@ -25,7 +25,7 @@ pub struct Found {
 
 /// The result of a write that depends on the record's version.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum ConditionalWrite {
     Done,
     /// The record was changed since it was read.
     Stale,
@@ -54,7 +54,7 @@ pub fn count(search: &Search) -> Result<u64, Fault> {
 }
 
 /// Makes a call that changes nothing.
-pub fn ask(call: &Call) -> Result<Value, Fault> {
+pub fn ask(call: &RpcCall) -> Result<Value, Fault> {
     Ok(read(call)?.0)
 }
 
@@ -66,42 +66,42 @@ pub fn create(model: &str, values: &Value) -> Result<i64, Fault> {
 }
 
 /// Makes a call that writes.
-pub fn write(call: &Call) -> Result<Value, Fault> {
+pub fn write(call: &RpcCall) -> Result<Value, Fault> {
     answered(call, false)?.0.map_err(|refusal| refusal.fault(&call.params))
 }
 
 /// Writes a record if its version is unchanged since it was read.
-pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Result<Written, Fault> {
+pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Result<ConditionalWrite, Fault> {
     let call = requests::write(model, id, timestamp, values);
     match answered(&call, false)?.0 {
-        Ok(_) => Ok(Written::Done),
-        Err(refusal) if refusal.is_stale() => Ok(Written::Stale),
+        Ok(_) => Ok(ConditionalWrite::Done),
+        Err(refusal) if refusal.is_stale() => Ok(ConditionalWrite::Stale),
         Err(refusal) => Err(refusal.fault(&call.params)),
     }
 }
 
 /// Makes a call that may fail. A failure is logged without the EHR's message.
-pub fn attempt(what: &str, call: &Call) {
+pub fn attempt(what: &str, call: &RpcCall) {
     if write(call).is_err() {
         warn!("{what} could not be done");
     }
 }
 
-fn read(call: &Call) -> Result<(Value, Response), Fault> {
+fn read(call: &RpcCall) -> Result<(Value, Response), Fault> {
     let (result, answer) = answered(call, true)?;
     result.map(|result| (result, answer)).map_err(|refusal| refusal.fault(&call.params))
 }
 
-fn answered(call: &Call, reads: bool) -> Result<(Result<Value, Refusal>, Response), Fault> {
+fn answered(call: &RpcCall, reads: bool) -> Result<(Result<Value, Refusal>, Response), Fault> {
     let request = http::post("/").json(&json!({"id": 1, "method": call.method, "params": call.params}))?;
     let request = if reads { request.reading() } else { request };
     let answer = request.send_any()?;
     if answer.status != 200 {
-        return Err(faults::of_status(&answer, reads));
+        return Err(faults::from_status(&answer, reads));
     }
     let mut body: Value = if reads { answer.json()? } else { answer.written_json()? };
     match body.get_mut("error").map(Value::take) {
-        Some(error) => Ok((Err(Refusal::of(&error)), answer)),
+        Some(error) => Ok((Err(Refusal::parse(&error)), answer)),
         None if body.get("result").is_some() => Ok((Ok(body["result"].take()), answer)),
         None => Err(Fault::lost(UNEXPECTED, reads)),
     }

@@ -28,7 +28,7 @@ pub struct Refusal {
 impl Refusal {
     /// Parses `["UserError", ["text", "description", domain]]`, `["UserWarning", ["name", "text", ...]]`,
     /// `["ConcurrencyException", "text"]`, `["'key'", "traceback"]`.
-    pub fn of(error: &Value) -> Refusal {
+    pub fn parse(error: &Value) -> Refusal {
         let kind = error[0].as_str().unwrap_or_default().to_owned();
         let texts = error[1].as_array();
         let at = usize::from(kind == "UserWarning");
@@ -54,7 +54,7 @@ impl Refusal {
 }
 
 /// Maps a status other than 200 to a fault. `reads`: the call changed nothing.
-pub fn of_status(answer: &Response, reads: bool) -> Fault {
+pub fn from_status(answer: &Response, reads: bool) -> Fault {
     match answer.status {
         401 => Fault::unauthorized("the EHR does not accept the user name or the password"),
         403 => Fault::unsupported("the EHR does not offer this call: a module is missing"),

@@ -34,7 +34,7 @@ pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault>
 pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
     let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?;
     let carries = |line: &&PaymentLine| note(line.entry.description.as_deref()).carries(key);
-    Ok(rows.iter().find(carries).map(|line| Receipt::of(line.id)))
+    Ok(rows.iter().find(carries).map(|line| Receipt::new(line.id)))
 }
 
 /// Returns the invoice of a payment: the named one, else the oldest with a sufficient open amount.

@@ -45,11 +45,13 @@ impl Tables for GnuHealth {
         Handler::cancel_appointment(|s, _, c| change(s, Cancel, c), |s, _, c| find_changed(s, Cancel, c)),
         Handler::note_appointment(|s, _, c| change(s, Note, c), |s, _, c| find_changed(s, Note, c)),
         Handler::create_insurance_plan(chart::create_plan, |_, key, _| chart::find_plan(key)).looking_first(),
-        Handler::create_coverage(chart::create_coverage, |_, key, _| chart::INSURANCES.made(key)).looking_first(),
+        Handler::create_coverage(chart::create_coverage, |_, key, _| chart::INSURANCES.find_receipt(key))
+            .looking_first(),
         Handler::delete_coverage(|_, _, id| chart::delete_coverage(id), |_, _, id| chart::find_deleted_coverage(id))
             .looking_first(),
         Handler::save_patient_history_item(chart::save_history, chart::find_history).looking_first(),
-        Handler::create_communication_log(chart::create_note, |_, key, _| chart::NOTES.made(key)).looking_first(),
+        Handler::create_communication_log(chart::create_note, |_, key, _| chart::NOTES.find_receipt(key))
+            .looking_first(),
         Handler::create_payment(ledger::pay, |_, key, _| ledger::find(key)).looking_first(),
     ];
     const UNKEPT: &'static [PatientField] = &[
@@ -115,11 +117,11 @@ fn models_there(models: &[&str]) -> Result<Vec<String>, Fault> {
 /// Returns those of the models that the login may read.
 fn readable(models: &[String]) -> Result<BTreeSet<String>, Fault> {
     #[derive(Deserialize)]
-    struct Access {
+    struct ModelAccess {
         read: Flag,
     }
     let names: Vec<&str> = models.iter().map(String::as_str).collect();
     let access = client::ask(&requests::access(&names))?;
-    let access: BTreeMap<String, Access> = serde_json::from_value(access).map_err(|_| client::unexpected())?;
+    let access: BTreeMap<String, ModelAccess> = serde_json::from_value(access).map_err(|_| client::unexpected())?;
     Ok(access.into_iter().filter(|(_, access)| access.read.0).map(|(model, _)| model).collect())
 }

@@ -6,7 +6,7 @@ use adapter_sdk::{
         self, CommunicationDirection, CommunicationMode, HistoryCategory, InsuranceType, Money, ProcedureStatus,
         Relation, extra,
     },
-    streams::{Mapped, Shown, shown},
+    streams::{Mapped, Shown, one_record},
     time::{instant_of, is_date},
     warn,
 };
@@ -27,7 +27,7 @@ const NO_PERSON: &str = "it has no person";
 
 pub fn patient(_: &Settings, row: PatientRow) -> Mapped {
     given(row.party.id).ok_or(NO_PERSON)?;
-    shown(Record::Patient(person(&row)))
+    one_record(Record::Patient(person(&row)))
 }
 
 pub fn person(row: &PatientRow) -> records::Patient {
@@ -93,7 +93,7 @@ fn region(code: &str) -> Option<String> {
 pub fn provider(_: &Settings, row: Professional) -> Mapped {
     given(row.party.id).ok_or(NO_PERSON)?;
     let code = row.specialties.iter().find_map(|held| held.specialty.as_ref()?.code.clone());
-    shown(Record::Provider(records::Provider {
+    one_record(Record::Provider(records::Provider {
         id: row.id.to_string(),
         first_name: row.party.name.clone().unwrap_or_default(),
         last_name: row.party.lastname.clone().unwrap_or_default(),
@@ -136,7 +136,7 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
     let kind = note.get("type").or(row.appointment_type.as_deref()).filter(own);
     let reason = note.get("reason").map(str::to_owned);
     let extra = extra([("number", row.name.clone()), ("visit_type", row.visit_type.clone()), ("reason", reason)]);
-    shown(Record::Appointment(records::Appointment {
+    one_record(Record::Appointment(records::Appointment {
         id: row.id.to_string(),
         patient: row.patient.map(|id| id.to_string()),
         provider: row.healthprof.map(|id| id.to_string()),
@@ -169,7 +169,7 @@ pub fn working_hour(settings: &Settings, row: AppointmentRow) -> Mapped {
         return Ok(Shown::Nothing);
     };
     let time = |at| clock::to_local(at).text.get(11..16).unwrap_or_default().to_owned();
-    shown(Record::WorkingHour(records::WorkingHour {
+    one_record(Record::WorkingHour(records::WorkingHour {
         id: row.id.to_string(),
         provider: provider.to_string(),
         begin_time: time(start),
@@ -184,7 +184,7 @@ pub fn pathology(_: &Settings, row: Pathology) -> Mapped {
     let extra = extra([("code", row.code)]);
     let id = format!("gnuhealth.pathology,{}", row.id);
     let category = category_of(&row.groups);
-    shown(Record::HistoryItem(records::HistoryItem { id, category, name: row.name.unwrap_or_default(), extra }))
+    one_record(Record::HistoryItem(records::HistoryItem { id, category, name: row.name.unwrap_or_default(), extra }))
 }
 
 /// Returns the id of a referenced record.
@@ -197,7 +197,7 @@ fn category_of(groups: &[Membership]) -> HistoryCategory {
 }
 
 pub fn medicament(_: &Settings, row: Medicament) -> Mapped {
-    shown(Record::HistoryItem(records::HistoryItem {
+    one_record(Record::HistoryItem(records::HistoryItem {
         id: format!("gnuhealth.medicament,{}", row.id),
         category: HistoryCategory::Medications,
         name: row.rec_name.unwrap_or_default(),
@@ -206,7 +206,7 @@ pub fn medicament(_: &Settings, row: Medicament) -> Mapped {
 }
 
 pub fn condition(_: &Settings, row: Condition) -> Mapped {
-    shown(Record::PatientHistoryItem(records::PatientHistoryItem {
+    one_record(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.disease,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
         category: category_of(&row.pathology.groups),
@@ -218,7 +218,7 @@ pub fn condition(_: &Settings, row: Condition) -> Mapped {
 }
 
 pub fn medication(_: &Settings, row: Medication) -> Mapped {
-    shown(Record::PatientHistoryItem(records::PatientHistoryItem {
+    one_record(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.medication,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
         category: HistoryCategory::Medications,
@@ -242,11 +242,11 @@ fn plan_of(id: String, name: Option<String>, company: &Company) -> Record {
 }
 
 pub fn company(_: &Settings, row: Company) -> Mapped {
-    shown(plan_of(format!("party.party,{}", row.id), row.name.clone(), &row))
+    one_record(plan_of(format!("party.party,{}", row.id), row.name.clone(), &row))
 }
 
 pub fn plan(_: &Settings, row: Plan) -> Mapped {
-    shown(plan_of(format!("gnuhealth.insurance.plan,{}", row.id), row.rec_name, &row.company))
+    one_record(plan_of(format!("gnuhealth.insurance.plan,{}", row.id), row.rec_name, &row.company))
 }
 
 pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
@@ -256,11 +256,11 @@ pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
         Some(plan) => format!("gnuhealth.insurance.plan,{plan}"),
         None => format!("party.party,{}", given(row.company).ok_or("it has no company")?),
     };
-    shown(Record::Coverage(records::Coverage {
+    one_record(Record::Coverage(records::Coverage {
         id: row.id.to_string(),
         patient: patient.to_string(),
         plan,
-        relation: said.get("relation").and_then(Relation::of).unwrap_or(Relation::Oneself),
+        relation: said.get("relation").and_then(Relation::from_word).unwrap_or(Relation::Oneself),
         priority: said.get("priority").and_then(|text| text.parse().ok()).filter(|rank| (1..=1_000).contains(rank)),
         subscriber: said.id("subscriber"),
         subscriber_name: said.get("subscriber-name").map(str::to_owned),
@@ -283,11 +283,11 @@ pub fn communication_log(_: &Settings, row: PatientNote) -> Mapped {
     let patient = row.resource.as_deref().and_then(|resource| resource.strip_prefix("gnuhealth.patient,"));
     let said = note(row.message.as_deref());
     let at = said.get("at").and_then(instant_of).or(row.create_date.and_then(|at| at.instant()));
-    let direction = said.get("direction").and_then(CommunicationDirection::of);
-    shown(Record::CommunicationLog(records::CommunicationLog {
+    let direction = said.get("direction").and_then(CommunicationDirection::from_word);
+    one_record(Record::CommunicationLog(records::CommunicationLog {
         id: row.id.to_string(),
         patient: patient.ok_or("it is about no patient")?.to_owned(),
-        mode: said.get("mode").and_then(CommunicationMode::of).unwrap_or(CommunicationMode::None),
+        mode: said.get("mode").and_then(CommunicationMode::from_word).unwrap_or(CommunicationMode::None),
         note: said.text.unwrap_or_default(),
         direction: direction.unwrap_or(CommunicationDirection::Sent),
         occurred_at: at.ok_or("it has no date")?,
@@ -297,7 +297,7 @@ pub fn communication_log(_: &Settings, row: PatientNote) -> Mapped {
 
 fn procedure_code(id: String, code: String, description: String) -> Mapped {
     let active = true;
-    shown(Record::ProcedureCode(records::ProcedureCode { id, code, description, active, ..Default::default() }))
+    one_record(Record::ProcedureCode(records::ProcedureCode { id, code, description, active, ..Default::default() }))
 }
 
 pub fn dental_code(_: &Settings, row: DentalCode) -> Mapped {
@@ -324,7 +324,7 @@ pub fn procedure(_: &Settings, row: TreatmentProcedure) -> Mapped {
     let treatment = &row.treatment;
     let done = treatment.state.as_deref() == Some("done");
     let date = treatment.treatment_date.map(|date| date.text());
-    shown(Record::Procedure(records::Procedure {
+    one_record(Record::Procedure(records::Procedure {
         id: row.id.to_string(),
         patient: treatment.patient.map(|id| id.to_string()),
         provider: treatment.healthprof.map(|id| id.to_string()),
@@ -341,7 +341,7 @@ pub fn procedure(_: &Settings, row: TreatmentProcedure) -> Mapped {
 
 pub fn payment_type(_: &Settings, row: PaymentMethod) -> Mapped {
     let (id, name, active) = (row.id.to_string(), row.name.unwrap_or_default(), row.active.0);
-    shown(Record::PaymentType(records::PaymentType { id, name, active, ..Default::default() }))
+    one_record(Record::PaymentType(records::PaymentType { id, name, active, ..Default::default() }))
 }
 
 /// Returns an amount in digits, as the contract requires.
@@ -361,7 +361,7 @@ pub fn charge(_: &Settings, row: Invoice) -> Mapped {
     let currency = currency(row.currency)?;
     let amount = row.total_amount.as_ref().map(plain).transpose()?;
     let fee = amount.map(|amount| Money { amount, currency });
-    shown(Record::Charge(records::Charge {
+    one_record(Record::Charge(records::Charge {
         id: row.id.to_string(),
         patient: Some(patient.to_string()),
         description: row.description.or(Some(lines.join("; ")).filter(|text| !text.is_empty())),
@@ -381,7 +381,7 @@ pub fn payment(_: &Settings, row: PaymentLine) -> Mapped {
         _ => plain(&row.credit)?,
     };
     let currency = currency(row.currency)?;
-    shown(Record::Payment(records::Payment {
+    one_record(Record::Payment(records::Payment {
         id: row.id.to_string(),
         patient: Some(patient.to_string()),
         charge: row.invoice_payment.map(|id| id.to_string()),

@@ -32,13 +32,13 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
         Err(Fault::Rejected(why)) => warn!("the provider of a new patient is not written: {why}"),
         other => other.map_err(steps::after)?,
     }
-    Ok(Receipt::of(row.id))
+    Ok(Receipt::new(row.id))
 }
 
 /// Returns the patient with this write key if nothing is left to write.
 pub fn find_created(_: &Settings, key: &str, patient: &Patient) -> Result<Option<Receipt>, Fault> {
     let Some(row) = row_of(key)? else { return Ok(None) };
-    Ok(own_of_new(&row, patient).is_empty().then(|| Receipt::of(row.id)))
+    Ok(own_of_new(&row, patient).is_empty().then(|| Receipt::new(row.id)))
 }
 
 pub fn update(settings: &Settings, _: &str, change: &PatientChange) -> Result<Receipt, Fault> {
@@ -47,14 +47,14 @@ pub fn update(settings: &Settings, _: &str, change: &PatientChange) -> Result<Re
     let person_changes = !person.is_empty();
     write("party.party", row.party.id, person)?;
     write(PATIENT, row.id, own).map_err(|fault| if person_changes { steps::after(fault) } else { fault })?;
-    Ok(Receipt::of(row.id))
+    Ok(Receipt::new(row.id))
 }
 
 /// Returns a receipt if the patient has the wanted values.
 pub fn find_updated(settings: &Settings, _: &str, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
     let Some(row) = read(&change.patient)? else { return Ok(None) };
     let (person, own) = changes(settings, &row, change)?;
-    Ok((person.is_empty() && own.is_empty()).then(|| Receipt::of(row.id)))
+    Ok((person.is_empty() && own.is_empty()).then(|| Receipt::new(row.id)))
 }
 
 /// Returns the remaining changes of the person and of the patient.

@@ -28,7 +28,7 @@ const STANDING: [&str; 4] = ["confirmed", "checked_in", "done", "free"];
 
 /// A call with all its parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct RpcCall {
     pub method: String,
     pub params: Value,
 }
@@ -42,12 +42,12 @@ pub struct Search {
 }
 
 impl Search {
-    pub fn call(&self, fields: &impl Serialize) -> Call {
+    pub fn call(&self, fields: &impl Serialize) -> RpcCall {
         let params = json!([self.domain, 0, self.limit, [["id", "ASC"]], fields, context()]);
         call(self.model, "search_read", params)
     }
 
-    pub fn count(&self) -> Call {
+    pub fn count(&self) -> RpcCall {
         call(self.model, "search_count", json!([self.domain, context()]))
     }
 }
@@ -57,16 +57,16 @@ fn context() -> Value {
     json!({"active_test": false, "language": "en"})
 }
 
-fn call(model: &str, method: &str, params: Value) -> Call {
-    Call { method: format!("model.{model}.{method}"), params }
+fn call(model: &str, method: &str, params: Value) -> RpcCall {
+    RpcCall { method: format!("model.{model}.{method}"), params }
 }
 
-pub fn create(model: &str, values: &Value) -> Call {
+pub fn create(model: &str, values: &Value) -> RpcCall {
     call(model, "create", json!([[values], context()]))
 }
 
 /// Writes a record. `timestamp`: fails if the record has changed since then.
-pub fn write(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Call {
+pub fn write(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> RpcCall {
     let mut context = context();
     if let Some(timestamp) = timestamp {
         context["_timestamp"] = json!({format!("{model},{id}"): timestamp});
@@ -74,17 +74,17 @@ pub fn write(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> C
     call(model, "write", json!([[id], values, context]))
 }
 
-pub fn delete(model: &str, ids: &[i64]) -> Call {
+pub fn delete(model: &str, ids: &[i64]) -> RpcCall {
     call(model, "delete", json!([ids, context()]))
 }
 
 /// Searches for those of the models that exist.
-pub fn models(names: &[&str]) -> Call {
+pub fn models(names: &[&str]) -> RpcCall {
     call("ir.model", "search_read", json!([[["model", "in", names]], 0, null, null, ["model"], context()]))
 }
 
 /// Reads the login's rights on the models.
-pub fn access(names: &[&str]) -> Call {
+pub fn access(names: &[&str]) -> RpcCall {
     call("ir.model.access", "get_access", json!([names, context()]))
 }
 
@@ -250,8 +250,8 @@ pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option
         .with("type", c.insurance_type.as_ref().map(InsuranceType::word));
     Ok(json!({
         "party": party, "company": company, "plan_id": plan, "number": number, "insurance_type": "private",
-        "member_since": c.effective_date.as_deref().and_then(Date::of),
-        "member_exp": c.expiration_date.as_deref().and_then(Date::of), "notes": NOTES.written(&notes),
+        "member_since": c.effective_date.as_deref().and_then(Date::parse),
+        "member_exp": c.expiration_date.as_deref().and_then(Date::parse), "notes": NOTES.written(&notes),
     }))
 }
 
@@ -309,12 +309,12 @@ pub fn payments_by_key(key: &str) -> Search {
     Search { model: "account.move.line", domain, limit: 100 }
 }
 
-pub fn start_of_payment(invoice: &Invoice) -> Call {
-    Call { method: "wizard.account.invoice.pay.create".into(), params: json!([wizard_context(invoice)]) }
+pub fn start_of_payment(invoice: &Invoice) -> RpcCall {
+    RpcCall { method: "wizard.account.invoice.pay.create".into(), params: json!([wizard_context(invoice)]) }
 }
 
 /// Pays in one step. `partial` permits an amount below the open one; the EHR refuses a larger one.
-pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Payment, today: &str) -> Call {
+pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Payment, today: &str) -> RpcCall {
     let text = Note::new(None, key)
         .with("type", payment.payment_type.as_deref())
         .with("transaction", payment.transaction_id.as_deref());
@@ -322,20 +322,20 @@ pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Pa
     let data = json!({
         "start": {
             "payee": invoice.party, "payees": [invoice.party], "company": invoice.company, "currency": invoice.currency.id,
-            "amount": Decimal::of(payment.amount.amount.clone()), "invoice_account": invoice.account,
-            "payment_method": method, "date": Date::of(payment.paid_at.as_deref().unwrap_or(today)),
+            "amount": Decimal::new(payment.amount.amount.clone()), "invoice_account": invoice.account,
+            "payment_method": method, "date": Date::parse(payment.paid_at.as_deref().unwrap_or(today)),
             "description": format!("{said}{}", NOTES.written(&text)),
         },
         "ask": {"type": "partial"},
     });
-    Call {
+    RpcCall {
         method: "wizard.account.invoice.pay.execute".into(),
         params: json!([session, data, "pay", wizard_context(invoice)]),
     }
 }
 
-pub fn end_of_payment(session: i64, invoice: &Invoice) -> Call {
-    Call { method: "wizard.account.invoice.pay.delete".into(), params: json!([session, wizard_context(invoice)]) }
+pub fn end_of_payment(session: i64, invoice: &Invoice) -> RpcCall {
+    RpcCall { method: "wizard.account.invoice.pay.delete".into(), params: json!([session, wizard_context(invoice)]) }
 }
 
 fn wizard_context(invoice: &Invoice) -> Value {

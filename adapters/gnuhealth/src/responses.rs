@@ -310,7 +310,7 @@ impl AppointmentRow {
             self.checked_in_date,
             self.comments
         );
-        Some(format!("{}-{}", self.timestamp.as_deref()?, mark::of(seen.bytes())))
+        Some(format!("{}-{}", self.timestamp.as_deref()?, mark::digest(seen.bytes())))
     }
 
     /// Returns start and end; without an end the duration is `minutes`.

@@ -84,7 +84,7 @@ fn first(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
     let listed = rows(settings, asked, 0)?;
     // The total of a whole pass, requested once.
     let begins = asked.since.is_none() && asked.at.is_none();
-    let count = |part: Part| client::count(&Search { model: part.model, domain: part.domain.into(), limit: 0 });
+    let count = |part: ModelQuery| client::count(&Search { model: part.model, domain: part.domain.into(), limit: 0 });
     let all = || parts(settings, asked.resource).into_iter().map(count).sum::<Result<u64, Fault>>();
     let total = begins.then(all).transpose()?;
     Ok(Listed { total, ..listed })
@@ -95,7 +95,7 @@ fn second(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
 }
 
 fn rows(settings: &Settings, asked: &Ask, part: usize) -> Result<Listed, Fault> {
-    let Part { model, fields, domain, watched, by_party } = parts(settings, asked.resource).swap_remove(part);
+    let ModelQuery { model, fields, domain, watched, by_party } = parts(settings, asked.resource).swap_remove(part);
     let asked = &Ask { limit: asked.limit.min(MAX_ROWS), ..*asked };
     let domain = requests::page(domain, watched, asked.since, asked.number()?);
     let Found { mut rows, now } = client::rows(&Search { model, domain, limit: asked.limit }, &fields)?;
@@ -136,7 +136,7 @@ fn free_places(settings: &Settings, asked: &Ask) -> Result<Listed, Fault> {
 }
 
 /// A model of a resource.
-struct Part {
+struct ModelQuery {
     model: &'static str,
     fields: Vec<String>,
     domain: Vec<Value>,
@@ -146,8 +146,8 @@ struct Part {
     by_party: bool,
 }
 
-fn part<T: Asked>(model: &'static str) -> Part {
-    Part { model, fields: fields::<T>(), domain: Vec::new(), watched: &[""], by_party: false }
+fn part<T: Asked>(model: &'static str) -> ModelQuery {
+    ModelQuery { model, fields: fields::<T>(), domain: Vec::new(), watched: &[""], by_party: false }
 }
 
 /// Returns the models of a resource.
@@ -156,43 +156,46 @@ pub fn models(settings: &Settings, resource: Resource) -> impl Iterator<Item = &
 }
 
 /// Returns the parts of a resource; none for appointment types, which are settings.
-fn parts(settings: &Settings, resource: Resource) -> Vec<Part> {
+fn parts(settings: &Settings, resource: Resource) -> Vec<ModelQuery> {
     match resource {
-        Resource::Providers => vec![Part {
+        Resource::Providers => vec![ModelQuery {
             watched: &["", "party.", "party.contact_mechanisms.", "specialties."],
             ..part::<Professional>("gnuhealth.healthprofessional")
         }],
         // A patient's data is in four models.
-        Resource::Patients => vec![Part {
+        Resource::Patients => vec![ModelQuery {
             watched: &["", "party.", "party.contact_mechanisms.", "party.addresses."],
             ..part::<PatientRow>(PATIENT)
         }],
-        Resource::WorkingHours | Resource::Appointments => vec![Part {
+        Resource::WorkingHours | Resource::Appointments => vec![ModelQuery {
             domain: settings.institution().map(|id| json!(["institution", "=", id])).into_iter().collect(),
             ..part::<AppointmentRow>(APPOINTMENT)
         }],
         // A company without plans counts as a plan, because the EHR accepts insurances without one.
         Resource::InsurancePlans => vec![
-            Part {
+            ModelQuery {
                 domain: vec![json!(["is_insurance_company", "=", true])],
                 watched: &["", "addresses."],
                 ..part::<Company>("party.party")
             },
-            Part {
+            ModelQuery {
                 watched: &["", "company.", "company.addresses.", "product.", "product.template."],
                 ..part::<Plan>("gnuhealth.insurance.plan")
             },
         ],
-        Resource::Coverages => vec![Part { by_party: true, ..part::<Insurance>("gnuhealth.insurance") }],
+        Resource::Coverages => vec![ModelQuery { by_party: true, ..part::<Insurance>("gnuhealth.insurance") }],
         Resource::HistoryItems => vec![
-            Part { watched: &["", "groups."], ..part::<Pathology>("gnuhealth.pathology") },
-            Part { watched: &["", "product.", "product.template."], ..part::<Medicament>("gnuhealth.medicament") },
+            ModelQuery { watched: &["", "groups."], ..part::<Pathology>("gnuhealth.pathology") },
+            ModelQuery {
+                watched: &["", "product.", "product.template."],
+                ..part::<Medicament>("gnuhealth.medicament")
+            },
         ],
         Resource::PatientHistoryItems => {
             vec![part::<Condition>("gnuhealth.patient.disease"), part::<Medication>("gnuhealth.patient.medication")]
         }
         Resource::CommunicationLogs => {
-            vec![Part {
+            vec![ModelQuery {
                 domain: vec![json!(["resource", "like", "gnuhealth.patient,%"])],
                 ..part::<PatientNote>("ir.note")
             }]
@@ -200,18 +203,18 @@ fn parts(settings: &Settings, resource: Resource) -> Vec<Part> {
         Resource::ProcedureCodes => {
             vec![part::<DentalCode>("gnuhealth.dentistry.procedure"), part::<ProcedureCode>("gnuhealth.procedure")]
         }
-        Resource::Procedures => vec![Part {
+        Resource::Procedures => vec![ModelQuery {
             watched: &["", "treatment."],
             ..part::<TreatmentProcedure>("gnuhealth.dentistry.treatment.procedure")
         }],
         Resource::PaymentTypes => vec![part::<PaymentMethod>("account.invoice.payment.method")],
         // Invoices are the only charges, except drafts.
-        Resource::Charges => vec![Part {
+        Resource::Charges => vec![ModelQuery {
             domain: vec![json!(["type", "=", "out"]), json!(["state", "in", ["posted", "paid"]])],
             by_party: true,
             ..part::<Invoice>("account.invoice")
         }],
-        Resource::Payments => vec![Part {
+        Resource::Payments => vec![ModelQuery {
             domain: vec![json!(["invoice_payment.type", "=", "out"])],
             by_party: true,
             ..part::<PaymentLine>("account.move.line")

@@ -60,7 +60,7 @@ impl TryFrom<Value> for Date {
 
     fn try_from(value: Value) -> Result<Date, &'static str> {
         let day = iso(&value).and_then(|text| day_of(&text));
-        day.as_deref().and_then(Date::of).ok_or("not a date")
+        day.as_deref().and_then(Date::parse).ok_or("not a date")
     }
 }
 
@@ -72,7 +72,7 @@ pub struct Decimal {
 
 impl DateTime {
     pub fn at(instant: i64) -> DateTime {
-        let (date, second) = (Date::of_days(instant.div_euclid(86_400)), instant.rem_euclid(86_400));
+        let (date, second) = (Date::from_days(instant.div_euclid(86_400)), instant.rem_euclid(86_400));
         let part = |seconds: i64, of: i64| u8::try_from(second / seconds % of).unwrap_or_default();
         let Date { year, month, day } = date;
         DateTime { year, month, day, hour: part(3_600, 24), minute: part(60, 60), second: part(1, 60), microsecond: 0 }
@@ -86,11 +86,11 @@ impl DateTime {
 }
 
 impl Date {
-    pub fn of(text: &str) -> Option<Date> {
-        date_of(text).map(Date::of_days)
+    pub fn parse(text: &str) -> Option<Date> {
+        date_of(text).map(Date::from_days)
     }
 
-    fn of_days(days: i64) -> Date {
+    fn from_days(days: i64) -> Date {
         let text = date_text(days);
         // From the right, because a year may have a sign.
         let mut parts = text.rsplitn(3, '-');
@@ -105,7 +105,7 @@ impl Date {
 }
 
 impl Decimal {
-    pub fn of(text: impl Into<String>) -> Decimal {
+    pub fn new(text: impl Into<String>) -> Decimal {
         Decimal { decimal: text.into() }
     }
 

@@ -34,7 +34,7 @@ fn context() -> Value {
 
 #[test]
 fn the_practice_is_described_and_read() {
-    let tape = Tape::of("practice");
+    let tape = Tape::open("practice");
     let description = tape.run(GnuHealth::describe).unwrap();
     assert_eq!((description.pulls.len(), description.writes.len(), description.operatories), (15, 14, false));
     let patients = pull(&tape, Resource::Patients, None);
@@ -81,7 +81,7 @@ fn change(appointment: &Appointment) -> AppointmentChange {
 
 #[test]
 fn a_booking_replaces_a_free_appointment_and_restores_it() {
-    let tape = Tape::of("booking");
+    let tape = Tape::open("booking");
     let (nine, ten) = (at("2027-03-01T14:00:00Z"), at("2027-03-01T15:00:00Z"));
     let place = json!({"state": "free", "patient": null, "healthprof": 3, "institution": 1, "comments": null,
         "appointment_date": DateTime::at(nine), "appointment_date_end": DateTime::at(nine + 1_800)});
@@ -137,15 +137,15 @@ fn a_booking_replaces_a_free_appointment_and_restores_it() {
 
 #[test]
 fn concurrent_changes_are_not_overwritten() {
-    let tape = Tape::of("stale");
+    let tape = Tape::open("stale");
     let stale = tape.run(|| client::write_over("gnuhealth.patient", 3, Some("1.0"), &json!({"general_info": "mine"})));
-    assert_eq!(stale.unwrap(), client::Written::Stale);
+    assert_eq!(stale.unwrap(), client::ConditionalWrite::Stale);
     tape.end();
 }
 
 #[test]
 fn a_patient_is_created_in_one_call_and_updated_where_different() {
-    let tape = Tape::of("patient");
+    let tape = Tape::open("patient");
     let new = Patient {
         first_name: "Þóra".into(),
         middle_name: Some("Björk".into()),
@@ -178,7 +178,7 @@ fn a_patient_is_created_in_one_call_and_updated_where_different() {
 
 #[test]
 fn the_chart_and_the_ledger_are_written_once() {
-    let tape = Tape::of("chart");
+    let tape = Tape::open("chart");
     let log = CommunicationLog {
         id: String::new(),
         patient: "3".into(),
@@ -251,7 +251,7 @@ fn the_chart_and_the_ledger_are_written_once() {
 
 #[test]
 fn unsupported_fields_are_logged() {
-    let tape = Tape::of("none");
+    let tape = Tape::open("none");
     assert!(matches!(push(&tape, "ps-7-50", &Write::DeleteWorkingHour("1".into())), Err(Fault::Unsupported(_))));
     assert!(matches!(tape.run(|| GnuHealth::pull(Resource::Claims, None, 5)), Err(Fault::Unsupported(_))));
     let described = tape.run(|| GnuHealth::pull(Resource::Patients, Some("no cursor".into()), 5));
@@ -261,7 +261,7 @@ fn unsupported_fields_are_logged() {
 
 #[test]
 fn an_entry_ended_by_staff_keeps_its_reason() {
-    let tape = Tape::of("history");
+    let tape = Tape::open("history");
     let mut item = PatientHistoryItem {
         id: String::new(),
         patient: "3".into(),
@@ -306,7 +306,7 @@ fn update_of(patient: &Patient) -> Write {
 /// A cleared address is no longer written to; values that are already right stay as staff entered them.
 #[test]
 fn cleared_fields_of_a_patient_are_removed() {
-    let tape = Tape::of("cleared");
+    let tape = Tape::open("cleared");
     let full = Patient {
         first_name: "Zoë".into(),
         middle_name: Some("Ann".into()),

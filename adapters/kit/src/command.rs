@@ -14,7 +14,7 @@ const QUOTED_LINES: usize = 40;
 
 /// Runs a tool. Its stderr goes to `progress` line by line, its stdout is returned.
 pub fn run(mut command: Command, progress: &mut dyn FnMut(Progress<'_>)) -> Result<String, KitError> {
-    let shown = shown(&command);
+    let shown = render(&command);
     progress(Progress::Running(&shown));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|source| KitError::Start { command: shown.clone(), source })?;
@@ -46,7 +46,7 @@ pub fn run(mut command: Command, progress: &mut dyn FnMut(Progress<'_>)) -> Resu
 }
 
 /// Returns the tool and its first arguments, enough to recognise it.
-fn shown(command: &Command) -> String {
+fn render(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let words = command.get_args().take(3).map(|word| word.to_string_lossy().into_owned());
     std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")

@@ -28,8 +28,9 @@ const CONTRACT: [(&str, &str); 3] = [
     ("wit/imports.wit", include_str!("../../../wit/v1/imports.wit")),
 ];
 
-const DEPENDENCIES: [(&str, &str); 3] = [
+const DEPENDENCIES: [(&str, &str); 4] = [
     ("wit-bindgen", "{ version = \"=0.60.0\", default-features = false, features = [\"realloc\", \"std\"] }"),
+    ("percent-encoding", "{ version = \"2.3\", default-features = false, features = [\"alloc\"] }"),
     ("serde", "{ version = \"1.0\", features = [\"derive\"] }"),
     ("serde_json", "\"1.0\""),
 ];

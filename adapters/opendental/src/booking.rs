@@ -61,13 +61,13 @@ pub fn reschedule(client: &Client, _: &str, change: &AppointmentChange) -> Resul
             Err(fault) => warn!("appointments {} and {other} overlap in one operatory: {fault:?}", a.id),
         }
     }
-    Ok(read(client, &a.id).ok().flatten().map_or_else(|| Receipt::of(&a.id), |row| receipt(&row)))
+    Ok(read(client, &a.id).ok().flatten().map_or_else(|| Receipt::new(&a.id), |row| receipt(&row)))
 }
 
 /// Cancels an appointment. One that is already off the schedule counts as cancelled by this write.
 pub fn cancel(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
     let (a, reason) = (&change.appointment, change.reason.as_deref());
-    let Some(row) = read(client, &a.id)? else { return Ok(Receipt::of(&a.id)) };
+    let Some(row) = read(client, &a.id)? else { return Ok(Receipt::new(&a.id)) };
     if map::is_off_schedule(&row) {
         return Ok(receipt(&row));
     }
@@ -83,7 +83,7 @@ pub fn cancel(client: &Client, _: &str, change: &AppointmentChange) -> Result<Re
         }
     }
     client.put(&path(&a.id, "/Break"), &requests::broken(&client.settings))?;
-    Ok(Receipt::of(&a.id))
+    Ok(Receipt::new(&a.id))
 }
 
 pub fn confirm(client: &Client, _: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {

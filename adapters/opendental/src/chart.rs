@@ -7,7 +7,7 @@ use adapter_sdk::{
         self, CommunicationDirection, CommunicationMode, HistoryCategory, IntervalUnit, ProcedureStatus,
         TreatmentPlanStatus, extra,
     },
-    streams::{Mapped, Shown, shown},
+    streams::{Mapped, Shown, one_record},
 };
 
 use crate::{
@@ -45,7 +45,7 @@ pub fn medication(_: &Client, def: Medication) -> Mapped {
 }
 
 fn item(prefix: &str, category: HistoryCategory, key: Num, called: &str, hidden: bool) -> Mapped {
-    shown(Record::HistoryItem(records::HistoryItem {
+    one_record(Record::HistoryItem(records::HistoryItem {
         id: format!("{prefix}{}", id(key)?),
         category,
         name: name(called, key),
@@ -54,7 +54,7 @@ fn item(prefix: &str, category: HistoryCategory, key: Num, called: &str, hidden:
 }
 
 pub fn disease(_: &Client, disease: Disease) -> Mapped {
-    shown(Record::PatientHistoryItem(of_disease(&disease)?))
+    one_record(Record::PatientHistoryItem(disease_item(&disease)?))
 }
 
 /// Lists allergies and medications, which the API returns by patient only.
@@ -63,13 +63,13 @@ pub fn allergies_and_medications(client: &Client, row: Patient) -> Mapped {
         return Ok(Shown::Nothing);
     }
     let patient = id(row.pat_num)?;
-    let allergies = client.of_patient::<Allergy>("/allergies", &patient)?;
-    let medications = client.of_patient::<MedicationPat>("/medicationpats", &patient)?;
-    let items = allergies.iter().map(of_allergy).chain(medications.iter().map(of_medication));
+    let allergies = client.list_for_patient::<Allergy>("/allergies", &patient)?;
+    let medications = client.list_for_patient::<MedicationPat>("/medicationpats", &patient)?;
+    let items = allergies.iter().map(allergy_item).chain(medications.iter().map(medication_item));
     Ok(Shown::Records(items.map(|item| item.map(Record::PatientHistoryItem)).collect::<Result<_, _>>()?))
 }
 
-pub fn of_allergy(row: &Allergy) -> Result<records::PatientHistoryItem, String> {
+pub fn allergy_item(row: &Allergy) -> Result<records::PatientHistoryItem, String> {
     Ok(records::PatientHistoryItem {
         id: format!("{ALLERGY}{}", id(row.allergy_num)?),
         patient: id(row.pat_num)?,
@@ -81,7 +81,7 @@ pub fn of_allergy(row: &Allergy) -> Result<records::PatientHistoryItem, String> 
     })
 }
 
-pub fn of_disease(row: &Disease) -> Result<records::PatientHistoryItem, String> {
+pub fn disease_item(row: &Disease) -> Result<records::PatientHistoryItem, String> {
     Ok(records::PatientHistoryItem {
         id: format!("{CONDITION}{}", id(row.disease_num)?),
         patient: id(row.pat_num)?,
@@ -93,7 +93,7 @@ pub fn of_disease(row: &Disease) -> Result<records::PatientHistoryItem, String> 
     })
 }
 
-pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem, String> {
+pub fn medication_item(row: &MedicationPat) -> Result<records::PatientHistoryItem, String> {
     let today = clock::today();
     Ok(records::PatientHistoryItem {
         id: format!("{MEDICATION}{}", id(row.medication_pat_num)?),
@@ -107,7 +107,7 @@ pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem,
 }
 
 pub fn commlog(_: &Client, log: Commlog) -> Mapped {
-    shown(Record::CommunicationLog(records::CommunicationLog {
+    one_record(Record::CommunicationLog(records::CommunicationLog {
         id: id(log.commlog_num)?,
         patient: id(log.pat_num)?,
         note: values::note(&log.note).text.unwrap_or_default(),
@@ -119,7 +119,7 @@ pub fn commlog(_: &Client, log: Commlog) -> Mapped {
 }
 
 pub fn code_category(_: &Client, def: Definition) -> Mapped {
-    shown(Record::ProcedureCodeCategory(records::ProcedureCodeCategory {
+    one_record(Record::ProcedureCodeCategory(records::ProcedureCodeCategory {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         extra: extra([("hidden", def.is_hidden.0.then(|| "true".into()))]),
@@ -127,7 +127,7 @@ pub fn code_category(_: &Client, def: Definition) -> Mapped {
 }
 
 pub fn procedure_code(_: &Client, code: ProcedureCode) -> Mapped {
-    shown(Record::ProcedureCode(records::ProcedureCode {
+    one_record(Record::ProcedureCode(records::ProcedureCode {
         id: id(code.code_num)?,
         code: code.proc_code.some().ok_or_else(|| "it has no code".to_owned())?,
         description: name(&code.descript, code.code_num),
@@ -153,7 +153,7 @@ pub fn procedure(client: &Client, p: Procedure) -> Mapped {
         _ => return Err(NO_STATUS.into()),
     };
     let teeth = [&p.tooth_num, &p.tooth_range].into_iter().flat_map(|text| text.split(','));
-    shown(Record::Procedure(records::Procedure {
+    one_record(Record::Procedure(records::Procedure {
         id: id(p.proc_num)?,
         patient: p.pat_num.id(),
         provider: p.prov_num.id(),
@@ -190,7 +190,7 @@ pub fn treatment_plan(client: &Client, plan: TreatPlan) -> Mapped {
         _ if plan.is_signed.0 => TreatmentPlanStatus::Accepted,
         _ => TreatmentPlanStatus::Proposed,
     };
-    shown(Record::TreatmentPlan(records::TreatmentPlan {
+    one_record(Record::TreatmentPlan(records::TreatmentPlan {
         id: key,
         name: plan.heading.some(),
         patient: plan.pat_num.id(),
@@ -203,7 +203,7 @@ pub fn treatment_plan(client: &Client, plan: TreatPlan) -> Mapped {
 pub fn recall_type(_: &Client, kind: RecallType) -> Mapped {
     // Without an interval the type is not recurring.
     let Some((number, unit)) = interval(&kind.default_interval)? else { return Ok(Shown::Nothing) };
-    shown(Record::RecallType(records::RecallType {
+    one_record(Record::RecallType(records::RecallType {
         id: id(kind.recall_type_num)?,
         name: name(&kind.description, kind.recall_type_num),
         description: None,
@@ -243,7 +243,7 @@ fn interval(text: &str) -> Result<Option<(u32, IntervalUnit)>, &'static str> {
 }
 
 pub fn recall(_: &Client, recall: Recall) -> Mapped {
-    shown(Record::PatientRecall(records::PatientRecall {
+    one_record(Record::PatientRecall(records::PatientRecall {
         id: id(recall.recall_num)?,
         patient: recall.pat_num.id(),
         appointment: None,

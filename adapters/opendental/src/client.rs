@@ -13,7 +13,7 @@ use crate::{
     faults,
     requests::{self, Parameter},
     responses::{AppointmentType, Carrier, Definition, Operatory, Provider, Row},
-    settings::Settings,
+    settings::OpenDentalSettings,
     time,
     values::Num,
 };
@@ -22,7 +22,7 @@ use crate::{
 const MAX_PAGES: u32 = 30;
 
 pub struct Client {
-    pub settings: Settings,
+    pub settings: OpenDentalSettings,
     carriers: OnceCell<BTreeMap<Num, Carrier>>,
     operatories: OnceCell<Vec<Operatory>>,
 }
@@ -57,7 +57,7 @@ impl From<Refused> for Fault {
 
 impl Client {
     pub fn open() -> Result<Client, Fault> {
-        Ok(Client { settings: Settings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
+        Ok(Client { settings: OpenDentalSettings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
     }
 
     /// Reads a page. `key` is the field that every row must have.
@@ -102,7 +102,7 @@ impl Client {
 
     /// Returns the rows of one patient, or none if the API reports that the patient does not exist. Other refusals are
     /// errors.
-    pub fn of_patient<T: Row>(&self, path: &str, patient: &str) -> Result<Vec<T>, Fault> {
+    pub fn list_for_patient<T: Row>(&self, path: &str, patient: &str) -> Result<Vec<T>, Fault> {
         match self.walk(path, &[("PatNum", patient.to_owned())]) {
             Err(refused) if refused.missing => Ok(Vec::new()),
             rows => rows?.ok_or_else(|| Fault::retry_later(format!("a patient has too many {path} to search"), None)),
@@ -112,7 +112,7 @@ impl Client {
     /// Returns one record, or `None` if this id does not exist.
     pub fn one<T: Row>(&self, path: &str, id: &str) -> Result<Option<T>, Fault> {
         let Some(row) = self.found(path, id)? else { return Ok(None) };
-        if Num::of(&row[T::KEY]).and_then(Num::id).as_deref() != Some(id) {
+        if Num::from_json(&row[T::KEY]).and_then(Num::id).as_deref() != Some(id) {
             return Err(unreadable("it has not the key that was asked for"));
         }
         typed(row).map(Some).map_err(|why| unreadable(&why))
@@ -197,7 +197,7 @@ const PROOF: &str = "operatories";
 /// If the keys work for another resource, only this method is unsupported, and other requests continue.
 fn refusal(method: Method, path: &str, answer: &Response, sent: Option<&Value>) -> Fault {
     let resource = path.split('/').nth(1).unwrap_or_default();
-    match faults::of_answer(answer, method == Method::Get, sent) {
+    match faults::from_response(answer, method == Method::Get, sent) {
         Fault::Unsupported(why) => Fault::unsupported(format!("{method} {resource}: {why}")),
         Fault::Unauthorized(_) if resource != PROOF && opens(PROOF) => {
             Fault::unsupported(format!("{method} {resource}: the keys are not for this method"))
@@ -245,7 +245,7 @@ pub fn answers(row: &Value, query: &[Parameter]) -> bool {
     query.iter().filter(|(name, _)| EXACT.contains(name)).all(|(name, asked)| {
         match (&row[*name], asked.parse::<u64>()) {
             (Value::Null, _) => true,
-            (held, Ok(asked)) => Num::of(held).is_none_or(|held| held.0 == asked),
+            (held, Ok(asked)) => Num::from_json(held).is_none_or(|held| held.0 == asked),
             (held, Err(_)) => held.as_str().is_none_or(|held| held == asked),
         }
     })
@@ -257,9 +257,9 @@ fn has(row: &Value, key: &str) -> bool {
 
 /// Returns the id of the created record from the body, or from the `location` header, the only answer of older
 /// versions.
-pub fn made(answer: &Response, field: &str) -> Option<String> {
+pub fn created_id(answer: &Response, field: &str) -> Option<String> {
     let object = serde_json::from_slice::<Value>(&answer.body).ok();
-    let id = object.as_ref().and_then(|object| Num::of(object.get(field)?)?.id());
+    let id = object.as_ref().and_then(|object| Num::from_json(object.get(field)?)?.id());
     id.or_else(|| {
         let at = answer.header("location")?.trim_end_matches('/').rsplit('/').next()?;
         at.parse().ok().and_then(|id| Num(id).id())
@@ -272,8 +272,8 @@ pub fn receipt(
     field: &str,
     look: impl FnOnce() -> Result<Option<Receipt>, Fault>,
 ) -> Result<Receipt, Fault> {
-    if let Some(id) = made(answer, field) {
-        return Ok(Receipt::of(id));
+    if let Some(id) = created_id(answer, field) {
+        return Ok(Receipt::new(id));
     }
     match look() {
         Ok(Some(receipt)) => Ok(receipt),

@@ -14,7 +14,7 @@ const UNREACHED: [&str; 7] =
     ["econnector", "timed out", "timeout", "time-out", "could not connect", "unable to connect", "not reachable"];
 
 /// Maps a response outside 200 to 299 to a fault. `reads`: the request changed nothing. `sent`: its body.
-pub fn of_answer(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault {
+pub fn from_response(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault {
     let said = explanation(answer);
     let lower = said.to_lowercase();
     match answer.status {

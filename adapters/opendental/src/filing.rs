@@ -18,7 +18,7 @@ use crate::{
     values::{NOTES, Num},
 };
 
-type Found = Result<Option<Receipt>, Fault>;
+type FindResult = Result<Option<Receipt>, Fault>;
 
 /// A list whose rows contain the write key in a note. `R` is the record of the write.
 pub struct Noted<T: 'static, R: 'static> {
@@ -60,7 +60,7 @@ impl<T: Row, R> Noted<T, R> {
         client::receipt(&answer, T::KEY, || self.find(client, key, record))
     }
 
-    pub fn find(&self, client: &Client, key: &str, record: &R) -> Found {
+    pub fn find(&self, client: &Client, key: &str, record: &R) -> FindResult {
         let Some(whose) = (self.whose)(record) else { return Ok(None) };
         let rows: Vec<T> = client.all(self.path, &[(self.by, whose)])?;
         let mut rows = rows.iter().map(self.of).filter(|(note, _)| NOTES.carries(note, key));
@@ -74,14 +74,14 @@ pub fn create_plan(client: &Client, key: &str, plan: &records::InsurancePlan) ->
         Some(carrier) => carrier,
         None => {
             let answer = client.post("/carriers", &requests::carrier(plan))?;
-            let made = client::made(&answer, "CarrierNum").and_then(|id| id.parse().ok()).map(Num);
+            let made = client::created_id(&answer, "CarrierNum").and_then(|id| id.parse().ok()).map(Num);
             made.ok_or_else(|| Fault::unknown("Open Dental did not report the created carrier"))?
         }
     };
     PLANS.create(client, key, &carrier, &requests::plan(key, plan, carrier))
 }
 
-pub fn find_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> Found {
+pub fn find_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> FindResult {
     carrier_of(client, plan)?.map_or(Ok(None), |carrier| PLANS.find(client, key, &carrier))
 }
 
@@ -101,7 +101,7 @@ pub fn create_coverage(client: &Client, _: &str, c: &records::Coverage) -> Resul
         Some(subscription) => subscription,
         None => {
             let answer = client.post("/inssubs", &requests::subscription(c, &subscriber, &number))?;
-            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(Receipt::of));
+            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(Receipt::new));
             client::receipt(&answer, "InsSubNum", look)?.id
         }
     };
@@ -112,7 +112,7 @@ pub fn create_coverage(client: &Client, _: &str, c: &records::Coverage) -> Resul
     client::receipt(&answer, "PatPlanNum", || covered_by(client, c, &subscription))
 }
 
-pub fn find_coverage(client: &Client, _: &str, c: &records::Coverage) -> Found {
+pub fn find_coverage(client: &Client, _: &str, c: &records::Coverage) -> FindResult {
     let (subscriber, number) = subscriber(c)?;
     match subscription_of(client, c, &subscriber, &number)? {
         Some(subscription) => covered_by(client, c, &subscription),
@@ -123,15 +123,15 @@ pub fn find_coverage(client: &Client, _: &str, c: &records::Coverage) -> Found {
 /// Deletes a coverage ("Drop"). The subscription stays, because other family members may be covered by it.
 pub fn delete_coverage(client: &Client, _: &str, id: &String) -> Result<Receipt, Fault> {
     client.delete("/patplans", id)?;
-    Ok(Receipt::of(id))
+    Ok(Receipt::new(id))
 }
 
 /// Looks for a deleted coverage. The patient is unknown, so all coverages are searched. With too many rows nothing is
 /// found; a repeated deletion has no effect.
-pub fn find_deleted_coverage(client: &Client, _: &str, id: &String) -> Found {
+pub fn find_deleted_coverage(client: &Client, _: &str, id: &String) -> FindResult {
     let rows: Option<Vec<PatPlan>> = client.walk("/patplans", &[])?;
     let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_ref() != Some(id)));
-    Ok(gone.then(|| Receipt::of(id)))
+    Ok(gone.then(|| Receipt::new(id)))
 }
 
 fn subscriber(c: &records::Coverage) -> Result<(String, String), Fault> {
@@ -154,7 +154,7 @@ fn subscription_of(
     Ok(found.and_then(|row| row.ins_sub_num.id()))
 }
 
-fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> Found {
+fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> FindResult {
     let query = [("PatNum", c.patient.clone()), ("InsSubNum", subscription.to_owned())];
     let rows: Vec<PatPlan> = client.all("/patplans", &query)?;
     let ours = |row: &&PatPlan| {
@@ -164,14 +164,14 @@ fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> Fou
 }
 
 pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryItem) -> Result<Receipt, Fault> {
-    let kind = Kind::of(item.category);
+    let kind = HistoryTable::for_category(item.category);
     if item.id.is_empty() {
         let body = kind.new_row(item)?;
         if let Some(earlier) = find_history(client, key, item)? {
             return Ok(earlier);
         }
-        return match client::made(&client.post(kind.path, &body)?, kind.key) {
-            Some(id) => Ok(Receipt::of(format!("{}{id}", kind.prefix))),
+        return match client::created_id(&client.post(kind.path, &body)?, kind.key) {
+            Some(id) => Ok(Receipt::new(format!("{}{id}", kind.prefix))),
             // Before version 23 the body is empty.
             None => find_history(client, key, item)?
                 .ok_or_else(|| Fault::unknown("Open Dental did not say which record it made")),
@@ -183,18 +183,18 @@ pub fn save_history(client: &Client, key: &str, item: &records::PatientHistoryIt
     if !held.is_some_and(|row| is_applied(row, item)) {
         client.put(&format!("{}/{number}", kind.path), &kind.changed(item, held.map(|row| row.active)))?;
     }
-    Ok(Receipt::of(&item.id))
+    Ok(Receipt::new(&item.id))
 }
 
 /// Returns an entry of the same item with the same note and state; a patient has an allergy only once. An unlisted
 /// entry is not found, and repeating its change has no effect.
-pub fn find_history(client: &Client, _: &str, item: &records::PatientHistoryItem) -> Found {
+pub fn find_history(client: &Client, _: &str, item: &records::PatientHistoryItem) -> FindResult {
     let rows = history_of(client, item)?;
     let same = |row: &&records::PatientHistoryItem| {
         if item.id.is_empty() { row.item == item.item } else { row.id == item.id }
     };
     let found = rows.iter().filter(same).find(|row| is_applied(row, item));
-    Ok(found.map(|row| Receipt::of(&row.id)))
+    Ok(found.map(|row| Receipt::new(&row.id)))
 }
 
 fn is_applied(row: &records::PatientHistoryItem, item: &records::PatientHistoryItem) -> bool {
@@ -203,19 +203,19 @@ fn is_applied(row: &records::PatientHistoryItem, item: &records::PatientHistoryI
 
 fn history_of(client: &Client, item: &records::PatientHistoryItem) -> Result<Vec<records::PatientHistoryItem>, Fault> {
     let query = [("PatNum", item.patient.clone())];
-    let path = Kind::of(item.category).path;
+    let path = HistoryTable::for_category(item.category).path;
     let rows: Vec<Result<records::PatientHistoryItem, String>> = match item.category {
-        HistoryCategory::Allergies => client.all::<Allergy>(path, &query)?.iter().map(chart::of_allergy).collect(),
-        HistoryCategory::Conditions => client.all::<Disease>(path, &query)?.iter().map(chart::of_disease).collect(),
+        HistoryCategory::Allergies => client.all::<Allergy>(path, &query)?.iter().map(chart::allergy_item).collect(),
+        HistoryCategory::Conditions => client.all::<Disease>(path, &query)?.iter().map(chart::disease_item).collect(),
         HistoryCategory::Medications => {
-            client.all::<MedicationPat>(path, &query)?.iter().map(chart::of_medication).collect()
+            client.all::<MedicationPat>(path, &query)?.iter().map(chart::medication_item).collect()
         }
     };
     Ok(rows.into_iter().flatten().collect())
 }
 
 /// The fields of one of the three categories of a history.
-struct Kind {
+struct HistoryTable {
     path: &'static str,
     /// The field with a row's id.
     key: &'static str,
@@ -228,7 +228,7 @@ struct Kind {
     says: fn(bool) -> String,
 }
 
-const ALLERGIES: Kind = Kind {
+const ALLERGIES: HistoryTable = HistoryTable {
     path: "/allergies",
     key: Allergy::KEY,
     prefix: ALLERGY,
@@ -237,7 +237,7 @@ const ALLERGIES: Kind = Kind {
     state: "StatusIsActive",
     says: |active| active.to_string(),
 };
-const CONDITIONS: Kind = Kind {
+const CONDITIONS: HistoryTable = HistoryTable {
     path: "/diseases",
     key: Disease::KEY,
     prefix: CONDITION,
@@ -246,7 +246,7 @@ const CONDITIONS: Kind = Kind {
     state: "ProbStatus",
     says: |active| if active { "Active" } else { "Inactive" }.into(),
 };
-const MEDICATIONS: Kind = Kind {
+const MEDICATIONS: HistoryTable = HistoryTable {
     path: "/medicationpats",
     key: MedicationPat::KEY,
     prefix: MEDICATION,
@@ -257,8 +257,8 @@ const MEDICATIONS: Kind = Kind {
     says: |active| if active { String::new() } else { clock::today() },
 };
 
-impl Kind {
-    fn of(category: HistoryCategory) -> &'static Kind {
+impl HistoryTable {
+    fn for_category(category: HistoryCategory) -> &'static HistoryTable {
         match category {
             HistoryCategory::Allergies => &ALLERGIES,
             HistoryCategory::Conditions => &CONDITIONS,

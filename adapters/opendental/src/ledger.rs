@@ -4,7 +4,7 @@ use adapter_sdk::{
     Record, clock,
     money::Cents,
     records::{self, AdjustmentAction, Relation, extra},
-    streams::{Mapped, Shown, shown},
+    streams::{Mapped, Shown, one_record},
 };
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub fn fee_schedule(_: &Client, schedule: FeeSched) -> Mapped {
-    shown(Record::FeeSchedule(records::FeeSchedule {
+    one_record(Record::FeeSchedule(records::FeeSchedule {
         id: id(schedule.fee_sched_num)?,
         name: name(&schedule.description, schedule.fee_sched_num),
         active: Some(!schedule.is_hidden.0),
@@ -28,7 +28,7 @@ pub fn fee_schedule(_: &Client, schedule: FeeSched) -> Mapped {
 }
 
 pub fn fee(client: &Client, fee: Fee) -> Mapped {
-    shown(Record::Fee(records::Fee {
+    one_record(Record::Fee(records::Fee {
         id: id(fee.fee_num)?,
         fee_schedule: id(fee.fee_sched)?,
         procedure_code: fee.code_num.id(),
@@ -42,7 +42,7 @@ pub fn fee(client: &Client, fee: Fee) -> Mapped {
 pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
     let carrier = client.carriers()?.get(&plan.carrier_num).cloned().unwrap_or_default();
     let address = address([&carrier.address, &carrier.address2, &carrier.city, &carrier.state, &carrier.zip]);
-    shown(Record::InsurancePlan(records::InsurancePlan {
+    one_record(Record::InsurancePlan(records::InsurancePlan {
         id: id(plan.plan_num)?,
         payer_id: carrier.elect_id.some(),
         name: carrier.carrier_name.some().unwrap_or_else(|| name(&plan.group_name, plan.plan_num)),
@@ -95,7 +95,7 @@ pub fn charge(client: &Client, p: Procedure) -> Mapped {
         "TP" | "EC" | "EO" | "R" | "D" | "Cn" | "TPi" => return Ok(gone(p.proc_num)),
         _ => return Err(NO_STATUS.into()),
     }
-    shown(Record::Charge(records::Charge {
+    one_record(Record::Charge(records::Charge {
         id: id(p.proc_num)?,
         patient: p.pat_num.id(),
         provider: p.prov_num.id(),
@@ -109,7 +109,7 @@ pub fn charge(client: &Client, p: Procedure) -> Mapped {
 }
 
 pub fn payment_type(_: &Client, def: Definition) -> Mapped {
-    shown(Record::PaymentType(records::PaymentType {
+    one_record(Record::PaymentType(records::PaymentType {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         active: !def.is_hidden.0,
@@ -123,7 +123,7 @@ pub fn adjustment_type(_: &Client, def: Definition) -> Mapped {
         "-" => AdjustmentAction::Credit,
         _ => AdjustmentAction::Unknown,
     };
-    shown(Record::AdjustmentType(records::AdjustmentType {
+    one_record(Record::AdjustmentType(records::AdjustmentType {
         id: id(def.def_num)?,
         name: name(&def.item_name, def.def_num),
         active: !def.is_hidden.0,
@@ -140,7 +140,7 @@ pub fn payment(client: &Client, paid: Payment) -> Mapped {
     let (charge_splits, provider_splits) = (parts(|split| split.proc_num), parts(|split| split.prov_num));
     let only = |parts: &[records::Split]| if let [one] = parts { Some(one.id.clone()) } else { None };
     let note = values::note(&paid.pay_note);
-    shown(Record::Payment(records::Payment {
+    one_record(Record::Payment(records::Payment {
         id: key,
         patient: paid.pat_num.id(),
         provider: only(&provider_splits),
@@ -193,7 +193,7 @@ pub fn adjustments(client: &Client, patient: Patient) -> Mapped {
             ..records::Adjustment::default()
         }))
     };
-    let rows: Vec<Adjustment> = client.of_patient("/adjustments", &id(patient.pat_num)?)?;
+    let rows: Vec<Adjustment> = client.list_for_patient("/adjustments", &id(patient.pat_num)?)?;
     Ok(Shown::Records(rows.iter().map(adjustment).collect::<Result<_, String>>()?))
 }
 
@@ -206,7 +206,7 @@ pub fn balance(client: &Client, guarantor: Patient) -> Mapped {
     let aging: Option<Aging> = client.keyless(&format!("/accountmodules/{key}"), "Aging")?;
     let Some(aging) = aging else { return Ok(Shown::Gone(key)) };
     let money = |cents: Cents| Some(cents.money(&client.settings.currency));
-    shown(Record::GuarantorBalance(records::Balance {
+    one_record(Record::GuarantorBalance(records::Balance {
         id: key.clone(),
         guarantor: Some(key),
         total: money(aging.total),

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::{
     client::{Client, Rows, answers},
     requests::Parameter,
-    settings::Settings,
+    settings::OpenDentalSettings,
     time,
 };
 
@@ -23,7 +23,7 @@ pub struct Listing {
     pub id: &'static str,
     /// The parameter that selects changed rows.
     pub since: Option<Since>,
-    pub query: fn(&Settings, &Ask) -> Vec<Parameter>,
+    pub query: fn(&OpenDentalSettings, &Ask) -> Vec<Parameter>,
     /// Maximum rows of a page; small if each row needs further requests.
     pub rows: u32,
 }

@@ -3,7 +3,7 @@
 use adapter_sdk::{
     Record, clock, language,
     records::{self, Gender, extra},
-    streams::{Mapped, Shown, shown},
+    streams::{Mapped, Shown, one_record},
 };
 
 use crate::{
@@ -20,7 +20,7 @@ pub fn provider(_: &Client, p: Provider) -> Mapped {
     let suffix = p.suffix.some().map(|suffix| format!(", {suffix}")).unwrap_or_default();
     let names = [p.f_name.some(), p.l_name.some()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let display = p.preferred_name.some().unwrap_or_else(|| if names.is_empty() { p.abbr.0.clone() } else { names });
-    shown(Record::Provider(records::Provider {
+    one_record(Record::Provider(records::Provider {
         id: id(p.prov_num)?,
         first_name: p.f_name.some().unwrap_or_default(),
         middle_name: p.mi.some(),
@@ -36,7 +36,7 @@ pub fn provider(_: &Client, p: Provider) -> Mapped {
 }
 
 pub fn operatory(client: &Client, o: Operatory) -> Mapped {
-    shown(Record::Operatory(records::Operatory {
+    one_record(Record::Operatory(records::Operatory {
         id: id(o.operatory_num)?,
         name: o.op_name.some().or_else(|| o.abbrev.some()).unwrap_or_else(|| o.operatory_num.to_string()),
         display_name: o.abbrev.some(),
@@ -52,7 +52,7 @@ pub fn appointment_type(client: &Client, kind: AppointmentType) -> Mapped {
         return Ok(Shown::Nothing);
     }
     let minutes = pattern::seconds(&kind.pattern).map(|seconds| seconds / 60).filter(|minutes| *minutes <= 1_440);
-    shown(Record::AppointmentType(records::AppointmentType {
+    one_record(Record::AppointmentType(records::AppointmentType {
         id: id(kind.appointment_type_num)?,
         name: name(&kind.appointment_type_name, kind.appointment_type_num),
         minutes: minutes.and_then(|m| u32::try_from(m).ok()).unwrap_or(client.settings.default_minutes),
@@ -64,7 +64,7 @@ pub fn appointment_type(client: &Client, kind: AppointmentType) -> Mapped {
 pub fn patient(_: &Client, p: Patient) -> Mapped {
     match is_deleted(&p) {
         true => Ok(Shown::Gone(id(p.pat_num)?)),
-        false => shown(Record::Patient(person(&p)?)),
+        false => one_record(Record::Patient(person(&p)?)),
     }
 }
 
@@ -123,7 +123,7 @@ pub fn appointment(client: &Client, a: Appointment) -> Mapped {
         return Ok(gone(a.apt_num));
     }
     let visit = visit(client, &a)?.ok_or("it is on the schedule without a time")?;
-    shown(Record::Appointment(visit))
+    one_record(Record::Appointment(visit))
 }
 
 /// Returns start and end; `None` without a time.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     pattern,
     responses::{Appointment, InsSub},
-    settings::Settings,
+    settings::OpenDentalSettings,
     time,
     values::{DIRECTIONS, GENDERS, MODES, NOTES, Num, RELATIONSHIPS, TRANSACTION},
 };
@@ -32,12 +32,12 @@ pub const CHART_NUMBER: usize = 15;
 /// A query parameter.
 pub type Parameter = (&'static str, String);
 
-pub fn clinic(settings: &Settings) -> Vec<Parameter> {
+pub fn clinic(settings: &OpenDentalSettings) -> Vec<Parameter> {
     settings.clinic.map(|clinic| ("ClinicNum", clinic.to_string())).into_iter().collect()
 }
 
 /// Parameters of appointments. A whole pass covers a window of days; a delta covers changes at any date.
-pub fn appointments(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
+pub fn appointments(settings: &OpenDentalSettings, asked: &Ask) -> Vec<Parameter> {
     let mut query = clinic(settings);
     if asked.since.is_none() {
         let today = clock::date(asked.started.unwrap_or(asked.now));
@@ -47,7 +47,7 @@ pub fn appointments(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
     query
 }
 
-pub fn commlogs(settings: &Settings, asked: &Ask) -> Vec<Parameter> {
+pub fn commlogs(settings: &OpenDentalSettings, asked: &Ask) -> Vec<Parameter> {
     if asked.since.is_some() {
         return Vec::new();
     }
@@ -64,7 +64,7 @@ pub fn schedules(kind: &str, from: &str, to: &str) -> Vec<Parameter> {
 }
 
 /// Returns the fields of a patient in the EHR's format.
-pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
+pub fn patient(settings: &OpenDentalSettings, p: &records::Patient) -> Map<String, Value> {
     let address = p.address.clone().unwrap_or_default();
     json::object([
         ("LName", p.last_name.as_str().into()),
@@ -100,7 +100,7 @@ const EMPTIED: &str = "MiddleI Address Address2 City State Zip HmPhone WkPhone W
 
 /// Returns the fields of an existing patient, with cleared fields empty. Fields that the office fills in itself, such
 /// as provider and chart number, are omitted if unknown.
-pub fn changed_patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
+pub fn changed_patient(settings: &OpenDentalSettings, p: &records::Patient) -> Map<String, Value> {
     let mut fields = patient(settings, p);
     for (name, none) in EMPTIED.split_whitespace().map(|name| (name, "")).chain(UNKNOWN) {
         fields.entry(name).or_insert_with(|| none.into());
@@ -109,7 +109,7 @@ pub fn changed_patient(settings: &Settings, p: &records::Patient) -> Map<String,
 }
 
 pub fn new_appointment(
-    settings: &Settings,
+    settings: &OpenDentalSettings,
     key: &str,
     a: &records::Appointment,
     pattern: String,
@@ -158,7 +158,7 @@ pub fn moved_back(row: &Appointment) -> Value {
     })
 }
 
-pub fn broken(settings: &Settings) -> Value {
+pub fn broken(settings: &OpenDentalSettings) -> Value {
     json!({"sendToUnscheduledList": if settings.unscheduled_list { "true" } else { "false" }})
 }
 
@@ -179,7 +179,7 @@ pub fn arrival(row: &Appointment, at: i64) -> Result<Value, Fault> {
     }
 }
 
-pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) -> Value {
+pub fn commlog(settings: &OpenDentalSettings, key: &str, log: &records::CommunicationLog) -> Value {
     object([
         ("PatNum", number(&Some(log.patient.clone()))),
         ("Note", noted(Some(&log.note), key, None)),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 
 /// The settings declared in `adapter.toml`.
 #[derive(Deserialize)]
-pub struct Settings {
+pub struct OpenDentalSettings {
     /// The ClinicNum of the location; `None` if the office has no clinics, or is one location.
     #[serde(rename = "location", default, deserialize_with = "clinic")]
     pub clinic: Option<u64>,
@@ -45,8 +45,8 @@ pub struct Settings {
     pub default_minutes: u32,
 }
 
-impl Settings {
-    pub fn read() -> Result<Settings, Fault> {
+impl OpenDentalSettings {
+    pub fn read() -> Result<OpenDentalSettings, Fault> {
         settings::read()
     }
 }

@@ -165,7 +165,7 @@ const fn key_of<T: Row>(_: fn(&Client, T) -> Mapped) -> &'static str {
 
 /// An error in a row with several records concerns all of them.
 fn parts<T: Row>(client: &Client, row: Result<T, String>, map: fn(&Client, T) -> Mapped) -> Mapped {
-    row.map_err(RowError::from).and_then(|row| map(client, row)).map_err(RowError::of_part)
+    row.map_err(RowError::from).and_then(|row| map(client, row)).map_err(RowError::into_part)
 }
 
 fn seldom(client: &Client) -> Whole {

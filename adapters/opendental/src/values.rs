@@ -80,7 +80,7 @@ pub const MODES: Vocabulary<CommunicationMode> = Vocabulary(&[
 pub struct Num(pub u64);
 
 impl Num {
-    pub fn of(value: &Value) -> Option<Num> {
+    pub fn from_json(value: &Value) -> Option<Num> {
         match value {
             // Some fields use -1 for absent.
             Value::Number(number) => whole(number).map(|key| Num(u64::try_from(key).unwrap_or(0))),
@@ -97,7 +97,7 @@ impl Num {
     }
 
     pub fn receipt(self) -> Receipt {
-        Receipt::of(self.id().unwrap_or_default())
+        Receipt::new(self.id().unwrap_or_default())
     }
 }
 
@@ -115,7 +115,7 @@ impl std::fmt::Display for Num {
 
 impl<'de> Deserialize<'de> for Num {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Num, D::Error> {
-        Num::of(&Value::deserialize(from)?).ok_or_else(|| serde::de::Error::custom("not a key"))
+        Num::from_json(&Value::deserialize(from)?).ok_or_else(|| serde::de::Error::custom("not a key"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Faults of the API's refusals.
 
 use adapter_sdk::{Fault, RetryLater, http::Response};
-use opendental_adapter::faults::of_answer;
+use opendental_adapter::faults::from_response;
 use serde_json::json;
 
 fn answer(status: u16, body: &str) -> Response {
@@ -14,7 +14,7 @@ fn an_explanation_is_kept_without_the_patient() {
         json!({"LName": "Łopata", "FName": "Zoë", "Birthdate": "1990-02-28", "WirelessPhone": "+1 312 555 0100"});
     let body =
         "\"A patient named Zoë Łopata, born 1990-02-28, \\\"Jane Doe\\\" j@d.example 3125550100 exists already\"";
-    let Fault::Rejected(reason) = of_answer(&answer(400, body), false, Some(&sent)) else { panic!("a rejection") };
+    let Fault::Rejected(reason) = from_response(&answer(400, body), false, Some(&sent)) else { panic!("a rejection") };
     for secret in ["Łopata", "Zoë", "1990", "Jane", "j@d", "312"] {
         assert!(!reason.contains(secret), "{secret} in {reason}");
     }
@@ -22,25 +22,25 @@ fn an_explanation_is_kept_without_the_patient() {
     // A person's name outside the request, and words that are fields of the request.
     let sent = json!({"AdjAmt": "12.50", "PatNum": 15});
     let body = "AdjAmt of Jane O'Neill (王秀英) must be negative for this AdjType.";
-    let said = of_answer(&answer(400, body), false, Some(&sent));
+    let said = from_response(&answer(400, body), false, Some(&sent));
     assert_eq!(said, Fault::rejected("Open Dental: AdjAmt of … … … must be negative for this AdjType."));
-    let plain = of_answer(&answer(404, "Operatory not found"), false, None);
+    let plain = from_response(&answer(404, "Operatory not found"), false, None);
     assert_eq!(plain, Fault::rejected("Open Dental: Operatory not found"));
     // A proxy's page and an empty response are not refusals by Open Dental.
     for unexplained in ["<html>Zoë", "", " {\"message\": \"Zoë\"}"] {
         let Fault::RetryLater(RetryLater { reason: why, seconds: None }) =
-            of_answer(&answer(404, unexplained), true, None)
+            from_response(&answer(404, unexplained), true, None)
         else {
             panic!()
         };
         assert!(!why.contains("Zoë"), "{why}");
-        assert!(matches!(of_answer(&answer(400, unexplained), false, None), Fault::Unknown(_)));
+        assert!(matches!(from_response(&answer(400, unexplained), false, None), Fault::Unknown(_)));
     }
 }
 
 #[test]
 fn statuses_become_faults() {
-    let fault = |status, body, reads| of_answer(&answer(status, body), reads, None);
+    let fault = |status, body, reads| from_response(&answer(status, body), reads, None);
     assert!(matches!(fault(401, "Invalid credentials", true), Fault::Unauthorized(_)));
     assert!(matches!(fault(401, "Missing permission ApiComm", false), Fault::Unsupported(_)));
     assert!(matches!(fault(400, "The eConnector is not running", true), Fault::RetryLater(_)));

@@ -35,7 +35,7 @@ fn pass(resource: Resource) -> Page {
 }
 
 /// Two rows of a list, and the field of the first under test.
-struct Kind {
+struct RowCase {
     resource: Resource,
     path: &'static str,
     row: Value,
@@ -48,15 +48,15 @@ fn none(_: &str) -> Value {
     json!([])
 }
 
-fn kind(resource: Resource, path: &'static str, field: &'static str, row: Value) -> Kind {
-    Kind { resource, path, row, field, more: none }
+fn kind(resource: Resource, path: &'static str, field: &'static str, row: Value) -> RowCase {
+    RowCase { resource, path, row, field, more: none }
 }
 
 fn visit() -> Value {
     json!({"AptNum": 7, "PatNum": 5, "AptStatus": "Scheduled", "Pattern": "XX", "Op": 2, "AptDateTime": "2026-12-01 09:00:00"})
 }
 
-fn dated() -> Vec<Kind> {
+fn dated() -> Vec<RowCase> {
     let procedure = json!({"ProcNum": 7, "PatNum": 5, "ProcStatus": "C", "ProcDate": "2026-12-01"});
     let patient = json!({"PatNum": 7, "LName": "Ash", "FName": "Ada", "Birthdate": "2026-12-01"});
     vec![
@@ -68,7 +68,7 @@ fn dated() -> Vec<Kind> {
     ]
 }
 
-fn timed() -> Vec<Kind> {
+fn timed() -> Vec<RowCase> {
     let arrived = json!({"AptNum": 7, "AptStatus": "Scheduled", "Pattern": "XX", "AptDateTime": "2026-12-01 09:00:00"});
     let log = json!({"CommlogNum": 7, "PatNum": 5, "CommDateTime": "2026-12-01 09:00:00"});
     vec![
@@ -79,7 +79,7 @@ fn timed() -> Vec<Kind> {
     ]
 }
 
-impl Kind {
+impl RowCase {
     /// Reads a whole pass over the row with this value and a valid row.
     fn pass(&self, value: &Value) -> Page {
         let (mut tried, mut other, path, more) = (self.row.clone(), self.row.clone(), self.path, self.more);

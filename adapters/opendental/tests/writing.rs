@@ -35,10 +35,10 @@ fn row(key: u64, time: &str) -> Value {
 }
 
 /// Method and path with the body.
-type Written = Rc<RefCell<Vec<(String, Value)>>>;
+type SentWrites = Rc<RefCell<Vec<(String, Value)>>>;
 
 /// An office in which the time is taken during our write; also returns the requested writes.
-fn contested(ours: Value) -> (Host, Written) {
+fn contested(ours: Value) -> (Host, SentWrites) {
     let written = Rc::new(RefCell::new(Vec::new()));
     let writes = written.clone();
     let host =
@@ -109,7 +109,7 @@ fn unrepresentable_writes_are_refused_without_a_request() {
 }
 
 /// An office with these rows in every list, and the requested writes.
-fn office_with(rows: Value) -> (Host, Written) {
+fn office_with(rows: Value) -> (Host, SentWrites) {
     let written = Rc::new(RefCell::new(Vec::new()));
     let writes = written.clone();
     let host = Host::new()

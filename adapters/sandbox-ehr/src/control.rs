@@ -89,7 +89,7 @@ impl SandboxEhr {
         let done = serde_json::from_slice(&request.body).map_err(ControlError::from).and_then(|c| self.control(c));
         match done {
             Ok(changes) => {
-                let shown: Vec<Value> = changes.iter().map(Change::shown).collect();
+                let shown: Vec<Value> = changes.iter().map(Change::to_json).collect();
                 SandboxReply { changes, ..SandboxReply::json(200, &json!({"changes": shown})) }
             }
             Err(error @ ControlError::NotFound) => SandboxReply::error(404, "not_found", &error.to_string()),
@@ -100,7 +100,7 @@ impl SandboxEhr {
 }
 
 impl Change {
-    pub fn shown(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         match self {
             Change::Saved { record, .. } => json!({"saved": record.to_json()}),
             Change::Deleted { id, .. } => json!({"deleted": id}),

@@ -3,9 +3,9 @@
 use super::{
     behaviours::Behaviours,
     change::Change,
-    practice::Database,
+    practice::PracticeDatabase,
     profile::Profile,
-    random::Random,
+    random::SplitMix64,
     records::{Record, Resource},
     seed,
     wire::{SandboxReply, SandboxRequest},
@@ -14,10 +14,10 @@ use super::{
 /// The simulated EHR of one practice. Its state is the seed plus every [`Change`] it has returned.
 pub struct SandboxEhr {
     pub(super) profile: Profile,
-    pub(super) practice: Database,
+    pub(super) practice: PracticeDatabase,
     pub(super) behaviours: Behaviours,
     /// Random source for lost responses, in the order of the requests.
-    chance: Random,
+    chance: SplitMix64,
     /// The current minute and its number of requests.
     quota: (i64, u32),
 }
@@ -26,7 +26,7 @@ impl SandboxEhr {
     pub fn new(profile: Profile) -> SandboxEhr {
         SandboxEhr {
             practice: seed::practice(&profile),
-            chance: Random::new(profile.seed ^ 0x1057),
+            chance: SplitMix64::new(profile.seed ^ 0x1057),
             behaviours: Behaviours::default(),
             quota: (0, 0),
             profile,

@@ -6,17 +6,17 @@ use serde_json::{Map, Value};
 use super::{
     SandboxEhr,
     records::{Filed, Record, Resource},
-    refusals::{Checked, invalid},
+    refusals::{ValidationResult, invalid},
     wire::SandboxReply,
 };
 
 /// The fields of a write. Resources without a form cannot be written from outside.
-struct Form {
+struct WritableFields {
     required: &'static [&'static str],
     optional: &'static [&'static str],
 }
 
-fn form(resource: Resource) -> Option<Form> {
+fn form(resource: Resource) -> Option<WritableFields> {
     let (required, optional): (&[&str], &[&str]) = match resource {
         Resource::InsurancePlans => (
             &["name"],
@@ -82,7 +82,7 @@ fn form(resource: Resource) -> Option<Form> {
         ),
         _ => return None,
     };
-    Some(Form { required, optional })
+    Some(WritableFields { required, optional })
 }
 
 /// Returns the resource that a field refers to.
@@ -128,8 +128,8 @@ pub(super) fn references(resource: Resource, fields: &Map<String, Value>) -> Vec
 }
 
 /// Rejects a write with unknown fields.
-pub(super) fn check_names(resource: Resource, fields: &Map<String, Value>) -> Checked {
-    let Some(Form { required, optional }) = form(resource) else { return Ok(()) };
+pub(super) fn check_names(resource: Resource, fields: &Map<String, Value>) -> ValidationResult {
+    let Some(WritableFields { required, optional }) = form(resource) else { return Ok(()) };
     match fields.keys().find(|name| !required.contains(&name.as_str()) && !optional.contains(&name.as_str())) {
         Some(name) => Err(SandboxReply::error(400, "malformed", &format!("unknown field `{name}`"))),
         None => Ok(()),
@@ -137,7 +137,7 @@ pub(super) fn check_names(resource: Resource, fields: &Map<String, Value>) -> Ch
 }
 
 /// Validates a row like a strict EHR.
-pub(super) fn check(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> Checked {
+pub(super) fn check(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> ValidationResult {
     let required = form(resource).map_or(&[][..], |form| form.required);
     let blank = |name: &&&str| match row.fields.get(**name) {
         None | Some(Value::Null) => true,
@@ -158,7 +158,7 @@ pub(super) fn check(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> Checke
     check_in_use(ehr, row, "adjustment_type", Resource::AdjustmentTypes, "inactive_adjustment_type")
 }
 
-fn check_plan_name(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> Checked {
+fn check_plan_name(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> ValidationResult {
     let longest = ehr.behaviours.max_plan_name.unwrap_or(usize::MAX);
     let name = row.fields.get("name").and_then(Value::as_str).unwrap_or_default();
     if resource == Resource::InsurancePlans && name.chars().count() > longest {
@@ -167,7 +167,7 @@ fn check_plan_name(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> Checked
     Ok(())
 }
 
-fn check_amount(row: &Filed) -> Checked {
+fn check_amount(row: &Filed) -> ValidationResult {
     let Some(money) = row.fields.get("amount") else { return Ok(()) };
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let decimal = |text: &str| {
@@ -181,7 +181,7 @@ fn check_amount(row: &Filed) -> Checked {
     }
 }
 
-fn check_in_use(ehr: &SandboxEhr, row: &Filed, field: &str, catalogue: Resource, code: &str) -> Checked {
+fn check_in_use(ehr: &SandboxEhr, row: &Filed, field: &str, catalogue: Resource, code: &str) -> ValidationResult {
     let kind = row.fields.get(field).and_then(Value::as_str).and_then(|id| ehr.practice.get(catalogue, id));
     match kind {
         Some(Record::Filed(_, kind)) if kind.fields.get("active") == Some(&Value::Bool(false)) => {

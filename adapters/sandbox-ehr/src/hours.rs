@@ -3,12 +3,12 @@
 use super::{
     SandboxEhr,
     records::{Hours, Record, Resource},
-    refusals::{Checked, invalid},
+    refusals::{ValidationResult, invalid},
 };
 
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
-pub(super) fn check(ehr: &SandboxEhr, hours: &Hours) -> Checked {
+pub(super) fn check(ehr: &SandboxEhr, hours: &Hours) -> ValidationResult {
     if !ehr.profile.locations.iter().any(|location| location.key == hours.location) {
         return Err(invalid("unknown_location", "The practice has no such location"));
     }

@@ -16,7 +16,7 @@ pub(super) const LONGEST: i64 = 24 * 3_600;
 
 /// The record written with a write key.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Written {
+pub(super) struct KeyedRecord {
     pub(super) resource: Resource,
     pub(super) id: String,
 }
@@ -25,7 +25,7 @@ pub(super) struct Written {
 type Feed = (Resource, Option<String>);
 
 #[derive(Default)]
-pub(super) struct Database {
+pub(super) struct PracticeDatabase {
     revision: u64,
     rows: BTreeMap<(Resource, String), Record>,
     /// Record ids of each feed by the revision of their last change. Deleted records stay here, but not in `rows`.
@@ -35,7 +35,7 @@ pub(super) struct Database {
     last_number: BTreeMap<Resource, u64>,
     /// Occupied time: the end by place, start and id.
     calendar: BTreeMap<(String, i64, String), i64>,
-    write_keys: BTreeMap<String, (u64, Written)>,
+    write_keys: BTreeMap<String, (u64, KeyedRecord)>,
     write_key_ages: BTreeMap<u64, String>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct FeedPage<'a> {
     pub(super) more: bool,
 }
 
-impl Database {
+impl PracticeDatabase {
     pub(super) fn get(&self, resource: Resource, id: &str) -> Option<&Record> {
         self.rows.get(&(resource, id.to_owned()))
     }
@@ -62,7 +62,7 @@ impl Database {
         self.sizes.get(&(resource, location.map(str::to_owned))).copied().unwrap_or(0)
     }
 
-    pub(super) fn written(&self, write_key: &str) -> Option<&Written> {
+    pub(super) fn written(&self, write_key: &str) -> Option<&KeyedRecord> {
         self.write_keys.get(write_key).map(|(_, written)| written)
     }
 
@@ -118,14 +118,14 @@ impl Database {
             Change::Saved { record, write_key } => {
                 self.revision = self.revision.max(record.version());
                 if let Some(key) = write_key {
-                    self.remember(key, Written { resource: record.resource(), id: record.id().to_owned() });
+                    self.remember(key, KeyedRecord { resource: record.resource(), id: record.id().to_owned() });
                 }
                 self.put(*record);
             }
             Change::Deleted { resource, id, revision, write_key } => {
                 self.revision = self.revision.max(revision);
                 if let Some(key) = write_key {
-                    self.remember(key, Written { resource, id: id.clone() });
+                    self.remember(key, KeyedRecord { resource, id: id.clone() });
                 }
                 if let Some(feed) = self.take(resource, &id) {
                     self.feeds.entry(feed).or_default().insert(revision, id);
@@ -178,7 +178,7 @@ impl Database {
         }
     }
 
-    fn remember(&mut self, key: String, written: Written) {
+    fn remember(&mut self, key: String, written: KeyedRecord) {
         let age = self.revision;
         if let Some((earlier, _)) = self.write_keys.insert(key.clone(), (age, written)) {
             self.write_key_ages.remove(&earlier);

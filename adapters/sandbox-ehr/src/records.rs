@@ -13,7 +13,7 @@ pub enum Record {
     Patient(Box<Patient>),
     Provider(Provider),
     Operatory(Operatory),
-    Type(AppointmentType),
+    Type(SandboxAppointmentType),
     Hours(Hours),
     Appointment(Appointment),
     /// A row of any other resource.
@@ -122,7 +122,7 @@ pub struct Operatory {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct AppointmentType {
+pub struct SandboxAppointmentType {
     pub id: String,
     pub version: u64,
     pub name: String,
@@ -265,7 +265,7 @@ impl Record {
 
     /// Returns the record in the format of the API.
     pub fn to_json(&self) -> Value {
-        serde_json::to_value(Shown(self)).expect("records have string keys and serialise")
+        serde_json::to_value(UntaggedRecord(self)).expect("records have string keys and serialise")
     }
 
     /// Parses a record of a resource.
@@ -306,9 +306,9 @@ impl Record {
 }
 
 /// Serializes a record without a tag.
-pub(super) struct Shown<'a>(pub &'a Record);
+pub(super) struct UntaggedRecord<'a>(pub &'a Record);
 
-impl Serialize for Shown<'_> {
+impl Serialize for UntaggedRecord<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         of_any!(self.0, r => r.serialize(serializer))
     }

@@ -3,7 +3,7 @@
 use super::wire::SandboxReply;
 
 /// The accepted value, or the refusal.
-pub(super) type Checked<T = ()> = Result<T, SandboxReply>;
+pub(super) type ValidationResult<T = ()> = Result<T, SandboxReply>;
 
 pub(super) fn not_found() -> SandboxReply {
     SandboxReply::error(404, "not_found", "There is no such record or route")

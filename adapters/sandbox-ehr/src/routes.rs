@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::{
     SandboxEhr,
-    records::{Record, Resource, Shown},
+    records::{Record, Resource, UntaggedRecord},
     refusals::not_found,
     wire::{SandboxReply, SandboxRequest, percent_decoded},
     write_kinds::WriteKind,
@@ -38,7 +38,7 @@ pub(super) fn handle(ehr: &mut SandboxEhr, now_ms: i64, request: &SandboxRequest
         ("GET", ["v1", name]) => Resource::named(name).map_or_else(not_found, |resource| list(ehr, resource, request)),
         ("GET", ["v1", name, id]) => {
             let found = Resource::named(name).and_then(|resource| ehr.practice.get(resource, id));
-            found.map_or_else(not_found, |record| SandboxReply::json(200, &Shown(record)))
+            found.map_or_else(not_found, |record| SandboxReply::json(200, &UntaggedRecord(record)))
         }
         ("POST", ["v1", name]) => writes::create(ehr, now_ms, name, &request.body),
         ("PATCH", ["v1", name, id]) => writes::update(ehr, name, id, &request.body),
@@ -70,8 +70,8 @@ fn written(ehr: &SandboxEhr, key: &str) -> SandboxReply {
 }
 
 #[derive(Serialize)]
-struct List<'a> {
-    records: Vec<Shown<'a>>,
+struct ListBody<'a> {
+    records: Vec<UntaggedRecord<'a>>,
     deleted: Vec<&'a str>,
     revision: u64,
     more: bool,
@@ -93,8 +93,8 @@ fn list(ehr: &SandboxEhr, resource: Resource, request: &SandboxRequest) -> Sandb
     let stretch = ehr.practice.stretch(resource, location.as_deref(), since, limit);
     SandboxReply::json(
         200,
-        &List {
-            records: stretch.records.into_iter().map(Shown).collect(),
+        &ListBody {
+            records: stretch.records.into_iter().map(UntaggedRecord).collect(),
             deleted: stretch.deleted,
             revision: stretch.revision,
             more: stretch.more,

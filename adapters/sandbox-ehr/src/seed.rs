@@ -10,12 +10,12 @@ use serde_json::Value;
 use super::{
     calendar::{date_text, weekday},
     change::Change,
-    practice::Database,
+    practice::PracticeDatabase,
     profile::{LocationProfile, Profile},
-    random::Random,
+    random::SplitMix64,
     records::{
-        Address, Appointment, AppointmentType, Every, Filed, Hours, Operatory, Patient, Provider, Record, Resource,
-        Status,
+        Address, Appointment, Every, Filed, Hours, Operatory, Patient, Provider, Record, Resource,
+        SandboxAppointmentType, Status,
     },
 };
 
@@ -124,8 +124,8 @@ struct Shift {
     days: Vec<usize>,
 }
 
-pub(super) fn practice(profile: &Profile) -> Database {
-    let mut seed = Seed { practice: Database::default(), random: Random::new(profile.seed), profile };
+pub(super) fn practice(profile: &Profile) -> PracticeDatabase {
+    let mut seed = Seed { practice: PracticeDatabase::default(), random: SplitMix64::new(profile.seed), profile };
     let types = seed.types();
     let providers = seed.providers();
     let patients = seed.patients(&providers);
@@ -149,8 +149,8 @@ fn usd(cents: i64) -> Value {
 }
 
 struct Seed<'a> {
-    practice: Database,
-    random: Random,
+    practice: PracticeDatabase,
+    random: SplitMix64,
     profile: &'a Profile,
 }
 
@@ -174,7 +174,8 @@ impl Seed<'_> {
 
     fn types(&mut self) -> Vec<(String, u32)> {
         let saved = TYPES.map(|(name, minutes, web_booking)| {
-            let kind = AppointmentType { name: name.into(), minutes, web_booking, ..AppointmentType::default() };
+            let kind =
+                SandboxAppointmentType { name: name.into(), minutes, web_booking, ..SandboxAppointmentType::default() };
             (self.save(Record::Type(kind)), minutes)
         });
         saved.to_vec()

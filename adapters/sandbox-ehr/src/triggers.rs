@@ -50,7 +50,7 @@ impl Trigger {
 
     /// Returns the fault of a write: for a patient by the new name, for other records by the patient's name. `before`
     /// is the record to change or delete.
-    pub(super) fn of<'p>(
+    pub(super) fn for_write<'p>(
         patient: impl FnOnce(&str) -> Option<&'p Record>,
         resource: Resource,
         before: Option<&Record>,

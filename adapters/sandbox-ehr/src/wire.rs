@@ -1,5 +1,6 @@
 //! Requests to the simulated EHR and its replies, independent of any HTTP library.
 
+use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -86,22 +87,5 @@ impl SandboxReply {
 
 /// Decodes `%41` and `+`; invalid escapes are unchanged.
 pub(super) fn percent_decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let escaped = (byte == b'%').then(|| hex_byte(bytes.get(at + 1..at + 3)?)).flatten();
-        out.push(match (escaped, byte) {
-            (Some(value), _) => value,
-            (None, b'+') => b' ',
-            (None, other) => other,
-        });
-        at += if escaped.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-fn hex_byte(digits: &[u8]) -> Option<u8> {
-    let digit = |b: u8| char::from(b).to_digit(16);
-    u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()
+    percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Change, SandboxEhr, filed, hours,
-    practice::{LONGEST, Written},
-    records::{Appointment, Patient, Record, Resource, Shown, Status},
-    refusals::{Checked, invalid, malformed, not_found, slot_taken},
+    practice::{KeyedRecord, LONGEST},
+    records::{Appointment, Patient, Record, Resource, Status, UntaggedRecord},
+    refusals::{ValidationResult, invalid, malformed, not_found, slot_taken},
     triggers::{Trigger, block_instead},
     wire::SandboxReply,
     write_kinds::WriteKind,
@@ -20,10 +20,10 @@ use super::{
 /// Maximum length of a write key, in bytes.
 const MAX_WRITE_KEY: usize = 200;
 
-type Fields = Map<String, Value>;
+type WriteFields = Map<String, Value>;
 
 /// The effect of an accepted write.
-enum Outcome {
+enum WriteEffect {
     Save(u16, Box<Record>),
     Delete(Resource, String),
 }
@@ -60,7 +60,7 @@ pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8])
             Record::Filed(_, row) => filed::check(ehr, resource, row)?,
             _ => return Err(not_found()),
         }
-        Ok(Outcome::Save(201, Box::new(record)))
+        Ok(WriteEffect::Save(201, Box::new(record)))
     }))
 }
 
@@ -94,7 +94,7 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
             (_, Record::Filed(_, row)) => filed::check(ehr, resource, row)?,
             _ => (),
         }
-        Ok(Outcome::Save(200, Box::new(record)))
+        Ok(WriteEffect::Save(200, Box::new(record)))
     }))
 }
 
@@ -108,13 +108,13 @@ pub(super) fn delete(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
     };
     answer(write(ehr, kind, (resource, Some(id)), body, |ehr, _| {
         ehr.practice.get(resource, id).ok_or_else(not_found)?;
-        Ok(Outcome::Delete(resource, id.to_owned()))
+        Ok(WriteEffect::Delete(resource, id.to_owned()))
     }))
 }
 
 /// Returns a record with some fields replaced; null removes an optional field. In an address only the given lines
 /// change.
-pub(super) fn merged(record: &Record, fields: Fields) -> Result<Record, serde_json::Error> {
+pub(super) fn merged(record: &Record, fields: WriteFields) -> Result<Record, serde_json::Error> {
     let mut json = record.to_json();
     if let Value::Object(all) = &mut json {
         replace(all, fields);
@@ -122,7 +122,7 @@ pub(super) fn merged(record: &Record, fields: Fields) -> Result<Record, serde_js
     Record::from_json(record.resource(), json)
 }
 
-fn replace(all: &mut Fields, fields: Fields) {
+fn replace(all: &mut WriteFields, fields: WriteFields) {
     for (name, value) in fields {
         match (value, all.get_mut(&name)) {
             (Value::Null, _) => drop(all.remove(&name)),
@@ -144,14 +144,14 @@ fn write(
     kind: WriteKind,
     of: (Resource, Option<&str>),
     body: &[u8],
-    check: impl FnOnce(&SandboxEhr, Fields) -> Checked<Outcome>,
-) -> Checked<SandboxReply> {
-    let mut fields: Fields = serde_json::from_slice(body).map_err(|e| malformed(&e))?;
+    check: impl FnOnce(&SandboxEhr, WriteFields) -> ValidationResult<WriteEffect>,
+) -> ValidationResult<SandboxReply> {
+    let mut fields: WriteFields = serde_json::from_slice(body).map_err(|e| malformed(&e))?;
     let key = write_key(&mut fields)?;
     if let Some(earlier) =
         key.as_deref().filter(|_| ehr.behaviours.idempotent).and_then(|key| ehr.practice.written(key))
     {
-        return Ok(shown(ehr, 200, earlier));
+        return Ok(written_reply(ehr, 200, earlier));
     }
     if !ehr.behaviours.supports(kind) {
         return Err(SandboxReply::error(501, "unsupported_write", "This EHR has no such write"));
@@ -162,7 +162,7 @@ fn write(
     let (resource, id) = of;
     let before = id.and_then(|id| ehr.practice.get(resource, id));
     let patient = |id: &str| ehr.practice.get(Resource::Patients, id);
-    let rehearsal = Trigger::of(patient, resource, before, &fields);
+    let rehearsal = Trigger::for_write(patient, resource, before, &fields);
     if let Some(refusal) = rehearsal.and_then(|rehearsal| rehearsal.refusal(kind)) {
         return Err(refusal);
     }
@@ -171,38 +171,38 @@ fn write(
         fields.insert("write_key".into(), key.into());
     }
     let outcome = check(ehr, fields)?;
-    if let (Some(Trigger::SlotTaken), Outcome::Save(201, record)) = (rehearsal, &outcome)
+    if let (Some(Trigger::SlotTaken), WriteEffect::Save(201, record)) = (rehearsal, &outcome)
         && let Record::Appointment(wanted) = &**record
     {
         let staff = ehr.practice.save(Record::Appointment(block_instead(wanted)), None);
         return Ok(SandboxReply { changes: vec![staff], ..slot_taken() });
     }
     let (status, change) = match outcome {
-        Outcome::Save(status, record) => (status, ehr.practice.save(*record, key.as_deref())),
-        Outcome::Delete(resource, id) => {
+        WriteEffect::Save(status, record) => (status, ehr.practice.save(*record, key.as_deref())),
+        WriteEffect::Delete(resource, id) => {
             (200, ehr.practice.delete(resource, &id, key.as_deref()).ok_or_else(not_found)?)
         }
     };
     let written = match &change {
-        Change::Saved { record, .. } => Written { resource: record.resource(), id: record.id().to_owned() },
-        Change::Deleted { resource, id, .. } => Written { resource: *resource, id: id.clone() },
+        Change::Saved { record, .. } => KeyedRecord { resource: record.resource(), id: record.id().to_owned() },
+        Change::Deleted { resource, id, .. } => KeyedRecord { resource: *resource, id: id.clone() },
     };
-    Ok(SandboxReply { changes: vec![change], ..shown(ehr, status, &written) })
+    Ok(SandboxReply { changes: vec![change], ..written_reply(ehr, status, &written) })
 }
 
 /// Returns the written record, or the id of a deleted one.
-fn shown(ehr: &SandboxEhr, status: u16, written: &Written) -> SandboxReply {
+fn written_reply(ehr: &SandboxEhr, status: u16, written: &KeyedRecord) -> SandboxReply {
     match ehr.practice.get(written.resource, &written.id) {
-        Some(record) => SandboxReply::json(status, &Shown(record)),
+        Some(record) => SandboxReply::json(status, &UntaggedRecord(record)),
         None => SandboxReply::json(status, &json!({"id": written.id})),
     }
 }
 
-fn answer(result: Checked<SandboxReply>) -> SandboxReply {
+fn answer(result: ValidationResult<SandboxReply>) -> SandboxReply {
     result.unwrap_or_else(|refusal| refusal)
 }
 
-fn write_key(fields: &mut Fields) -> Checked<Option<String>> {
+fn write_key(fields: &mut WriteFields) -> ValidationResult<Option<String>> {
     match fields.remove("write_key") {
         None => Ok(None),
         Some(Value::String(key)) if !key.is_empty() && key.len() <= MAX_WRITE_KEY => Ok(Some(key)),
@@ -210,14 +210,14 @@ fn write_key(fields: &mut Fields) -> Checked<Option<String>> {
     }
 }
 
-fn refuse_fields(fields: &Fields, names: &[&str]) -> Checked {
+fn refuse_fields(fields: &WriteFields, names: &[&str]) -> ValidationResult {
     match names.iter().find(|name| fields.contains_key(**name)) {
         Some(name) => Err(SandboxReply::error(400, "malformed", &format!("{name} is given by the EHR"))),
         None => Ok(()),
     }
 }
 
-fn new_patient(ehr: &SandboxEhr, patient: &Patient) -> Checked {
+fn new_patient(ehr: &SandboxEhr, patient: &Patient) -> ValidationResult {
     let switches = &ehr.behaviours;
     if switches.refuse_new_patients {
         return Err(invalid("new_patients_refused", "This practice takes no new patients"));
@@ -243,7 +243,7 @@ fn new_patient(ehr: &SandboxEhr, patient: &Patient) -> Checked {
 }
 
 /// Validates an appointment that occupies time, like a strict EHR.
-pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
+pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> ValidationResult {
     if a.end <= a.start || a.end - a.start > LONGEST {
         return Err(invalid("bad_time", "end must be after start, by at most 24 hours"));
     }

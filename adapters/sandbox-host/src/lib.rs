@@ -8,10 +8,7 @@
 
 mod hosted;
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use engine::{
     clock,
@@ -20,6 +17,7 @@ use engine::{
     store::{Batch, CommitError, Store, keys},
 };
 use location::time::{DAY, SECOND};
+use parking_lot::Mutex;
 use sandbox_ehr::{LocationProfile, OffsetFrom, Profile};
 
 pub use crate::hosted::{InProcessEhr, OpenError};
@@ -30,7 +28,7 @@ pub struct Sandboxes(Mutex<BTreeMap<u32, Arc<InProcessEhr>>>);
 
 impl Sandboxes {
     pub fn get(&self, source: u32) -> Option<Arc<InProcessEhr>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
+        self.0.lock().get(&source).cloned()
     }
 }
 
@@ -50,7 +48,7 @@ impl OpenSimulated for Sandboxes {
                     None => InProcessEhr::open(store.clone(), source, profile),
                 };
                 let hosted = hosted.map_err(|error| failed(error.to_string()))?;
-                self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(source, hosted.clone());
+                self.0.lock().insert(source, hosted.clone());
                 opened.insert(source, hosted);
             }
             Ok(opened)

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     faults, requests,
-    responses::{List, Written},
+    responses::{List, WriteReply},
 };
 
 pub struct Sandbox {
@@ -34,7 +34,7 @@ impl Sandbox {
     }
 
     pub fn read(&self, path: &str) -> Result<Response, Fault> {
-        http::get(path).send_judged(faults::of_answer)
+        http::get(path).send_judged(faults::from_response)
     }
 
     /// Returns the receipt of a write by its key.
@@ -45,7 +45,7 @@ impl Sandbox {
             // Only the EHR's own code counts; a proxy's 404 proves nothing about the write.
             404 if faults::code(&answer).as_deref() == Some("not_found") => Ok(None),
             404 => Err(Fault::retry_later("the EHR's base URL answers 404", None)),
-            _ => Err(faults::of_answer(&answer, true)),
+            _ => Err(faults::from_response(&answer, true)),
         }
     }
 
@@ -89,8 +89,8 @@ fn gone(call: Call, already: (u16, &str), id: &str) -> Result<Receipt, Fault> {
     let answer = call.send_any()?;
     match answer.status {
         200..=299 => answer.written_json().map(receipt),
-        status if faults::code(&answer).as_deref() == Some(already.1) && status == already.0 => Ok(Receipt::of(id)),
-        _ => Err(faults::of_answer(&answer, false)),
+        status if faults::code(&answer).as_deref() == Some(already.1) && status == already.0 => Ok(Receipt::new(id)),
+        _ => Err(faults::from_response(&answer, false)),
     }
 }
 
@@ -103,9 +103,9 @@ fn row(key: &str, record: &impl Serialize) -> Result<Value, Fault> {
 }
 
 fn written(call: Call) -> Result<Receipt, Fault> {
-    call.send_judged(faults::of_answer)?.written_json().map(receipt)
+    call.send_judged(faults::from_response)?.written_json().map(receipt)
 }
 
-fn receipt(written: Written) -> Receipt {
+fn receipt(written: WriteReply) -> Receipt {
     Receipt { id: written.id, version: written.version.map(|version| version.to_string()) }
 }

@@ -6,10 +6,10 @@ use adapter_sdk::{
     redact,
 };
 
-use crate::responses::Refusal;
+use crate::responses::ErrorBody;
 
 /// Maps a response outside 200 to 299 to a fault. `reads`: the request changed nothing.
-pub fn of_answer(answer: &Response, reads: bool) -> Fault {
+pub fn from_response(answer: &Response, reads: bool) -> Fault {
     match answer.status {
         // The EHR responds with 503 before it handles a request.
         501 => Fault::unsupported("the EHR has no such write"),
@@ -21,7 +21,7 @@ pub fn of_answer(answer: &Response, reads: bool) -> Fault {
 
 /// Returns the code of a refusal.
 pub fn code(answer: &Response) -> Option<String> {
-    answer.json::<Refusal>().ok().map(|refusal| refusal.error)
+    answer.json::<ErrorBody>().ok().map(|refusal| refusal.error)
 }
 
 const REFUSALS: [(&str, &str); 18] = [

@@ -5,7 +5,7 @@ use adapter_sdk::{
     fields::Names,
     json,
     records::{Gender, HourKind, RecurrenceUnit, Weekday},
-    streams::{Mapped, shown},
+    streams::{Mapped, one_record},
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const UNREADABLE: &str = "a field is missing or not as expected";
 const CONTRADICTS: &str = "it contradicts itself";
 
 /// Converts a row to the contract's names.
-fn own(names: Names, row: &Value) -> Result<Value, &'static str> {
+fn to_contract_names(names: Names, row: &Value) -> Result<Value, &'static str> {
     names.all_ours(row).map_err(|_| UNREADABLE)
 }
 
@@ -35,14 +35,14 @@ fn version(own: &Value) -> Result<String, &'static str> {
 }
 
 pub fn patient(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
-    let mut own = own(PATIENT, &row)?;
+    let mut own = to_contract_names(PATIENT, &row)?;
     own["gender"] = json!(text(&own, "gender")?.map(|letter| GENDERS.meaning(letter).unwrap_or(Gender::Other)));
     own["extra"] = json!([["version", version(&own)?]]);
     filed(ehr, resource, own)
 }
 
 pub fn provider(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
-    let mut own = own(PROVIDER, &row)?;
+    let mut own = to_contract_names(PROVIDER, &row)?;
     let name = |part: &str| own[part].as_str().unwrap_or_default();
     let title = text(&own, "title")?.map(|title| format!("{} {}, {title}", name("first_name"), name("last_name")));
     own["display_name"] = json!(title);
@@ -50,24 +50,24 @@ pub fn provider(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
 }
 
 pub fn operatory(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
-    filed(ehr, resource, own(OPERATORY, &row)?)
+    filed(ehr, resource, to_contract_names(OPERATORY, &row)?)
 }
 
 pub fn appointment_type(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
-    filed(ehr, resource, own(APPOINTMENT_TYPE, &row)?)
+    filed(ehr, resource, to_contract_names(APPOINTMENT_TYPE, &row)?)
 }
 
 pub fn hours(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
-    let mut own = own(HOURS, &row)?;
+    let mut own = to_contract_names(HOURS, &row)?;
     let days = own.get("days").map_or(Some(Vec::new()), |days| {
-        days.as_array()?.iter().map(|day| Weekday::of(day.as_str()?)).collect::<Option<Vec<_>>>()
+        days.as_array()?.iter().map(|day| Weekday::from_word(day.as_str()?)).collect::<Option<Vec<_>>>()
     });
     let days = days.ok_or(UNREADABLE)?;
     // Exactly one of the three must be given.
     let said = [!days.is_empty(), !own["specific_date"].is_null(), !own["recurrence"].is_null()];
     if !own["recurrence"].is_null() {
-        let mut every = self::own(RECURRENCE, &own["recurrence"])?;
-        every["unit"] = json!(text(&every, "unit")?.and_then(RecurrenceUnit::of));
+        let mut every = to_contract_names(RECURRENCE, &own["recurrence"])?;
+        every["unit"] = json!(text(&every, "unit")?.and_then(RecurrenceUnit::from_word));
         own["recurrence"] = every;
     }
     let block = own["block"].as_bool().ok_or(UNREADABLE)?;
@@ -78,7 +78,7 @@ pub fn hours(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
 }
 
 pub fn appointment(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
-    let mut own = own(APPOINTMENT, &row)?;
+    let mut own = to_contract_names(APPOINTMENT, &row)?;
     json::instants(&mut own, &["start", "end", "checkin_at", "checked_out_at"])?;
     let status = own["status"].as_str().filter(|status| STATUSES.contains(status)).ok_or(UNREADABLE)?.to_owned();
     own["confirmed"] = ["confirmed", "arrived", "done"].contains(&status.as_str()).into();
@@ -96,7 +96,7 @@ pub fn appointment(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
 /// Converts a record of another resource, which has the contract's names.
 pub fn filed(_: &Sandbox, resource: Resource, row: Value) -> Mapped {
     let fields = serde_json::from_value(row).map_err(|_| UNREADABLE)?;
-    shown(json::record(resource, fields).map_err(|_| UNREADABLE)?)
+    one_record(json::record(resource, fields).map_err(|_| UNREADABLE)?)
 }
 
 /// Returns the field with the EHR's name. The names of people are always required.

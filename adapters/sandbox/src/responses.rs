@@ -28,13 +28,13 @@ pub struct List {
 
 /// A refusal.
 #[derive(Debug, Deserialize)]
-pub struct Refusal {
+pub struct ErrorBody {
     pub error: String,
 }
 
 /// The common fields of a response to a write and of `GET /v1/writes/<key>`.
 #[derive(Debug, Deserialize)]
-pub struct Written {
+pub struct WriteReply {
     pub id: String,
     pub version: Option<u64>,
 }

@@ -19,16 +19,16 @@ const NOW_MS: i64 = 20_777 * 86_400_000 + 43_200_000;
 const SUNDAY: i64 = 1_795_964_400;
 
 #[derive(Clone)]
-struct Practice(Rc<RefCell<SandboxEhr>>);
+struct SandboxPractice(Rc<RefCell<SandboxEhr>>);
 
-impl Practice {
-    fn new() -> Practice {
+impl SandboxPractice {
+    fn new() -> SandboxPractice {
         let offset = |seconds| vec![OffsetFrom { from: 0, seconds }];
         let profile = Profile::demo(7, 20_777, offset(-18_000), offset(-28_800));
-        Practice(Rc::new(RefCell::new(SandboxEhr::new(profile))))
+        SandboxPractice(Rc::new(RefCell::new(SandboxEhr::new(profile))))
     }
 
-    fn switch(self, switches: Value) -> Practice {
+    fn switch(self, switches: Value) -> SandboxPractice {
         self.control(Control::Switch(switches.as_object().unwrap().clone()));
         self
     }
@@ -60,8 +60,8 @@ impl Practice {
     }
 
     /// Reads a whole pass from a cursor, in pages of `limit`.
-    fn pass(&self, resource: Resource, mut cursor: Option<String>, limit: u32) -> Pass {
-        let mut pass = Pass::default();
+    fn pass(&self, resource: Resource, mut cursor: Option<String>, limit: u32) -> SandboxPass {
+        let mut pass = SandboxPass::default();
         loop {
             let page = self.with(|| Sandbox::pull(resource, cursor, limit)).unwrap();
             let Page { records, deleted, cursor: next, last, whole, .. } = page;
@@ -79,7 +79,7 @@ impl Practice {
 }
 
 #[derive(Default)]
-struct Pass {
+struct SandboxPass {
     records: Vec<Record>,
     deleted: Vec<String>,
     whole: bool,
@@ -138,7 +138,7 @@ fn booking(start: i64) -> AppointmentChange {
 #[test]
 fn it_describes_the_capabilities_of_the_ehr() {
     let switches = json!({"required_patient_fields": ["born", "cell"], "requests_per_minute": 600});
-    let description = Practice::new().switch(switches).with(Sandbox::describe).unwrap();
+    let description = SandboxPractice::new().switch(switches).with(Sandbox::describe).unwrap();
     assert_eq!(description.name, "Sandbox EHR");
     assert_eq!(description.required_patient_fields, [PatientField::DateOfBirth, PatientField::CellPhone]);
     assert_eq!(description.max_lengths, [MaxLength::new("insurance-plan.name", 32)]);
@@ -147,7 +147,7 @@ fn it_describes_the_capabilities_of_the_ehr() {
 
 #[test]
 fn a_whole_pass_shows_every_record_and_the_next_only_what_changed() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     for (resource, ours, count) in [
         (Resource::Providers, records::Resource::Providers, 9),
         (Resource::AppointmentTypes, records::Resource::Types, 7),
@@ -171,7 +171,7 @@ fn a_whole_pass_shows_every_record_and_the_next_only_what_changed() {
 
 #[test]
 fn records_arrive_whole() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
     for record in practice.pass(Resource::WorkingHours, None, 1_000).records {
         let Record::WorkingHour(hour) = record else { panic!("not hours") };
@@ -193,7 +193,7 @@ fn records_arrive_whole() {
 
 #[test]
 fn a_patient_and_an_appointment_are_written_changed_and_cancelled() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     let patient = practice.push("w1", Write::CreatePatient(zoe())).unwrap();
     let shown = practice.json(records::Resource::Patients, &patient.id);
     assert_eq!((&shown["last_name"], &shown["gender"]), (&json!("Łopata-O’Brien"), &json!("F")));
@@ -231,7 +231,7 @@ fn a_patient_and_an_appointment_are_written_changed_and_cancelled() {
 
 #[test]
 fn an_occupied_operatory_is_refused() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     practice.push("a", Write::CreateAppointment(booking(SUNDAY))).unwrap();
     let taken = practice.push("b", Write::CreateAppointment(booking(SUNDAY + 900)));
     assert_eq!(taken, Err(Fault::rejected("the operatory is occupied at that time")));
@@ -240,7 +240,7 @@ fn an_occupied_operatory_is_refused() {
 #[test]
 fn a_write_whose_answer_is_lost_is_found_and_one_that_was_lost_is_not() {
     for (switch, written) in [("lose_next_replies", true), ("drop_next_writes", false)] {
-        let practice = Practice::new().switch(json!({switch: 1, "idempotent": false}));
+        let practice = SandboxPractice::new().switch(json!({switch: 1, "idempotent": false}));
         let lost = practice.push("k", Write::CreateAppointment(booking(SUNDAY)));
         assert!(matches!(lost, Err(Fault::Unknown(_))), "{lost:?}");
         assert_eq!(practice.find("k").unwrap().is_some(), written, "{switch}");
@@ -249,7 +249,7 @@ fn a_write_whose_answer_is_lost_is_found_and_one_that_was_lost_is_not() {
 
 #[test]
 fn every_trouble_has_its_fault() {
-    let write = |switches| Practice::new().switch(switches).push("k", Write::CreatePatient(zoe())).unwrap_err();
+    let write = |switches| SandboxPractice::new().switch(switches).push("k", Write::CreatePatient(zoe())).unwrap_err();
     let down = |how: &str| json!({"down": {"until_ms": NOW_MS + 1, "how": how}});
     assert!(matches!(write(down("unavailable")), Fault::RetryLater(RetryLater { seconds: None, .. })));
     assert!(matches!(write(down("broken")), Fault::Unknown(_)));
@@ -265,19 +265,19 @@ fn every_trouble_has_its_fault() {
     let refused = write(json!({"reject": [{"code": "hygienist_away", "message": "Zoë Łopata"}]}));
     assert_eq!(refused, Fault::rejected("the EHR refuses it: hygienist_away"));
     let read = |how| {
-        let practice = Practice::new().switch(down(how));
+        let practice = SandboxPractice::new().switch(down(how));
         practice.with(|| Sandbox::pull(Resource::Patients, None, 10)).unwrap_err()
     };
     for how in ["unavailable", "broken", "silent", "refused"] {
         assert!(matches!(read(how), Fault::RetryLater(_)), "{how}");
     }
     // A failed lookup proves nothing about the write.
-    assert!(matches!(Practice::new().switch(down("broken")).find("k"), Err(Fault::RetryLater(_))));
+    assert!(matches!(SandboxPractice::new().switch(down("broken")).find("k"), Err(Fault::RetryLater(_))));
 }
 
 #[test]
 fn unsupported_fields_are_logged_without_their_values() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     let ehr = practice.0.clone();
     let host =
         Host::new().config("location", "main-street").answer(move |request| deliver(&mut ehr.borrow_mut(), request));
@@ -290,10 +290,10 @@ fn unsupported_fields_are_logged_without_their_values() {
 
 #[test]
 fn other_writes_and_cursors_are_refused() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     let pull = |resource, cursor: Option<&str>| practice.with(|| Sandbox::pull(resource, cursor.map(Into::into), 10));
     assert!(matches!(pull(Resource::Patients, Some("nonsense")), Err(Fault::Rejected(_))));
-    let without = Practice::new().switch(json!({"unsupported": ["delete_hours"]}));
+    let without = SandboxPractice::new().switch(json!({"unsupported": ["delete_hours"]}));
     assert!(matches!(without.push("k", Write::DeleteWorkingHour("x".into())), Err(Fault::Unsupported(_))));
     let nowhere = Host::new().run(|| Sandbox::pull(Resource::Appointments, None, 10));
     assert!(matches!(nowhere, Err(Fault::Unsupported(_))));
@@ -301,7 +301,7 @@ fn other_writes_and_cursors_are_refused() {
 
 #[test]
 fn a_patient_checks_in_and_the_note_changes() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     let mut change = booking(SUNDAY);
     let booked = practice.push("a", Write::CreateAppointment(change.clone())).unwrap();
     change.appointment.id = booked.id.clone();
@@ -319,7 +319,7 @@ fn a_patient_checks_in_and_the_note_changes() {
 
 #[test]
 fn hours_are_made_changed_and_removed() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     let shown = |id: &str| {
         let records = practice.pass(Resource::WorkingHours, None, 1_000).records.into_iter();
         records.filter_map(|r| if let Record::WorkingHour(hour) = r { Some(hour) } else { None }).find(|it| it.id == id)
@@ -370,7 +370,7 @@ fn dialect(resource: Resource) -> records::Resource {
 
 #[test]
 fn every_resource_is_pulled_whole() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     let description = practice.with(Sandbox::describe).unwrap();
     assert_eq!((description.pulls.len(), description.writes.len()), (36, 21));
     for resource in description.pulls.iter().map(|ability| ability.resource) {
@@ -446,7 +446,7 @@ fn filings() -> Vec<(Write, Resource, Value)> {
 
 #[test]
 fn every_filing_is_written_once_found_and_pulled() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     for (n, (write, resource, mut fields)) in filings().into_iter().enumerate() {
         let key = format!("key {n}");
         let before = practice.pass(resource, None, 1_000).cursor;
@@ -467,7 +467,7 @@ fn every_filing_is_written_once_found_and_pulled() {
 
 #[test]
 fn a_coverage_is_deleted_once_and_for_all() {
-    let practice = Practice::new();
+    let practice = SandboxPractice::new();
     let before = practice.pass(Resource::Coverages, None, 1_000).cursor;
     let gone = practice.push("k", Write::DeleteCoverage("CV-00001".into())).unwrap();
     assert_eq!((gone.id.as_str(), practice.find("k").unwrap()), ("CV-00001", Some(gone.clone())));
@@ -479,16 +479,16 @@ fn a_coverage_is_deleted_once_and_for_all() {
 #[test]
 fn each_filing_can_be_refused_lost_or_not_supported() {
     for (write, ..) in filings() {
-        let refused = Practice::new().switch(json!({"reject": [{"code": "no"}]})).push("k", write.clone());
+        let refused = SandboxPractice::new().switch(json!({"reject": [{"code": "no"}]})).push("k", write.clone());
         assert_eq!(refused, Err(Fault::rejected("the EHR refuses it: no")));
         for (switch, written) in [("lose_next_replies", true), ("drop_next_writes", false)] {
-            let practice = Practice::new().switch(json!({switch: 1}));
+            let practice = SandboxPractice::new().switch(json!({switch: 1}));
             assert!(matches!(practice.push("k", write.clone()), Err(Fault::Unknown(_))));
             assert_eq!(practice.find("k").unwrap().is_some(), written, "{switch}");
         }
     }
     let unsupporting =
-        Practice::new().switch(json!({"unsupported": ["create_communication_log", "update_patient_alert"]}));
+        SandboxPractice::new().switch(json!({"unsupported": ["create_communication_log", "update_patient_alert"]}));
     let writes = unsupporting.with(Sandbox::describe).unwrap().writes;
     assert!(!writes.contains(&WriteKind::CreateCommunicationLog) && !writes.contains(&WriteKind::DisablePatientAlert));
     assert_eq!(writes.len(), 19);
@@ -504,6 +504,6 @@ fn each_filing_can_be_refused_lost_or_not_supported() {
         })),
         _ => None,
     });
-    let refused = Practice::new().push("k", inactive.unwrap());
+    let refused = SandboxPractice::new().push("k", inactive.unwrap());
     assert_eq!(refused, Err(Fault::rejected("the payment type is not in use any more")));
 }

@@ -4,7 +4,7 @@ use adapter_sdk::{
     Fault, RetryLater,
     http::{Header, Response},
 };
-use sandbox_adapter::faults::of_answer;
+use sandbox_adapter::faults::from_response;
 
 fn answer(status: u16, body: &str, headers: &[(&str, &str)]) -> Response {
     let headers = headers.iter().map(|(name, value)| Header::new(*name, *value)).collect();
@@ -13,7 +13,7 @@ fn answer(status: u16, body: &str, headers: &[(&str, &str)]) -> Response {
 
 #[test]
 fn every_outcome_has_its_fault() {
-    let fault = |status, reads| of_answer(&answer(status, r#"{"error":"e","message":"m"}"#, &[]), reads);
+    let fault = |status, reads| from_response(&answer(status, r#"{"error":"e","message":"m"}"#, &[]), reads);
     for status in [400, 404, 409, 422] {
         assert_eq!(fault(status, false), Fault::rejected("the EHR refuses it: e"));
     }
@@ -25,7 +25,7 @@ fn every_outcome_has_its_fault() {
         assert!(matches!(fault(status, true), Fault::RetryLater(_)), "{status}");
     }
     assert!(matches!(fault(503, false), Fault::RetryLater(RetryLater { seconds: None, .. })));
-    let throttled = of_answer(&answer(429, "", &[("retry-after", "17")]), false);
+    let throttled = from_response(&answer(429, "", &[("retry-after", "17")]), false);
     assert!(matches!(throttled, Fault::RetryLater(RetryLater { seconds: Some(17), .. })));
 }
 
@@ -33,11 +33,11 @@ fn every_outcome_has_its_fault() {
 fn a_reason_never_contains_the_ehrs_message() {
     let body = r#"{"error":"duplicate_patient","message":"Zoë Łopata, 1990-02-28 is on file already"}"#;
     assert_eq!(
-        of_answer(&answer(409, body, &[]), false),
+        from_response(&answer(409, body, &[]), false),
         Fault::rejected("the EHR has a patient with this name and date of birth")
     );
     let sly = r#"{"error":"Łopata\n\"Zoë\"; cell=+1 (312) 555"}"#;
-    let Fault::Rejected(reason) = of_answer(&answer(422, sly, &[]), false) else { panic!("a refusal") };
+    let Fault::Rejected(reason) = from_response(&answer(422, sly, &[]), false) else { panic!("a refusal") };
     assert!(!reason.contains('Ł') && !reason.contains('\n') && !reason.contains('('), "{reason}");
-    assert_eq!(of_answer(&answer(409, "<html>", &[]), false), Fault::rejected("the EHR answered 409"));
+    assert_eq!(from_response(&answer(409, "<html>", &[]), false), Fault::rejected("the EHR answered 409"));
 }

@@ -5,10 +5,14 @@
 
 use std::fmt;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use crate::bindings::practice_sync::ehr::http::{Error, Header, Method, Request, Response};
 use crate::{Fault, clock, gate, records::Instant, time};
+
+/// All characters except the unreserved ones of RFC 3986.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Sends one request unchanged, within the deadline of the adapter call.
 pub fn request(request: &Request) -> Result<Response, Error> {
@@ -280,14 +284,7 @@ pub fn form<'a, N: AsRef<str> + 'a, V: AsRef<str> + 'a>(pairs: impl IntoIterator
 
 /// Percent-encodes a value for a path segment or a query.
 pub fn encode(value: &str) -> String {
-    let mut encoded = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte as char),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
+    utf8_percent_encode(value, UNRESERVED).to_string()
 }
 
 /// The inverse of [`encode`]; text that was not encoded is unchanged.
@@ -299,13 +296,5 @@ pub fn encode(value: &str) -> String {
 /// assert_eq!(decode("100% of 5%2"), "100% of 5%2");
 /// ```
 pub fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
-    while let Some(byte) = bytes.get(at) {
-        let pair = text.get(at + 1..at + 3).filter(|_| *byte == b'%');
-        let escaped = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        decoded.push(escaped.unwrap_or(*byte));
-        at += if escaped.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

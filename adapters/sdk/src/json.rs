@@ -71,7 +71,7 @@ macro_rules! records {
                 fields.entry(flag).or_insert(Value::Bool(false));
             }
             Ok(match resource {
-                $(Resource::$resource => Record::$case(made::<records::$record>(fields, &blanks)?),)*
+                $(Resource::$resource => Record::$case(build_record::<records::$record>(fields, &blanks)?),)*
             })
         }
 
@@ -151,7 +151,7 @@ fn days(fields: &mut Map<String, Value>) -> serde_json::Result<()> {
 
 /// Builds a record without the fields in `blanks`, except for required ones, such as the first name of a person with
 /// only one name.
-fn made<T: DeserializeOwned>(fields: Map<String, Value>, blanks: &[String]) -> serde_json::Result<T> {
+fn build_record<T: DeserializeOwned>(fields: Map<String, Value>, blanks: &[String]) -> serde_json::Result<T> {
     if blanks.is_empty() {
         return serde_json::from_value(Value::Object(fields));
     }

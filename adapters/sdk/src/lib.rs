@@ -120,7 +120,7 @@ impl SkippedRecord {
 
 impl Receipt {
     /// The receipt of a record without a version.
-    pub fn of(id: impl ToString) -> Receipt {
+    pub fn new(id: impl ToString) -> Receipt {
         Receipt { id: id.to_string(), version: None }
     }
 }

@@ -2,11 +2,11 @@
 //! coarse, and identifies rows without an id. The hash does not resist deliberate collisions.
 //!
 //! ```
-//! assert_eq!(adapter_sdk::mark::of(b"confirmed 9:30".iter().copied()).len(), 16);
+//! assert_eq!(adapter_sdk::mark::digest(b"confirmed 9:30".iter().copied()).len(), 16);
 //! ```
 
 /// Returns the hash as hexadecimal digits.
-pub fn of(bytes: impl IntoIterator<Item = u8>) -> String {
+pub fn digest(bytes: impl IntoIterator<Item = u8>) -> String {
     format!("{:016x}", number(bytes))
 }
 
@@ -21,7 +21,7 @@ mod tests {
     #[test]
     fn marks_are_those_of_the_standard() {
         for (text, mark) in [("", "cbf29ce484222325"), ("a", "af63dc4c8601ec8c"), ("foobar", "85944171f73967e8")] {
-            assert_eq!(super::of(text.bytes()), mark);
+            assert_eq!(super::digest(text.bytes()), mark);
         }
     }
 }

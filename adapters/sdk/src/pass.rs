@@ -62,7 +62,7 @@ impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
     }
 
     /// Parses a cursor. Without one a first, whole pass begins. `now`: the adapter's clock.
-    pub fn of(cursor: Option<&str>, now: Instant, whole: Whole) -> Result<Pass<At>, Fault> {
+    pub fn from_cursor(cursor: Option<&str>, now: Instant, whole: Whole) -> Result<Pass<At>, Fault> {
         let Some(text) = cursor else { return Ok(Pass::whole(now)) };
         let pass: Pass<At> = serde_json::from_str(text).map_err(|_| foreign())?;
         let due = pass.since.is_none()
@@ -125,7 +125,7 @@ pub fn foreign() -> Fault {
 const MAX_MARK: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum PassKind {
     Whole,
     /// A whole pass during which the EHR's data was replaced. Records of its first pages may be gone, so another whole
     /// pass follows.
@@ -133,24 +133,24 @@ enum Kind {
     Delta,
 }
 
-const KINDS: [(Kind, &str); 3] = [(Kind::Whole, "whole"), (Kind::Torn, "torn"), (Kind::Delta, "delta")];
+const KINDS: [(PassKind, &str); 3] = [(PassKind::Whole, "whole"), (PassKind::Torn, "torn"), (PassKind::Delta, "delta")];
 
 /// The state of a pull by the EHR's own change marks: `whole:e.5`, `delta:17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marks {
-    kind: Kind,
+    kind: PassKind,
     mark: Option<String>,
 }
 
 impl Marks {
     /// Parses a cursor. Without one a first, whole pass begins.
-    pub fn of(cursor: Option<&str>) -> Result<Marks, Fault> {
-        let Some(text) = cursor else { return Ok(Marks { kind: Kind::Whole, mark: None }) };
+    pub fn from_cursor(cursor: Option<&str>) -> Result<Marks, Fault> {
+        let Some(text) = cursor else { return Ok(Marks { kind: PassKind::Whole, mark: None }) };
         let (word, mark) = text.split_once(':').ok_or_else(foreign)?;
         let (kind, _) = KINDS.into_iter().find(|(_, held)| *held == word).ok_or_else(foreign)?;
         let plain = mark.len() <= MAX_MARK && mark.bytes().all(|b| b.is_ascii_graphic());
         // Only a whole pass begins without a mark.
-        let begins = mark.is_empty() && kind == Kind::Whole;
+        let begins = mark.is_empty() && kind == PassKind::Whole;
         match plain && (begins || !mark.is_empty()) {
             true => Ok(Marks { kind, mark: Some(mark.to_owned()).filter(|mark| !mark.is_empty()) }),
             false => Err(foreign()),
@@ -164,12 +164,12 @@ impl Marks {
 
     /// Returns `true` if the pass lists every record.
     pub fn is_whole(&self) -> bool {
-        self.kind != Kind::Delta
+        self.kind != PassKind::Delta
     }
 
     /// Restarts the pass after the mark turned out to belong to replaced data.
     pub fn started_over(self) -> Marks {
-        let kind = if self.kind == Kind::Delta { Kind::Whole } else { Kind::Torn };
+        let kind = if self.kind == PassKind::Delta { PassKind::Whole } else { PassKind::Torn };
         Marks { kind, mark: None }
     }
 
@@ -178,8 +178,8 @@ impl Marks {
         let mark = Some(mark.to_owned());
         match (self.kind, more) {
             (kind, true) => Marks { kind, mark },
-            (Kind::Torn, false) => Marks { kind: Kind::Whole, mark: None },
-            (_, false) => Marks { kind: Kind::Delta, mark },
+            (PassKind::Torn, false) => Marks { kind: PassKind::Whole, mark: None },
+            (_, false) => Marks { kind: PassKind::Delta, mark },
         }
     }
 }
@@ -203,11 +203,11 @@ mod tests {
     type ById = Pass<(usize, i64)>;
 
     fn again(pass: &ById, now: Instant, whole: Whole) -> ById {
-        Pass::of(Some(&pass.to_string()), now, whole).unwrap()
+        Pass::from_cursor(Some(&pass.to_string()), now, whole).unwrap()
     }
 
     fn first() -> ById {
-        Pass::of(None, NOW, HOUR).unwrap()
+        Pass::from_cursor(None, NOW, HOUR).unwrap()
     }
 
     #[test]
@@ -252,38 +252,39 @@ mod tests {
     /// Cursors outlive releases of an adapter; one without a position restarts its pass.
     #[test]
     fn a_cursor_without_a_position_restarts_its_pass() {
-        let held: ById = Pass::of(Some(r#"{"since":5,"started":null,"whole_at":1000000}"#), NOW, HOUR).unwrap();
+        let held: ById =
+            Pass::from_cursor(Some(r#"{"since":5,"started":null,"whole_at":1000000}"#), NOW, HOUR).unwrap();
         assert_eq!((held.since, held.at), (Some(5), (0, 0)));
     }
 
     #[test]
     fn other_text_is_rejected_as_a_cursor() {
         for bad in ["", "{}", "delta:5", "null", "[1]"] {
-            assert_eq!(Pass::<u32>::of(Some(bad), NOW, HOUR), Err(foreign()), "{bad}");
+            assert_eq!(Pass::<u32>::from_cursor(Some(bad), NOW, HOUR), Err(foreign()), "{bad}");
         }
     }
 
     #[test]
     fn marks_round_trip() {
-        let first = Marks::of(None).unwrap();
+        let first = Marks::from_cursor(None).unwrap();
         assert_eq!(first.clone().after("e.5", true).to_string(), "whole:e.5");
         let after = first.after("e.9", false);
         assert_eq!(after.to_string(), "delta:e.9");
-        assert_eq!(Marks::of(Some("delta:e.9")), Ok(after));
+        assert_eq!(Marks::from_cursor(Some("delta:e.9")), Ok(after));
         for bad in ["", "9", "delta:", "torn:", "other:1", "delta:1 2", "no cursor of anybody"] {
-            assert_eq!(Marks::of(Some(bad)), Err(foreign()), "{bad}");
+            assert_eq!(Marks::from_cursor(Some(bad)), Err(foreign()), "{bad}");
         }
-        assert_eq!(Marks::of(Some("whole:")).unwrap().mark(), None);
+        assert_eq!(Marks::from_cursor(Some("whole:")).unwrap().mark(), None);
     }
 
     #[test]
     fn replaced_data_during_a_whole_pass_forces_another() {
-        let torn = Marks::of(Some("whole:e.5")).unwrap().started_over();
+        let torn = Marks::from_cursor(Some("whole:e.5")).unwrap().started_over();
         assert!(torn.is_whole());
-        let on = Marks::of(Some(&torn.after("f.3", true).to_string())).unwrap();
+        let on = Marks::from_cursor(Some(&torn.after("f.3", true).to_string())).unwrap();
         assert_eq!((on.to_string().as_str(), on.is_whole()), ("torn:f.3", true));
         assert_eq!(on.after("f.9", false).to_string(), "whole:");
-        let delta = Marks::of(Some("delta:e.5")).unwrap().started_over();
+        let delta = Marks::from_cursor(Some("delta:e.5")).unwrap().started_over();
         assert_eq!(delta.after("f.9", false).to_string(), "delta:f.9");
     }
 }

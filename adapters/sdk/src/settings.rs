@@ -35,12 +35,12 @@ use crate::{Fault, config};
 /// Reads the settings named by the fields of a struct. A number is parsed from its text, a list from JSON or a
 /// comma-separated text, a nested struct from JSON, a `bool` from `on` or `off`.
 pub fn read<T: DeserializeOwned>() -> Result<T, Fault> {
-    T::deserialize(Settings).map_err(|wrong| Fault::unsupported(wrong.to_string()))
+    T::deserialize(SettingsDeserializer).map_err(|wrong| Fault::unsupported(wrong.to_string()))
 }
 
-struct Settings;
+struct SettingsDeserializer;
 
-impl<'de> Deserializer<'de> for Settings {
+impl<'de> Deserializer<'de> for SettingsDeserializer {
     type Error = Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -49,7 +49,7 @@ impl<'de> Deserializer<'de> for Settings {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        visitor.visit_map(Fields { names: fields.iter(), said: None })
+        visitor.visit_map(SettingsMapAccess { names: fields.iter(), said: None })
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
@@ -62,12 +62,12 @@ impl<'de> Deserializer<'de> for Settings {
     }
 }
 
-struct Fields {
+struct SettingsMapAccess {
     names: std::slice::Iter<'static, &'static str>,
     said: Option<SettingValue>,
 }
 
-impl<'de> MapAccess<'de> for Fields {
+impl<'de> MapAccess<'de> for SettingsMapAccess {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
@@ -209,17 +209,17 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, Deserialize)]
-    struct Kind {
+    struct VisitType {
         id: String,
         minutes: u32,
     }
 
     #[derive(Debug, PartialEq, Deserialize)]
-    struct Settings {
+    struct TestSettings {
         mode: Mode,
         slots: bool,
         page: u8,
-        types: Vec<Kind>,
+        types: Vec<VisitType>,
         site: Option<String>,
     }
 
@@ -230,10 +230,10 @@ mod tests {
     #[test]
     fn every_type_is_read_from_its_text() {
         let types = r#"[{"id": "exam", "minutes": 30}]"#;
-        let settings = host().config("types", types).config("site", "main").run(read::<Settings>);
-        let exam = Kind { id: "exam".into(), minutes: 30 };
+        let settings = host().config("types", types).config("site", "main").run(read::<TestSettings>);
+        let exam = VisitType { id: "exam".into(), minutes: 30 };
         let expected =
-            Settings { mode: Mode::All, slots: false, page: 7, types: vec![exam], site: Some("main".into()) };
+            TestSettings { mode: Mode::All, slots: false, page: 7, types: vec![exam], site: Some("main".into()) };
         assert_eq!(settings, Ok(expected));
     }
 
@@ -246,11 +246,11 @@ mod tests {
             ("page", "300", "the setting `page` must be a number"),
             ("types", "[{\"id\": \"s3cret\"}]", "the setting `types` must be JSON"),
         ] {
-            let refused = host().config("types", "[]").config(name, value).run(read::<Settings>);
+            let refused = host().config("types", "[]").config(name, value).run(read::<TestSettings>);
             let Err(Fault::Unsupported(why)) = refused else { panic!("{name}: {refused:?}") };
             assert!(why.starts_with(expected) && !why.contains("s3cret"), "{why}");
         }
-        let missing = host().run(read::<Settings>);
+        let missing = host().run(read::<TestSettings>);
         assert_eq!(missing, Err(Fault::unsupported("missing field `types`")));
     }
 }

@@ -66,7 +66,7 @@ pub type Mapped = Result<Shown, RowError>;
 
 impl RowError {
     /// Marks the trouble as one of several records of the row.
-    pub fn of_part(self) -> RowError {
+    pub fn into_part(self) -> RowError {
         match self {
             RowError::Row(why) => RowError::Part(why),
             other => other,
@@ -99,7 +99,7 @@ impl From<Record> for Shown {
 }
 
 /// Returns the row as this record.
-pub fn shown(record: Record) -> Mapped {
+pub fn one_record(record: Record) -> Mapped {
     Ok(record.into())
 }
 
@@ -138,7 +138,7 @@ pub struct List<C: 'static> {
 
 /// The position in a pass over lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct ListPosition {
     list: usize,
     at: Option<String>,
     /// Records of the current row that were already listed.
@@ -180,7 +180,7 @@ impl<C> Stream<C> {
     }
 
     /// A resource with custom paging; resource, cursor and limit are those of the contract.
-    pub const fn own(
+    pub const fn custom(
         ability: (Resource, bool, Deletions),
         page: fn(&C, Resource, Option<&str>, u32) -> Result<Page, Fault>,
     ) -> Stream<C> {
@@ -204,10 +204,10 @@ impl<C> Stream<C> {
                     at: None,
                     limit: limit.max(1),
                 };
-                changes(ehr, *list, rows, Marks::of(cursor)?, ask)
+                changes(ehr, *list, rows, Marks::from_cursor(cursor)?, ask)
             }
             Rule::Lists(whole, lists) => {
-                let pass = Pass::of(cursor, clock::now(), whole(ehr))?;
+                let pass = Pass::from_cursor(cursor, clock::now(), whole(ehr))?;
                 if !self.delta && !pass.is_whole() && pass.begins() {
                     // The next whole pass is not due, and no changes can be requested.
                     return Ok(Page { cursor: pass.to_string(), last: true, ..Page::default() });
@@ -216,7 +216,7 @@ impl<C> Stream<C> {
                 page_of_lists(ehr, self.resource, lists, pass, (limit.max(1), reported))
             }
             Rule::OnePage(records) => {
-                let pass = Pass::<Place>::of(cursor, clock::now(), Whole::Always)?;
+                let pass = Pass::<ListPosition>::from_cursor(cursor, clock::now(), Whole::Always)?;
                 let cursor = pass.after(None, None, clock::now()).to_string();
                 Ok(Page { records: records(ehr)?, cursor, last: true, whole: true, ..Page::default() })
             }
@@ -258,7 +258,7 @@ fn page_of_lists<C>(
     ehr: &C,
     resource: Resource,
     lists: &[List<C>],
-    mut pass: Pass<Place>,
+    mut pass: Pass<ListPosition>,
     (limit, reported): (u32, bool),
 ) -> Result<Page, Fault> {
     let begun = clock::now();
@@ -285,7 +285,7 @@ fn page_of_lists<C>(
         if unseen > room && (n == 0 || here.is_some()) {
             let part = if page.records.is_empty() && page.skipped.is_empty() { room } else { 0 };
             page.records.extend(records.into_iter().skip(seen).take(part));
-            full = Some(Place { list: pass.at.list, at: here, shown: if part > 0 { seen + part } else { 0 } });
+            full = Some(ListPosition { list: pass.at.list, at: here, shown: if part > 0 { seen + part } else { 0 } });
             break;
         }
         announced = announced.map(|all| (all + (records.len() + skipped.iter().len()) as u64).saturating_sub(1));
@@ -295,8 +295,8 @@ fn page_of_lists<C>(
         // reports are passed on.
         page.deleted.extend(gone.filter(|_| reported || !pass.is_whole()));
     }
-    let further = next.map(|at| Place { at: Some(at), list: pass.at.list, shown: 0 });
-    let other = Place { list: pass.at.list + 1, ..Place::default() };
+    let further = next.map(|at| ListPosition { at: Some(at), list: pass.at.list, shown: 0 });
+    let other = ListPosition { list: pass.at.list + 1, ..ListPosition::default() };
     let next = full.or(further).or(Some(other).filter(|other| other.list < lists.len()));
     if entire {
         // The sum over all record ids of a list detects changes of the set.
@@ -357,9 +357,9 @@ mod tests {
     };
 
     /// Rows by id, and the clock.
-    struct Ehr(Vec<Value>, Instant);
+    struct RowsEhr(Vec<Value>, Instant);
 
-    fn room(_: &Ehr, _: Resource, row: Value) -> Mapped {
+    fn room(_: &RowsEhr, _: Resource, row: Value) -> Mapped {
         match row["name"].as_str() {
             Some("gone") => Ok(Shown::Gone(row["id"].to_string())),
             Some(name) => Ok(Record::Operatory(Operatory {
@@ -372,23 +372,24 @@ mod tests {
         }
     }
 
-    fn by_id(ehr: &Ehr, asked: &Ask) -> Result<Listed, Fault> {
+    fn by_id(ehr: &RowsEhr, asked: &Ask) -> Result<Listed, Fault> {
         let after: u64 = asked.at.map_or(0, |at| at.parse().unwrap());
         let rows = ehr.0.iter().filter(|row| row["id"].as_u64().unwrap_or(u64::MAX) > after);
         let rows: Vec<Value> = rows.take(asked.limit as usize).cloned().collect();
         Ok(Listed { now: Some(ehr.1), total: Some(ehr.0.len() as u64), ..Listed::keyset(rows, asked, "id") })
     }
 
-    const ROOMS: &[List<Ehr>] = &[List { prefix: "", page: by_id, rows: Rows { id: "id", map: room } }];
-    const STREAM: Stream<Ehr> = Stream::since(Resource::Operatories, |_| Whole::After(60), ROOMS);
+    const ROOMS: &[List<RowsEhr>] = &[List { prefix: "", page: by_id, rows: Rows { id: "id", map: room } }];
+    const STREAM: Stream<RowsEhr> = Stream::since(Resource::Operatories, |_| Whole::After(60), ROOMS);
 
-    fn pull(stream: &Stream<Ehr>, ehr: &Ehr, cursor: Option<&str>) -> Page {
+    fn pull(stream: &Stream<RowsEhr>, ehr: &RowsEhr, cursor: Option<&str>) -> Page {
         Host::new().run(|| stream.pull(ehr, cursor, 2)).unwrap()
     }
 
     #[test]
     fn a_whole_pass_pages_by_id_and_a_delta_reports_deletions() {
-        let ehr = Ehr(vec![json!({"id": 1, "name": "A"}), json!({"id": 5}), json!({"id": 9, "name": "gone"})], 7_000);
+        let ehr =
+            RowsEhr(vec![json!({"id": 1, "name": "A"}), json!({"id": 5}), json!({"id": 9, "name": "gone"})], 7_000);
         let first = pull(&STREAM, &ehr, None);
         assert_eq!((first.records.len(), first.skipped.len(), first.last), (1, 1, false));
         assert_eq!((first.whole, first.estimate), (true, Some(3)));
@@ -404,25 +405,25 @@ mod tests {
     #[test]
     fn reported_deletions_are_passed_on_in_a_whole_pass() {
         let stream = Stream::since(Resource::Operatories, |_| Whole::Never, ROOMS).reporting_deletions();
-        let ehr = Ehr(vec![json!({"id": 1, "name": "A"}), json!({"id": 9, "name": "gone"})], 7_000);
+        let ehr = RowsEhr(vec![json!({"id": 1, "name": "A"}), json!({"id": 9, "name": "gone"})], 7_000);
         assert_eq!(pull(&stream, &ehr, None).deleted, ["9"]);
     }
 
     #[test]
     fn a_pass_with_a_row_without_an_id_is_not_whole() {
-        let ehr = Ehr(vec![json!({"name": null})], 7_000);
+        let ehr = RowsEhr(vec![json!({"name": null})], 7_000);
         let page = pull(&STREAM, &ehr, None);
         assert!(!page.whole && page.last && page.skipped.is_empty());
         // The next pass is whole again, because the row may be readable by then.
-        let next = Pass::<Place>::of(Some(&page.cursor), 0, Whole::Always).unwrap();
+        let next = Pass::<ListPosition>::from_cursor(Some(&page.cursor), 0, Whole::Always).unwrap();
         assert!(next.is_whole());
     }
 
     #[test]
     fn a_single_page_is_always_whole() {
         let stream =
-            Stream::one_page(Resource::Operatories, |_: &Ehr| Ok(vec![Record::Operatory(Operatory::default())]));
-        let ehr = Ehr(Vec::new(), 7_000);
+            Stream::one_page(Resource::Operatories, |_: &RowsEhr| Ok(vec![Record::Operatory(Operatory::default())]));
+        let ehr = RowsEhr(Vec::new(), 7_000);
         let first = pull(&stream, &ehr, None);
         let second = pull(&stream, &ehr, Some(&first.cursor));
         assert!([first, second].iter().all(|page| page.whole && page.last && page.records.len() == 1));
@@ -431,12 +432,12 @@ mod tests {
 
     #[test]
     fn several_lists_are_one_pass() {
-        const TWO: &[List<Ehr>] = &[
+        const TWO: &[List<RowsEhr>] = &[
             List { prefix: "a-", page: by_id, rows: Rows { id: "id", map: room } },
             List { prefix: "b-", page: by_id, rows: Rows { id: "id", map: room } },
         ];
         let stream = Stream::whole(Resource::Operatories, TWO);
-        let ehr = Ehr(vec![json!({"id": 1})], 7_000);
+        let ehr = RowsEhr(vec![json!({"id": 1})], 7_000);
         let first = pull(&stream, &ehr, None);
         let second = pull(&stream, &ehr, Some(&first.cursor));
         let ids = [&first, &second].map(|page| page.skipped[0].id.as_str());
@@ -445,22 +446,22 @@ mod tests {
     }
 
     /// Three operatories in each row.
-    fn rooms(_: &Ehr, _: Resource, row: Value) -> Mapped {
+    fn rooms(_: &RowsEhr, _: Resource, row: Value) -> Mapped {
         let room = |n| Record::Operatory(Operatory { id: format!("{}.{n}", row["id"]), ..Operatory::default() });
         match row["name"].as_str() {
             Some(_) => Ok(Shown::Records((1..=3).map(room).collect())),
-            None => Err(RowError::from("it has no name").of_part()),
+            None => Err(RowError::from("it has no name").into_part()),
         }
     }
 
-    fn overlapping(ehr: &Ehr, asked: &Ask) -> Result<Listed, Fault> {
+    fn overlapping(ehr: &RowsEhr, asked: &Ask) -> Result<Listed, Fault> {
         let from = asked.overlapping()?;
         let rows: Vec<Value> = ehr.0.iter().skip(from.offset as usize).take(from.limit as usize).cloned().collect();
         let full = rows.len() == from.limit as usize;
         Ok(Listed { now: Some(ehr.1), ..Listed::overlapping(rows, asked, "id", full)? })
     }
 
-    const IN_ROWS: &[List<Ehr>] = &[List { prefix: "", page: overlapping, rows: Rows { id: "id", map: rooms } }];
+    const IN_ROWS: &[List<RowsEhr>] = &[List { prefix: "", page: overlapping, rows: Rows { id: "id", map: rooms } }];
 
     fn ids(page: &Page) -> Vec<&str> {
         page.records.iter().map(json::id).collect()
@@ -469,7 +470,7 @@ mod tests {
     #[test]
     fn a_row_with_more_records_than_fit_is_split_across_pages() {
         let stream = Stream::whole(Resource::Operatories, IN_ROWS);
-        let ehr = Ehr(vec![json!({"id": 1, "name": "A"}), json!({"id": 5, "name": "B"})], 7_000);
+        let ehr = RowsEhr(vec![json!({"id": 1, "name": "A"}), json!({"id": 5, "name": "B"})], 7_000);
         let (mut pages, mut cursor) = (Vec::new(), None);
         while pages.last().is_none_or(|page: &Page| !page.last) {
             pages.push(pull(&stream, &ehr, cursor.as_deref()));
@@ -479,7 +480,7 @@ mod tests {
         assert_eq!(shown, [vec!["1.1", "1.2"], vec!["1.3"], vec!["5.1", "5.2"], vec!["5.3"]]);
         assert!(pages.iter().all(|page| page.whole));
         // Nothing identifies which of a row's records cannot be read.
-        let page = pull(&stream, &Ehr(vec![json!({"id": 1})], 7_000), None);
+        let page = pull(&stream, &RowsEhr(vec![json!({"id": 1})], 7_000), None);
         assert!(page.records.is_empty() && page.skipped.is_empty() && page.last && !page.whole);
     }
 
@@ -488,24 +489,24 @@ mod tests {
         let row = |id: u64| json!({"id": id, "name": "A"});
         let list = List { prefix: "", page: overlapping, rows: Rows { id: "id", map: room } };
         let stream = Stream::since(Resource::Operatories, |_| Whole::After(60), Box::leak(Box::new([list])));
-        let first = pull(&stream, &Ehr((1..=4).map(row).collect(), 7_000), None);
-        let second = pull(&stream, &Ehr([1, 3, 4].map(row).to_vec(), 7_000), Some(&first.cursor));
+        let first = pull(&stream, &RowsEhr((1..=4).map(row).collect(), 7_000), None);
+        let second = pull(&stream, &RowsEhr([1, 3, 4].map(row).to_vec(), 7_000), Some(&first.cursor));
         assert_eq!((ids(&second), second.last, second.whole), (vec!["3", "4"], true, false));
-        let again = pull(&stream, &Ehr([1, 3, 4].map(row).to_vec(), 7_000), Some(&second.cursor));
+        let again = pull(&stream, &RowsEhr([1, 3, 4].map(row).to_vec(), 7_000), Some(&second.cursor));
         assert!(again.whole && ids(&again) == ["1", "3"], "it is done again");
     }
 
     #[test]
     fn lists_without_changes_are_not_read_before_the_next_whole_pass() {
         let stream = Stream::seldom(Resource::Operatories, |_| Whole::After(60), ROOMS);
-        let first = pull(&stream, &Ehr(vec![json!({"id": 1, "name": "A"})], 7_000), None);
-        let next = pull(&stream, &Ehr(vec![json!({"id": 1, "name": "B"})], 7_000), Some(&first.cursor));
+        let first = pull(&stream, &RowsEhr(vec![json!({"id": 1, "name": "A"})], 7_000), None);
+        let next = pull(&stream, &RowsEhr(vec![json!({"id": 1, "name": "B"})], 7_000), Some(&first.cursor));
         assert!(first.whole && next.last && !next.whole && next.records.is_empty() && next.cursor == first.cursor);
     }
 
     #[test]
     fn an_unknown_mark_starts_a_whole_pass() {
-        fn list(_: &Ehr, asked: &Ask) -> Result<Option<Changes>, Fault> {
+        fn list(_: &RowsEhr, asked: &Ask) -> Result<Option<Changes>, Fault> {
             let rows = vec![json!({"id": 1, "name": "A"})];
             Ok((asked.at != Some("old")).then(|| Changes {
                 rows,
@@ -515,7 +516,7 @@ mod tests {
             }))
         }
         let stream = Stream::changes(Resource::Operatories, list, "id", room);
-        let page = pull(&stream, &Ehr(Vec::new(), 0), Some("delta:old"));
+        let page = pull(&stream, &RowsEhr(Vec::new(), 0), Some("delta:old"));
         assert_eq!((page.whole, page.records.len(), page.cursor.as_str()), (true, 1, "delta:new"));
     }
 }

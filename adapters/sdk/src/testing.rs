@@ -23,12 +23,12 @@ use crate::{
     time,
 };
 
-type Answer = Box<dyn FnMut(&Request) -> Result<Response, Error>>;
+type ResponseFn = Box<dyn FnMut(&Request) -> Result<Response, Error>>;
 
 /// A simulated host. Without `answer` nothing is sent; without `at` the time is 2026-01-05T12:00:00Z.
 pub struct Host {
-    answer: Answer,
-    gate_answer: Option<Answer>,
+    answer: ResponseFn,
+    gate_answer: Option<ResponseFn>,
     settings: BTreeMap<String, String>,
     now: Instant,
     /// Seconds east of UTC. Zones with daylight saving are tested with the real host.
@@ -134,8 +134,8 @@ pub(crate) fn send(request: &Request) -> Result<Response, Error> {
 }
 
 /// Calls a handler. It is removed from the host meanwhile, so it may read the time and settings and log, but not send.
-fn answered(held: impl Fn(&mut Host) -> Option<&mut Answer>, request: &Request) -> Result<Response, Error> {
-    let busy = || -> Answer { Box::new(|_| panic!("an answer of a test's EHR sends no requests itself")) };
+fn answered(held: impl Fn(&mut Host) -> Option<&mut ResponseFn>, request: &Request) -> Result<Response, Error> {
+    let busy = || -> ResponseFn { Box::new(|_| panic!("an answer of a test's EHR sends no requests itself")) };
     let taken = HOST.with_borrow_mut(|host| held(host).map(|answer| std::mem::replace(answer, busy())));
     let Some(mut answer) = taken else { return Err(Error::NotSent("no workstation is connected".into())) };
     let response = answer(request);

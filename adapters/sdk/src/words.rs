@@ -16,7 +16,7 @@ macro_rules! closed {
             }
 
             /// Returns the value of a word.
-            pub fn of(word: &str) -> Option<$name> {
+            pub fn from_word(word: &str) -> Option<$name> {
                 match word { $( $word => Some($name::$case), )* _ => None }
             }
         }
@@ -31,7 +31,7 @@ macro_rules! closed {
             type Error = &'static str;
 
             fn try_from(word: String) -> Result<$name, &'static str> {
-                $name::of(&word).ok_or(concat!("must be a word of ", stringify!($name)))
+                $name::from_word(&word).ok_or(concat!("must be a word of ", stringify!($name)))
             }
         }
     )* };
@@ -129,7 +129,7 @@ mod tests {
         }
         assert!(from_value::<Relation>(json!("cousin")).is_err());
         assert_eq!(
-            (Weekday::of("sun"), Weekday::of("someday"), Weekday::Monday.word()),
+            (Weekday::from_word("sun"), Weekday::from_word("someday"), Weekday::Monday.word()),
             (Some(Weekday::Sunday), None, "mon")
         );
         assert_eq!(from_value::<CommunicationMode>(json!("in_person")).unwrap(), CommunicationMode::InPerson);

@@ -3,7 +3,7 @@
 use std::{
     net::IpAddr,
     sync::{
-        Arc, OnceLock, PoisonError, RwLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -17,6 +17,7 @@ use engine::{
     turns::FairSemaphore,
 };
 use location::time::{Millis, Timestamp};
+use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 
 use super::{
@@ -94,7 +95,7 @@ impl Api {
             connections: Connections::new(rules.max_connections),
             operators_connections: Connections::new(OPERATORS_CONNECTIONS),
             response_bytes: Arc::default(),
-            readers: [(); 2].map(|()| FairSemaphore::of_readers(engine.reads_wait())),
+            readers: [(); 2].map(|()| FairSemaphore::for_readers(engine.reads_wait())),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
@@ -118,7 +119,7 @@ impl Api {
     }
 
     pub(crate) fn simulated(&self, source: u32) -> Option<Arc<dyn SimulatedEhr>> {
-        self.simulated.read().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
+        self.simulated.read().get(&source).cloned()
     }
 
     pub fn with_audit(self, trail: Trail) -> Api {
@@ -194,7 +195,7 @@ impl Api {
     ) -> Result<Reconfigured, NotReconfigurable> {
         let taken = self.engine.reconfigure(setup, simulated).await?;
         let opened = taken.simulated.iter().map(|(source, ehr)| (*source, ehr.clone()));
-        self.simulated.write().unwrap_or_else(PoisonError::into_inner).extend(opened);
+        self.simulated.write().extend(opened);
         if !taken.changes.is_empty() {
             self.directory.replace(&self.engine.setup());
             self.rights_changed();

@@ -108,15 +108,15 @@ pub struct StoreKeyName(pub String);
 pub struct WorkstationId(pub Uuid);
 
 parts! {
-    Id<u32>: "id" "The id of the record." id(), Id;
-    Id<u64>: "id" "The id of the record." long_id(), Id;
-    Id<Uuid>: "id" "The id of the record." uuid(), Id;
-    AdapterName: "adapter" "The name of an adapter in the configuration." text(MAX_NAME), AdapterName;
-    AlertId: "alert_id" "The alert." long_id(), AlertId;
-    DeliveryId: "delivery_id" "The delivery." uuid(), DeliveryId;
-    FormId: "uuid" "The form schema." uuid(), FormId;
-    StoreKeyName: "store_key" "The id of a key of the store." text(MAX_NAME), StoreKeyName;
-    WorkstationId: "workstation" "The workstation." uuid(), WorkstationId;
+    Id<u32>: "id" "Id of the record." id(), Id;
+    Id<u64>: "id" "Id of the record." long_id(), Id;
+    Id<Uuid>: "id" "Id of the record." uuid(), Id;
+    AdapterName: "adapter" "Name of an adapter in the configuration." text(MAX_NAME), AdapterName;
+    AlertId: "alert_id" "Id of the alert." long_id(), AlertId;
+    DeliveryId: "delivery_id" "Id of the delivery." uuid(), DeliveryId;
+    FormId: "uuid" "Id of the form." uuid(), FormId;
+    StoreKeyName: "store_key" "Id of a key of the store." text(MAX_NAME), StoreKeyName;
+    WorkstationId: "workstation" "Id of the workstation." uuid(), WorkstationId;
 }
 
 impl<A: FromPath, B: FromPath> FromPath for (A, B) {

@@ -19,10 +19,10 @@ use actix_web::{
     rt::{self, System},
     web::{self, Data},
 };
-use audit::{Actor, AuditError, Entry, Filter, Trail};
+use audit::{Actor, AuditEntry, AuditError, Filter, Trail};
 use engine::{
     BackupEnded, Engine,
-    origin::{self, Change, DecisionId, Origin},
+    origin::{self, DecisionId, Origin, OriginChange},
     records,
     untold::{AuditedRecord, OrphanedChange, UnauditedChange, What},
     workstations::Act,
@@ -151,28 +151,29 @@ impl AuditCaller {
 
     /// Returns the change context that locations store with their commits. Returns `None` for workstations and the
     /// service.
-    fn changing(&self) -> Option<Arc<Change>> {
+    fn changing(&self) -> Option<Arc<OriginChange>> {
         let (name, operator) = match &self.actor {
             Actor::Key(name) => (name, false),
             Actor::Operator(name) => (name, true),
             Actor::Workstation(_) | Actor::Service => return None,
         };
         let (name, request_id, route) = (name.clone(), self.request_id.clone(), self.route.clone());
-        Some(Change::new(origin::Caller { request_id, name, operator, client: self.client, route }))
+        Some(OriginChange::new(origin::Caller { request_id, name, operator, client: self.client, route }))
     }
 
     /// Returns an entry for each action and kind of record, with the ids of all its records.
-    fn entries(&self, now: Timestamp, status: &str, decisions: &[DecisionId]) -> Vec<Entry> {
+    fn entries(&self, now: Timestamp, status: &str, decisions: &[DecisionId]) -> Vec<AuditEntry> {
         let AccessScope { institution, location } = self.shown.scope();
         let decisions: Vec<_> = decisions.iter().map(|(location, number)| (location.0.into(), *number)).collect();
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<AuditEntry> = Vec::new();
         for Access { what, record, id } in &self.shown.accesses() {
-            let alike = |entry: &&mut Entry| entry.action == *what && entry.record == *record && entry.ids.len() < IDS;
+            let alike =
+                |entry: &&mut AuditEntry| entry.action == *what && entry.record == *record && entry.ids.len() < IDS;
             if let Some(entry) = entries.iter_mut().find(alike) {
                 entry.ids.extend(*id);
                 continue;
             }
-            entries.push(Entry {
+            entries.push(AuditEntry {
                 at: now.0,
                 request_id: self.request_id.clone(),
                 actor: self.actor.clone(),
@@ -222,7 +223,7 @@ impl Api {
         self.kept(&entries, answer).await
     }
 
-    async fn kept(&self, entries: &[Entry], answer: Result<HttpResponse, Error>) -> Result<HttpResponse, Error> {
+    async fn kept(&self, entries: &[AuditEntry], answer: Result<HttpResponse, Error>) -> Result<HttpResponse, Error> {
         match self.keep(entries).await {
             Ok(()) => answer,
             Err(error) => {
@@ -235,7 +236,7 @@ impl Api {
         }
     }
 
-    async fn keep(&self, entries: &[Entry]) -> Result<(), AuditError> {
+    async fn keep(&self, entries: &[AuditEntry]) -> Result<(), AuditError> {
         let Some(trail) = &self.audit else { return Ok(()) };
         let written = entries.iter().map(|entry| trail.append(entry)).collect::<Result<Vec<_>, _>>()?;
         for entry in written {
@@ -245,12 +246,12 @@ impl Api {
     }
 
     /// Appends an entry that no response waits for.
-    pub(crate) fn append_of_service(&self, entry: Entry) {
+    pub(crate) fn append_of_service(&self, entry: AuditEntry) {
         self.audit.iter().for_each(|trail| append(trail, entry.clone()));
     }
 
     /// Appends an entry that no response waits for, with low priority.
-    async fn keep_soon(&self, entry: &Entry) -> Result<(), AuditError> {
+    async fn keep_soon(&self, entry: &AuditEntry) -> Result<(), AuditError> {
         match &self.audit {
             Some(trail) => trail.append_soon(entry)?.await,
             None => Ok(()),
@@ -278,10 +279,11 @@ pub(crate) async fn changed(
         return api.audited(caller, answer).await;
     }
     let entries = caller.entries(api.engine.now(), status(&answer).as_str(), &decisions);
-    let (changes, reads): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| is_change(&entry.action));
+    let (changes, reads): (Vec<AuditEntry>, Vec<AuditEntry>) =
+        entries.into_iter().partition(|entry| is_change(&entry.action));
     if changes.is_empty() {
         // Without named records (or after a failed handler), the stored decisions provide the entries.
-        for untold in api.engine.untold().of(&decisions) {
+        for untold in api.engine.untold().unaudited(&decisions) {
             append_decision(api, &untold, api.engine.now(), status(&answer).as_str());
         }
     } else {
@@ -292,9 +294,9 @@ pub(crate) async fn changed(
 
 /// Appends the entries in order, with retries. Only the last entry carries the decision ids, since it implies the
 /// earlier ones.
-fn append_with_retries(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<DecisionId>) {
+fn append_with_retries(api: &Data<Api>, mut entries: Vec<AuditEntry>, decisions: Vec<DecisionId>) {
     if api.audit.is_none() {
-        return api.engine.untold().told(&decisions);
+        return api.engine.untold().mark_audited(&decisions);
     }
     if let Some((_, earlier)) = entries.split_last_mut() {
         earlier.iter_mut().for_each(|entry| entry.decisions.clear());
@@ -326,7 +328,7 @@ fn append_with_retries(api: &Data<Api>, mut entries: Vec<Entry>, decisions: Vec<
                 }
             }
         }
-        api.engine.untold().told(&decisions);
+        api.engine.untold().mark_audited(&decisions);
     });
 }
 
@@ -344,7 +346,7 @@ fn append_decision(api: &Data<Api>, untold: &UnauditedChange, at: Timestamp, sta
 /// Drop guard of a call: if the handler ends early, its commits are audited by the background task.
 pub(crate) struct AuditGuard {
     engine: Arc<Engine>,
-    change: Option<Arc<Change>>,
+    change: Option<Arc<OriginChange>>,
 }
 
 impl AuditGuard {
@@ -358,7 +360,7 @@ impl AuditGuard {
     }
 
     fn committed(&self) -> Vec<DecisionId> {
-        self.change.as_deref().map(Change::take).unwrap_or_default()
+        self.change.as_deref().map(OriginChange::take).unwrap_or_default()
     }
 }
 
@@ -387,7 +389,7 @@ pub async fn audit_orphaned_changes(engine: Arc<Engine>, api: Weak<Api>) {
                 append_decision(&api, &untold, untold.at, COMMITTED);
             }
         }
-        api.engine.untold().told(&told);
+        api.engine.untold().mark_audited(&told);
     }
 }
 
@@ -397,7 +399,7 @@ pub async fn audit_workstation_actions(mut acts: UnboundedReceiver<Act>, api: We
         let Some(api) = api.upgrade() else { return };
         let Some(trail) = &api.audit else { continue };
         let (setup, about_writes) = (api.engine.setup(), !act.writes.is_empty());
-        let entry = Entry {
+        let entry = AuditEntry {
             at: act.at.0,
             request_id: String::new(),
             actor: Actor::Workstation(act.workstation.to_string()),
@@ -424,8 +426,8 @@ pub async fn audit_backups(mut ended: UnboundedReceiver<BackupEnded>, api: Weak<
 }
 
 /// Creates the entry of an action by the service itself or by a command without the service.
-pub(crate) fn service_entry(at: Timestamp, action: &str, record: &str, status: &str, route: &str) -> Entry {
-    Entry {
+pub(crate) fn service_entry(at: Timestamp, action: &str, record: &str, status: &str, route: &str) -> AuditEntry {
+    AuditEntry {
         at: at.0,
         request_id: String::new(),
         actor: Actor::Service,
@@ -442,7 +444,7 @@ pub(crate) fn service_entry(at: Timestamp, action: &str, record: &str, status: &
 }
 
 /// Appends an entry in the background. Refused entries are logged.
-fn append(trail: &Trail, entry: Entry) {
+fn append(trail: &Trail, entry: AuditEntry) {
     let written = trail.append(&entry);
     rt::spawn(async move {
         let outcome = match written {
@@ -474,7 +476,7 @@ async fn known_since(api: &Data<Api>, from: Timestamp) -> AuditedChanges {
         Err(_) => return AuditedChanges::new(),
     };
     let entries = newest.entries.into_iter().map(|recorded| recorded.entry);
-    let decided = |mut entry: Entry| {
+    let decided = |mut entry: AuditEntry| {
         let decisions = mem::take(&mut entry.decisions);
         decisions.into_iter().map(move |decision| (entry.request_id.clone(), decision))
     };

@@ -84,10 +84,13 @@ pub(crate) fn for_operators(request: &HttpRequest) -> bool {
 pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
     let no = |reason| ApiError::Token.because(reason);
     let given = authorization(headers).map(str::trim).ok_or(no(Reason::TokenMissing))?;
-    if api.edge().rules.compatibility.raw_keys
-        && let Some(key) = raw_key(api, given)
-    {
-        return Ok(key);
+    if api.edge().rules.compatibility.raw_keys {
+        if let Some(key) = raw_key(api, given) {
+            return Ok(key);
+        }
+        if not_a_token(given) == Reason::ApiKeyInsteadOfToken {
+            return Err(ApiError::Credentials);
+        }
     }
     let token = bearer_of(given).map(str::trim);
     let token = token.filter(|token| looks_like_a_token(token)).ok_or_else(|| no(not_a_token(given)))?;

@@ -212,11 +212,6 @@ impl ApiCall {
         kind.text(given).map_err(|problem| ApiError::bad(format!("{name} {problem}.")))
     }
 
-    /// Returns a query parameter without marking it as read.
-    pub(crate) fn query_text(&self, name: &str) -> Option<&str> {
-        self.input.query.text(name)
-    }
-
     /// Returns the parsed Idempotency-Key header, if any.
     pub fn idempotency_key(&self) -> Option<IdempotencyKey> {
         self.idempotency_key

@@ -2,9 +2,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
+use arc_swap::ArcSwap;
 use engine::setup::{Institution, LocationSetup, Setup};
 use location::ids::{InstitutionId, LocationId};
 
@@ -76,18 +77,18 @@ impl Directory {
 }
 
 /// Current directory.
-pub(crate) struct CurrentDirectory(RwLock<Arc<Directory>>);
+pub(crate) struct CurrentDirectory(ArcSwap<Directory>);
 
 impl CurrentDirectory {
     pub(crate) fn new(setup: &Setup) -> CurrentDirectory {
-        CurrentDirectory(RwLock::new(Arc::new(Directory::from(setup))))
+        CurrentDirectory(ArcSwap::from_pointee(Directory::from(setup)))
     }
 
     pub(crate) fn directory(&self) -> Arc<Directory> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.load_full()
     }
 
     pub(crate) fn replace(&self, setup: &Setup) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Directory::from(setup));
+        self.0.store(Arc::new(Directory::from(setup)));
     }
 }

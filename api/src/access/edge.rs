@@ -1,6 +1,8 @@
 //! Current rules of the HTTP edge, with the counters that apply them.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
 
 use crate::http::{rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules};
 
@@ -33,19 +35,18 @@ impl Edge {
     }
 }
 
-pub(crate) struct CurrentEdge(RwLock<Arc<Edge>>);
+pub(crate) struct CurrentEdge(ArcSwap<Edge>);
 
 impl CurrentEdge {
     pub(crate) fn new(rules: HttpRules) -> CurrentEdge {
-        CurrentEdge(RwLock::new(Arc::new(Edge::new(rules))))
+        CurrentEdge(ArcSwap::from_pointee(Edge::new(rules)))
     }
 
     pub(crate) fn edge(&self) -> Arc<Edge> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.load_full()
     }
 
     pub(crate) fn replace(&self, rules: HttpRules) {
-        let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *now = Arc::new(now.with(rules));
+        self.0.store(Arc::new(self.edge().with(rules)));
     }
 }

@@ -1,10 +1,8 @@
 //! API keys and their permissions. Only the hash of a key is kept.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use arc_swap::ArcSwap;
 use engine::setup::{Environment, Institution};
 use location::ids::{InstitutionId, LocationId};
 use sha2::{Digest, Sha256};
@@ -22,7 +20,7 @@ pub struct ApiKey {
     /// `None` for all locations of the institutions.
     pub locations: Option<Vec<LocationId>>,
     pub grants: Grants,
-    /// Owner of the webhook endpoints that are created with this key.
+    /// The organisation that owns the webhook endpoints created with this key.
     pub organisation: String,
     /// Role of an operator, who reaches every institution; `None` for an API key.
     pub role: Option<Role>,
@@ -123,21 +121,21 @@ impl Keys {
 
 /// Shared handle to the current keys.
 #[derive(Clone)]
-pub struct KeyRing(Arc<RwLock<Arc<Keys>>>);
+pub struct KeyRing(Arc<ArcSwap<Keys>>);
 
 impl From<Vec<ApiKey>> for KeyRing {
     fn from(keys: Vec<ApiKey>) -> KeyRing {
-        KeyRing(Arc::new(RwLock::new(Arc::new(Keys::new(keys)))))
+        KeyRing(Arc::new(ArcSwap::from_pointee(Keys::new(keys))))
     }
 }
 
 impl KeyRing {
     pub(crate) fn keys(&self) -> Arc<Keys> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.load_full()
     }
 
     pub(crate) fn replace(&self, keys: Vec<ApiKey>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Keys::new(keys));
+        self.0.store(Arc::new(Keys::new(keys)));
     }
 }
 

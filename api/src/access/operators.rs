@@ -4,11 +4,12 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicI64, Ordering},
     },
 };
 
+use arc_swap::ArcSwap;
 use engine::setup::Environment;
 use location::time::Timestamp;
 
@@ -96,25 +97,23 @@ impl Operators {
 }
 
 #[derive(Default)]
-pub(crate) struct OperatorRing(RwLock<Arc<Operators>>);
+pub(crate) struct OperatorRing(ArcSwap<Operators>);
 
 impl OperatorRing {
     pub(crate) fn operators(&self) -> Arc<Operators> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.load_full()
     }
 
     /// Replaces the operators. An unchanged token keeps its last use; `noted` returns the stored last use of a new
     /// token.
     pub(crate) fn replace(&self, tokens: Vec<OperatorToken>, noted: impl Fn(&KeyHash) -> Option<Timestamp>) {
-        // Reads the store before taking the lock that every operator call needs.
         let before = self.operators();
         let new = tokens.iter().map(|token| token.hash).filter(|hash| !before.by_hash.contains_key(hash));
         let noted: HashMap<KeyHash, i64> = new.filter_map(|hash| Some((hash, noted(&hash)?.0))).collect();
-        let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let by_hash = tokens.into_iter().map(|OperatorToken { name, hash, role }| {
             let load = |time: &AtomicI64| AtomicI64::new(time.load(Ordering::Relaxed));
-            let (last_used, noted) = match now.by_hash.get(&hash) {
-                Some(before) => (load(&before.last_used), load(&before.noted)),
+            let (last_used, noted) = match before.by_hash.get(&hash) {
+                Some(known) => (load(&known.last_used), load(&known.noted)),
                 None => {
                     let used = noted.get(&hash).copied().unwrap_or_default();
                     (AtomicI64::new(used), AtomicI64::new(used))
@@ -122,7 +121,7 @@ impl OperatorRing {
             };
             (hash, Arc::new(Operator { name, hash, role, last_used, noted }))
         });
-        *now = Arc::new(Operators { by_hash: by_hash.collect() });
+        self.0.store(Arc::new(Operators { by_hash: by_hash.collect() }));
     }
 }
 

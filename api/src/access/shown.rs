@@ -1,8 +1,9 @@
 //! Records that one call read or changed, for the audit trail (`audited`).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use location::ids::{InstitutionId, LocationId};
+use parking_lot::{Mutex, MutexGuard};
 
 /// Action on one record, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,6 @@ impl AccessLog {
     }
 
     fn inner(&self) -> MutexGuard<'_, AccessLogState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

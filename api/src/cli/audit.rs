@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum AuditCommand {
     /// Verify the whole trail. Reports changed, removed or truncated entries with exit code 2.
     Verify(Trail),
     /// Print entries as JSON lines. Verifies the whole trail; discard the output after an error.
@@ -65,10 +65,10 @@ fn moment(text: &str) -> Result<i64, String> {
     Ok(read?.timestamp_millis())
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: AuditCommand) -> ExitCode {
     match command {
-        Command::Verify(trail) => verify(&trail),
-        Command::Export(asked) => export(asked),
+        AuditCommand::Verify(trail) => verify(&trail),
+        AuditCommand::Export(asked) => export(asked),
     }
     .map_or_else(fail, |()| ExitCode::SUCCESS)
 }

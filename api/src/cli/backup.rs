@@ -13,7 +13,7 @@ use engine::{CopyStep, store::EngineKind};
 use indicatif::HumanBytes;
 
 use super::{
-    server::{Server, Session, answer, text},
+    server::{ServerArguments, ServerSession, answer, text},
     store::{bar, show_step},
 };
 use crate::terminal::{fail, say};
@@ -38,12 +38,12 @@ pub(super) struct Restore {
     check: bool,
 }
 
-pub(super) fn run(server: &Server) -> ExitCode {
+pub(super) fn run(server: &ServerArguments) -> ExitCode {
     System::new().block_on(make(server)).map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-async fn make(server: &Server) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn make(server: &ServerArguments) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let begun = answer(session.post("/backups")).await?;
     let name = text(&begun["name"]).to_owned();
     let bar = bar();

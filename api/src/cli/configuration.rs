@@ -17,7 +17,7 @@ use engine::{
 use location::ids::LocationId;
 use serde_json::json;
 
-use super::server::{Server, Session, answer, text};
+use super::server::{ServerArguments, ServerSession, answer, text};
 use crate::{
     config::{self, Config, ConfigError},
     http::tls::Certificates,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum ConfigurationCommand {
     /// Write a short starter configuration to a new file.
     Init {
         #[arg(value_name = "FILE", default_value = "practice-sync.toml")]
@@ -49,7 +49,7 @@ pub(super) enum Command {
         #[arg(long, conflicts_with = "dry_run")]
         allow_removal: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Print every key with its default, range and description.
     Reference,
@@ -61,18 +61,18 @@ pub(super) enum Command {
     },
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: ConfigurationCommand) -> ExitCode {
     match command {
-        Command::Init { file } => init(&file),
-        Command::Check { file } => check(&file),
-        Command::Reload { dry_run, config, allow_removal, server } => {
+        ConfigurationCommand::Init { file } => init(&file),
+        ConfigurationCommand::Check { file } => check(&file),
+        ConfigurationCommand::Reload { dry_run, config, allow_removal, server } => {
             System::new().block_on(reload(&server, dry_run, config.as_deref(), allow_removal)).unwrap_or_else(fail)
         }
-        Command::Reference => {
+        ConfigurationCommand::Reference => {
             say(config::reference::page().trim_end());
             ExitCode::SUCCESS
         }
-        Command::PrintDefault { adapter } => print_default(&adapter),
+        ConfigurationCommand::PrintDefault { adapter } => print_default(&adapter),
     }
 }
 
@@ -90,12 +90,12 @@ fn init(file: &Path) -> ExitCode {
 }
 
 async fn reload(
-    server: &Server,
+    server: &ServerArguments,
     dry_run: bool,
     config: Option<&Path>,
     allow_removal: bool,
 ) -> Result<ExitCode, String> {
-    let session = Session::begin(server)?;
+    let session = ServerSession::begin(server)?;
     let mut body = json!({"dry_run": dry_run, "allow_removal": allow_removal});
     if let Some(config) = config {
         let whole = config.canonicalize().map_err(|error| format!("{}: {error}", config.display()))?;

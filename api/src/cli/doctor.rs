@@ -18,8 +18,8 @@ use serde::Serialize;
 use super::{
     configuration::refused_adapters,
     operate::ServerLocations,
-    server::{Session, readiness},
-    table::Table,
+    server::{ServerSession, readiness},
+    table::TextTable,
 };
 use crate::{
     config::Config,
@@ -48,18 +48,18 @@ enum Severity {
 }
 
 #[derive(Serialize)]
-struct Finding {
+struct DoctorFinding {
     what: &'static str,
     standing: Severity,
     says: String,
 }
 
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+struct Findings(Vec<DoctorFinding>);
 
 impl Findings {
     fn add(&mut self, what: &'static str, standing: Severity, says: impl Display) {
-        self.0.push(Finding { what, standing, says: says.to_string() });
+        self.0.push(DoctorFinding { what, standing, says: says.to_string() });
     }
 }
 
@@ -84,8 +84,8 @@ pub(super) fn run(asked: &Doctor) -> ExitCode {
         }
         Err(error) => error.problems.iter().for_each(|problem| findings.add("configuration", Severity::Bad, problem)),
     }
-    let mut table = Table::new(&["CHECK", "", "DETAILS"]);
-    for Finding { what, standing, says } in &findings.0 {
+    let mut table = TextTable::new(&["CHECK", "", "DETAILS"]);
+    for DoctorFinding { what, standing, says } in &findings.0 {
         let standing = match standing {
             Severity::Good => "good",
             Severity::Warning => "warning",
@@ -247,7 +247,7 @@ async fn server(config: &Config, findings: &mut Findings) {
         }
     }
     findings.add("server", Severity::Good, "ready");
-    match Session::at(&url) {
+    match ServerSession::at(&url) {
         Some(session) => {
             if let Err(why) = work(session, findings).await {
                 findings.add("locations", Severity::Warning, format_args!("the server could not be asked: {why}"));
@@ -270,7 +270,7 @@ fn is_ours(config: &Config, instance: Option<&str>) -> Result<bool, String> {
 }
 
 /// Reports problems of locations, failed writes and failing webhooks of the running server.
-async fn work(session: Result<Session, String>, findings: &mut Findings) -> Result<(), String> {
+async fn work(session: Result<ServerSession, String>, findings: &mut Findings) -> Result<(), String> {
     let places = ServerLocations::at(session?).await?;
     let (states, webhooks) = (places.states().await?, places.failing_webhooks().await?);
     let troubles: Vec<String> = states.iter().flat_map(|state| state.troubles()).collect();

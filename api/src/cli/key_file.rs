@@ -19,7 +19,7 @@ pub(super) struct Configured {
 }
 
 #[derive(Args)]
-pub(super) struct Listing {
+pub(super) struct ListArguments {
     /// Print one JSON object per line.
     #[arg(long)]
     pub json: bool,
@@ -28,14 +28,18 @@ pub(super) struct Listing {
 }
 
 #[derive(Args)]
-pub(super) struct Named {
+pub(super) struct RevokeArguments {
     pub name: String,
     #[command(flatten)]
     pub of: Configured,
 }
 
 /// Removes an entry, even if the configuration or other entries have errors.
-pub(super) fn revoked(Named { name, of }: &Named, list: &str, what: &str) -> Result<String, String> {
+pub(super) fn revoked(
+    RevokeArguments { name, of }: &RevokeArguments,
+    list: &str,
+    what: &str,
+) -> Result<String, String> {
     let keys_file = keys_file(&of.config);
     let mut file = open(&keys_file)?;
     if !file.remove(list, name) {
@@ -47,7 +51,7 @@ pub(super) fn revoked(Named { name, of }: &Named, list: &str, what: &str) -> Res
 /// Returns the configuration without reading its key file, or the problems of the configuration.
 pub(super) fn valid(path: &Path) -> Result<Config, String> {
     let (config, problems) = Config::without_keys(path);
-    told(&problems)?;
+    ensure_no_problems(&problems)?;
     config.ok_or_else(|| format!("{} cannot be read", path.display()))
 }
 
@@ -68,10 +72,10 @@ pub(super) fn open(path: &Path) -> Result<KeyFile, String> {
 }
 
 pub(super) fn checked(file: &KeyFile, list: &str, name: &str, setup: &Setup) -> Result<(), String> {
-    told(&file.problems(list, name, setup))
+    ensure_no_problems(&file.problems(list, name, setup))
 }
 
-pub(super) fn told(problems: &[Problem]) -> Result<(), String> {
+pub(super) fn ensure_no_problems(problems: &[Problem]) -> Result<(), String> {
     if problems.is_empty() {
         return Ok(());
     }

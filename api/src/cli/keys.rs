@@ -8,8 +8,10 @@ use serde_json::json;
 use toml::Value;
 
 use super::{
-    key_file::{Configured, Listing, Named, access, checked, open, revoked, save, told, valid},
-    table::Table,
+    key_file::{
+        Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
+    },
+    table::TextTable,
     word::word,
 };
 use crate::{
@@ -20,7 +22,7 @@ use crate::{
 };
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum KeysCommand {
     /// Create an API key. It is shown once.
     Add {
         name: String,
@@ -43,7 +45,7 @@ pub(super) enum Command {
         of: Configured,
     },
     /// Show the API keys and their permissions.
-    List(Listing),
+    List(ListArguments),
     /// Remove locations or grants from an API key.
     Narrow {
         name: String,
@@ -57,15 +59,15 @@ pub(super) enum Command {
         of: Configured,
     },
     /// Delete an API key. A running server reloads the key file and refuses the key and the tokens created with it.
-    Revoke(Named),
+    Revoke(RevokeArguments),
 }
 
 /// The name of the list in the key file.
 const KEYS: &str = "keys";
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: KeysCommand) -> ExitCode {
     let done = match command {
-        Command::Add { name, environment, institutions, locations, grants, organisation, of } => {
+        KeysCommand::Add { name, environment, institutions, locations, grants, organisation, of } => {
             let mut fields = vec![("name", Value::from(name.as_str()))];
             let key = keys::new_key();
             fields.push(("sha256", hex::encode(keys::hash(&key)).into()));
@@ -83,12 +85,12 @@ pub(super) fn run(command: Command) -> ExitCode {
                 say(format_args!("# This is the key of `{name}`, shown only once. {told}"));
             })
         }
-        Command::List(asked) => list(&asked),
-        Command::Narrow { name, locations, remove_grants, of } => {
+        KeysCommand::List(asked) => list(&asked),
+        KeysCommand::Narrow { name, locations, remove_grants, of } => {
             narrow(&of.config, &name, &locations, &remove_grants).map(say)
         }
         // Works even if the configuration or other keys have errors.
-        Command::Revoke(named) => revoked(&named, KEYS, "key").map(say),
+        KeysCommand::Revoke(named) => revoked(&named, KEYS, "key").map(say),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -139,10 +141,10 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
     save(file, &format!("has `{name}` narrowed"))
 }
 
-fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
+fn list(ListArguments { json: as_json, of }: &ListArguments) -> Result<(), String> {
     let config = valid(&of.config)?;
     let (access, problems) = access(&config)?;
-    let mut table = Table::new(&["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"]);
+    let mut table = TextTable::new(&["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"]);
     for key in &access.keys {
         let institution = |id| config.setup.institutions.get(id).map(|it| it.subdomain.as_str());
         let institutions: Vec<&str> = key.institutions.iter().filter_map(institution).collect();
@@ -161,7 +163,7 @@ fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
         table.row(&[&key.name, environment, &institutions, &locations, &grants, &key.organisation]);
     }
     table.show(*as_json);
-    told(&problems)
+    ensure_no_problems(&problems)
 }
 
 fn known(config: &Config, name: &str) -> Result<ApiKey, String> {

@@ -55,25 +55,25 @@ enum Command {
     },
     /// Check a configuration, or print a default one.
     #[command(subcommand)]
-    Config(configuration::Command),
+    Config(configuration::ConfigurationCommand),
     /// Add, show, narrow or revoke API keys.
     #[command(subcommand)]
-    Keys(keys::Command),
+    Keys(keys::KeysCommand),
     /// Add, show or revoke tokens of operators.
     #[command(subcommand)]
-    Operators(operators::Command),
+    Operators(operators::OperatorsCommand),
     /// Build, check or create an adapter.
     #[cfg(feature = "demo")]
     #[command(subcommand, visible_alias = "adapters")]
-    Adapter(adapter::Command),
+    Adapter(adapter::AdapterCommand),
     /// Repair, copy or compact a store, change its key, or prepare its database.
     #[command(subcommand)]
-    Store(store::Command),
+    Store(store::StoreCommand),
     /// Show the locations of a running server and their read and write status.
-    Locations(operate::Locations),
+    Locations(operate::LocationsArguments),
     /// Show pending and failed writes of a running server, retry them, or drop them.
     #[command(subcommand)]
-    Queue(operate::Queue),
+    Queue(operate::QueueCommand),
     /// Read locations of a running server now, and attempt pending writes immediately.
     Sync(operate::Sync),
     /// Pause reading, writing or both at locations of a running server until `resume`.
@@ -85,15 +85,15 @@ enum Command {
     /// Show recent errors of a location of a running server.
     Errors(operate::Errors),
     /// Back up the store of a running server into its configured backup folder.
-    Backup(server::Server),
+    Backup(server::ServerArguments),
     /// Create a new data directory from a backup, or check a backup.
     Restore(backup::Restore),
     /// Show, add or remove workstations of a running server.
     #[command(subcommand)]
-    Workstations(workstations::Command),
+    Workstations(workstations::WorkstationsCommand),
     /// Show the webhook endpoints and deliveries of a running server, or send deliveries again.
     #[command(subcommand)]
-    Webhooks(webhooks::Command),
+    Webhooks(webhooks::WebhooksCommand),
     /// Check this machine and the server for current and upcoming problems. Exit code: 0 no problem, 1 warnings, 2
     /// errors.
     Doctor(doctor::Doctor),
@@ -101,7 +101,7 @@ enum Command {
     Completions { shell: Shell },
     /// Verify the audit trail, or export entries of it.
     #[command(subcommand)]
-    Audit(audit::Command),
+    Audit(audit::AuditCommand),
     /// Print the API's OpenAPI document.
     Openapi {
         /// Only this version. Default: a document that describes v3.0.0 and v3.1.0.

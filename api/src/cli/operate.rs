@@ -9,8 +9,8 @@ use engine::write_requests::Status;
 use serde_json::{Value, json};
 
 use super::{
-    server::{Server, Session, answer, text},
-    table::Table,
+    server::{ServerArguments, ServerSession, answer, text},
+    table::TextTable,
     word::word,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 const SHOWN: u64 = 100;
 
 #[derive(Args)]
-pub(super) struct Locations {
+pub(super) struct LocationsArguments {
     /// Only active locations with read or write status `red`.
     #[arg(long)]
     red: bool,
@@ -30,11 +30,11 @@ pub(super) struct Locations {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Server,
+    server: ServerArguments,
 }
 
 #[derive(Subcommand)]
-pub(super) enum Queue {
+pub(super) enum QueueCommand {
     /// Show pending and failed writes to health record systems.
     List {
         /// Only writes of this location.
@@ -48,7 +48,7 @@ pub(super) enum Queue {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Retry failed writes.
     Retry {
@@ -56,7 +56,7 @@ pub(super) enum Queue {
         #[arg(required = true)]
         ids: Vec<String>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Drop pending or failed writes, and the writes that depend on them.
     Drop {
@@ -64,7 +64,7 @@ pub(super) enum Queue {
         #[arg(required = true)]
         ids: Vec<String>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Sync {
     #[arg(required = true)]
     locations: Vec<u64>,
     #[command(flatten)]
-    server: Server,
+    server: ServerArguments,
 }
 
 #[derive(Args)]
@@ -89,7 +89,7 @@ pub(super) struct Pause {
     #[arg(long)]
     writing: bool,
     #[command(flatten)]
-    server: Server,
+    server: ServerArguments,
 }
 
 #[derive(Args)]
@@ -99,7 +99,7 @@ pub(super) struct AcceptDeletions {
     /// The resource, such as `patients`.
     resource: String,
     #[command(flatten)]
-    server: Server,
+    server: ServerArguments,
 }
 
 #[derive(Args)]
@@ -110,30 +110,30 @@ pub(super) struct Errors {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Server,
+    server: ServerArguments,
 }
 
 fn done(result: Result<(), String>) -> ExitCode {
     result.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-pub(super) fn locations(asked: &Locations) -> ExitCode {
+pub(super) fn locations(asked: &LocationsArguments) -> ExitCode {
     done(System::new().block_on(show_locations(asked)))
 }
 
-pub(super) fn queue(asked: &Queue) -> ExitCode {
+pub(super) fn queue(asked: &QueueCommand) -> ExitCode {
     done(System::new().block_on(async {
         match asked {
-            Queue::List { location, status, json, server } => list(server, *location, *status, *json).await,
-            Queue::Retry { ids, server } => each(server, ids, "retry").await,
-            Queue::Drop { ids, server } => each(server, ids, "drop").await,
+            QueueCommand::List { location, status, json, server } => list(server, *location, *status, *json).await,
+            QueueCommand::Retry { ids, server } => each(server, ids, "retry").await,
+            QueueCommand::Drop { ids, server } => each(server, ids, "drop").await,
         }
     }))
 }
 
 pub(super) fn sync(asked: &Sync) -> ExitCode {
     done(System::new().block_on(async {
-        let places = ServerLocations::of(&asked.server).await?;
+        let places = ServerLocations::connect(&asked.server).await?;
         for id in &asked.locations {
             let path = format!("/locations/{id}/sync?subdomain={}", places.subdomain(*id)?);
             answer(places.session.post(&path)).await.map_err(|why| format!("location {id}: {why}"))?;
@@ -151,7 +151,7 @@ pub(super) fn pause(asked: &Pause, action: &str) -> ExitCode {
         _ => (json!({}), "reading and writing"),
     };
     done(System::new().block_on(async {
-        let places = ServerLocations::of(server).await?;
+        let places = ServerLocations::connect(server).await?;
         for id in locations {
             let path = format!("/locations/{id}/{action}?subdomain={}", places.subdomain(*id)?);
             answer(places.session.post_json(&path, &body)).await.map_err(|why| format!("location {id}: {why}"))?;
@@ -164,7 +164,7 @@ pub(super) fn pause(asked: &Pause, action: &str) -> ExitCode {
 pub(super) fn accept_deletions(asked: &AcceptDeletions) -> ExitCode {
     let AcceptDeletions { location, resource, server } = asked;
     done(System::new().block_on(async {
-        let places = ServerLocations::of(server).await?;
+        let places = ServerLocations::connect(server).await?;
         let path = format!("/locations/{location}/sync/accept_deletions?subdomain={}", places.subdomain(*location)?);
         answer(places.session.post_json(&path, &json!({"resource": resource}))).await?;
         say(format_args!("location {location}: deletions of {resource} are accepted; a full pass begins"));
@@ -175,10 +175,10 @@ pub(super) fn accept_deletions(asked: &AcceptDeletions) -> ExitCode {
 pub(super) fn errors(asked: &Errors) -> ExitCode {
     let Errors { location, json: as_json, server } = asked;
     done(System::new().block_on(async {
-        let places = ServerLocations::of(server).await?;
+        let places = ServerLocations::connect(server).await?;
         let path = format!("/locations/{location}/errors?subdomain={}", places.subdomain(*location)?);
         let all = answer(places.session.get(&path)).await?;
-        let mut table = Table::new(&["LAST", "TIMES", "PART", "RESOURCE", "WRITE", "REQUEST", "REASON"]);
+        let mut table = TextTable::new(&["LAST", "TIMES", "PART", "RESOURCE", "WRITE", "REQUEST", "REASON"]);
         for it in all.as_array().into_iter().flatten() {
             if *as_json {
                 say(it);
@@ -194,7 +194,7 @@ pub(super) fn errors(asked: &Errors) -> ExitCode {
 }
 
 /// An active location, as reported by the server.
-pub(super) struct State {
+pub(super) struct LocationState {
     id: u64,
     name: String,
     subdomain: String,
@@ -206,7 +206,7 @@ pub(super) struct State {
     see: Option<u64>,
 }
 
-impl State {
+impl LocationState {
     fn is_red(&self) -> bool {
         [&self.read_status, &self.write_status].iter().any(|status| *status == "red")
     }
@@ -218,7 +218,7 @@ impl State {
     /// Returns the first problem as one line, or a reference to the location that reports it.
     fn problem(&self) -> String {
         match (self.problems().first(), self.see) {
-            (Some(problem), _) => shown(problem),
+            (Some(problem), _) => describe_problem(problem),
             (None, Some(other)) => format!("see {other}"),
             (None, None) => String::new(),
         }
@@ -227,7 +227,8 @@ impl State {
     /// Returns the problems and failed writes that need an operator, one line each.
     pub(super) fn troubles(&self) -> Vec<String> {
         let place = format!("{} {}", self.id, self.name);
-        let mut lines: Vec<String> = self.problems().iter().map(|it| format!("{place}: {}", shown(it))).collect();
+        let mut lines: Vec<String> =
+            self.problems().iter().map(|it| format!("{place}: {}", describe_problem(it))).collect();
         let failed = self.sync["writes_failed"].as_u64().unwrap_or(0);
         if failed > 0 {
             lines.push(format!("{place}: {failed} failed writes; practice-sync queue list --location {}", self.id));
@@ -237,7 +238,7 @@ impl State {
 }
 
 /// Formats a problem as one line: `not reading patients: the EHR refused the connection (EHR at 127.0.0.1:8090)`.
-fn shown(problem: &Value) -> String {
+fn describe_problem(problem: &Value) -> String {
     let resource = problem["resource"].as_str().map_or_else(String::new, |resource| format!(" {resource}"));
     let address = problem["address"].as_str().map_or_else(String::new, |address| format!(" (EHR at {address})"));
     format!("not {}{resource}: {}{address}", text(&problem["direction"]), text(&problem["reason"]))
@@ -245,23 +246,23 @@ fn shown(problem: &Value) -> String {
 
 /// The locations of a server.
 pub(super) struct ServerLocations {
-    session: Session,
+    session: ServerSession,
     institutions: Vec<Value>,
 }
 
 impl ServerLocations {
-    async fn of(server: &Server) -> Result<ServerLocations, String> {
-        ServerLocations::at(Session::begin(server)?).await
+    async fn connect(server: &ServerArguments) -> Result<ServerLocations, String> {
+        ServerLocations::at(ServerSession::begin(server)?).await
     }
 
-    pub(super) async fn at(session: Session) -> Result<ServerLocations, String> {
+    pub(super) async fn at(session: ServerSession) -> Result<ServerLocations, String> {
         let mut me = answer(session.get("/operator")).await?;
         let institutions = me["institutions"].as_array_mut().map(std::mem::take).unwrap_or_default();
         Ok(ServerLocations { session, institutions })
     }
 
     /// Returns the active locations, grouped by data source.
-    pub(super) async fn states(&self) -> Result<Vec<State>, String> {
+    pub(super) async fn states(&self) -> Result<Vec<LocationState>, String> {
         let mut states = Vec::new();
         for institution in &self.institutions {
             let subdomain = text(&institution["subdomain"]);
@@ -275,7 +276,7 @@ impl ServerLocations {
                             .map(|it| text(it).to_owned());
                     let sync = answer(self.session.get(&path)).await?;
                     let (id, subdomain) = (location["id"].as_u64().unwrap_or(0), subdomain.to_owned());
-                    of_source.push(State { id, name, subdomain, read_status, write_status, sync, see: None });
+                    of_source.push(LocationState { id, name, subdomain, read_status, write_status, sync, see: None });
                 }
                 let with_problem = of_source.iter().find(|it| !it.problems().is_empty()).map(|it| it.id);
                 for state in of_source.iter_mut().filter(|it| it.is_red() && it.problems().is_empty()) {
@@ -313,14 +314,14 @@ impl ServerLocations {
     }
 }
 
-async fn show_locations(asked: &Locations) -> Result<(), String> {
-    let places = ServerLocations::of(&asked.server).await?;
+async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
+    let places = ServerLocations::connect(&asked.server).await?;
     let mut table =
-        Table::new(&["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"]);
+        TextTable::new(&["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"]);
     let states = places.states().await?;
     let mut steps = Vec::new();
     for state in states.iter().filter(|state| state.is_red() || !asked.red) {
-        let State { id, name, subdomain, read_status, write_status, sync, see } = state;
+        let LocationState { id, name, subdomain, read_status, write_status, sync, see } = state;
         if asked.json {
             say(json!({
                 "id": id, "name": name, "subdomain": subdomain, "status": "active",
@@ -362,12 +363,17 @@ async fn show_locations(asked: &Locations) -> Result<(), String> {
     Ok(())
 }
 
-async fn list(server: &Server, only: Option<u64>, status: Option<Status>, as_json: bool) -> Result<(), String> {
-    let places = ServerLocations::of(server).await?;
+async fn list(
+    server: &ServerArguments,
+    only: Option<u64>,
+    status: Option<Status>,
+    as_json: bool,
+) -> Result<(), String> {
+    let places = ServerLocations::connect(server).await?;
     if let Some(location) = only {
         places.subdomain(location)?;
     }
-    let mut table = Table::new(&["ID", "STATUS", "RECORD", "OPERATION", "TRIES", "QUEUED", "REASON"]);
+    let mut table = TextTable::new(&["ID", "STATUS", "RECORD", "OPERATION", "TRIES", "QUEUED", "REASON"]);
     let wanted = status.map_or_else(|| "open=true".to_owned(), |status| format!("status={}", status.word()));
     let asked =
         |(id, location, _): &(u64, &Value, &str)| location["status"] == "active" && only.is_none_or(|only| only == *id);
@@ -401,8 +407,8 @@ fn reason(write: &Value) -> String {
     [said, retried, dropped].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-async fn each(server: &Server, ids: &[String], what: &str) -> Result<(), String> {
-    let places = ServerLocations::of(server).await?;
+async fn each(server: &ServerArguments, ids: &[String], what: &str) -> Result<(), String> {
+    let places = ServerLocations::connect(server).await?;
     for id in ids {
         let location = id.split_once('-').and_then(|(location, _)| location.parse().ok());
         let location: u64 = location.ok_or(format!("`{id}` is no id of a write: those look like 101-8"))?;

@@ -6,8 +6,10 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::{
-    key_file::{Configured, Listing, Named, access, checked, open, revoked, save, told, valid},
-    table::Table,
+    key_file::{
+        Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
+    },
+    table::TextTable,
     word::word,
 };
 use crate::{
@@ -17,7 +19,7 @@ use crate::{
 };
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum OperatorsCommand {
     /// Create an operator's token. It is shown once.
     Add {
         name: String,
@@ -31,19 +33,19 @@ pub(super) enum Command {
     },
     /// Show the operators and their roles. `GET /operators` of a running server also shows when each token was last
     /// used.
-    List(Listing),
+    List(ListArguments),
     /// Delete an operator's token. A running server reloads the key file and refuses the token.
-    Revoke(Named),
+    Revoke(RevokeArguments),
 }
 
 /// The name of the list in the key file.
 const OPERATORS: &str = "operators";
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: OperatorsCommand) -> ExitCode {
     let done = match command {
-        Command::Add { name, role, of } => add(&of, &name, role),
-        Command::List(asked) => list(&asked),
-        Command::Revoke(named) => revoked(&named, OPERATORS, "operator").map(say),
+        OperatorsCommand::Add { name, role, of } => add(&of, &name, role),
+        OperatorsCommand::List(asked) => list(&asked),
+        OperatorsCommand::Revoke(named) => revoked(&named, OPERATORS, "operator").map(say),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -61,9 +63,9 @@ fn add(of: &Configured, name: &str, role: Role) -> Result<(), String> {
     Ok(())
 }
 
-fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
+fn list(ListArguments { json: as_json, of }: &ListArguments) -> Result<(), String> {
     let (access, problems) = access(&valid(&of.config)?)?;
-    let mut table = Table::new(&["NAME", "ROLE"]);
+    let mut table = TextTable::new(&["NAME", "ROLE"]);
     for operator in &access.operators {
         match as_json {
             true => say(json!({"name": operator.name, "role": operator.role.name()})),
@@ -71,5 +73,5 @@ fn list(Listing { json: as_json, of }: &Listing) -> Result<(), String> {
         }
     }
     table.show(*as_json);
-    told(&problems)
+    ensure_no_problems(&problems)
 }

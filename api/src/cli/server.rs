@@ -11,7 +11,7 @@ use serde_json::Value;
 const ANSWER: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
-pub(super) struct Server {
+pub(super) struct ServerArguments {
     /// The URL of the server's operators' listener. The environment variable PRACTICE_SYNC_SERVER changes the default.
     #[arg(long, value_name = "URL", default_value_t = default_server())]
     server: String,
@@ -31,36 +31,36 @@ fn default_server() -> String {
 }
 
 /// An authenticated session with a server.
-pub(super) struct Session {
+pub(super) struct ServerSession {
     client: Client,
     server: String,
     token: String,
 }
 
-impl Session {
-    pub(super) fn begin(at: &Server) -> Result<Session, String> {
+impl ServerSession {
+    pub(super) fn begin(at: &ServerArguments) -> Result<ServerSession, String> {
         let token = std::env::var(&at.token_env).map_err(|_| {
             format!("the environment variable {} is not set: it must hold an operator's token", at.token_env)
         })?;
-        Session::with_token(&at.server, token)
+        ServerSession::with_token(&at.server, token)
     }
 
     /// Opens a session with the token of `PRACTICE_SYNC_TOKEN`. Returns `None` if the variable is not set.
-    pub(super) fn at(server: &str) -> Option<Result<Session, String>> {
+    pub(super) fn at(server: &str) -> Option<Result<ServerSession, String>> {
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty())?;
-        Some(Session::with_token(server, token))
+        Some(ServerSession::with_token(server, token))
     }
 
-    fn with_token(server: &str, token: String) -> Result<Session, String> {
+    fn with_token(server: &str, token: String) -> Result<ServerSession, String> {
         engine::webhooks::egress::install_crypto();
         let client = Client::builder().no_proxy().timeout(ANSWER).user_agent("practice-sync-cli").build();
         let client = client.map_err(|error| format!("no HTTP client: {error}"))?;
-        Ok(Session { client, server: server.trim_end_matches('/').to_owned(), token })
+        Ok(ServerSession { client, server: server.trim_end_matches('/').to_owned(), token })
     }
 
     /// Signs in with an API key, as a client does.
-    pub(super) async fn with_key(server: &str, key: &str) -> Result<Session, String> {
-        let mut session = Session::with_token(server, String::new())?;
+    pub(super) async fn with_key(server: &str, key: &str) -> Result<ServerSession, String> {
+        let mut session = ServerSession::with_token(server, String::new())?;
         let signed_in = session.client.post(format!("{}/authenticates", session.server));
         let signed_in = signed_in.header("Svc-Api-Version", VERSION).header("Authorization", key);
         session.token = text(&answer(signed_in).await?["token"]).to_owned();

@@ -19,7 +19,7 @@ use engine::{
 };
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
-use super::{server::Server, store_keys};
+use super::{server::ServerArguments, store_keys};
 use crate::{
     config::Config,
     terminal::{fail, say},
@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_millis(200);
 const NAMED: usize = 50;
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum StoreCommand {
     /// Copy the intact values of a damaged store into a new data directory, and report losses. The server must be
     /// stopped.
     Salvage {
@@ -81,7 +81,7 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Encrypt the store of a running server with a new key, and wait until all values are encrypted with it.
     RotateKey {
@@ -89,7 +89,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE", conflicts_with = "server")]
         config: Option<PathBuf>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Delete an old key that is not needed by any value or by any backup in the configured folder.
     DropKey {
@@ -99,7 +99,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE", conflicts_with = "server")]
         config: Option<PathBuf>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Rewrite the files of a sled store without the space of replaced and deleted values. The server must be stopped.
     Compact {
@@ -112,37 +112,39 @@ pub(super) enum Command {
     },
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: StoreCommand) -> ExitCode {
     match command {
-        Command::Salvage { config, data, to } => salvage(config, data, &to),
-        Command::Copy { from: Some(from), to: Some(to), engine: Some(engine), .. } => {
+        StoreCommand::Salvage { config, data, to } => salvage(config, data, &to),
+        StoreCommand::Copy { from: Some(from), to: Some(to), engine: Some(engine), .. } => {
             copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
                 engine::copy_data(&from, &to, engine, show).await
             })
         }
-        Command::Copy { from: Some(from), to_config: Some(file), .. } => with(&file, |config| {
+        StoreCommand::Copy { from: Some(from), to_config: Some(file), .. } => with(&file, |config| {
             let (setup, to) = (config.setup, config.data_dir);
             copy(to.clone(), EngineChosen::Database, async |show| {
                 engine::copy_to_database(&from, &setup, &to, show).await
             })
         }),
-        Command::Copy { from_config: Some(file), to: Some(to), engine: Some(engine), .. } => with(&file, |config| {
-            let (setup, from) = (config.setup, config.data_dir);
-            copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
-                engine::copy_from_database(&setup, &from, &to, engine, show).await
+        StoreCommand::Copy { from_config: Some(file), to: Some(to), engine: Some(engine), .. } => {
+            with(&file, |config| {
+                let (setup, from) = (config.setup, config.data_dir);
+                copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
+                    engine::copy_from_database(&setup, &from, &to, engine, show).await
+                })
             })
-        }),
-        Command::Copy { .. } => fail("--from or --from-config, and --to with --engine or --to-config are needed"),
-        Command::Migrate { config } => with(&config, |config| migrate(&config)),
-        Command::Check { config } => with(&config, |config| check(&config)),
-        Command::Compact { config, data } => compact(config, data),
-        Command::Keys { json, server } => store_keys::show(&server, json),
-        Command::RotateKey { config: Some(file), .. } => with(&file, |config| store_keys::rotate_at_rest(&config)),
-        Command::RotateKey { config: None, server } => store_keys::rotate(&server),
-        Command::DropKey { key, config: Some(file), .. } => {
+        }
+        StoreCommand::Copy { .. } => fail("--from or --from-config, and --to with --engine or --to-config are needed"),
+        StoreCommand::Migrate { config } => with(&config, |config| migrate(&config)),
+        StoreCommand::Check { config } => with(&config, |config| check(&config)),
+        StoreCommand::Compact { config, data } => compact(config, data),
+        StoreCommand::Keys { json, server } => store_keys::show(&server, json),
+        StoreCommand::RotateKey { config: Some(file), .. } => with(&file, |config| store_keys::rotate_at_rest(&config)),
+        StoreCommand::RotateKey { config: None, server } => store_keys::rotate(&server),
+        StoreCommand::DropKey { key, config: Some(file), .. } => {
             with(&file, |config| store_keys::drop_at_rest(&config, key))
         }
-        Command::DropKey { key, config: None, server } => store_keys::drop(&server, key),
+        StoreCommand::DropKey { key, config: None, server } => store_keys::drop(&server, key),
     }
 }
 

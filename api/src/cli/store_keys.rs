@@ -8,8 +8,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use super::{
-    server::{Server, Session, answer, text},
-    table::Table,
+    server::{ServerArguments, ServerSession, answer, text},
+    table::TextTable,
 };
 use crate::{
     access::audited::service_entry,
@@ -23,10 +23,10 @@ const KEEP: &str = "Keep a copy of store.key separate from the backups. Later ba
 const OLDER: &str =
     "Earlier backups stored elsewhere still need this key. Keep a copy of the earlier store.key with them.";
 
-pub(super) fn show(server: &Server, as_json: bool) -> ExitCode {
+pub(super) fn show(server: &ServerArguments, as_json: bool) -> ExitCode {
     let shown = async {
-        let keys = answer(Session::begin(server)?.get("/store/keys")).await?;
-        let mut table = Table::new(&["ID", "ENCRYPTS NEW VALUES"]);
+        let keys = answer(ServerSession::begin(server)?.get("/store/keys")).await?;
+        let mut table = TextTable::new(&["ID", "ENCRYPTS NEW VALUES"]);
         for key in keys["keys"].as_array().into_iter().flatten() {
             match as_json {
                 true => say(key),
@@ -52,12 +52,12 @@ fn failed(keys: &Value) -> Result<(), String> {
     }
 }
 
-pub(super) fn rotate(server: &Server) -> ExitCode {
+pub(super) fn rotate(server: &ServerArguments) -> ExitCode {
     ended(System::new().block_on(rotate_running(server)))
 }
 
-async fn rotate_running(server: &Server) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn rotate_running(server: &ServerArguments) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let mut keys = answer(session.post("/store/keys")).await?;
     let newest = keys["keys"][0]["id"].clone();
     say(format_args!("The key {} seals what is written from now on. {KEEP}", text(&newest)));
@@ -100,9 +100,9 @@ fn append_audit_entry(config: &Config, action: &str, command: &str) -> ExitCode 
     }
 }
 
-pub(super) fn drop(server: &Server, key: KeyId) -> ExitCode {
+pub(super) fn drop(server: &ServerArguments, key: KeyId) -> ExitCode {
     let dropped = async {
-        let session = Session::begin(server)?;
+        let session = ServerSession::begin(server)?;
         answer(session.delete(&format!("/store/keys/{key}"))).await?;
         say(format_args!("The key {key} was dropped. {OLDER}"));
         Ok(())

@@ -3,11 +3,11 @@
 use crate::terminal::say;
 
 /// A table. Each column is as wide as its longest cell.
-pub(super) struct Table(Vec<Vec<String>>);
+pub(super) struct TextTable(Vec<Vec<String>>);
 
-impl Table {
-    pub(super) fn new(heads: &[&str]) -> Table {
-        let mut table = Table(Vec::new());
+impl TextTable {
+    pub(super) fn new(heads: &[&str]) -> TextTable {
+        let mut table = TextTable(Vec::new());
         table.row(heads);
         table
     }

@@ -7,8 +7,8 @@ use clap::Subcommand;
 use uuid::Uuid;
 
 use super::{
-    server::{Server, Session, answer, text},
-    table::Table,
+    server::{ServerArguments, ServerSession, answer, text},
+    table::TextTable,
     word::word,
 };
 use crate::{
@@ -21,14 +21,14 @@ use crate::{
 const SHOWN: usize = 100;
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum WebhooksCommand {
     /// Show the webhook endpoints of all organisations, failing ones first.
     List {
         /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Show the newest deliveries of an endpoint, including pending ones.
     Deliveries {
@@ -41,7 +41,7 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Send deliveries again, with their original ids.
     Redeliver {
@@ -51,25 +51,29 @@ pub(super) enum Command {
         #[arg(required = true)]
         deliveries: Vec<Uuid>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: WebhooksCommand) -> ExitCode {
     let done = System::new().block_on(async {
         match command {
-            Command::List { json, server } => list(&server, json).await,
-            Command::Deliveries { endpoint, status, json, server } => deliveries(&server, endpoint, status, json).await,
-            Command::Redeliver { endpoint, deliveries, server } => redeliver(&server, endpoint, &deliveries).await,
+            WebhooksCommand::List { json, server } => list(&server, json).await,
+            WebhooksCommand::Deliveries { endpoint, status, json, server } => {
+                deliveries(&server, endpoint, status, json).await
+            }
+            WebhooksCommand::Redeliver { endpoint, deliveries, server } => {
+                redeliver(&server, endpoint, &deliveries).await
+            }
         }
     });
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-async fn list(server: &Server, as_json: bool) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn list(server: &ServerArguments, as_json: bool) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let all = answer(session.get("/webhooks")).await?;
-    let mut table = Table::new(&["ID", "STATUS", "ORGANISATION", "WAITING", "DROPPED", "FAILING SINCE", "URL"]);
+    let mut table = TextTable::new(&["ID", "STATUS", "ORGANISATION", "WAITING", "DROPPED", "FAILING SINCE", "URL"]);
     for it in all.as_array().into_iter().flatten() {
         if as_json {
             say(it);
@@ -85,16 +89,16 @@ async fn list(server: &Server, as_json: bool) -> Result<(), String> {
 }
 
 async fn deliveries(
-    server: &Server,
+    server: &ServerArguments,
     endpoint: u32,
     status: Option<DeliveryStatus>,
     as_json: bool,
 ) -> Result<(), String> {
-    let session = Session::begin(server)?;
+    let session = ServerSession::begin(server)?;
     let only = status.map_or_else(String::new, |status| format!("&status={}", status.word()));
     let all = answer(session.get(&format!("/webhooks/{endpoint}/deliveries?per_page={SHOWN}{only}"))).await?;
     let all = all.as_array().map_or(&[][..], Vec::as_slice);
-    let mut table = Table::new(&["ID", "STATUS", "EVENT", "MADE", "TRIES", "CODE", "REASON"]);
+    let mut table = TextTable::new(&["ID", "STATUS", "EVENT", "MADE", "TRIES", "CODE", "REASON"]);
     for it in all {
         if as_json {
             say(it);
@@ -112,8 +116,8 @@ async fn deliveries(
     Ok(())
 }
 
-async fn redeliver(server: &Server, endpoint: u32, deliveries: &[Uuid]) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn redeliver(server: &ServerArguments, endpoint: u32, deliveries: &[Uuid]) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     for id in deliveries {
         let path = format!("/webhooks/{endpoint}/deliveries/{id}/redeliver");
         let sent = answer(session.post(&path)).await.map_err(|why| format!("{id}: {why}"))?;

@@ -8,13 +8,13 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    server::{Server, Session, answer, text},
-    table::Table,
+    server::{ServerArguments, ServerSession, answer, text},
+    table::TextTable,
 };
 use crate::terminal::{fail, say};
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum WorkstationsCommand {
     /// Show the workstations that are paired with a location.
     List {
         /// Id of the location.
@@ -23,7 +23,7 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Create a code that pairs workstations with a location. It is shown once.
     Code {
@@ -37,7 +37,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "HOURS", requires = "uses")]
         expires_in_hours: Option<u32>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Remove workstations. They must be paired again before they can connect.
     Revoke {
@@ -47,27 +47,29 @@ pub(super) enum Command {
         #[arg(required = true)]
         workstations: Vec<Uuid>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: WorkstationsCommand) -> ExitCode {
     let done = System::new().block_on(async {
         match command {
-            Command::List { location, json, server } => list(&server, location, json).await,
-            Command::Code { location, uses, expires_in_hours, server } => {
+            WorkstationsCommand::List { location, json, server } => list(&server, location, json).await,
+            WorkstationsCommand::Code { location, uses, expires_in_hours, server } => {
                 code(&server, location, uses, expires_in_hours).await
             }
-            Command::Revoke { location, workstations, server } => revoke(&server, location, &workstations).await,
+            WorkstationsCommand::Revoke { location, workstations, server } => {
+                revoke(&server, location, &workstations).await
+            }
         }
     });
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-async fn list(server: &Server, location: u32, as_json: bool) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn list(server: &ServerArguments, location: u32, as_json: bool) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let all = answer(session.get(&format!("/locations/{location}/workstations"))).await?;
-    let mut table = Table::new(&["ID", "NAME", "PAIRED", "LAST SEEN", "CONNECTED"]);
+    let mut table = TextTable::new(&["ID", "NAME", "PAIRED", "LAST SEEN", "CONNECTED"]);
     for it in all.as_array().into_iter().flatten() {
         if as_json {
             say(it);
@@ -80,8 +82,8 @@ async fn list(server: &Server, location: u32, as_json: bool) -> Result<(), Strin
     Ok(())
 }
 
-async fn code(server: &Server, location: u32, uses: u32, hours: Option<u32>) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn code(server: &ServerArguments, location: u32, uses: u32, hours: Option<u32>) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let mut body = json!({});
     if uses > 1 || hours.is_some() {
         body = json!({"uses": uses});
@@ -98,8 +100,8 @@ async fn code(server: &Server, location: u32, uses: u32, hours: Option<u32>) -> 
     Ok(())
 }
 
-async fn revoke(server: &Server, location: u32, workstations: &[Uuid]) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn revoke(server: &ServerArguments, location: u32, workstations: &[Uuid]) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     for id in workstations {
         let path = format!("/locations/{location}/workstations/{id}");
         answer(session.delete(&path)).await.map_err(|why| format!("{id}: {why}"))?;

@@ -17,8 +17,8 @@ use location::{
 use uuid::Uuid;
 
 use super::{
-    page::{Failure, PageFrame, query, see_other},
-    visit::Visit,
+    page::{ConsoleError, PageFrame, query, see_other},
+    visit::ConsoleRequest,
     webhooks::endpoint,
     write_page,
 };
@@ -63,7 +63,7 @@ struct Action {
     /// The consequences, shown on the confirmation page.
     consequence: &'static str,
     button: &'static str,
-    read: fn(&Fields) -> Result<ActionCommand, ApiError>,
+    read: fn(&FormFields) -> Result<ActionCommand, ApiError>,
 }
 
 static ACTIONS: [Action; 13] = [
@@ -201,7 +201,7 @@ enum ActionCommand {
 }
 
 /// The result of an action.
-enum Outcome {
+enum ActionOutcome {
     /// A redirect to the previous page, which shows a message for this word.
     Done(&'static str),
     Shown {
@@ -214,22 +214,22 @@ enum Outcome {
 const REDELIVERED: Millis = 7 * DAY;
 
 /// Names and values of a query or a form.
-type Fields = [(String, String)];
+type FormFields = [(String, String)];
 
-fn field<'f>(fields: &'f Fields, name: &str) -> Result<&'f str, ApiError> {
+fn field<'f>(fields: &'f FormFields, name: &str) -> Result<&'f str, ApiError> {
     let found = fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     found.ok_or_else(|| ApiError::bad(format!("{name} is missing")))
 }
 
-fn parse<T: std::str::FromStr>(fields: &Fields, name: &str) -> Result<T, ApiError> {
+fn parse<T: std::str::FromStr>(fields: &FormFields, name: &str) -> Result<T, ApiError> {
     field(fields, name)?.parse().map_err(|_| ApiError::bad(format!("{name} is not one")))
 }
 
-fn location(fields: &Fields) -> Result<LocationId, ApiError> {
+fn location(fields: &FormFields) -> Result<LocationId, ApiError> {
     parse(fields, "location").map(LocationId)
 }
 
-fn write(fields: &Fields) -> Result<(LocationId, WriteId), ApiError> {
+fn write(fields: &FormFields) -> Result<(LocationId, WriteId), ApiError> {
     let (location, write) = parsed(field(fields, "write")?).ok_or(ApiError::bad("write is not one"))?;
     Ok((LocationId(location), WriteId(write)))
 }
@@ -240,7 +240,7 @@ const DIRECTIONS: [(&str, Directions); 3] = [
     ("both", Directions { reading: true, writing: true }),
 ];
 
-fn directions(fields: &Fields) -> Result<Directions, ApiError> {
+fn directions(fields: &FormFields) -> Result<Directions, ApiError> {
     let name = field(fields, "what")?;
     let known = DIRECTIONS.iter().find(|(known, _)| *known == name).map(|(_, which)| *which);
     known.ok_or_else(|| ApiError::bad("what must be reading, writing or both"))
@@ -250,7 +250,7 @@ fn what(which: Directions) -> &'static str {
     DIRECTIONS.iter().find(|(_, known)| *known == which).map_or("both", |(name, _)| name)
 }
 
-fn read(name: &str, fields: &Fields) -> Result<(&'static Action, ActionCommand), ApiError> {
+fn read(name: &str, fields: &FormFields) -> Result<(&'static Action, ActionCommand), ApiError> {
     let action = ACTIONS.iter().find(|action| action.name == name);
     let action = action.ok_or_else(|| ApiError::NotFound("Action".to_owned()))?;
     Ok((action, (action.read)(fields)?))
@@ -288,7 +288,7 @@ impl ActionCommand {
     }
 
     /// Describes the target of the action in one line.
-    async fn about(&self, visit: &Visit) -> Result<String, Failure> {
+    async fn about(&self, visit: &ConsoleRequest) -> Result<String, ConsoleError> {
         let place = match self.location() {
             Some(id) => {
                 let (location, institution) = visit.location_here(id)?;
@@ -329,7 +329,7 @@ impl ActionCommand {
     }
 
     /// Performs the action like the operators' endpoint of the same name.
-    async fn run(&self, visit: &Visit) -> Result<Outcome, Failure> {
+    async fn run(&self, visit: &ConsoleRequest) -> Result<ActionOutcome, ConsoleError> {
         let engine = &visit.api.engine;
         let at = |what, location: LocationId| visit.note(what, "location", location.0.into());
         let write_at = |what, location: LocationId, write: WriteId| {
@@ -340,28 +340,28 @@ impl ActionCommand {
             ActionCommand::Sync(location) => {
                 engine.sync_now(*location).await?;
                 at("start read cycle", *location);
-                Outcome::Done("sync")
+                ActionOutcome::Done("sync")
             }
             ActionCommand::AcceptDeletions(location, resource) => {
                 engine.accept_deletions(*location, *resource).await?;
                 at("accept deletions", *location);
-                Outcome::Done("accepted")
+                ActionOutcome::Done("accepted")
             }
             ActionCommand::Retry(location, write) => {
                 engine.retry_write(*location, *write).await?;
                 write_at("retry", *location, *write);
-                Outcome::Done("retried")
+                ActionOutcome::Done("retried")
             }
             ActionCommand::Drop(location, write) => {
                 engine.drop_write(*location, *write).await?;
                 write_at("drop", *location, *write);
-                Outcome::Done("dropped")
+                ActionOutcome::Done("dropped")
             }
             ActionCommand::Pair(location) => {
                 let made = engine.gateway().new_code(*location, CodeKind::Single).await.map_err(ApiError::from)?;
                 at("make pairing code", *location);
                 let until = format!("Valid once, until {}.", times::utc(made.expires));
-                Outcome::Shown { code: Some(made.code), lines: vec![until] }
+                ActionOutcome::Shown { code: Some(made.code), lines: vec![until] }
             }
             ActionCommand::Revoke(location, workstation) => {
                 let revoked = engine.gateway().revoke(*location, *workstation).await.map_err(ApiError::from)?;
@@ -369,13 +369,13 @@ impl ActionCommand {
                     return Err(ApiError::NotFound(format!("Workstation with id {workstation}")).into());
                 }
                 at("revoke workstation", *location);
-                Outcome::Done("revoked")
+                ActionOutcome::Done("revoked")
             }
             ActionCommand::Redeliver(id, delivery) => {
                 let owner = endpoint(&visit.api, *id)?.owner.clone();
                 let sent = engine.webhook_log().redeliver(&owner, *id, *delivery, engine.now()).await;
                 visit.note("send", "webhook message", record_of(&sent.map_err(ApiError::from)?));
-                Outcome::Done("redelivered")
+                ActionOutcome::Done("redelivered")
             }
             ActionCommand::RedeliverFailed(id) => {
                 let owner = endpoint(&visit.api, *id)?.owner.clone();
@@ -388,7 +388,7 @@ impl ActionCommand {
                 if replayed.next.is_some() {
                     lines.push("The queue is full; repeat the action after these messages were sent.".to_owned());
                 }
-                Outcome::Shown { code: None, lines }
+                ActionOutcome::Shown { code: None, lines }
             }
             ActionCommand::TestWebhook(id) => {
                 let owner = endpoint(&visit.api, *id)?.owner.clone();
@@ -396,7 +396,7 @@ impl ActionCommand {
                 let made = engine.webhook_log().test(&owner, *id, random, None, engine.now()).await;
                 made.map_err(ApiError::from)?;
                 visit.note_action("send", "webhook message");
-                Outcome::Done("tested")
+                ActionOutcome::Done("tested")
             }
             ActionCommand::RollOut(location, version) => {
                 let tried = engine.try_adapter(*location, version.as_deref()).await.map_err(ApiError::from)?;
@@ -413,28 +413,28 @@ impl ActionCommand {
                     }
                 });
                 let lines = lines.chain(["The location runs it now.".to_owned()]).collect();
-                Outcome::Shown { code: None, lines }
+                ActionOutcome::Shown { code: None, lines }
             }
             ActionCommand::Pause(location, which) => {
                 engine.pause(*location, *which).await?;
                 at("pause", *location);
-                Outcome::Done("paused")
+                ActionOutcome::Done("paused")
             }
             ActionCommand::Resume(location, which) => {
                 engine.resume(*location, *which).await?;
                 at("resume", *location);
-                Outcome::Done("resumed")
+                ActionOutcome::Done("resumed")
             }
             ActionCommand::RollBack(location) => {
                 engine.roll_back(*location).await.map_err(ApiError::from)?;
                 at("roll back adapter", *location);
-                Outcome::Done("back")
+                ActionOutcome::Done("back")
             }
         })
     }
 }
 
-pub(super) async fn ask(visit: Visit, name: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn ask(visit: ConsoleRequest, name: Path<String>) -> Result<HttpResponse, ConsoleError> {
     let (action, deed) = read(&name, visit.queried())?;
     visit.needs(action.role)?;
     let page = ActionPage {
@@ -448,12 +448,12 @@ pub(super) async fn ask(visit: Visit, name: Path<String>) -> Result<HttpResponse
 }
 
 pub(super) async fn act(
-    visit: Visit,
+    visit: ConsoleRequest,
     name: Path<String>,
     form: Form<Vec<(String, String)>>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ConsoleError> {
     if field(&form, "csrf_token").ok() != Some(visit.session.csrf_token.as_str()) {
-        return Err(Failure::Form);
+        return Err(ConsoleError::Form);
     }
     let (action, deed) = read(&name, &form)?;
     visit.needs(action.role)?;
@@ -463,8 +463,8 @@ pub(super) async fn act(
     let acting = actix_web::rt::spawn(async move {
         let answer = async {
             Ok(match deed.run(&visit).await? {
-                Outcome::Done(word) => see_other(&format!("{}?{}", deed.back(), query(&[("done", word)]))),
-                Outcome::Shown { code, lines } => {
+                ActionOutcome::Done(word) => see_other(&format!("{}?{}", deed.back(), query(&[("done", word)]))),
+                ActionOutcome::Shown { code, lines } => {
                     let page =
                         OutcomePage { frame: visit.frame("", action.title), about, code, lines, back: deed.back() };
                     super::page::html(actix_web::http::StatusCode::OK, &page)

@@ -11,8 +11,8 @@ use engine::RolledOut;
 use location::ids::LocationId;
 
 use super::{
-    page::{Failure, PageFrame, live_address},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address},
+    visit::{ConsoleRequest, read_blocking},
     words::{self, Badge, RelativeTime},
 };
 use crate::{access::api::Api, http::errors::ApiError};
@@ -24,10 +24,10 @@ const NAMED: usize = 20;
 #[template(path = "console/adapters.html")]
 struct AdaptersPage {
     frame: PageFrame,
-    adapters: Vec<Adapter>,
+    adapters: Vec<AdapterRow>,
 }
 
-struct Adapter {
+struct AdapterRow {
     name: String,
     badge: Badge,
     version: Option<String>,
@@ -37,10 +37,10 @@ struct Adapter {
     kilobytes: Option<u64>,
     /// Number of locations on the version of the configuration.
     configured: usize,
-    versions: Vec<Version>,
+    versions: Vec<AdapterVersionRow>,
 }
 
-struct Version {
+struct AdapterVersionRow {
     version: String,
     sha256: String,
     uploaded: RelativeTime,
@@ -52,7 +52,7 @@ struct Version {
 
 type ByAdapter = BTreeMap<String, Vec<(LocationId, String, RolledOut)>>;
 
-fn locations_by_adapter(api: &Api) -> Result<ByAdapter, Failure> {
+fn locations_by_adapter(api: &Api) -> Result<ByAdapter, ConsoleError> {
     let mut by_name = ByAdapter::new();
     for location in api.directory().locations() {
         if let Some((name, rolled_out)) = api.engine.rolled_out(location.id).map_err(ApiError::from)? {
@@ -64,7 +64,7 @@ fn locations_by_adapter(api: &Api) -> Result<ByAdapter, Failure> {
 }
 
 /// Returns a hash that changes when a version is uploaded or rolled out.
-pub(super) fn version(api: &Api) -> Result<u64, Failure> {
+pub(super) fn version(api: &Api) -> Result<u64, ConsoleError> {
     let mut hasher = DefaultHasher::new();
     for (name, locations) in locations_by_adapter(api)? {
         let versions = api.engine.adapter_versions(&name).map_err(ApiError::from)?;
@@ -73,12 +73,12 @@ pub(super) fn version(api: &Api) -> Result<u64, Failure> {
     Ok(hasher.finish())
 }
 
-pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn list(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     let page = read_blocking(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console/adapters", &page).await
 }
 
-fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
+fn read(visit: &ConsoleRequest) -> Result<AdaptersPage, ConsoleError> {
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
     let setup = engine.setup();
     let live = live_address("/console/adapters", version(&visit.api)?);
@@ -89,16 +89,16 @@ fn read(visit: &Visit) -> Result<AdaptersPage, Failure> {
             let runs = |rolled_out: &RolledOut| rolled_out.now.as_deref() == Some(&it.sha256);
             let on_it = locations.iter().filter(|(.., rolled_out)| runs(rolled_out));
             let all: Vec<_> = on_it.map(|(id, name, _)| (*id, name.clone())).collect();
-            Version {
+            AdapterVersionRow {
                 more: all.len().saturating_sub(NAMED),
                 locations: all.into_iter().take(NAMED).collect(),
                 version: it.version,
                 sha256: words::short(&it.sha256),
-                uploaded: RelativeTime::of(it.uploaded_at, now),
+                uploaded: RelativeTime::new(it.uploaded_at, now),
                 kilobytes: it.bytes / 1_024,
             }
         });
-        adapters.push(Adapter {
+        adapters.push(AdapterRow {
             kilobytes: setup
                 .engine
                 .adapters

@@ -6,8 +6,8 @@ use audit::{Actor, AuditError, Filter, Recorded, Trail};
 use location::time::{DAY, Timestamp};
 
 use super::{
-    page::{Failure, PageFrame, live_address},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address},
+    visit::{ConsoleRequest, read_blocking},
     words,
 };
 use crate::{
@@ -28,7 +28,7 @@ struct AuditPage {
     frame: PageFrame,
     kept: bool,
     asked: FilterForm,
-    rows: Vec<Row>,
+    rows: Vec<AuditRow>,
     /// Older entries were not searched.
     cut: bool,
 }
@@ -45,7 +45,7 @@ struct FilterForm {
 }
 
 /// An entry of the audit trail, formatted for pages.
-pub(super) struct Row {
+pub(super) struct AuditRow {
     pub seq: u64,
     pub at: String,
     pub request: String,
@@ -60,7 +60,7 @@ pub(super) struct Row {
     pub status: String,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     visit.needs(Role::Operator)?;
     let page = read_blocking(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console/audit", &page).await
@@ -71,8 +71,8 @@ pub(super) fn version(api: &Api) -> u64 {
     api.audit.as_ref().map_or(0, Trail::written)
 }
 
-fn read(visit: &Visit) -> Result<AuditPage, Failure> {
-    let text = |name| visit.asked(name).unwrap_or_default().to_owned();
+fn read(visit: &ConsoleRequest) -> Result<AuditPage, ConsoleError> {
+    let text = |name| visit.query_value(name).unwrap_or_default().to_owned();
     let asked = FilterForm {
         kinds: [("", "anyone"), ("key", "API key"), ("operator", "operator"), ("workstation", "workstation")],
         kind: text("kind"),
@@ -90,7 +90,7 @@ fn read(visit: &Visit) -> Result<AuditPage, Failure> {
     };
     let newest = trail.newest(filter, ENTRIES).map_err(unread)?;
     let of_kind = newest.entries.into_iter().filter(|it| asked.kind.is_empty() || kind(&it.entry.actor) == asked.kind);
-    let rows = of_kind.map(Row::of).collect();
+    let rows = of_kind.map(AuditRow::from_recorded).collect();
     Ok(AuditPage { frame, kept: true, asked, rows, cut: newest.cut })
 }
 
@@ -146,8 +146,8 @@ fn day(text: &str, name: &str) -> Result<Option<Timestamp>, ApiError> {
     Ok(Some(Timestamp(i64::from(date.0) * DAY)))
 }
 
-impl Row {
-    pub(super) fn of(Recorded { seq, entry: it }: Recorded) -> Row {
+impl AuditRow {
+    pub(super) fn from_recorded(Recorded { seq, entry: it }: Recorded) -> AuditRow {
         let who = match it.actor {
             Actor::Key(name) => format!("key {name}"),
             Actor::Operator(name) => format!("operator {name}"),
@@ -168,7 +168,7 @@ impl Row {
         };
         let ids: Vec<String> = it.ids.iter().take(IDS).map(id).collect();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        Row {
+        AuditRow {
             seq,
             at: words::seconds(Timestamp(it.at)),
             who,

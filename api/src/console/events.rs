@@ -15,8 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     adapters, audit, fleet, location_page,
-    page::Failure,
-    visit::{Visit, read_blocking},
+    page::ConsoleError,
+    visit::{ConsoleRequest, read_blocking},
     webhooks,
 };
 use crate::{http::errors::ApiError, values::role::Role};
@@ -51,7 +51,7 @@ enum Watched {
 }
 
 impl Watched {
-    fn of(page: &str) -> Option<Watched> {
+    fn from_path(page: &str) -> Option<Watched> {
         Some(match page {
             "/console" => Watched::Fleet,
             "/console/webhooks" => Watched::Webhooks,
@@ -65,7 +65,7 @@ impl Watched {
         })
     }
 
-    async fn version(&self, visit: &Visit) -> Result<u64, Failure> {
+    async fn version(&self, visit: &ConsoleRequest) -> Result<u64, ConsoleError> {
         match self {
             Watched::Fleet => fleet::version(&visit.api),
             Watched::Location(id) => location_page::version(&visit.api, *id).await,
@@ -78,19 +78,23 @@ impl Watched {
 }
 
 struct Listener {
-    visit: Visit,
+    visit: ConsoleRequest,
     watched: Watched,
     seen: u64,
     silent: u32,
     _place: OwnedSemaphorePermit,
 }
 
-pub(super) async fn stream(visit: Visit, streams: Data<Streams>) -> Result<HttpResponse, Failure> {
-    let watched = visit.asked("page").and_then(Watched::of).ok_or(ApiError::bad("page names no page that changes"))?;
+pub(super) async fn stream(visit: ConsoleRequest, streams: Data<Streams>) -> Result<HttpResponse, ConsoleError> {
+    let watched = visit
+        .query_value("page")
+        .and_then(Watched::from_path)
+        .ok_or(ApiError::bad("page names no page that changes"))?;
     if matches!(watched, Watched::Audit) {
         visit.needs(Role::Operator)?;
     }
-    let seen = visit.asked("seen").and_then(|seen| seen.parse().ok()).ok_or(ApiError::bad("seen must be a number"))?;
+    let seen =
+        visit.query_value("seen").and_then(|seen| seen.parse().ok()).ok_or(ApiError::bad("seen must be a number"))?;
     let place = streams.0.clone().try_acquire_owned();
     let place = place.map_err(|_| ApiError::Unavailable { retry_after: 30 })?;
     let listener = Listener { visit, watched, seen, silent: 0, _place: place };
@@ -111,7 +115,7 @@ impl Listener {
                 POLL_INTERVAL
             })
             .await;
-            let Visit { api, session, .. } = &self.visit;
+            let ConsoleRequest { api, session, .. } = &self.visit;
             if api.leaving.load(Ordering::Relaxed) || self.visit.is_over() || session.ends <= api.engine.now() {
                 return None;
             }

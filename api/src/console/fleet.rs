@@ -17,8 +17,8 @@ use engine::{
 use location::{ids::LocationId, time::Timestamp};
 
 use super::{
-    page::{Failure, PageFrame, live_address, query},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address, query},
+    visit::{ConsoleRequest, read_blocking},
     webhooks,
     words::{self, Badge, RelativeTime},
 };
@@ -31,8 +31,8 @@ const PAGE: usize = 50;
 #[template(path = "console/fleet.html")]
 struct FleetPage {
     frame: PageFrame,
-    counts: Counts,
-    rows: Vec<Row>,
+    counts: FleetCounts,
+    rows: Vec<FleetRow>,
     asked: SearchForm,
     found: usize,
     first: usize,
@@ -42,7 +42,7 @@ struct FleetPage {
     after: Option<String>,
 }
 
-struct Counts {
+struct FleetCounts {
     locations: usize,
     /// The oldest pending write.
     oldest: Option<RelativeTime>,
@@ -74,7 +74,7 @@ struct SearchForm {
     orders: [(&'static str, &'static str); 4],
 }
 
-struct Row {
+struct FleetRow {
     id: LocationId,
     name: String,
     institution: String,
@@ -113,7 +113,7 @@ struct LocationSummary {
 }
 
 /// A state by which locations are counted and filtered.
-struct State {
+struct FleetState {
     key: &'static str,
     text: &'static str,
     bad: bool,
@@ -122,33 +122,33 @@ struct State {
     writes: Option<fn(&LocationSummary) -> u64>,
 }
 
-impl State {
-    const fn new(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> State {
-        State { key, text, bad: false, is, writes: None }
+impl FleetState {
+    const fn new(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> FleetState {
+        FleetState { key, text, bad: false, is, writes: None }
     }
 
-    const fn bad(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> State {
-        State { bad: true, ..State::new(key, text, is) }
+    const fn bad(key: &'static str, text: &'static str, is: fn(&LocationSummary) -> bool) -> FleetState {
+        FleetState { bad: true, ..FleetState::new(key, text, is) }
     }
 
-    const fn of_writes(self, writes: fn(&LocationSummary) -> u64) -> State {
-        State { writes: Some(writes), ..self }
+    const fn with_writes(self, writes: fn(&LocationSummary) -> u64) -> FleetState {
+        FleetState { writes: Some(writes), ..self }
     }
 }
 
 /// States shown even without a location in them.
 const ALWAYS: [&str; 2] = ["red", "failed-writes"];
 
-const STATES: [State; 9] = [
-    State::bad("red", "Red", LocationSummary::is_red),
-    State::bad("failed-writes", "Failed writes", |it| it.failed > 0).of_writes(|it| it.failed),
-    State::bad("not-reading", "Not reading", |it| it.reading().color == "bad"),
-    State::bad("not-writing", "Not writing", |it| it.writing().color == "bad"),
-    State::bad("gate-shut", "Gate shut", LocationSummary::is_shut),
-    State::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).of_writes(LocationSummary::queued),
-    State::new("no-ehr", "No EHR", LocationSummary::has_no_ehr),
-    State::new("no-news", "No news yet", |it| it.node.is_none() && it.standing.is_none()),
-    State::new("elsewhere", "At other nodes", |it| it.node.is_some()),
+const STATES: [FleetState; 9] = [
+    FleetState::bad("red", "Red", LocationSummary::is_red),
+    FleetState::bad("failed-writes", "Failed writes", |it| it.failed > 0).with_writes(|it| it.failed),
+    FleetState::bad("not-reading", "Not reading", |it| it.reading().color == "bad"),
+    FleetState::bad("not-writing", "Not writing", |it| it.writing().color == "bad"),
+    FleetState::bad("gate-shut", "Gate shut", LocationSummary::is_shut),
+    FleetState::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).with_writes(LocationSummary::queued),
+    FleetState::new("no-ehr", "No EHR", LocationSummary::has_no_ehr),
+    FleetState::new("no-news", "No news yet", |it| it.node.is_none() && it.standing.is_none()),
+    FleetState::new("elsewhere", "At other nodes", |it| it.node.is_some()),
 ];
 
 const ORDERS: [(&str, &str); 4] =
@@ -199,7 +199,7 @@ impl LocationSummary {
         let mut reasons: Vec<String> = self.refused.iter().chain(of_standing).cloned().collect();
         reasons.dedup();
         let reason = |text: String| {
-            let cause = Cause::of(&text);
+            let cause = Cause::from_reason(&text);
             let address = self.address.as_ref().filter(|_| cause == Cause::Ehr);
             let text = address.map_or(text.clone(), |address| format!("{text} (EHR at {address})"));
             Reason { text, runbook: problems::runbook(cause) }
@@ -228,7 +228,7 @@ impl LocationSummary {
 }
 
 /// Returns the known status of all locations.
-fn all(api: &Api) -> Result<Vec<LocationSummary>, Failure> {
+fn all(api: &Api) -> Result<Vec<LocationSummary>, ConsoleError> {
     let (engine, directory, mut standings) = (&api.engine, api.directory(), api.engine.standings());
     let (setup, failed) = (engine.setup(), engine.failed_writes()?);
     let mut all = Vec::new();
@@ -256,7 +256,7 @@ fn all(api: &Api) -> Result<Vec<LocationSummary>, Failure> {
 }
 
 /// Returns a hash that changes with the status of a location and with the number of failing endpoints.
-pub(super) fn version(api: &Api) -> Result<u64, Failure> {
+pub(super) fn version(api: &Api) -> Result<u64, ConsoleError> {
     Ok(version_of(api, &all(api)?))
 }
 
@@ -272,18 +272,18 @@ fn version_of(api: &Api, all: &[LocationSummary]) -> u64 {
     hasher.finish()
 }
 
-impl Counts {
-    fn of(api: &Api, all: &[LocationSummary], now: Timestamp) -> Counts {
+impl FleetCounts {
+    fn new(api: &Api, all: &[LocationSummary], now: Timestamp) -> FleetCounts {
         let first = |at: fn(&LocationSummary) -> Option<Timestamp>| {
-            Some(RelativeTime::of(all.iter().filter_map(at).min()?, now))
+            Some(RelativeTime::new(all.iter().filter_map(at).min()?, now))
         };
-        let count = |state: &State| {
+        let count = |state: &FleetState| {
             let count = all.iter().filter(|it| (state.is)(it)).count();
             let writes = state.writes.map(|writes| all.iter().map(writes).sum());
-            let State { key, text, bad, .. } = *state;
+            let FleetState { key, text, bad, .. } = *state;
             StateCount { key, text, count, writes, bad: bad && count > 0, is_always_shown: ALWAYS.contains(&key) }
         };
-        Counts {
+        FleetCounts {
             locations: all.len(),
             oldest: first(LocationSummary::oldest),
             last_read: first(LocationSummary::last_read),
@@ -294,8 +294,8 @@ impl Counts {
 }
 
 impl SearchForm {
-    fn of(visit: &Visit) -> SearchForm {
-        let text = |name| visit.asked(name).unwrap_or_default().to_owned();
+    fn from_query(visit: &ConsoleRequest) -> SearchForm {
+        let text = |name| visit.query_value(name).unwrap_or_default().to_owned();
         SearchForm { q: text("q"), state: text("state"), order: text("order"), orders: ORDERS }
     }
 
@@ -304,7 +304,7 @@ impl SearchForm {
     }
 
     /// Filters and sorts the locations as requested.
-    fn of_all(&self, all: Vec<LocationSummary>) -> Vec<LocationSummary> {
+    fn filter_and_sort(&self, all: Vec<LocationSummary>) -> Vec<LocationSummary> {
         let (q, state) = (self.q.to_lowercase(), STATES.iter().find(|state| state.key == self.state));
         let wanted =
             |it: &LocationSummary| state.is_none_or(|state| (state.is)(it)) && (q.is_empty() || it.is_called(&q));
@@ -327,21 +327,21 @@ impl SearchForm {
     }
 }
 
-pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     let page = read_blocking(&visit, |visit| async move { read(&visit) }).await?;
     visit.show("GET /console", &page).await
 }
 
-fn read(visit: &Visit) -> Result<FleetPage, Failure> {
-    let (api, now, asked) = (&visit.api, visit.api.engine.now(), SearchForm::of(visit));
+fn read(visit: &ConsoleRequest) -> Result<FleetPage, ConsoleError> {
+    let (api, now, asked) = (&visit.api, visit.api.engine.now(), SearchForm::from_query(visit));
     let all = all(api)?;
     let live = live_address("/console", version_of(api, &all));
-    let counts = Counts::of(api, &all, now);
-    let found = asked.of_all(all);
+    let counts = FleetCounts::new(api, &all, now);
+    let found = asked.filter_and_sort(all);
     let pages = found.len().div_ceil(PAGE).max(1);
-    let page = visit.asked("page").and_then(|page| page.parse().ok()).unwrap_or(1usize).clamp(1, pages);
+    let page = visit.query_value("page").and_then(|page| page.parse().ok()).unwrap_or(1usize).clamp(1, pages);
     let (first, found_in_all) = ((page - 1) * PAGE, found.len());
-    let rows: Vec<Row> = found.into_iter().skip(first).take(PAGE).map(|it| row(it, now)).collect();
+    let rows: Vec<FleetRow> = found.into_iter().skip(first).take(PAGE).map(|it| row(it, now)).collect();
     Ok(FleetPage {
         frame: PageFrame { live: Some(live), ..visit.frame("fleet", "Fleet") },
         counts,
@@ -355,9 +355,9 @@ fn read(visit: &Visit) -> Result<FleetPage, Failure> {
     })
 }
 
-fn row(it: LocationSummary, now: Timestamp) -> Row {
-    let when = |at: Option<Timestamp>| at.map(|at| RelativeTime::of(at, now));
-    Row {
+fn row(it: LocationSummary, now: Timestamp) -> FleetRow {
+    let when = |at: Option<Timestamp>| at.map(|at| RelativeTime::new(at, now));
+    FleetRow {
         id: it.location.id,
         name: it.location.name.clone(),
         institution: it.institution.name.clone(),

@@ -60,7 +60,7 @@ pub(super) fn see_other(path: &str) -> HttpResponse {
 
 /// The reason why a page is not shown.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum ConsoleError {
     /// No operator is signed in. The page at `to` is shown after signing in.
     SignIn {
         to: String,
@@ -72,27 +72,27 @@ pub(super) enum Failure {
     Api(ApiError),
 }
 
-impl From<ApiError> for Failure {
-    fn from(error: ApiError) -> Failure {
-        Failure::Api(error)
+impl From<ApiError> for ConsoleError {
+    fn from(error: ApiError) -> ConsoleError {
+        ConsoleError::Api(error)
     }
 }
 
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Failure {
-        Failure::Api(error.into())
+impl From<EngineError> for ConsoleError {
+    fn from(error: EngineError) -> ConsoleError {
+        ConsoleError::Api(error.into())
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ConsoleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::SignIn { .. } => write!(f, "No operator is signed in."),
-            Failure::Role(role) => write!(f, "This needs the role {}.", role.name()),
-            Failure::Form => {
+            ConsoleError::SignIn { .. } => write!(f, "No operator is signed in."),
+            ConsoleError::Role(role) => write!(f, "This needs the role {}.", role.name()),
+            ConsoleError::Form => {
                 write!(f, "The form is too old, or of another session. Go back, reload the page and try again.")
             }
-            Failure::Api(error) => {
+            ConsoleError::Api(error) => {
                 let messages: Vec<String> =
                     error.messages().into_iter().map(|text| format!("{}.", text.trim_end_matches('.'))).collect();
                 write!(f, "{}", messages.join(" "))
@@ -109,17 +109,17 @@ struct FailurePage {
     advice: String,
 }
 
-impl ResponseError for Failure {
+impl ResponseError for ConsoleError {
     fn status_code(&self) -> StatusCode {
         match self {
-            Failure::SignIn { .. } => StatusCode::SEE_OTHER,
-            Failure::Role(_) | Failure::Form => StatusCode::FORBIDDEN,
-            Failure::Api(error) => error.status_code(),
+            ConsoleError::SignIn { .. } => StatusCode::SEE_OTHER,
+            ConsoleError::Role(_) | ConsoleError::Form => StatusCode::FORBIDDEN,
+            ConsoleError::Api(error) => error.status_code(),
         }
     }
 
     fn error_response(&self) -> HttpResponse {
-        if let Failure::SignIn { to } = self {
+        if let ConsoleError::SignIn { to } = self {
             return see_other(&format!("/console/sign-in?{}", query(&[("to", to)])));
         }
         let title = match self.status_code().as_u16() {
@@ -130,7 +130,7 @@ impl ResponseError for Failure {
             _ => "Request failed",
         };
         let (advice, retry_after) = match self {
-            Failure::Api(error) => (error.advice().into_owned(), error.start_response().finish()),
+            ConsoleError::Api(error) => (error.advice().into_owned(), error.start_response().finish()),
             _ => (String::new(), HttpResponse::Ok().finish()),
         };
         let mut answer = html(self.status_code(), &FailurePage { title, message: self.to_string(), advice });
@@ -141,7 +141,7 @@ impl ResponseError for Failure {
     }
 }
 
-pub(super) async fn unknown_page() -> Result<HttpResponse, Failure> {
+pub(super) async fn unknown_page() -> Result<HttpResponse, ConsoleError> {
     Err(ApiError::NotFound("Page".to_owned()).into())
 }
 

@@ -14,12 +14,12 @@ use engine::{
 use location::ids::{InstitutionId, LocationId};
 
 use super::{
-    audit::Row as AuditRow,
+    audit::AuditRow,
     location_page::{Write, standing},
-    page::{Failure, PageFrame, query, see_other},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, query, see_other},
+    visit::{ConsoleRequest, read_blocking},
     words::{Badge, clock},
-    write_page::{self, OfRequest},
+    write_page::{self, RequestHistory},
 };
 use crate::{http::errors::ApiError, resources::write_requests::parsed, values::times};
 
@@ -31,26 +31,26 @@ const APPOINTMENTS: usize = 20;
 struct SearchPage {
     frame: PageFrame,
     q: String,
-    booking: Option<Row>,
+    booking: Option<FoundAppointment>,
     /// Writes of the booking or of the request.
     writes: Vec<Write>,
     /// The search is for a request by its id.
     is_request: bool,
     /// Audit entries of the request.
     rows: Vec<AuditRow>,
-    patient: Option<Found>,
+    patient: Option<FoundPatient>,
     /// The institutions with a patient of this id, if there are several.
     institutions: Vec<Arc<Institution>>,
 }
 
-struct Found {
+struct FoundPatient {
     id: u32,
     name: String,
     institution: String,
-    appointments: Vec<Row>,
+    appointments: Vec<FoundAppointment>,
 }
 
-struct Row {
+struct FoundAppointment {
     id: u64,
     location: LocationId,
     location_name: String,
@@ -60,8 +60,8 @@ struct Row {
     writing: Option<String>,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
-    let q = visit.asked("q").unwrap_or_default().to_owned();
+pub(super) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
+    let q = visit.query_value("q").unwrap_or_default().to_owned();
     if let Some((location, _)) = parsed(&q)
         && visit.api.directory().location(LocationId(location)).is_some()
     {
@@ -77,7 +77,7 @@ pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
 }
 
 /// Returns `None` if the text is no booking, patient or request.
-async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
+async fn read(visit: &ConsoleRequest, q: String) -> Result<Option<SearchPage>, ConsoleError> {
     let page = SearchPage {
         frame: visit.frame("", "Search"),
         q,
@@ -94,7 +94,7 @@ async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
         if let Some(location) = visit.api.directory().location(LocationId(booking.location())) {
             visit.about(location);
         }
-        let writes = write_page::of_appointment(visit, LocationId(booking.location()), booking.id).await?;
+        let writes = write_page::appointment_writes(visit, LocationId(booking.location()), booking.id).await?;
         return Ok(Some(SearchPage { booking: Some(row(visit, &booking)?), writes, ..page }));
     }
     if let Some(id) = page.q.parse::<u32>().ok().filter(|_| visit.sees_patients()) {
@@ -109,12 +109,12 @@ async fn read(visit: &Visit, q: String) -> Result<Option<SearchPage>, Failure> {
     if is_location(visit, &page.q) {
         return Ok(None);
     }
-    let found = write_page::of_request(visit, &page.q).await?;
-    Ok(found.map(|OfRequest { writes, rows }| SearchPage { writes, rows, is_request: true, ..page }))
+    let found = write_page::find_request(visit, &page.q).await?;
+    Ok(found.map(|RequestHistory { writes, rows }| SearchPage { writes, rows, is_request: true, ..page }))
 }
 
 /// Returns `true` if the text is part of the name of a location or institution, or the id of a location.
-fn is_location(visit: &Visit, q: &str) -> bool {
+fn is_location(visit: &ConsoleRequest, q: &str) -> bool {
     let (directory, q) = (visit.api.directory(), q.to_lowercase());
     let named = |name: &str| name.to_lowercase().contains(&q);
     let mut institutions = directory.institutions();
@@ -123,24 +123,28 @@ fn is_location(visit: &Visit, q: &str) -> bool {
 }
 
 /// Returns the institutions with a patient of this id, limited to the chosen institution if there is one.
-fn with_patient(visit: &Visit, id: u32) -> Result<Vec<Arc<Institution>>, Failure> {
+fn with_patient(visit: &ConsoleRequest, id: u32) -> Result<Vec<Arc<Institution>>, ConsoleError> {
     let (engine, directory) = (&visit.api.engine, visit.api.directory());
-    let only = visit.asked("institution").and_then(|id| id.parse().ok()).map(InstitutionId);
+    let only = visit.query_value("institution").and_then(|id| id.parse().ok()).map(InstitutionId);
     let asked = directory.institutions().map(|institution| institution.id);
     let asked = asked.filter(|id| only.is_none_or(|only| only == *id) && engine.place(*id) == Place::Mine);
     let found = engine.with_patient(&asked.collect::<Vec<_>>(), id)?;
     Ok(found.into_iter().filter_map(|id| directory.institution(id).cloned()).collect())
 }
 
-fn patient(visit: &Visit, institution: &Institution, id: u32) -> Result<Option<Found>, Failure> {
+fn patient(visit: &ConsoleRequest, institution: &Institution, id: u32) -> Result<Option<FoundPatient>, ConsoleError> {
     let Some(patient) = visit.api.engine.patient(institution.id, id)? else { return Ok(None) };
     visit.about_institution(institution);
     visit.note("read", "patient", id.into());
     let appointments = appointments(visit, institution, id)?;
-    Ok(Some(Found { id, name: patient.name(), institution: institution.name.clone(), appointments }))
+    Ok(Some(FoundPatient { id, name: patient.name(), institution: institution.name.clone(), appointments }))
 }
 
-fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Result<Vec<Row>, Failure> {
+fn appointments(
+    visit: &ConsoleRequest,
+    institution: &Institution,
+    patient: u32,
+) -> Result<Vec<FoundAppointment>, ConsoleError> {
     let directory = visit.api.directory();
     let owners: Vec<u32> = directory.locations_of(institution.id).iter().map(|it| it.id.0).collect();
     let query = ListQuery::new(owners, Order::StartsAt).filtered([Filter::Patient(patient.into())]);
@@ -149,13 +153,13 @@ fn appointments(visit: &Visit, institution: &Institution, patient: u32) -> Resul
     found.rows.iter().map(|it| row(visit, it)).collect()
 }
 
-fn row(visit: &Visit, it: &Record<Appointment>) -> Result<Row, Failure> {
+fn row(visit: &ConsoleRequest, it: &Record<Appointment>) -> Result<FoundAppointment, ConsoleError> {
     let id = LocationId(it.location());
     let directory = visit.api.directory();
     let location = directory.location(id).ok_or_else(|| ApiError::location_not_found(id))?;
     visit.note("read", "appointment", it.id);
     let start = it.placement.span.start;
-    Ok(Row {
+    Ok(FoundAppointment {
         id: it.id,
         location: id,
         location_name: location.name.clone(),

@@ -13,8 +13,8 @@ use location::time::{Millis, SECOND};
 use serde::Deserialize;
 
 use super::{
-    page::{Failure, html, see_other},
-    visit::{COOKIE, Visit},
+    page::{ConsoleError, html, see_other},
+    visit::{COOKIE, ConsoleRequest},
 };
 use crate::{
     access::{api::Api, audited::AuditCaller},
@@ -50,11 +50,11 @@ pub(super) async fn sign_in(
     request: HttpRequest,
     api: Data<Api>,
     given: Form<Credentials>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ConsoleError> {
     // A form of another site could sign an operator in under another name.
     let from = request.headers().get("sec-fetch-site").and_then(|from| from.to_str().ok());
     if from.is_some_and(|from| from != "same-origin" && from != "none") {
-        return Err(Failure::Form);
+        return Err(ConsoleError::Form);
     }
     let (client, to) = (api.client(&request), inside(&given.to));
     let Some(operator) = api.operators().presented(given.token.trim()).cloned() else {
@@ -83,11 +83,11 @@ pub(super) struct SignOut {
 
 pub(super) async fn sign_out(
     request: HttpRequest,
-    visit: Visit,
+    visit: ConsoleRequest,
     given: Form<SignOut>,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ConsoleError> {
     if given.csrf_token != visit.session.csrf_token {
-        return Err(Failure::Form);
+        return Err(ConsoleError::Form);
     }
     AuditCaller::for_session(&visit.operator.name, visit.client, &request, "sign out")
         .append_session_entry(&visit.api)
@@ -107,7 +107,7 @@ fn with_cookie(
     request: &HttpRequest,
     value: &str,
     lasts: Millis,
-) -> Result<HttpResponse, Failure> {
+) -> Result<HttpResponse, ConsoleError> {
     let secure = if has_tls(request) { "; Secure" } else { "" };
     let seconds = lasts / SECOND;
     let text = format!("{COOKIE}={value}; Path=/console; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");

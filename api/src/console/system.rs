@@ -5,8 +5,8 @@ use askama::Template;
 use location::time::Timestamp;
 
 use super::{
-    page::{Failure, PageFrame},
-    visit::Visit,
+    page::{ConsoleError, PageFrame},
+    visit::ConsoleRequest,
     words::{self, Badge, RelativeTime},
 };
 use crate::{
@@ -56,30 +56,30 @@ struct OperatorRow {
     last_used: Option<RelativeTime>,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     let page = read(&visit);
     visit.show("GET /console/system", &page).await
 }
 
-fn read(visit: &Visit) -> SystemPage {
+fn read(visit: &ConsoleRequest) -> SystemPage {
     let (api, now) = (&visit.api, visit.api.engine.now());
     let (engine, numbers) = (&api.engine, api.engine.metrics());
     let not_ready = engine.ready().err().map(|reason| reason.to_string());
     let directory = api.directory();
-    let mut keys: Vec<KeyRow> = api.keys().all().map(|key| KeyRow::of(key)).collect();
+    let mut keys: Vec<KeyRow> = api.keys().all().map(|key| KeyRow::from_key(key)).collect();
     keys.sort_by(|a, b| a.name.cmp(&b.name));
     let operators = visit.may(Role::Admin).then(|| {
-        let mut all: Vec<OperatorRow> = api.operators().all().map(|it| OperatorRow::of(it, now)).collect();
+        let mut all: Vec<OperatorRow> = api.operators().all().map(|it| OperatorRow::new(it, now)).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     });
     let backup = engine
         .backup_numbers()
-        .map(|(newest, failed)| Backup { newest: newest.map(|at| RelativeTime::of(at, now)), failed });
+        .map(|(newest, failed)| Backup { newest: newest.map(|at| RelativeTime::new(at, now)), failed });
     SystemPage {
         frame: visit.frame("system", "System"),
         version: env!("CARGO_PKG_VERSION"),
-        started: RelativeTime::of(api.started, now),
+        started: RelativeTime::new(api.started, now),
         up: words::span(now.since(api.started)),
         ready: if not_ready.is_none() { Badge::good("ready") } else { Badge::bad("not ready") },
         not_ready,
@@ -88,7 +88,7 @@ fn read(visit: &Visit) -> SystemPage {
         backup,
         audit_waiting: engine.untold().waiting() as u64,
         node: engine.nodes().map(|nodes| nodes.name),
-        certificates: api.certificates.all().map(|it| (it.listener, RelativeTime::of(it.expires(), now))).collect(),
+        certificates: api.certificates.all().map(|it| (it.listener, RelativeTime::new(it.expires(), now))).collect(),
         institutions: directory.institutions().count(),
         locations: directory.locations().count(),
         keys,
@@ -97,7 +97,7 @@ fn read(visit: &Visit) -> SystemPage {
 }
 
 impl KeyRow {
-    fn of(key: &ApiKey) -> KeyRow {
+    fn from_key(key: &ApiKey) -> KeyRow {
         KeyRow {
             name: key.name.clone(),
             organisation: key.organisation.clone(),
@@ -108,16 +108,16 @@ impl KeyRow {
 }
 
 impl OperatorRow {
-    fn of(operator: &Operator, now: Timestamp) -> OperatorRow {
+    fn new(operator: &Operator, now: Timestamp) -> OperatorRow {
         OperatorRow {
             name: operator.name.clone(),
             role: operator.role.name(),
-            last_used: operator.last_used().map(|at| RelativeTime::of(at, now)),
+            last_used: operator.last_used().map(|at| RelativeTime::new(at, now)),
         }
     }
 }
 
 /// Returns a document for operators. The text contains no data of the service, so no session is needed.
-pub(super) async fn document(request: HttpRequest, name: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn document(request: HttpRequest, name: Path<String>) -> Result<HttpResponse, ConsoleError> {
     Ok(documentation::operator_page(&request, &name)?)
 }

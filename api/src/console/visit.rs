@@ -17,7 +17,7 @@ use engine::{
 use location::ids::LocationId;
 
 use super::{
-    page::{Failure, PageFrame, html},
+    page::{ConsoleError, PageFrame, html},
     words,
 };
 use crate::{
@@ -38,7 +38,7 @@ const MAX_VALUE: usize = 300;
 const RETRY_LATER: u64 = 30;
 
 #[derive(Clone)]
-pub(super) struct Visit {
+pub(super) struct ConsoleRequest {
     pub api: Data<Api>,
     pub operator: Arc<Operator>,
     pub session: OperatorSession,
@@ -49,21 +49,21 @@ pub(super) struct Visit {
     shown: AccessLog,
 }
 
-impl FromRequest for Visit {
-    type Error = Failure;
-    type Future = std::future::Ready<Result<Visit, Failure>>;
+impl FromRequest for ConsoleRequest {
+    type Error = ConsoleError;
+    type Future = std::future::Ready<Result<ConsoleRequest, ConsoleError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        std::future::ready(Visit::of(request))
+        std::future::ready(ConsoleRequest::from_http(request))
     }
 }
 
-impl Visit {
-    fn of(request: &HttpRequest) -> Result<Visit, Failure> {
+impl ConsoleRequest {
+    fn from_http(request: &HttpRequest) -> Result<ConsoleRequest, ConsoleError> {
         let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
         // A form is not resubmitted after signing in.
         let page = if request.method() == Method::GET { request.uri().to_string() } else { "/console".to_owned() };
-        let nobody = || Failure::SignIn { to: page.clone() };
+        let nobody = || ConsoleError::SignIn { to: page.clone() };
         let now = api.engine.now();
         let session = cookie(request).and_then(|cookie| api.sessions.read(cookie, now)).ok_or_else(nobody)?;
         let operator = api.operators().by_id(&session.operator).cloned().ok_or_else(nobody)?;
@@ -76,7 +76,7 @@ impl Visit {
         let query = Query::<Vec<(String, String)>>::from_query(request.query_string());
         let query = query.map(Query::into_inner).unwrap_or_default();
         let (client, request_id) = (api.client(request), id.to_owned());
-        Ok(Visit { client, api, operator, session, request_id, query, shown: AccessLog::default() })
+        Ok(ConsoleRequest { client, api, operator, session, request_id, query, shown: AccessLog::default() })
     }
 
     /// Returns `true` if the operator of the session no longer exists.
@@ -88,8 +88,8 @@ impl Visit {
         self.operator.role >= role
     }
 
-    pub(super) fn needs(&self, role: Role) -> Result<(), Failure> {
-        if self.may(role) { Ok(()) } else { Err(Failure::Role(role)) }
+    pub(super) fn needs(&self, role: Role) -> Result<(), ConsoleError> {
+        if self.may(role) { Ok(()) } else { Err(ConsoleError::Role(role)) }
     }
 
     /// Returns `true` if records of patients may be shown.
@@ -98,7 +98,7 @@ impl Visit {
     }
 
     /// Returns the value of a query parameter, or `None` if it is missing, empty or too long.
-    pub(super) fn asked(&self, name: &str) -> Option<&str> {
+    pub(super) fn query_value(&self, name: &str) -> Option<&str> {
         let (_, value) = self.query.iter().find(|(known, _)| known == name)?;
         Some(value.trim()).filter(|value| !value.is_empty() && value.len() <= MAX_VALUE)
     }
@@ -116,7 +116,7 @@ impl Visit {
             csrf_token: self.session.csrf_token.clone(),
             sees_patients: self.sees_patients(),
             live: None,
-            done: self.asked("done").and_then(words::done),
+            done: self.query_value("done").and_then(words::done),
         }
     }
 
@@ -140,8 +140,8 @@ impl Visit {
     }
 
     /// Returns a location of the configuration, regardless of its status.
-    pub(super) fn location(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), Failure> {
-        let missing = || Failure::from(ApiError::NotFound(format!("Location {id}")));
+    pub(super) fn location(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), ConsoleError> {
+        let missing = || ConsoleError::from(ApiError::NotFound(format!("Location {id}")));
         let directory = self.api.directory();
         let location = directory.location(id).ok_or_else(missing)?;
         let institution = directory.institution(location.institution).ok_or_else(missing)?;
@@ -149,7 +149,7 @@ impl Visit {
     }
 
     /// Returns a location that is served by this process.
-    pub(super) fn location_here(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), Failure> {
+    pub(super) fn location_here(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), ConsoleError> {
         let (location, institution) = self.location(id)?;
         match self.api.engine.place(institution.id) {
             Place::Mine => Ok((location, institution)),
@@ -162,31 +162,31 @@ impl Visit {
     }
 
     /// Returns a page after the audit trail contains the patient records that the page shows.
-    pub(super) async fn show(&self, route: &str, page: &impl Template) -> Result<HttpResponse, Failure> {
+    pub(super) async fn show(&self, route: &str, page: &impl Template) -> Result<HttpResponse, ConsoleError> {
         self.audited(route, html(StatusCode::OK, page)).await
     }
 
-    pub(super) async fn audited(&self, route: &str, answer: HttpResponse) -> Result<HttpResponse, Failure> {
+    pub(super) async fn audited(&self, route: &str, answer: HttpResponse) -> Result<HttpResponse, ConsoleError> {
         let audited = self.api.audited(&self.caller(route), Ok(answer)).await;
-        audited.map_err(|_| Failure::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
+        audited.map_err(|_| ConsoleError::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
     }
 
     fn caller(&self, route: &str) -> AuditCaller {
-        let Visit { client, request_id, shown, .. } = self;
+        let ConsoleRequest { client, request_id, shown, .. } = self;
         AuditCaller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone())
     }
 
     /// Performs a change and responds once its audit entry is written, or certain to be written.
-    pub(super) async fn change<F>(&self, route: &str, acting: F) -> Result<HttpResponse, Failure>
+    pub(super) async fn change<F>(&self, route: &str, acting: F) -> Result<HttpResponse, ConsoleError>
     where
-        F: Future<Output = Result<HttpResponse, Failure>>,
+        F: Future<Output = Result<HttpResponse, ConsoleError>>,
     {
         let caller = self.caller(route);
         let handling = AuditGuard::new(&self.api, &caller);
         let origin = handling.within(Origin::from(self.request_id.as_str()));
         let answer = on_behalf_of(Some(origin), acting).await?;
         let audited = audited::changed(&self.api, &caller, &handling, Ok(answer)).await;
-        audited.map_err(|_| Failure::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
+        audited.map_err(|_| ConsoleError::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
     }
 }
 
@@ -198,17 +198,17 @@ fn cookie(request: &HttpRequest) -> Option<&str> {
 
 /// Runs a read on a blocking thread, because the listener has only one worker.
 pub(super) async fn read_blocking<T, R>(
-    visit: &Visit,
-    read: impl FnOnce(Visit) -> R + Send + 'static,
-) -> Result<T, Failure>
+    visit: &ConsoleRequest,
+    read: impl FnOnce(ConsoleRequest) -> R + Send + 'static,
+) -> Result<T, ConsoleError>
 where
     T: Send + 'static,
-    R: Future<Output = Result<T, Failure>>,
+    R: Future<Output = Result<T, ConsoleError>>,
 {
     let (visit, runtime) = (visit.clone(), tokio::runtime::Handle::current());
     let read = web::block(move || runtime.block_on(read(visit))).await;
     read.map_err(|_| {
         tracing::error!("console page panicked");
-        Failure::Api(ApiError::Internal)
+        ConsoleError::Api(ApiError::Internal)
     })?
 }

@@ -17,8 +17,8 @@ use location::{ids::InstitutionId, time::Timestamp};
 use uuid::Uuid;
 
 use super::{
-    page::{Failure, PageFrame, live_address, query},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address, query},
+    visit::{ConsoleRequest, read_blocking},
     words::{Badge, RelativeTime},
 };
 use crate::{
@@ -105,9 +105,9 @@ struct DeliveryRow {
 }
 
 impl EndpointRow {
-    fn of(api: &Api, it: &Endpoint, now: Timestamp) -> EndpointRow {
+    fn new(api: &Api, it: &Endpoint, now: Timestamp) -> EndpointRow {
         let known = api.engine.webhooks().subscriptions();
-        let backlog = known.backlogs.of(it.id);
+        let backlog = known.backlogs.for_endpoint(it.id);
         let badge = match Health::from_endpoint(it) {
             health @ (Health::Inactive | Health::Failing) => Badge::bad(health.word()),
             health @ Health::Active => Badge::good(health.word()),
@@ -119,7 +119,7 @@ impl EndpointRow {
             // The ellipsis shows that secrets were removed.
             target: if shown.len() < it.target_url.len() { format!("{shown}?…") } else { shown.to_owned() },
             badge,
-            failing: it.failing_since.map(|at| RelativeTime::of(at, now)),
+            failing: it.failing_since.map(|at| RelativeTime::new(at, now)),
             waiting: backlog.waiting(),
             dropped: backlog.overflow.map_or(0, |it| it.events),
             subscriptions: known.subscriptions_of(it.id).iter().filter(|it| it.active).count(),
@@ -131,7 +131,7 @@ fn hash<'e>(api: &Api, endpoints: impl Iterator<Item = &'e Endpoint>) -> u64 {
     let (mut hasher, known) = (DefaultHasher::new(), api.engine.webhooks().subscriptions());
     for it in endpoints {
         (it.id.0, it.active, it.updated_at.0, it.failing_since.map(|at| at.0)).hash(&mut hasher);
-        let backlog = known.backlogs.of(it.id);
+        let backlog = known.backlogs.for_endpoint(it.id);
         (backlog.waiting(), backlog.overflow.map(|it| it.events)).hash(&mut hasher);
     }
     hasher.finish()
@@ -159,7 +159,7 @@ pub(super) fn version_of(api: &Api, institution: InstitutionId) -> u64 {
 }
 
 /// Returns a hash that changes with the endpoint and its newest deliveries.
-pub(super) fn version_of_one(api: &Api, id: EndpointId) -> Result<u64, Failure> {
+pub(super) fn version_of_one(api: &Api, id: EndpointId) -> Result<u64, ConsoleError> {
     let newest = api.engine.webhook_log().page(id, None, Direction::Backward, PAGE).map_err(EngineError::from)?;
     let mut hasher = DefaultHasher::new();
     hash(api, std::iter::once(&*endpoint(api, id)?)).hash(&mut hasher);
@@ -167,25 +167,25 @@ pub(super) fn version_of_one(api: &Api, id: EndpointId) -> Result<u64, Failure> 
     Ok(hasher.finish())
 }
 
-pub(super) fn of_institution(api: &Api, institution: InstitutionId, now: Timestamp) -> Vec<EndpointRow> {
+pub(super) fn list_for_institution(api: &Api, institution: InstitutionId, now: Timestamp) -> Vec<EndpointRow> {
     let known = api.engine.webhooks().subscriptions();
     let hears = |it: &Endpoint| known.subscriptions_of(it.id).iter().any(|it| it.institution_id == institution);
-    known.endpoints().iter().filter(|it| hears(it)).map(|it| EndpointRow::of(api, it, now)).collect()
+    known.endpoints().iter().filter(|it| hears(it)).map(|it| EndpointRow::new(api, it, now)).collect()
 }
 
-pub(super) async fn list(visit: Visit) -> Result<HttpResponse, Failure> {
+pub(super) async fn list(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
     let (api, now) = (&visit.api, visit.api.engine.now());
     let live = live_address("/console/webhooks", version(api));
     let endpoints = api.engine.webhooks().subscriptions().endpoints();
-    let only_failing = visit.asked("state") == Some("failing");
+    let only_failing = visit.query_value("state") == Some("failing");
     let shown = endpoints.iter().filter(|it| !only_failing || it.failing_since.is_some());
-    let mut rows: Vec<EndpointRow> = shown.map(|it| EndpointRow::of(api, it, now)).collect();
+    let mut rows: Vec<EndpointRow> = shown.map(|it| EndpointRow::new(api, it, now)).collect();
     rows.sort_by_key(|it| (it.badge.color != "bad", std::cmp::Reverse(it.waiting), it.id));
     let frame = PageFrame { live: Some(live), ..visit.frame("webhooks", "Webhooks") };
     visit.show("GET /console/webhooks", &WebhooksPage { frame, rows, only_failing }).await
 }
 
-pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {
     let missing = || ApiError::NotFound(format!("Webhook endpoint with id {}", *id));
     let id = EndpointId(id.parse().map_err(|_| missing())?);
     let page = read_blocking(&visit, move |visit| async move { read(&visit, id) }).await?;
@@ -193,17 +193,17 @@ pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse,
 }
 
 /// Returns the endpoint, regardless of its owner.
-pub(super) fn endpoint(api: &Api, id: EndpointId) -> Result<std::sync::Arc<Endpoint>, Failure> {
+pub(super) fn endpoint(api: &Api, id: EndpointId) -> Result<std::sync::Arc<Endpoint>, ConsoleError> {
     let found = api.engine.webhooks().subscriptions().endpoint(id);
     Ok(found.ok_or_else(|| ApiError::NotFound(format!("Webhook endpoint with id {id}")))?)
 }
 
-fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
+fn read(visit: &ConsoleRequest, id: EndpointId) -> Result<WebhookPage, ConsoleError> {
     let (api, now) = (&visit.api, visit.api.engine.now());
     let live = live_address(&format!("/console/webhooks/{id}"), version_of_one(api, id)?);
     let endpoint = endpoint(api, id)?;
-    let status = visit.asked("status").unwrap_or_default().to_owned();
-    let mut from = visit.asked("before").and_then(|id| id.parse::<Uuid>().ok());
+    let status = visit.query_value("status").unwrap_or_default().to_owned();
+    let mut from = visit.query_value("before").and_then(|id| id.parse::<Uuid>().ok());
     let (mut deliveries, mut looked_at, mut more) = (Vec::new(), 0, true);
     while more && deliveries.len() < PAGE && looked_at < LOOKED_AT {
         let page = api.engine.webhook_log().page(id, from, Direction::Backward, PAGE).map_err(EngineError::from)?;
@@ -223,7 +223,7 @@ fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
     let older = from.filter(|_| more).map(|id| query(&[("status", &status), ("before", &id.to_string())]));
     Ok(WebhookPage {
         frame: PageFrame { live: Some(live), ..visit.frame("webhooks", format!("Webhook endpoint {id}")) },
-        row: EndpointRow::of(api, &endpoint, now),
+        row: EndpointRow::new(api, &endpoint, now),
         statuses: ["pending", "delivered", "failed", "stopped"],
         status,
         deliveries,
@@ -233,7 +233,10 @@ fn read(visit: &Visit, id: EndpointId) -> Result<WebhookPage, Failure> {
 }
 
 /// Shows one delivery, with its body if the role may see records of patients.
-pub(super) async fn delivery(visit: Visit, path: Path<(String, String)>) -> Result<HttpResponse, Failure> {
+pub(super) async fn delivery(
+    visit: ConsoleRequest,
+    path: Path<(String, String)>,
+) -> Result<HttpResponse, ConsoleError> {
     let (endpoint, id) = path.into_inner();
     let missing = || ApiError::NotFound(format!("Webhook delivery with id {id}"));
     let known = endpoint.parse().ok().map(EndpointId).zip(id.parse::<Uuid>().ok());
@@ -242,7 +245,7 @@ pub(super) async fn delivery(visit: Visit, path: Path<(String, String)>) -> Resu
     visit.show("GET /console/webhooks/{id}/deliveries/{delivery}", &page).await
 }
 
-fn read_delivery(visit: &Visit, id: EndpointId, delivery: Uuid) -> Result<DeliveryPage, Failure> {
+fn read_delivery(visit: &ConsoleRequest, id: EndpointId, delivery: Uuid) -> Result<DeliveryPage, ConsoleError> {
     let (api, now) = (&visit.api, visit.api.engine.now());
     let log = api.engine.webhook_log();
     let found = log.find(endpoint(api, id)?.id, delivery).map_err(EngineError::from)?;
@@ -259,7 +262,7 @@ fn read_delivery(visit: &Visit, id: EndpointId, delivery: Uuid) -> Result<Delive
     };
     let ended = match found.state {
         State::Pending { .. } => None,
-        State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => Some(RelativeTime::of(at, now)),
+        State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => Some(RelativeTime::new(at, now)),
     };
     let failures = found.delivery_errors.iter().rev().map(|it| FailedAttempt {
         number: it.attempts,
@@ -287,7 +290,7 @@ fn word(it: &Delivery) -> Badge {
     }
 }
 
-fn row(visit: &Visit, it: &Delivery, now: Timestamp) -> DeliveryRow {
+fn row(visit: &ConsoleRequest, it: &Delivery, now: Timestamp) -> DeliveryRow {
     let next = if let State::Pending { next_attempt_at } = it.state { Some(next_attempt_at) } else { None };
     DeliveryRow {
         id: it.id,
@@ -299,7 +302,7 @@ fn row(visit: &Visit, it: &Delivery, now: Timestamp) -> DeliveryRow {
         attempts: it.attempts(),
         code: it.last_status(),
         reason: it.last_error().map(|error| error.message.clone()).unwrap_or_default(),
-        made: RelativeTime::of(made_at(it.id), now),
-        next: next.map(|at| RelativeTime::of(at, now)),
+        made: RelativeTime::new(made_at(it.id), now),
+        next: next.map(|at| RelativeTime::new(at, now)),
     }
 }

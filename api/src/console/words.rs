@@ -17,7 +17,7 @@ pub(super) struct RelativeTime {
 }
 
 impl RelativeTime {
-    pub(super) fn of(at: Timestamp, now: Timestamp) -> RelativeTime {
+    pub(super) fn new(at: Timestamp, now: Timestamp) -> RelativeTime {
         let (length, ago) = (now.since(at), now >= at);
         let text = match span(length.abs()) {
             text if ago => format!("{text} ago"),
@@ -125,8 +125,8 @@ mod tests {
         assert_eq!([said(0), said(119 * SECOND), said(2 * MINUTE)], ["0 s", "119 s", "2 min"]);
         assert_eq!([said(119 * MINUTE), said(2 * HOUR), said(3 * DAY)], ["119 min", "2 h", "3 d"]);
         let now = Timestamp(DAY);
-        assert_eq!(RelativeTime::of(now.plus(5 * SECOND), now).text, "in 5 s");
-        let before = RelativeTime::of(now.minus(5 * SECOND), now);
+        assert_eq!(RelativeTime::new(now.plus(5 * SECOND), now).text, "in 5 s");
+        let before = RelativeTime::new(now.minus(5 * SECOND), now);
         assert_eq!((before.text.as_str(), before.full.as_str()), ("5 s ago", "1970-01-01 23:59:55 UTC"));
     }
 }

@@ -17,8 +17,8 @@ use location::{
 use super::{
     audit as audit_page,
     location_page::Write,
-    page::{Failure, PageFrame},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame},
+    visit::{ConsoleRequest, read_blocking},
     words::{Badge, RelativeTime},
 };
 use crate::{
@@ -43,7 +43,7 @@ struct WritePage {
     retried_as: Option<String>,
     steps: Vec<StepRow>,
     incomplete: bool,
-    rows: Vec<audit_page::Row>,
+    rows: Vec<audit_page::AuditRow>,
     operates: bool,
 }
 
@@ -62,27 +62,27 @@ pub(super) fn not_found(location: LocationId, id: u64) -> ApiError {
 
 /// Formats the operation and state of a write in one line:
 /// `Write 101-14: create appointments 2169; failed: the operatory is occupied`.
-pub(super) fn described(visit: &Visit, it: &WriteRequest) -> String {
-    let write = Write::of(it, visit, visit.api.engine.now());
+pub(super) fn described(visit: &ConsoleRequest, it: &WriteRequest) -> String {
+    let write = Write::from_request(it, visit, visit.api.engine.now());
     let record = write.record.map_or_else(String::new, |record| format!(" {record}"));
     let reason = if write.reason.is_empty() { String::new() } else { format!(": {}", write.reason) };
     format!("Write {}: {}{record}; {}{reason}", write.id, write.what, write.badge.text)
 }
 
-pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {
     let known = parsed(&id).ok_or_else(|| ApiError::NotFound(format!("Write {id}")))?;
     let page =
         read_blocking(&visit, move |visit| async move { read(&visit, (LocationId(known.0), known.1)).await }).await?;
     visit.show("GET /console/writes/{id}", &page).await
 }
 
-async fn read(visit: &Visit, (id, write): (LocationId, u64)) -> Result<WritePage, Failure> {
+async fn read(visit: &ConsoleRequest, (id, write): (LocationId, u64)) -> Result<WritePage, ConsoleError> {
     let (location, institution) = visit.location_here(id)?;
     visit.about(&location);
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
     let found = engine.write_request(id, write).await?.ok_or_else(|| not_found(id, write))?;
     let history = engine.write_history(id, &found)?;
-    let row = Write::of(&found, visit, now);
+    let row = Write::from_request(&found, visit, now);
     Ok(WritePage {
         frame: visit.frame("fleet", format!("Write {}", row.id)),
         location: id,
@@ -91,16 +91,16 @@ async fn read(visit: &Visit, (id, write): (LocationId, u64)) -> Result<WritePage
         request: found.origin.clone(),
         booking: booking(visit, &found)?,
         retried_as: found.retried_as.map(|other| public_id(id.0, other)),
-        steps: history.steps.into_iter().map(|step| StepRow::of(step, id, now)).collect(),
+        steps: history.steps.into_iter().map(|step| StepRow::from_step(step, id, now)).collect(),
         incomplete: history.incomplete,
-        rows: entries(visit, &found)?.into_iter().map(audit_page::Row::of).collect(),
+        rows: entries(visit, &found)?.into_iter().map(audit_page::AuditRow::from_recorded).collect(),
         operates: visit.may(Role::Operator),
         write: row,
     })
 }
 
 /// Returns the reference of the booking that the write belongs to, if the role may see records of patients.
-fn booking(visit: &Visit, it: &WriteRequest) -> Result<Option<String>, Failure> {
+fn booking(visit: &ConsoleRequest, it: &WriteRequest) -> Result<Option<String>, ConsoleError> {
     let (Resource::Appointments, id, _) = subject(it.work) else { return Ok(None) };
     if !visit.sees_patients() {
         return Ok(None);
@@ -111,7 +111,7 @@ fn booking(visit: &Visit, it: &WriteRequest) -> Result<Option<String>, Failure> 
 }
 
 /// Returns audit entries about the write and about its request, newest first.
-fn entries(visit: &Visit, it: &WriteRequest) -> Result<Vec<Recorded>, Failure> {
+fn entries(visit: &ConsoleRequest, it: &WriteRequest) -> Result<Vec<Recorded>, ConsoleError> {
     let Some(trail) = visit.api.audit.as_ref().filter(|_| visit.may(Role::Operator)) else { return Ok(Vec::new()) };
     let of_write = Filter {
         from: Some(it.queued_at.0),
@@ -140,8 +140,8 @@ fn entries(visit: &Visit, it: &WriteRequest) -> Result<Vec<Recorded>, Failure> {
 }
 
 impl StepRow {
-    fn of(Step { at, what }: Step, location: LocationId, now: Timestamp) -> StepRow {
-        let when = |at| RelativeTime::of(at, now);
+    fn from_step(Step { at, what }: Step, location: LocationId, now: Timestamp) -> StepRow {
+        let when = |at| RelativeTime::new(at, now);
         let other = |id: u64| Some(public_id(location.0, id));
         let row = |badge, text: String| StepRow { at: when(at), badge, other: None, text, next: None };
         match what {
@@ -170,9 +170,9 @@ impl StepRow {
 }
 
 /// The writes caused by a request, newest first, and its audit entries.
-pub(super) struct OfRequest {
+pub(super) struct RequestHistory {
     pub writes: Vec<Write>,
-    pub rows: Vec<audit_page::Row>,
+    pub rows: Vec<audit_page::AuditRow>,
 }
 
 /// Maximum number of ended writes searched per location.
@@ -182,14 +182,17 @@ const WRITES: usize = 50;
 
 /// Finds a request by its `X-Request-Id`. Returns `None` if no write and no audit entry is found. Searches
 /// pending writes and the newest ended ones of each location.
-pub(super) async fn of_request(visit: &Visit, request: &str) -> Result<Option<OfRequest>, Failure> {
+pub(super) async fn find_request(
+    visit: &ConsoleRequest,
+    request: &str,
+) -> Result<Option<RequestHistory>, ConsoleError> {
     use engine::{Place, lists::Range, store::Direction};
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
     let mut rows = Vec::new();
     if let Some(trail) = visit.api.audit.as_ref().filter(|_| visit.may(Role::Operator)) {
         let filter = Filter { request: Some(request.to_owned()), ..Filter::default() };
         let newest = trail.newest(filter, ENTRIES).map_err(audit_page::unread)?;
-        rows = newest.entries.into_iter().map(audit_page::Row::of).collect();
+        rows = newest.entries.into_iter().map(audit_page::AuditRow::from_recorded).collect();
     }
     let (mut writes, standings) = (Vec::new(), engine.standings());
     for location in visit.api.directory().locations() {
@@ -207,12 +210,16 @@ pub(super) async fn of_request(visit: &Visit, request: &str) -> Result<Option<Of
         return Ok(None);
     }
     writes.sort_by_key(|it| std::cmp::Reverse((it.queued_at, it.id)));
-    let writes = writes.iter().take(WRITES).map(|it| Write::of(it, visit, now)).collect();
-    Ok(Some(OfRequest { writes, rows }))
+    let writes = writes.iter().take(WRITES).map(|it| Write::from_request(it, visit, now)).collect();
+    Ok(Some(RequestHistory { writes, rows }))
 }
 
 /// Returns the writes of a booking, newest first: the pending ones and the newest ended ones.
-pub(super) async fn of_appointment(visit: &Visit, location: LocationId, id: u64) -> Result<Vec<Write>, Failure> {
+pub(super) async fn appointment_writes(
+    visit: &ConsoleRequest,
+    location: LocationId,
+    id: u64,
+) -> Result<Vec<Write>, ConsoleError> {
     use engine::{lists::Range, store::Direction};
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
     let newest = Range { from: None, direction: Direction::Backward, limit: LOOKED_THROUGH };
@@ -220,5 +227,5 @@ pub(super) async fn of_appointment(visit: &Visit, location: LocationId, id: u64)
     all.extend(engine.ended_writes(location, newest)?);
     all.retain(|it| matches!(subject(it.work), (Resource::Appointments, of, _) if of == id));
     all.sort_by_key(|it| std::cmp::Reverse(it.id));
-    Ok(all.iter().map(|it| Write::of(it, visit, now)).collect())
+    Ok(all.iter().map(|it| Write::from_request(it, visit, now)).collect())
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use cloud_ehr::{CloudEhr, Settings, User};
+use cloud_ehr::{CloudEhr, CloudEhrSettings, User};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -29,23 +29,23 @@ const FOR_EVER: Duration = Duration::MAX;
 /// Age in seconds up to which a restart regenerates the EHR's data for the time of the first start.
 const BOOKS_LAST: i64 = 5 * 86_400;
 
-pub(super) struct Cloud {
+pub(super) struct DemoCloud {
     ehr: CloudEhr,
     pub facts: CloudFacts,
 }
 
 /// Starts the EHR on its previous port, or else on the port after the operators' one, or else on any free port.
-pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Result<Cloud> {
+pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Result<DemoCloud> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let seeded_at = known.map(|known| known.seeded_at).filter(|at| now - at < BOOKS_LAST).unwrap_or(now);
     let begin = |port: u16| {
-        CloudEhr::start(Settings {
+        CloudEhr::start(CloudEhrSettings {
             port,
             users: vec![User::new(USER, PASSWORD, "Robin, front desk")],
             zone: ZONE,
             seeded_at: Some(seeded_at),
-            ..Settings::default()
+            ..CloudEhrSettings::default()
         })
     };
     let next = if operators.port() == 0 { 0 } else { operators.port().saturating_add(1) };
@@ -58,10 +58,10 @@ pub(super) fn start(operators: SocketAddr, known: Option<&CloudFacts>) -> io::Re
         port: ehr.address().port(),
         seeded_at,
     };
-    Ok(Cloud { ehr, facts })
+    Ok(DemoCloud { ehr, facts })
 }
 
-impl Cloud {
+impl DemoCloud {
     /// Returns the practice for the configuration: one location whose EHR is reached only through workstations.
     pub(super) fn practice(&self, adapter: &Path) -> String {
         format!(

@@ -6,7 +6,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// A received message.
-pub(super) struct Message {
+pub(super) struct ReceivedMessage {
     pub timestamp: String,
     pub signature: String,
     pub body: Vec<u8>,
@@ -14,7 +14,7 @@ pub(super) struct Message {
 
 pub(super) struct Sink {
     pub url: String,
-    pub messages: UnboundedReceiver<Message>,
+    pub messages: UnboundedReceiver<ReceivedMessage>,
 }
 
 /// Starts the receiver on its previous port if that is free, or else on any free port.
@@ -33,10 +33,11 @@ pub(super) fn start(port: Option<u16>) -> io::Result<Sink> {
 async fn receive(
     request: HttpRequest,
     body: web::Bytes,
-    messages: web::Data<UnboundedSender<Message>>,
+    messages: web::Data<UnboundedSender<ReceivedMessage>>,
 ) -> HttpResponse {
     let header = |name: &str| request.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
-    let message = Message { timestamp: header("timestamp"), signature: header("signature"), body: body.to_vec() };
+    let message =
+        ReceivedMessage { timestamp: header("timestamp"), signature: header("signature"), body: body.to_vec() };
     // After the walkthrough the channel is closed; the message still counts as received.
     let _ = messages.send(message);
     HttpResponse::NoContent().finish()

@@ -1,7 +1,7 @@
 //! JSON bodies: read under limits, then field by field by path. Unread fields are ignored and reported; invalid ones
 //! are refused with their path.
 
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use actix_web::{
     body::{BodyStream, to_bytes_limited},
@@ -10,15 +10,18 @@ use actix_web::{
     web::Bytes,
 };
 use engine::adapter_host::COMPONENT_BYTES;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::DeserializeSeed;
 use serde_json::Value;
 
 use crate::{
-    http::errors::ApiError,
+    http::{
+        errors::ApiError,
+        strict_json::{StrictJson, TOO_DEEP},
+    },
     values::{
         expected::{Expected, Expects},
         kinds::{Kind, echo, reference::Reference},
-        limits::{MAX_DEPTH, MAX_ECHOED_NAMES, MAX_VALUES},
+        limits::{MAX_ECHOED_NAMES, MAX_VALUES},
         reasons::Reason,
     },
 };
@@ -99,99 +102,25 @@ fn is_utf8(headers: &HeaderMap) -> bool {
 fn parse(body: &[u8]) -> Result<Value, ApiError> {
     let bytes = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
     let skipped = body.len() - bytes.len();
-    if let Some(offset) = too_deep(bytes) {
-        return Err(ApiError::too_deep(skipped + offset));
-    }
-    match serde_json::from_slice(bytes) {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let parsed = StrictJson::default().deserialize(&mut deserializer);
+    match parsed.and_then(|value| deserializer.end().map(|()| value)) {
         // `read` returns null for a missing body, so a literal null is refused.
         Ok(Value::Null) => Err(ApiError::bad(NO_OBJECT)),
-        Ok(body) => match serde_json::from_slice::<Unambiguous>(bytes) {
-            Ok(_) => Ok(body),
-            Err(twice) => Err(ApiError::bad(format!("The body {}.", reason(&twice))).because(Reason::InvalidJson)),
-        },
+        Ok(body) => Ok(body),
         Err(error) => {
-            let offset = skipped + offset(bytes, error.line(), error.column());
-            let problem = format!("The body is not valid JSON at byte {offset}: {}.", reason(&error));
+            let reached = offset(bytes, error.line(), error.column());
+            let problem = match reason(&error) {
+                reason if reason == TOO_DEEP => {
+                    let bracket = bytes[..reached].iter().rposition(|byte| b"[{".contains(byte));
+                    return Err(ApiError::too_deep(skipped + bracket.unwrap_or(reached)));
+                }
+                reason if error.is_data() => format!("The body {reason}."),
+                reason => format!("The body is not valid JSON at byte {}: {reason}.", skipped + reached),
+            };
             Err(ApiError::bad(problem).because(Reason::InvalidJson))
         }
     }
-}
-
-/// JSON without duplicate keys, whose meaning would be ambiguous.
-struct Unambiguous;
-
-impl<'de> Deserialize<'de> for Unambiguous {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unambiguous, D::Error> {
-        deserializer.deserialize_any(Unambiguous)
-    }
-}
-
-impl<'de> Visitor<'de> for Unambiguous {
-    type Value = Unambiguous;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unambiguous, A::Error> {
-        let mut names = BTreeSet::new();
-        while let Some(name) = map.next_key::<String>()? {
-            map.next_value::<Unambiguous>()?;
-            if let Some(twice) = names.replace(name) {
-                return Err(de::Error::custom(format!("holds the key {:?} twice", echo(&twice))));
-            }
-        }
-        Ok(Unambiguous)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Unambiguous, A::Error> {
-        while elements.next_element::<Unambiguous>()?.is_some() {}
-        Ok(Unambiguous)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-
-    fn visit_unit<E>(self) -> Result<Unambiguous, E> {
-        Ok(Unambiguous)
-    }
-}
-
-/// Returns the offset at which the nesting exceeds the limit. Ignores brackets in strings, and does not validate the
-/// JSON.
-fn too_deep(bytes: &[u8]) -> Option<usize> {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for (offset, byte) in bytes.iter().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'[' | b'{' if !in_string => depth += 1,
-            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > MAX_DEPTH {
-            return Some(offset);
-        }
-    }
-    None
 }
 
 fn offset(bytes: &[u8], line: usize, column: usize) -> usize {
@@ -503,7 +432,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::values::kinds::{boolean, filled, id, integer, long_id, object, text, times::date};
+    use crate::values::{
+        kinds::{boolean, filled, id, integer, long_id, object, text, times::date},
+        limits::MAX_DEPTH,
+    };
 
     fn problem(bytes: &[u8]) -> String {
         parse(bytes).unwrap_err().to_string()
@@ -586,14 +518,15 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_before_it_is_parsed() {
+    fn deep_nesting_is_refused() {
         let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
         assert!(parse(&nested(MAX_DEPTH)).is_ok());
         assert_eq!(
             problem(&nested(MAX_DEPTH + 1)),
             format!("The body is nested deeper than 64 levels at byte {MAX_DEPTH}.")
         );
-        assert!(problem(&vec![b'{'; 1_000_000]).contains("deeper"));
+        assert!(problem("{\"a\":".repeat(100_000).as_bytes()).contains("deeper"));
+        assert!(problem(&vec![b'['; 1_000_000]).contains("deeper"));
         let quoted = format!("[\"{}\\\"[\"]", "[".repeat(500));
         assert!(parse(quoted.as_bytes()).is_ok());
     }

@@ -4,10 +4,12 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
 };
+
+use parking_lot::Mutex;
 
 use super::proxies::network;
 
@@ -37,7 +39,7 @@ impl Connections {
     pub(crate) fn enter(self: &Arc<Self>, address: Option<IpAddr>, share: usize) -> Option<Seat> {
         let address = address.map(network);
         if let Some(address) = address {
-            let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut by_address = self.by_address.lock();
             let open = by_address.get(&address).copied().unwrap_or_default();
             if open >= share {
                 self.refused.fetch_add(1, Relaxed);
@@ -82,7 +84,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         self.connections.open.fetch_sub(1, Relaxed);
         let Some(address) = self.address else { return };
-        let mut by_address = self.connections.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_address = self.connections.by_address.lock();
         match by_address.get_mut(&address) {
             Some(open) if *open > 1 => *open -= 1,
             _ => drop(by_address.remove(&address)),
@@ -125,6 +127,6 @@ mod tests {
     fn closed_connections_leave_no_entry() {
         let connections = Connections::new(3);
         drop((connections.enter(address("192.0.2.1"), 2), connections.enter(address("192.0.2.1"), 2)));
-        assert_eq!((connections.open(), connections.by_address.lock().unwrap().len()), (0, 0));
+        assert_eq!((connections.open(), connections.by_address.lock().len()), (0, 0));
     }
 }

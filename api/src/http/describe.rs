@@ -1,6 +1,8 @@
 //! Inputs that an endpoint expects, recorded by the code that reads them: see `openapi::describe`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::values::expected::Expected;
 
@@ -20,10 +22,10 @@ pub(crate) struct Notes(Arc<Mutex<Described>>);
 
 impl Notes {
     pub(crate) fn add(&self, note: impl FnOnce(&mut Described)) {
-        note(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        note(&mut self.0.lock());
     }
 
     pub(crate) fn take(&self) -> Described {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 }

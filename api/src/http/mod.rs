@@ -2,7 +2,7 @@
 //! institutions and records.
 //!
 //! ```text
-//!  query ◄── paging ◄── envelope ◄┐            ┌── body, rejected_callers, version_header
+//!  query ◄── paging ◄── envelope ◄┐            ┌── body ──► strict_json, rejected_callers, version_header
 //!  rules ◄── rate_limit ◄─────────┴── errors ◄─┘
 //!                ▲
 //!             context ◄── endpoint, metrics     request data; declaration of an endpoint
@@ -31,5 +31,6 @@ pub(crate) mod rate_limit;
 pub(crate) mod rejected_callers;
 pub mod response_body;
 pub mod rules;
+mod strict_json;
 pub mod tls;
 pub(crate) mod version_header;

@@ -1,12 +1,13 @@
 //! Notices in a response: ignored names and withheld fields. They are the same for query and body, and for success and
 //! failure.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use actix_web::{
     HttpResponse,
     http::header::{HeaderName, HeaderValue},
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::values::limits::MAX_ECHOED_NAMES;
 
@@ -44,7 +45,7 @@ impl Notices {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn sentence(&self) -> Option<String> {

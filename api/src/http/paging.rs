@@ -34,13 +34,13 @@ pub(crate) struct Paging {
 /// The position of a page in its list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct PageInfo {
-    /// Whether there are records before this page; always false in `GET /changes`.
+    /// `true` if there are records before this page; always false in `GET /changes`.
     pub has_previous_page: bool,
-    /// Whether more records follow. A page may have fewer rows than asked for, or none, and more follow: a filter may
-    /// exclude most of the records that were read.
+    /// `true` if more records follow. A page may have fewer rows than requested, or none, even if more records follow,
+    /// because a filter may exclude most of the records that were read.
     pub has_next_page: bool,
-    /// Cursor of the previous page: send it as `start_cursor`. May be empty if the page is empty; an empty cursor asks
-    /// for the first page. In `GET /changes` the `since` of the request.
+    /// Cursor of the previous page: send it as `start_cursor`. May be empty if the page is empty; an empty cursor
+    /// requests the first page. In `GET /changes`, the `since` of the request.
     pub start_cursor: String,
     /// Cursor of the next page: send it as `end_cursor`, or as `since` to `GET /changes`. May be empty if the page is
     /// empty.
@@ -71,7 +71,8 @@ pub(crate) enum ListInfo {
 impl Paging {
     pub(crate) fn read(q: &mut Params, version: Version, cursors: QueryCursors, now: Timestamp) -> Paging {
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
-        let per_page = q.defaulted("per_page", integer(range).about("Records per page."), PER_PAGE_DEFAULT) as usize;
+        let per_page =
+            q.defaulted("per_page", integer(range).about("Number of records per page."), PER_PAGE_DEFAULT) as usize;
         let (at, first_asked) =
             if version.is_v2() { (numbered(q, per_page), None) } else { between(q, &cursors, per_page) };
         Paging { per_page, at, cursors, first_asked: first_asked.unwrap_or(now) }
@@ -126,9 +127,10 @@ fn between(q: &mut Params, cursors: &QueryCursors, per_page: usize) -> (PageAt, 
 }
 
 fn cursor_of(q: &mut Params, cursors: &QueryCursors) -> (PageAt, Option<Timestamp>) {
-    let next = "Cursor of the next page: the `page_info.end_cursor` of the current page. Empty: the first page.";
-    let previous =
-        "Cursor of the previous page: the `page_info.start_cursor` of the current page. Empty: the first page.";
+    let next = "Cursor of the next page: the `page_info.end_cursor` of the current page. An empty cursor selects the \
+        first page.";
+    let previous = "Cursor of the previous page: the `page_info.start_cursor` of the current page. An empty cursor \
+        selects the first page.";
     let (end, start) = (cursor(cursors).about(next), cursor(cursors).about(previous));
     match (q.optional("end_cursor", end), q.optional("start_cursor", start)) {
         (Some(_), Some(_)) => {
@@ -158,7 +160,7 @@ fn cursor(cursors: &QueryCursors) -> Kind<(Position, Timestamp)> {
 
 fn page_number() -> Kind<i64> {
     let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
-    integer(range).about("The page number. From v3.0.0 on prefer cursors: they neither skip nor repeat records.")
+    integer(range).about("The page number. From v3.0.0 on, prefer cursors: they neither skip nor repeat records.")
 }
 
 fn numbered(q: &mut Params, per_page: usize) -> PageAt {

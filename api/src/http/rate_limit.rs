@@ -1,13 +1,7 @@
 //! Rate limits per API key over all locations, and stricter ones per endpoint. Each is a continuously refilled bucket.
 //! A refused call causes no disk write.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    num::NonZeroU32,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, num::NonZeroU32, time::Duration};
 
 use governor::{
     Quota, RateLimiter,
@@ -15,6 +9,7 @@ use governor::{
     middleware::{StateInformationMiddleware, StateSnapshot},
     state::keyed::DefaultKeyedStateStore,
 };
+use parking_lot::Mutex;
 
 use super::rules::RateRules;
 
@@ -131,7 +126,7 @@ impl RateLimits {
 
     /// Returns `None` if too many calls of the key are delayed already.
     fn wait(&self, key: &RateLimitKey) -> Option<DelayGuard<'_>> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let count = waiting.entry(*key).or_default();
         let free = *count < WAITING;
         *count += usize::from(free);
@@ -141,7 +136,7 @@ impl RateLimits {
 
 impl Drop for DelayGuard<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.waiting.lock();
         if let Some(count) = waiting.get_mut(&self.1) {
             *count -= 1;
             if *count == 0 {
@@ -219,7 +214,7 @@ mod tests {
         for _ in 0..50 {
             assert!(limits.admit(&[1; 32], "GET /appointments").await.is_ok());
         }
-        assert!(limits.waiting.lock().unwrap().is_empty());
+        assert!(limits.waiting.lock().is_empty());
     }
 
     #[tokio::test]

@@ -6,11 +6,12 @@ use std::{
     fs::File,
     io::{self, Read},
     path::Path,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::Arc,
 };
 
 use chrono::NaiveDateTime;
 use location::time::{DAY, SECOND, Timestamp};
+use parking_lot::{Mutex, RwLock};
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -89,7 +90,7 @@ impl Certificate {
 
     /// Returns the earliest expiry in the chain.
     pub(crate) fn expires(&self) -> Timestamp {
-        self.served.read().unwrap_or_else(PoisonError::into_inner).expires
+        self.served.read().expires
     }
 
     /// Creates the TLS configuration, which resolves the current certificate for each connection.
@@ -102,7 +103,7 @@ impl Certificate {
     /// Reloads the files if their content changed. Modification times are unreliable for links and within one clock
     /// tick.
     fn refresh(&self, now: Timestamp) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         let texts = Texts::read(&self.files);
         let digest = texts.as_ref().map_or_else(|why| Sha256::digest(why).into(), Texts::digest);
         if digest != seen.digest {
@@ -110,7 +111,7 @@ impl Certificate {
             match texts.and_then(|texts| texts.pair(&self.files)) {
                 Ok(served) => {
                     let expires = rfc3339(served.expires);
-                    *self.served.write().unwrap_or_else(PoisonError::into_inner) = served;
+                    *self.served.write() = served;
                     seen.warned = None;
                     warn_when_others_can_read(&self.files.key);
                     tracing::info!(listener = self.listener, expires, "the TLS certificate was reloaded");
@@ -141,7 +142,7 @@ impl fmt::Debug for Certificate {
 
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.served.read().unwrap_or_else(PoisonError::into_inner).key.clone())
+        Some(self.served.read().key.clone())
     }
 }
 

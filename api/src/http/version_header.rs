@@ -11,15 +11,23 @@ pub(crate) const VERSION: HeaderName = HeaderName::from_static("svc-api-version"
 
 /// Returns the requested version. A missing or unknown version is answered like an unknown path.
 pub(crate) fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Version, ApiError> {
-    let named = iter::once(&VERSION).chain(&rules.version_headers).find_map(|name| headers.get(name));
-    let (asked, otherwise) = match named {
-        Some(value) => (value.to_str().ok().and_then(|name| rules.version(name.trim())), Reason::VersionUnknown),
-        None => {
-            let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-            (accept.and_then(accepted).or(rules.default_version), Reason::VersionMissing)
-        }
+    let mut names = iter::once(&VERSION).chain(&rules.version_headers);
+    let Some((header, value)) = names.find_map(|name| Some((name, headers.get(name)?))) else {
+        let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+        let version = accept.and_then(accepted).or(rules.default_version);
+        return version.ok_or(ApiError::NoSuchRoute.because(Reason::VersionMissing));
     };
-    asked.ok_or(ApiError::NoSuchRoute.because(otherwise))
+    let version = value.to_str().ok().and_then(|name| rules.version(name.trim()));
+    version.ok_or_else(|| {
+        let unknown = ApiError::NoSuchRoute.because(Reason::VersionUnknown);
+        match header == VERSION {
+            true => unknown,
+            false => {
+                let advice = Reason::VersionUnknown.advice().replace("Svc-Api-Version", header.as_str());
+                ApiError::NoSuchRoute.explained(Reason::VersionUnknown, advice)
+            }
+        }
+    })
 }
 
 /// Parses `application/vnd.<anything>+json;version=2`.

@@ -50,7 +50,7 @@ pub(crate) fn admit(peers: &Peers, request: &ServiceRequest) -> Option<Admitted>
     };
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let called = Called { method: request.method().as_str(), path, client };
-    let answer = proofs.is_of_call(&proof, &called).then(|| proofs.of_answer(&proof))?;
+    let answer = proofs.verifies_call(&proof, &called).then(|| proofs.prove_answer(&proof))?;
     Some(Admitted {
         call: FromNode { client, counted: headers.contains_key(COUNTED), unplaced: headers.contains_key(UNPLACED) },
         answer: HeaderValue::from_str(&answer.text()).ok()?,

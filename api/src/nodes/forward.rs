@@ -152,7 +152,7 @@ impl Peers {
 
     async fn answer(&self, node: &str, call: &NodeCall<'_>) -> Result<reqwest::Response, NotForwarded> {
         let NodeCall { method, path, headers, id, client, counted, unplaced, body } = call;
-        let proof = self.proofs.of_call(&Called { method: method.as_str(), path, client: *client });
+        let proof = self.proofs.prove_call(&Called { method: method.as_str(), path, client: *client });
         let method = reqwest::Method::from_bytes(method.as_str().as_bytes()).map_err(|_| NotForwarded::NotSent)?;
         let mut sending = self.client.request(method, format!("{node}{path}"));
         // Drops node headers sent by the client.
@@ -184,7 +184,7 @@ impl Peers {
             false => NotForwarded::NoAnswer,
         })?;
         let proven = answer.headers().get(PROOF.as_str()).and_then(|text| Proof::parse(text.to_str().ok()?));
-        if !proven.is_some_and(|proven| self.proofs.is_of_answer(&proven, &proof)) {
+        if !proven.is_some_and(|proven| self.proofs.verifies_answer(&proven, &proof)) {
             tracing::error!(node, "the server at the address of another node does not have the shared secret");
             return Err(NotForwarded::NoAnswer);
         }

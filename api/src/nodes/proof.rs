@@ -32,21 +32,21 @@ impl Proofs {
         Proofs { calls: secret.key("calls of nodes"), answers: secret.key("answers of nodes") }
     }
 
-    pub(super) fn of_call(&self, call: &Called<'_>) -> Proof {
+    pub(super) fn prove_call(&self, call: &Called<'_>) -> Proof {
         let nonce = random();
         Proof { nonce, tag: self.calls.tag(&[&call.bytes(nonce)]) }
     }
 
-    pub(super) fn is_of_call(&self, proof: &Proof, call: &Called<'_>) -> bool {
+    pub(super) fn verifies_call(&self, proof: &Proof, call: &Called<'_>) -> bool {
         self.calls.verifies(&[&call.bytes(proof.nonce)], &proof.tag)
     }
 
     /// Creates the proof of the response, which requires the secret too.
-    pub(super) fn of_answer(&self, to: &Proof) -> Proof {
+    pub(super) fn prove_answer(&self, to: &Proof) -> Proof {
         Proof { nonce: to.nonce, tag: self.answers.tag(&[&to.nonce, &to.tag]) }
     }
 
-    pub(super) fn is_of_answer(&self, proof: &Proof, to: &Proof) -> bool {
+    pub(super) fn verifies_answer(&self, proof: &Proof, to: &Proof) -> bool {
         proof.nonce == to.nonce && self.answers.verifies(&[&to.nonce, &to.tag], &proof.tag)
     }
 }
@@ -91,30 +91,30 @@ mod tests {
     fn a_proof_is_for_one_call_and_one_secret() {
         let (ours, theirs) = (Proofs::new(&Secret::from_bytes([1; 32])), Proofs::new(&Secret::from_bytes([2; 32])));
         let call = called("GET", "/patients?subdomain=a", "192.0.2.1");
-        let proof = Proof::parse(&ours.of_call(&call).text()).unwrap();
-        assert!(ours.is_of_call(&proof, &call));
-        assert!(!theirs.is_of_call(&proof, &call));
+        let proof = Proof::parse(&ours.prove_call(&call).text()).unwrap();
+        assert!(ours.verifies_call(&proof, &call));
+        assert!(!theirs.verifies_call(&proof, &call));
         for other in [
             called("POST", "/patients?subdomain=a", "192.0.2.1"),
             called("GET", "/patients?subdomain=b", "192.0.2.1"),
             called("GET", "/patients?subdomain=a", "192.0.2.2"),
             called("GET/", "patients?subdomain=a", "192.0.2.1"),
         ] {
-            assert!(!ours.is_of_call(&proof, &other));
+            assert!(!ours.verifies_call(&proof, &other));
         }
-        assert!(ours.of_call(&call) != proof, "a number that is used once");
+        assert!(ours.prove_call(&call) != proof, "a number that is used once");
     }
 
     #[test]
     fn a_response_proof_is_valid_for_one_call() {
         let (ours, theirs) = (Proofs::new(&Secret::from_bytes([1; 32])), Proofs::new(&Secret::from_bytes([2; 32])));
         let call = called("GET", "/", "");
-        let (one, another) = (ours.of_call(&call), ours.of_call(&call));
-        let answer = Proof::parse(&ours.of_answer(&one).text()).unwrap();
-        assert!(ours.is_of_answer(&answer, &one));
-        assert!(!ours.is_of_answer(&answer, &another));
-        assert!(!ours.is_of_answer(&theirs.of_answer(&one), &one));
-        assert!(!ours.is_of_answer(&one, &one), "who repeats the call proves nothing");
+        let (one, another) = (ours.prove_call(&call), ours.prove_call(&call));
+        let answer = Proof::parse(&ours.prove_answer(&one).text()).unwrap();
+        assert!(ours.verifies_answer(&answer, &one));
+        assert!(!ours.verifies_answer(&answer, &another));
+        assert!(!ours.verifies_answer(&theirs.prove_answer(&one), &one));
+        assert!(!ours.verifies_answer(&one, &one), "who repeats the call proves nothing");
     }
 
     #[test]

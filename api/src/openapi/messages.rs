@@ -31,7 +31,7 @@ use crate::{
 
 /// The group of webhook messages.
 pub(super) const GROUP: Group =
-    Group { name: "Webhook messages", about: "What is posted to an endpoint for each event." };
+    Group { name: "Webhook messages", about: "The messages that are posted to an endpoint, by event." };
 
 pub(crate) fn all(versions: &[Version], schemas: &mut Schemas) -> Map<String, Value> {
     let events = ResourceType::ALL.iter().flat_map(|kind| kind.events());
@@ -49,13 +49,15 @@ fn message(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
         "description": description(event),
         "security": [],
         "parameters": [
-            header("timestamp", "When this attempt was sent, in ISO 8601."),
-            header("signature", "HMAC-SHA256, in hex, over the timestamp, a full stop and the base64 of the body, with the endpoint's `secret_key`."),
-            header("delivery-id", "The same over all attempts to deliver this message."),
+            header("timestamp", "Time at which this attempt was sent, in ISO 8601."),
+            header("signature",
+                "Hexadecimal HMAC-SHA256 of the timestamp, a full stop and the base64 of the body, with the \
+                 endpoint's `secret_key` as the key."),
+            header("delivery-id", "Id of the delivery. All attempts to deliver this message have the same id."),
         ],
         "requestBody": {"required": true, "content": {"application/json": schemas.with_example(schema)}},
         "responses": {
-            "2XX": {"description": "Received. After any other answer, or none, the message is retried later."},
+            "2XX": {"description": "Received. After any other response, or none, the message is retried later."},
         },
     })
 }
@@ -80,8 +82,9 @@ pub(crate) fn names(event: Event) -> Vec<String> {
 /// Returns `true` if the event also reports outcomes of this service's writes.
 fn is_written(event: Event) -> bool {
     let kind = event.resource_type();
-    let ends_in_it =
-        |((resource, verb), _)| ResourceType::of(resource) == Some(kind) && kind.written(verb) == Some(event);
+    let ends_in_it = |((resource, verb), _)| {
+        ResourceType::from_resource(resource) == Some(kind) && kind.written(verb) == Some(event)
+    };
     // Appointments have a separate write for each kind of change.
     kind == ResourceType::Appointment && EventName::written(event, WriteOutcome::Complete).is_some()
         || all_writes().any(ends_in_it)
@@ -90,13 +93,16 @@ fn is_written(event: Event) -> bool {
 fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
     let delivery_error = schemas.named(
         "DeliveryAttemptError",
-        json!({"type": "object", "description": "An attempt that the endpoint did not take.",
+        json!({"type": "object", "description": "An attempt that the endpoint did not accept.",
             "required": ["code", "timestamp", "message", "attempts"], "properties": {
             "code": {"type": "string", "examples": ["500"],
-                "description": "The status of the answer, or a word for why there was none, such as `timeout`."},
-            "timestamp": {"type": "string", "format": "date-time", "description": "When the attempt was sent, in UTC."},
-            "message": {"type": "string", "examples": ["the receiver answered 500"], "description": "The same as a sentence."},
-            "attempts": {"type": "integer", "format": "int32", "minimum": 1, "description": "The attempt's number."},
+                "description":
+                    "The status of the response, or a code for the reason if there was none, such as `timeout`."},
+            "timestamp": {"type": "string", "format": "date-time", "description":
+                "Time at which the attempt was sent, in UTC."},
+            "message": {"type": "string", "examples": ["the receiver answered 500"], "description":
+                "The reason as a sentence."},
+            "attempts": {"type": "integer", "format": "int32", "minimum": 1, "description": "Number of the attempt."},
         }}),
     );
     json!({
@@ -104,51 +110,57 @@ fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
         "required": ["resource_type", "event_name", "event_time", "subdomain", "institution_id", "sequence", "data", "delivery_errors"],
         "properties": {
             "resource_type": {"type": "string", "const": event.resource_type().key(),
-                "description": "The type of the record that the message is about."},
+                "description": "Type of the record that the message is about."},
             "event_name": {"type": "string", "enum": names(event),
-                "description": "The event; where a write ended in it, with the outcome after a full stop."},
-            "event_time": {"type": "string", "format": "date-time", "description": "When it was committed, in UTC with milliseconds."},
-            "subdomain": {"type": "string", "description": "The subdomain of the institution."},
-            "institution_id": {"type": "integer", "format": "int32", "description": "The id of the institution."},
-            "location_id": {"type": "integer", "format": "int32", "description": "The location. Absent if the message does not concern a single location."},
-            "sequence": {"type": "integer", "format": "int64", "description": "Orders messages about one record: the later one has the greater number. Numbers have gaps."},
+                "description":
+                    "The event. If it reports the outcome of a write, the outcome follows after a full stop."},
+            "event_time": {"type": "string", "format": "date-time", "description":
+                "Time at which the event was committed, in UTC with milliseconds."},
+            "subdomain": {"type": "string", "description": "Subdomain of the institution."},
+            "institution_id": {"type": "integer", "format": "int32", "description": "Id of the institution."},
+            "location_id": {"type": "integer", "format": "int32", "description":
+                "Id of the location. Absent if the message does not concern a single location."},
+            "sequence": {"type": "integer", "format": "int64", "description":
+                "Sequence number that orders the messages about one record: later messages have greater numbers. The \
+                 numbers have gaps."},
             "data": data(event, versions, schemas),
-            "delivery_errors": {"type": "array", "items": delivery_error, "description": "Attempts before this one."},
+            "delivery_errors": {"type": "array", "items": delivery_error, "description":
+                "Failed attempts before this one."},
         },
     })
 }
 
 fn data(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
-    let (kind, layout) = (event.resource_type(), Layout::of(event));
+    let (kind, layout) = (event.resource_type(), Layout::for_event(event));
     let view = view_of(kind, versions, schemas);
     let (key, record) = match layout {
         Layout::One | Layout::OfPatient => (kind.key().to_owned(), view),
         Layout::Many => {
             let records = json!({"type": "array", "items": view, "minItems": 1, "maxItems": MOST,
-                "description": "The records of one commit, as they are after it."});
+                "description": "The records of one commit, in their state after the commit."});
             (format!("{}s", kind.key()), records)
         }
     };
     let mut data = json!({"type": "object", "required": [key], "properties": {key.clone(): record},
-        "description": "The record under its name, and what the event says besides."});
+        "description": "The record under its name, with further data of the event."});
     if event.is_update() || kind == ResourceType::SyncStatus {
         data["properties"]["previous_attributes"] = previous(layout);
     }
     if is_written(event) {
-        data["properties"]["failure_reason"] =
-            json!({"type": "string", "description": "Why the write failed or timed out; without patient data."});
+        data["properties"]["failure_reason"] = json!({"type": "string", "description":
+            "Reason why the write failed or timed out. Never contains patient data."});
     }
     data
 }
 
 fn previous(layout: Layout) -> Value {
     let description =
-        "The changed attributes with their earlier values. Absent where the message reports the outcome of a write.";
+        "The changed attributes with their earlier values. Absent if the message reports the outcome of a write.";
     match layout {
         Layout::One => json!({"type": "object", "description": description}),
         Layout::Many | Layout::OfPatient => json!({
             "type": "array", "items": {"type": ["object", "null"]},
-            "description": format!("{description} In the order of the records; null for one that is new."),
+            "description": format!("{description} The entries are in the order of the records; null for a new record."),
         }),
     }
 }
@@ -202,17 +214,19 @@ fn description(event: Event) -> String {
             "Outcome of writing a new record to the health record system. A failed write is not retried."
         }
         "payment_created" | "adjustment_created" => {
-            "A record was added to the ledger: through this API, or in the health record system."
+            "A record was added to the ledger, through this API or in the health record system."
         }
         "medical_history_patient_items_updated" => {
-            "Items of one patient's medical history were added, changed or deleted, all of one commit together."
+            "Items of a patient's medical history were added, changed or deleted. A message contains all changed \
+             items of one commit."
         }
         _ if name.starts_with("sync_status_") => {
-            "Reading or writing stopped working at a location, or works again. Messages about the same direction are at least five minutes apart; the state after that time is sent if it differs from the last one."
+            "Reading or writing stopped working at a location, or works again. Messages about the same direction are \
+             at least five minutes apart; the status after that time is sent if it differs from the last one sent."
         }
-        _ if name.ends_with("_created") => "A record was created: through this API, or in the health record system.",
+        _ if name.ends_with("_created") => "A record was created, through this API or in the health record system.",
         _ if name.ends_with("_deleted") => {
-            "A record was deleted in the health record system; the message shows its last state."
+            "A record was deleted in the health record system. The message shows its last state."
         }
         _ => {
             "A record was changed, through this API or in the health record system. No message is sent if only `updated_at` or `last_sync_time` changed."
@@ -227,10 +241,10 @@ fn description(event: Event) -> String {
     }
     if event.is_update() && is_written(event) {
         text.push_str(
-            " With `.complete`, `.failed` or `.timed_out`: the outcome of a write that was requested through the API.",
+            " With `.complete`, `.failed` or `.timed_out`, the event reports the outcome of a write that was requested through the API.",
         );
     }
-    if Layout::of(event) == Layout::Many {
+    if Layout::for_event(event) == Layout::Many {
         text.push_str(&format!(" Up to {MOST} records of one commit share a message."));
     }
     text

@@ -87,26 +87,35 @@ pub fn document_for(audience: Audience, version: Option<Version>) -> &'static Do
     found.expect("every audience has a document for every version")
 }
 
-const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledgers of dental and medical practices, whatever health \
-record system each of them runs.\n\nExchange an API key for a bearer token (`POST /authenticates`), then send `Authorization: Bearer \
-<token>`. Every call names its version in `Svc-Api-Version` and the calling application in `User-Agent`; the default \
-User-Agent of a library is refused with 403. Institutions are addressed by `subdomain`, locations by `location_id`, both in the \
-query. Unknown query parameters and body fields are ignored, and named in `description` and in the header `X-Ignored-Parameters`. An empty parameter counts as absent. Every answer carries `X-Request-Id`. A failure has `code` false, a message per \
-problem in `error`, in `reason` one word of a closed list for programs, and in `description` cause and fix where a message has several causes.\n\n\
-Rate limits are buckets that refill continuously, per API key over all its locations: by default 100 calls a second and 2,000 a minute, and \
-10 a second of the slots and of `GET /appointments`. `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` describe the bucket with the fewest calls left; 429 names it in `description` and says in `Retry-After` when to call again. Calls of one address with keys or tokens \
-that are not accepted are limited too.\n\nTimes are \
-ISO 8601; without an offset they are read in the time zone of the location, and `description` says how. Whole numbers and booleans may \
-come as strings.\n\nWrites are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
-a call it behaves as v3.0.0. `/openapi.json?version=v3.0.0`, `v3.1.0` or `v2.2.2` describes that version alone, the calls of operators in `/openapi.json?for=operators`, those of workstations \
-in `/openapi.json?for=workstations`.";
+const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledgers of dental and medical practices, \
+    independent of the health record system that each practice uses.\n\n\
+    Exchange an API key for a bearer token (`POST /authenticates`), then send `Authorization: Bearer <token>`. Every \
+    call specifies the API version in `Svc-Api-Version` and the calling application in `User-Agent`; the default \
+    User-Agent of a library is refused with 403. Institutions are identified by `subdomain` and locations by \
+    `location_id`, both in the query. Unknown query parameters and body fields are ignored, and listed in \
+    `description` and in the header `X-Ignored-Parameters`. An empty parameter counts as absent. Every response \
+    contains `X-Request-Id`. A failure has `code` false, one message per problem in `error`, and a machine-readable \
+    code from a closed list in `reason`. If a message has several possible causes, `description` contains the cause \
+    and the fix.\n\n\
+    Rate limits are buckets that refill continuously, per API key over all its locations: by default 100 calls a \
+    second and 2,000 a minute, and 10 a second for slots and for `GET /appointments`. `RateLimit-Limit`, \
+    `RateLimit-Remaining` and `RateLimit-Reset` describe the bucket with the fewest calls left. A 429 response names \
+    this bucket in `description` and contains the number of seconds to wait in `Retry-After`. Calls from one address \
+    with keys or tokens that are not accepted are limited too.\n\n\
+    Times are ISO 8601. A time without an offset is read in the time zone of the location, and `description` reports \
+    how it was read. Whole numbers and booleans may be sent as strings.\n\n\
+    Writes are accepted first and reach the health record system afterwards.\n\n\
+    Version v3.1.0 needs the grant `beta`; calls that it does not redefine behave as in v3.0.0. \
+    `/openapi.json?version=v3.0.0`, `v3.1.0` or `v2.2.2` describes that version alone. `/openapi.json?for=operators` \
+    describes the calls of operators, and `/openapi.json?for=workstations` those of workstations.";
 
-const FOR_OPERATORS: &str = "Calls for whoever runs the service, at the operators' listener. They take an operator's token (`practice-sync operators add`) as \
-`Authorization: Bearer <token>`; its role is `viewer`, `operator` or `admin`, and each may what those before it may. API keys open nothing there. How to \
-call, page and fail is as in the document for clients, `/openapi.json`.";
+const FOR_OPERATORS: &str = "Calls for operators of the service, at the operators' listener. Send an operator's \
+    token (`practice-sync operators add`) as `Authorization: Bearer <token>`. The role of the token is `viewer`, \
+    `operator` or `admin`; each role includes the permissions of the roles before it. API keys are not accepted at \
+    this listener. Requests, paging and failures work as described in the document for clients, `/openapi.json`.";
 
-const FOR_WORKSTATIONS: &str = "Calls of the browser extension at a workstation: who knows a pairing code needs no API key. The document for \
-clients is `/openapi.json`.";
+const FOR_WORKSTATIONS: &str = "Calls of the browser extension at a workstation. They need a pairing code instead of \
+    an API key. The document for clients is `/openapi.json`.";
 
 fn about(audience: Audience) -> (&'static str, &'static str) {
     match audience {
@@ -156,9 +165,11 @@ fn document(audience: Audience, versions: &[Version]) -> Value {
             "responses": failures::components(),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
-                    "description": "The token of `POST /authenticates`: valid for an hour, in the sandbox for a day."},
+                    "description":
+                        "The bearer token from `POST /authenticates`. It is valid for an hour, in the sandbox for a \
+                         day."},
                 "api_key": {"type": "apiKey", "in": "header", "name": "Authorization",
-                    "description": "The API key as it is, without `Bearer`."},
+                    "description": "The API key itself, without `Bearer`."},
             },
         },
     });
@@ -218,14 +229,14 @@ fn description(route: &Route) -> String {
     }
     if let Some(field) = route.amounts {
         text.push_str(&format!(
-            " Without the grant `financial` the amounts are null, and `description` names `{field}`."
+            " Without the grant `financial`, the amounts are null and `description` names `{field}`."
         ));
     }
     if let Some(role) = route.role {
         text.push_str(&format!(" The token needs the role `{}`.", role.name()));
     }
     if route.versions == [Version::V3_1_0] {
-        text.push_str(" Only in v3.1.0, for which the API key needs the grant `beta`.");
+        text.push_str(" Available only in v3.1.0, for which the API key needs the grant `beta`.");
     }
     if !route.notes.is_empty() {
         text = format!("{text} {}", route.notes);
@@ -299,14 +310,15 @@ fn parameter(expected: &Expected, place: &str) -> Value {
     parameter
 }
 
-const IDEMPOTENCY_KEY: &str = "Chosen by the caller. For a day, the same key with the same request returns the first answer; with another \
-request it is refused with 409.";
+const IDEMPOTENCY_KEY: &str = "Idempotency key chosen by the caller. For a day, the same key with the same request \
+    returns the first response; with another request it is refused with 409.";
 
-const IF_NONE_MATCH: &str = "The `ETag` of an earlier answer to the same request. If the answer is still the same, the status is 304, without a \
-body. Rate limits count the call.";
+const IF_NONE_MATCH: &str = "The `ETag` of an earlier response to the same request. If the response has not changed, \
+    the status is 304, without a body. The call counts towards rate limits.";
 
 fn etag() -> Value {
-    let about = "Names this answer; for `If-None-Match`. Strong: it changes with every byte of the body, with the API key and with the version.";
+    let about = "Entity tag of this response, for `If-None-Match`. It is a strong validator: it changes with every \
+        byte of the body, with the API key and with the version.";
     json!({"description": about, "schema": {"type": "string"}})
 }
 
@@ -314,7 +326,7 @@ fn etag() -> Value {
 fn not_modified() -> Value {
     let mut headers = json!({"X-Request-Id": failures::request_id(), "ETag": etag()});
     failures::rate_headers(&mut headers);
-    json!({"description": "The answer is still the one that `If-None-Match` names. No body.", "headers": headers})
+    json!({"description": "The response is still the one identified by `If-None-Match`. No body.", "headers": headers})
 }
 
 fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut Schemas) -> Value {
@@ -327,7 +339,7 @@ fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut S
     }
     if route.takes_key() {
         headers["Idempotent-Replay"] = json!({
-            "description": "`true` where the first answer is returned again.", "schema": {"type": "string", "enum": ["true"]},
+            "description": "`true` if the response is a repetition of the first response.", "schema": {"type": "string", "enum": ["true"]},
         });
     }
     let meaning = match status {

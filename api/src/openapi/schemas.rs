@@ -63,9 +63,10 @@ impl Schemas {
         let (data, beside) = wrap(view);
         let mut required = vec!["code", "description", "error", "data"];
         let mut properties = json!({
-            "code": {"type": "boolean", "const": true, "description": "True: the request was carried out."},
+            "code": {"type": "boolean", "const": true, "description": "Always true: the request was carried out."},
             "description": {"type": ["string", "null"], "description": "A warning, or null.", "examples": [null]},
-            "error": {"type": "array", "items": {"type": "string"}, "maxItems": 0, "description": "Empty where a request was carried out."},
+            "error": {"type": "array", "items": {"type": "string"}, "maxItems": 0, "description":
+                "Always empty: the request was carried out."},
             "data": data,
         });
         if let (Value::Object(properties), Value::Object(beside)) = (&mut properties, &beside) {

@@ -60,11 +60,11 @@ impl Input {
 
 /// Reads `foreign_id` and `foreign_ids[]`. A record must match one id of each returned set.
 pub(crate) fn foreign_ids(q: &mut Params) -> Vec<Vec<String>> {
-    let foreign_id = text(MAX_TEXT).about("The identifier in the practice's health record system; opaque.");
+    let foreign_id = text(MAX_TEXT).about("Opaque identifier of the record in the practice's health record system.");
     let one = q.optional("foreign_id", foreign_id).map(|foreign_id| vec![foreign_id]);
     let foreign_id = text(MAX_FOREIGN_ID).about(
-        "Only records with one of these identifiers in the practice's health record system. Identifiers that no record \
-         has are left out of the answer.",
+        "Only records with one of these identifiers in the practice's health record system. Identifiers that match no \
+         record are ignored.",
     );
     let many = q.list("foreign_ids", foreign_id);
     one.into_iter().chain((!many.is_empty()).then_some(many)).collect()
@@ -113,24 +113,24 @@ impl<'a> Reading<'a> {
     }
 
     pub(crate) fn patient(self) -> Self {
-        self.id("patient_id", "The patient.", Filter::Patient)
+        self.id("patient_id", "Id of the patient.", Filter::Patient)
     }
 
     pub(crate) fn provider(self) -> Self {
-        self.id("provider_id", "The provider.", Filter::Provider)
+        self.id("provider_id", "Id of the provider.", Filter::Provider)
     }
 
     pub(crate) fn guarantor(self) -> Self {
-        self.id("guarantor_id", "The person responsible for the account.", Filter::Guarantor)
+        self.id("guarantor_id", "Id of the guarantor, the person responsible for the account.", Filter::Guarantor)
     }
 
     pub(crate) fn procedure(self) -> Self {
-        self.id("procedure_id", "The procedure.", Filter::Procedure)
+        self.id("procedure_id", "Id of the procedure.", Filter::Procedure)
     }
 
     pub(crate) fn name(self) -> Self {
-        let about = "Each word must be the beginning of a word of the name. Case, accents, apostrophes, hyphens and \
-                     spaces inside a name make no difference.";
+        let about = "Search text for the name. Each word must be the beginning of a word of the name. Case, accents, \
+            apostrophes, hyphens and spaces inside a name make no difference.";
         self.by("name", text(MAX_NAME).about(about), Filter::Name)
     }
 
@@ -154,7 +154,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn include_deleted(self) -> Self {
         match self.input.query.defaulted(
             "include_deleted",
-            boolean().about("Whether deleted records are included."),
+            boolean().about("`true` to include deleted records."),
             false,
         ) {
             true => self,

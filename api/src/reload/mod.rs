@@ -24,7 +24,7 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use self::watch::{Seen, Stamps, Watched};
+use self::watch::{FileStatus, Stamps, WatchedFiles};
 use crate::{
     access::{
         api::Api,
@@ -47,8 +47,8 @@ pub struct Reload {
     path: PathBuf,
     config: Config,
     /// File stamps at the last read: of all files, and of the keys file.
-    watched: Watched,
-    watched_keys: Watched,
+    watched: WatchedFiles,
+    watched_keys: WatchedFiles,
     /// Opens simulated EHRs of data sources in this process.
     simulated: Arc<dyn OpenSimulated>,
 }
@@ -60,8 +60,8 @@ impl Reload {
         Reload {
             path: path.to_path_buf(),
             config: config.clone(),
-            watched: Watched::new(all),
-            watched_keys: Watched::new(keys),
+            watched: WatchedFiles::new(all),
+            watched_keys: WatchedFiles::new(keys),
             simulated,
         }
     }
@@ -93,8 +93,8 @@ impl Reload {
             };
             let reloading = async {
                 match asked {
-                    Some(asked) => self.asked(&api, asked).await,
-                    None => self.look(&api).await,
+                    Some(asked) => self.handle_request(&api, asked).await,
+                    None => self.reload_changed_files(&api).await,
                 }
             };
             // Changes applied before the panic remain. The next change or request reads the files again.
@@ -106,7 +106,7 @@ impl Reload {
         }
     }
 
-    async fn asked(&mut self, api: &Data<Api>, asked: Option<ReloadRequest>) {
+    async fn handle_request(&mut self, api: &Data<Api>, asked: Option<ReloadRequest>) {
         api.certificates().refresh(api.engine.now());
         let reloaded = match &asked {
             Some(asked) if asked.dry_run => self.compare(asked.config.as_deref().unwrap_or(&self.path)).await.1,
@@ -128,17 +128,19 @@ impl Reload {
     }
 
     /// Reloads files that have changed and are no longer being written.
-    async fn look(&mut self, api: &Data<Api>) {
+    async fn reload_changed_files(&mut self, api: &Data<Api>) {
         if !self.config.watch {
             return;
         }
         let (path, keys_file) = (self.path.clone(), self.config.keys_file.clone());
         let Ok((all, keys)) = spawn_blocking(move || stamps(&path, &keys_file)).await else { return };
-        match (self.watched.look(all), self.watched_keys.look(keys)) {
+        match (self.watched.check(all), self.watched_keys.check(keys)) {
             // A reload reads both, so it waits until neither changes.
-            (_, Seen::Changing) | (Seen::Changing, Seen::AsRead) | (Seen::AsRead, Seen::AsRead) => {}
-            (Seen::Changed, _) => note(api, "reload configuration", self.reload(api, false).await.applied),
-            (_, Seen::Changed) => self.take_keys(api).await,
+            (_, FileStatus::Changing)
+            | (FileStatus::Changing, FileStatus::AsRead)
+            | (FileStatus::AsRead, FileStatus::AsRead) => {}
+            (FileStatus::Changed, _) => note(api, "reload configuration", self.reload(api, false).await.applied),
+            (_, FileStatus::Changed) => self.take_keys(api).await,
         }
     }
 
@@ -268,7 +270,8 @@ impl Reload {
     async fn take_keys(&mut self, api: &Data<Api>) {
         let file = self.config.keys_file.clone();
         let setup = self.config.setup.clone();
-        let loaded = spawn_blocking(move || (Stamps::of([file.clone()]), KeyFileContents::load(&file, &setup))).await;
+        let loaded =
+            spawn_blocking(move || (Stamps::from_files([file.clone()]), KeyFileContents::load(&file, &setup))).await;
         let Ok((stamps, loaded)) = loaded else { return };
         self.watched_keys.is_read(stamps);
         match loaded {
@@ -299,7 +302,7 @@ fn note(api: &Api, action: &str, applied: bool) {
 
 /// Returns the stamps of all configuration files, and of the keys file.
 fn stamps(path: &Path, keys_file: &Path) -> (Stamps, Stamps) {
-    (Stamps::of(Config::files(path)), Stamps::of([keys_file.to_path_buf()]))
+    (Stamps::from_files(Config::files(path)), Stamps::from_files([keys_file.to_path_buf()]))
 }
 
 /// Returns a line for each key and operator that was added, removed or changed.

@@ -15,7 +15,7 @@ type Stamp = ([i64; 4], u64, u64);
 pub(super) struct Stamps(BTreeMap<PathBuf, Option<Stamp>>);
 
 impl Stamps {
-    pub(super) fn of(files: impl IntoIterator<Item = PathBuf>) -> Stamps {
+    pub(super) fn from_files(files: impl IntoIterator<Item = PathBuf>) -> Stamps {
         let stamp = |file: &Path| {
             let about = fs::metadata(file).ok()?;
             let times = [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()];
@@ -27,7 +27,7 @@ impl Stamps {
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum FileStatus {
     AsRead,
     /// Changed, but not since the last check, so the write is complete.
     Changed,
@@ -35,28 +35,28 @@ pub(super) enum Seen {
 }
 
 /// Stamps at the last read and at the last check.
-pub(super) struct Watched {
+pub(super) struct WatchedFiles {
     read: Stamps,
     seen: Stamps,
 }
 
-impl Watched {
-    pub(super) fn new(read: Stamps) -> Watched {
-        Watched { seen: read.clone(), read }
+impl WatchedFiles {
+    pub(super) fn new(read: Stamps) -> WatchedFiles {
+        WatchedFiles { seen: read.clone(), read }
     }
 
-    pub(super) fn look(&mut self, now: Stamps) -> Seen {
+    pub(super) fn check(&mut self, now: Stamps) -> FileStatus {
         let seen = match (now == self.read, now == self.seen) {
-            (true, _) => Seen::AsRead,
-            (false, true) => Seen::Changed,
-            (false, false) => Seen::Changing,
+            (true, _) => FileStatus::AsRead,
+            (false, true) => FileStatus::Changed,
+            (false, false) => FileStatus::Changing,
         };
         self.seen = now;
         seen
     }
 
     pub(super) fn is_read(&mut self, read: Stamps) {
-        *self = Watched::new(read);
+        *self = WatchedFiles::new(read);
     }
 }
 
@@ -69,19 +69,19 @@ mod tests {
     fn a_changed_file_is_reported_once_it_is_stable() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.toml");
-        let now = || Stamps::of([file.clone()]);
-        let mut watched = Watched::new(now());
-        assert_eq!(watched.look(now()), Seen::AsRead);
+        let now = || Stamps::from_files([file.clone()]);
+        let mut watched = WatchedFiles::new(now());
+        assert_eq!(watched.check(now()), FileStatus::AsRead);
         fs::write(&file, "half").unwrap();
-        assert_eq!(watched.look(now()), Seen::Changing);
+        assert_eq!(watched.check(now()), FileStatus::Changing);
         fs::write(&file, "a whole one").unwrap();
-        assert_eq!(watched.look(now()), Seen::Changing);
-        assert_eq!(watched.look(now()), Seen::Changed);
-        assert_eq!(watched.look(now()), Seen::Changed, "until it is read");
+        assert_eq!(watched.check(now()), FileStatus::Changing);
+        assert_eq!(watched.check(now()), FileStatus::Changed);
+        assert_eq!(watched.check(now()), FileStatus::Changed, "until it is read");
         watched.is_read(now());
-        assert_eq!(watched.look(now()), Seen::AsRead);
+        assert_eq!(watched.check(now()), FileStatus::AsRead);
         fs::remove_file(&file).unwrap();
-        assert_eq!(watched.look(now()), Seen::Changing);
-        assert_eq!(watched.look(now()), Seen::Changed);
+        assert_eq!(watched.check(now()), FileStatus::Changing);
+        assert_eq!(watched.check(now()), FileStatus::Changed);
     }
 }

@@ -9,29 +9,29 @@ use serde::Serialize;
 
 use crate::http::metrics::Families;
 
-/// The cost of all calls of one kind for a location since the start of the process. Calls that did not begin are not
+/// The cost of all calls of one kind for a location since the start of the process. Calls that did not start are not
 /// counted.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdapterCallsView {
-    /// `describe`, `pull`, `push` or `find`.
+    /// The kind of call: `describe`, `pull`, `push` or `find`.
     call: &'static str,
-    /// Calls that the adapter answered without a fault.
+    /// Number of calls that the adapter answered without a fault.
     answered: u64,
-    /// Calls that it answered with a fault.
+    /// Number of calls that the adapter answered with a fault.
     faults: u64,
-    /// Calls that ended without an answer: the adapter trapped, or its time was up.
+    /// Number of calls that ended without an answer, because the adapter trapped or exceeded its time limit.
     lost: u64,
-    /// Duration of all calls in seconds, waiting for the health record system included.
+    /// Duration of all calls, in seconds, including the time spent waiting for the health record system.
     seconds: f64,
-    /// Processor time of all calls in seconds.
+    /// Processor time of all calls, in seconds.
     processor_seconds: f64,
-    /// Requests that reached the health record system, or may have.
+    /// Number of requests that reached, or may have reached, the health record system.
     requests: u64,
-    /// Bodies of these requests, in bytes.
+    /// Total size of the request bodies, in bytes.
     sent_bytes: u64,
-    /// Bodies of the answers, in bytes.
+    /// Total size of the response bodies, in bytes.
     received_bytes: u64,
-    /// The most memory that one call had, in bytes.
+    /// Peak memory of a single call, in bytes.
     memory_bytes: u64,
 }
 
@@ -78,9 +78,11 @@ pub(super) fn collect(families: &mut Families, by_adapter: &BTreeMap<String, Cos
         ("adapter_requests_total", "counter", "Requests that reached a health record system, or may have.", |it| {
             it.requests as f64
         }),
-        ("adapter_sent_bytes_total", "counter", "Bodies of these requests, in bytes.", |it| it.sent as f64),
-        ("adapter_received_bytes_total", "counter", "Bodies of the answers, in bytes.", |it| it.received as f64),
-        ("adapter_memory_peak_bytes", "gauge", "The most memory that one call had, in bytes.", |it| it.memory as f64),
+        ("adapter_sent_bytes_total", "counter", "Total size of the request bodies, in bytes.", |it| it.sent as f64),
+        ("adapter_received_bytes_total", "counter", "Total size of the response bodies, in bytes.", |it| {
+            it.received as f64
+        }),
+        ("adapter_memory_peak_bytes", "gauge", "Peak memory of a single call, in bytes.", |it| it.memory as f64),
     ];
     for (name, kind, help, number) in numbers {
         let values = series().map(|(adapter, call, costs)| (labels(adapter.as_str(), *call), number(costs)));

@@ -28,29 +28,29 @@ use crate::{
 pub(crate) const CONFIGURED: &str = "configured";
 const RETRY_LATER: u64 = 30;
 
-/// An adapter that the configuration names.
+/// An adapter in the configuration.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdapterDetail {
     /// The version of the configuration, which a location runs to which no other was rolled out.
     configured: AdapterView,
-    /// Uploaded versions, the newest first: the last ten, and those that a location runs or ran before.
+    /// Uploaded versions, newest first: the last ten, and the versions that a location runs or ran before.
     versions: Vec<AdapterVersionView>,
-    /// The locations of the key that have this adapter.
+    /// Locations of the key that use this adapter.
     locations: Vec<LocationAdapterView>,
 }
 
 /// An uploaded version of an adapter.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdapterVersionView {
-    /// The name of the adapter in the configuration.
+    /// Name of the adapter in the configuration.
     name: String,
     /// SHA-256 of the component.
     sha256: String,
-    /// The version that its manifest names.
+    /// Version in the manifest of the component.
     version: String,
-    /// The size of the component in bytes.
+    /// Size of the component, in bytes.
     bytes: u64,
-    /// When the version was uploaded, in UTC.
+    /// Time at which the version was uploaded, in UTC.
     uploaded_at: At,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct LocationAdapterView {
     location_id: LocationId,
     /// SHA-256 of the version that was rolled out; null if the location runs the version of the configuration.
     sha256: Option<String>,
-    /// The version that a rollback returns to; null for the version of the configuration.
+    /// SHA-256 of the version that a rollback returns to; null for the version of the configuration.
     previous_sha256: Option<String>,
 }
 
@@ -84,22 +84,22 @@ impl LocationAdapterView {
 pub(crate) struct RollOutView {
     /// The version rolled out to the location after the call.
     location: LocationAdapterView,
-    /// The calls of the trial, in their order.
+    /// The calls of the trial, in order.
     tried: Vec<TriedView>,
-    /// Whether the location runs the version now.
+    /// `true` if the location now runs the version.
     rolled_out: bool,
 }
 
 /// A call of a trial.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TriedView {
-    /// `describe` or `pull`.
+    /// The kind of call: `describe` or `pull`.
     call: &'static str,
     /// The resource whose first page was read; null for `describe`.
     resource: Option<&'static str>,
-    /// Records of the page.
+    /// Number of records of the page.
     records: u64,
-    /// Records of the page that could not be read.
+    /// Number of records of the page that could not be read.
     skipped: u64,
 }
 
@@ -171,10 +171,11 @@ impl FromInput for AdapterRollOut {
     fn from_input(input: &mut Input) -> AdapterRollOut {
         let version = input.body.required(
             "version",
-            text(MAX_NAME).about("The SHA-256 of an uploaded version, or `configured` for that of the configuration."),
+            text(MAX_NAME)
+                .about("The SHA-256 of an uploaded version, or `configured` for the version of the configuration."),
         );
         let dry_run =
-            input.body.optional("dry_run", boolean().about("Whether the version is only tried.")).unwrap_or(false);
+            input.body.optional("dry_run", boolean().about("`true` to only try the version.")).unwrap_or(false);
         AdapterRollOut { version, dry_run }
     }
 }

@@ -27,8 +27,9 @@ use crate::{
     },
 };
 
-listing!(ListAdjustments: |it| it.sort().foreign_ids().patient().provider().guarantor().id("claim_id", "The claim.", Filter::Claim)
-        .id("charge_id", "The charge.", Filter::Charge).since().include_deleted());
+listing!(ListAdjustments: |it| it.sort().foreign_ids().patient().provider().guarantor()
+        .id("claim_id", "Id of the claim.", Filter::Claim)
+        .id("charge_id", "Id of the charge.", Filter::Charge).since().include_deleted());
 
 pub(crate) async fn list(
     call: ApiCall,
@@ -69,8 +70,12 @@ pub(crate) struct NewAdjustment(LedgerEntryInput);
 
 impl FromInput for NewAdjustment {
     fn from_input(input: &mut Input) -> NewAdjustment {
-        let on = ("adjusted_at", "When the adjustment was made.");
-        let kind = ("adjustment_type_id", "The adjustment type, of the same location.", AdjustmentType::RESOURCE);
+        let on = ("adjusted_at", "Date of the adjustment.");
+        let kind = (
+            "adjustment_type_id",
+            "Id of the adjustment type, which must belong to the same location.",
+            AdjustmentType::RESOURCE,
+        );
         NewAdjustment(LedgerEntryInput::read(input, ("adjustment", "The adjustment."), on, kind))
     }
 

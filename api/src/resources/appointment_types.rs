@@ -129,7 +129,7 @@ impl FromInput for NewAppointmentType {
         let descriptor_ids = b.list(
             "appointment_type.emr_appt_descriptor_ids",
             id().referring_to(Resource::AppointmentDescriptors)
-                .about("Descriptors of appointments in the health record system."),
+                .about("Ids of appointment descriptors in the health record system."),
         );
         let (minutes, of_location) = (minutes as u32, false);
         let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
@@ -166,7 +166,7 @@ impl FromInput for AppointmentTypeUpdate {
             descriptor_ids: b.optional_list(
                 "appointment_type.emr_appt_descriptor_ids",
                 id().referring_to(Resource::AppointmentDescriptors)
-                    .about("Descriptors of appointments in the health record system."),
+                    .about("Ids of appointment descriptors in the health record system."),
             ),
         };
         AppointmentTypeUpdate { parent, change }
@@ -231,11 +231,14 @@ struct Parent {
 
 impl Parent {
     fn read(b: &mut Fields) -> Parent {
-        let belongs = word::<ParentType>().about("Whether the type belongs to the institution or to one location.");
+        let belongs = word::<ParentType>().about("Owner of the type: the institution or one location.");
         Parent {
             location: b.optional("location_id", shared::location()),
             of_location: b.optional("appointment_type.parent_type", belongs).map(|it| it == ParentType::Location),
-            id: b.optional("appointment_type.parent_id", id().about("The institution or location it belongs to.")),
+            id: b.optional(
+                "appointment_type.parent_id",
+                id().about("Id of the institution or location that the type belongs to."),
+            ),
         }
     }
 

@@ -51,7 +51,7 @@ use crate::{
 pub(crate) struct AppointmentSaved<'a> {
     /// The appointment as it is after the request.
     appt: AppointmentView<'a>,
-    /// Always null: no payment is taken with an appointment.
+    /// Always null: appointments do not include a payment.
     stripe_client_secret: Option<()>,
 }
 
@@ -70,6 +70,8 @@ pub(crate) struct NewAppointmentInput {
     referrer: Option<String>,
     descriptor_ids: Vec<u32>,
     per_timeslot: i64,
+    /// A block of unavailable time, which this endpoint refuses.
+    unavailable: bool,
 }
 
 impl FromInput for NewAppointmentInput {
@@ -86,6 +88,10 @@ pub(crate) async fn create(
     mut call: ApiCall,
     AtLocationOfBody(location, given): AtLocationOfBody<NewAppointmentInput>,
 ) -> Answer<Created<AppointmentSaved<'static>>> {
+    if given.unavailable {
+        let problem = ApiError::bad("Missing parameter appt[patient_id] with unavailable: true");
+        return Err(problem.because(Reason::UnavailableNotSupported).into());
+    }
     let span = given.span(&mut call, &location)?;
     let new = CreateAppointment {
         patient_id: given.patient_id,
@@ -140,8 +146,9 @@ impl FromInput for AppointmentUpdateInput {
         let (b, clock) = (&mut input.body, &input.clock);
         b.required("appt", object("The appointment."));
         let change = AppointmentChange {
-            confirmed: b.optional("appt.confirmed", boolean().about("Whether the practice confirmed it.")),
-            checkin_at: b.optional("appt.checkin_at", instant(clock).about("When the patient checked in.")),
+            confirmed: b
+                .optional("appt.confirmed", boolean().about("`true` if the practice confirmed the appointment.")),
+            checkin_at: b.optional("appt.checkin_at", instant(clock).about("Time at which the patient checked in.")),
             start: b.optional("appt.start_time", start_time(clock)),
             end: b.optional("appt.end_time", end_time(clock)),
             operatory_id: b.optional("appt.operatory_id", operatory()),
@@ -149,7 +156,7 @@ impl FromInput for AppointmentUpdateInput {
             join_blocks: false,
         };
         let cancelled = b
-            .optional("appt.cancelled", boolean().omit_from_example().about("Whether it is cancelled."))
+            .optional("appt.cancelled", boolean().omit_from_example().about("`true` if the appointment is cancelled."))
             .unwrap_or(false);
         if cancelled && change != AppointmentChange::default() {
             b.problem("appt.cancelled cannot be combined with other changes.");
@@ -214,22 +221,22 @@ impl NewAppointmentInput {
         let appointment_type_id = b.optional("appt.appointment_type_id", appointment_type());
         let note = b.optional_nonempty("appt.note", note());
         let unavailable = b
-            .optional(
-                "appt.unavailable",
-                boolean().example_of(false).about("Whether it is a block of unavailable time."),
-            )
+            .optional("appt.unavailable", boolean().example_of(false).about("`true` for a block of unavailable time."))
             .unwrap_or(false);
         let is_guardian = b
-            .optional("appt.is_guardian", boolean().about("Whether the booking person is the patient's guardian."))
+            .optional("appt.is_guardian", boolean().about("`true` if the person who books is the patient's guardian."))
             .unwrap_or(false);
         let is_new_clients_patient = b
-            .optional("appt.is_new_clients_patient", boolean().about("Whether the patient is new to the practice."))
+            .optional("appt.is_new_clients_patient", boolean().about("`true` if the patient is new to the practice."))
             .unwrap_or(false);
-        let referrer = b.optional_nonempty("appt.referrer", text(MAX_NAME).about("Who referred the patient."));
+        let referrer =
+            b.optional_nonempty("appt.referrer", text(MAX_NAME).about("Person or source that referred the patient."));
         let dependent = NewAppointmentInput::dependent(b, today);
         let descriptor = id().referring_to(Resource::AppointmentDescriptors);
-        let descriptor_ids =
-            b.list("appt.descriptor_ids", descriptor.about("Descriptors of appointments in the health record system."));
+        let descriptor_ids = b.list(
+            "appt.descriptor_ids",
+            descriptor.about("Ids of appointment descriptors in the health record system."),
+        );
         if start.zip(end).is_some_and(|(start, end)| end <= start) {
             b.problem("appt.end_time must be after start_time.");
         }
@@ -237,7 +244,6 @@ impl NewAppointmentInput {
             // Blocks cannot be created through this endpoint, whatever the other fields (specification 7.3).
             b.take_problems();
             b.references.clear();
-            b.problem("Missing parameter appt[patient_id] with unavailable: true");
         }
         NewAppointmentInput {
             patient_id,
@@ -253,6 +259,7 @@ impl NewAppointmentInput {
             referrer,
             descriptor_ids,
             per_timeslot,
+            unavailable,
         }
     }
 
@@ -293,7 +300,8 @@ impl NewAppointmentInput {
 
 fn start_time(clock: &Clock) -> Kind<Timestamp> {
     instant(clock).about(
-        "Start time. Without an offset it is read in the location's time zone, and `description` says how it was read.",
+        "Start time. A time without an offset is read in the location's time zone, and `description` reports how it \
+         was read.",
     )
 }
 

@@ -46,19 +46,19 @@ use crate::{
     },
 };
 
-/// One appointment with the included records.
+/// An appointment with the included records.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentDetail<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
-    /// The patient of the appointment; null if it names none. Present with `include[]=patient` or
-    /// `include[]=guarantor`, and without any `include[]`.
+    /// The patient of the appointment; null if it has none. Present with `include[]=patient` or `include[]=guarantor`,
+    /// and without any `include[]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     patient: Included<PatientWithGuarantor<'a>>,
-    /// The operatory of the appointment; null if it names none. Only with `include[]=operatory`.
+    /// The operatory of the appointment; null if it has none. Only with `include[]=operatory`.
     #[serde(skip_serializing_if = "Option::is_none")]
     operatory: Included<OperatoryView<'a>>,
-    /// The type of the appointment; null if it names none. Only with `include[]=appointment_type`.
+    /// The type of the appointment; null if it has none. Only with `include[]=appointment_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     appointment_type: Included<AppointmentTypeView>,
     /// Procedures planned for the appointment or performed in it. Only with `include[]=procedures`.
@@ -104,9 +104,10 @@ impl FromInput for ListAppointments {
         let q = &mut input.query;
         let clock = input.clock.named(q.optional("timezone", zone()));
         let start = instant(&clock).about(
-            "Start of the period. Without an offset it is read in `timezone`, else in the location's time zone.",
+            "Start of the period. A time without an offset is read in `timezone`, otherwise in the location's time \
+             zone.",
         );
-        let end = end_of(&clock).about("End of the period, exclusive; a date alone includes that day.");
+        let end = end_of(&clock).about("End of the period, exclusive. A date without a time includes that day.");
         let (start, end) =
             (q.required_or_none("start", start), q.required_or_none("end", end.example_of("2026-12-02T00:00:00Z")));
         let range = start.zip(end).map(|(start, end)| Span::new(start, end));
@@ -114,18 +115,19 @@ impl FromInput for ListAppointments {
             q.problem("end must be after start.");
         }
         let sort = q.defaulted("sort", sort(&["start_time", "id", "updated_at"]), "start_time");
-        let cancelled = q.optional("cancelled", boolean().about("Whether it is cancelled."));
-        let unavailable = q.optional("unavailable", boolean().about("Whether it is a block of unavailable time."));
+        let cancelled = q.optional("cancelled", boolean().about("`true` if the appointment is cancelled."));
+        let unavailable = q.optional("unavailable", boolean().about("`true` for a block of unavailable time."));
         let nex_only = q.defaulted(
             "nex_only",
-            boolean().about("Only records that are not in the health record system yet."),
+            boolean().about("`true` to list only records that are not in the health record system yet."),
             false,
         );
         let since = q.optional("updated_since", updated_since(&clock));
         let appointment_type = q.optional("appointment_type_id", appointment_type());
         let user = id().about("Only records created by this user. Users are not recorded, so the list is empty.");
         let created_by = q.optional("created_by", user);
-        let patients = q.list("patient_ids", id().about("Only these patients; one alone also as `patient_id`."));
+        let patients = q
+            .list("patient_ids", id().about("Only these patients. A single patient can also be sent as `patient_id`."));
         let providers = q.list("provider_ids", providers());
         let operatories = q.list("operatory_ids", operatories());
         let one_patient = (patients.len() == 1).then(|| Filter::Patient(patients[0].into()));

@@ -9,7 +9,7 @@ use crate::access::{
     respond::{Answer, Created},
 };
 
-/// A bearer token for all other calls.
+/// A bearer token for authenticating all other calls.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BearerToken {
     /// The bearer token, sent as `Authorization: Bearer <token>`. It is valid for `limits.token_lifetime_seconds` of

@@ -47,33 +47,33 @@ pub(crate) struct AvailableSlotsView {
     /// Id of the location.
     #[schemars(with = "u32")]
     lid: LocationId,
-    /// Id of the provider; null in an entry without slots if no provider was asked for.
+    /// Id of the provider; null in an entry without slots if no provider was requested.
     #[schemars(with = "Option<u32>")]
     pid: Option<ProviderId>,
-    /// Id of the operatory; null in an entry without slots, and if the working hours name no operatory.
+    /// Id of the operatory; null in an entry without slots, and if the working hours have no operatory.
     #[schemars(with = "Option<u64>")]
     operatory_id: Option<OperatoryId>,
     /// Free slots; empty if there are none.
     slots: Vec<SlotView>,
-    /// Without slots: the next day that has free slots, `YYYY-MM-DD`; null if none is known. With slots: null, or, if
-    /// the answer was cut short, the `start_date` of the next call.
+    /// Without slots: the next day that has free slots, `YYYY-MM-DD`; null if none is known. With slots: null, or the
+    /// `start_date` of the next call if the response was cut short.
     next_available_date: Option<String>,
 }
 
-/// A free time of a provider in an operatory.
+/// A free time slot of a provider in an operatory.
 #[derive(Serialize, JsonSchema)]
 struct SlotView {
-    /// Start in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
+    /// Start time in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
     time: String,
-    /// End in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
+    /// End time in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
     end_time: String,
-    /// Id of the operatory; null if the working hours name none.
+    /// Id of the operatory; null if the working hours have none.
     #[schemars(with = "Option<u64>")]
     operatory_id: Option<OperatoryId>,
     /// Id of the provider.
     #[schemars(with = "u32")]
     provider_id: ProviderId,
-    /// The requested label; null if none was requested.
+    /// Id of the requested label; null if none was requested.
     working_hour_label_id: Option<u64>,
 }
 
@@ -111,11 +111,11 @@ impl FromInput for SlotsInput {
         let interval = q.optional("slot_interval", interval);
         let overlapping = q.defaulted(
             "overlapping_operatory_slots",
-            boolean().about("Whether slots of several operatories may overlap for one provider."),
+            boolean().about("`true` if slots of several operatories may overlap for one provider."),
             false,
         );
         let per_timeslot = q.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1) as u8;
-        let mut locations = q.required_list("lids", id().about("The locations to search."));
+        let mut locations = q.required_list("lids", id().about("Ids of the locations to search."));
         locations.sort_unstable();
         locations.dedup();
         let (most, asked_for) = (SLOT_DAYS.end(), days.unwrap_or_default() * locations.len() as i64);

@@ -17,38 +17,38 @@ use crate::{
 /// The backups of the server's store.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BackupsView {
-    /// Backups in the folder of the configuration, the newest first.
+    /// Backups in the configured folder, newest first.
     backups: Vec<BackupView>,
-    /// The backup that is being made; null if none is.
+    /// The backup in progress; null if there is none.
     under_way: Option<BackupUnderWay>,
-    /// Why the last backup failed; null once another one is made, and after a start.
+    /// Reason why the last backup failed; null once another backup succeeds, and after a server start.
     failed: Option<String>,
 }
 
-/// A backup that is whole.
+/// A complete backup.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BackupView {
     /// The name of the file.
     name: String,
-    /// When the file was written, in UTC.
+    /// Time at which the file was written, in UTC.
     made_at: At,
-    /// The size of the file in bytes.
+    /// Size of the file, in bytes.
     bytes: u64,
 }
 
-/// A backup that is being made.
+/// A backup in progress.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BackupUnderWay {
-    /// The name the file will have.
+    /// Name of the file after completion.
     name: String,
-    /// Values of the store that are written.
+    /// Number of values of the store that have been written.
     values: u64,
 }
 
-/// A backup that was begun.
+/// A backup that was started.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BackupBegun {
-    /// The name the file will have once it is whole.
+    /// Name of the file once the backup is complete.
     name: String,
 }
 

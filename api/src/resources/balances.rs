@@ -30,11 +30,8 @@ pub(crate) struct ListGuarantorBalances {
 
 impl FromInput for ListGuarantorBalances {
     fn from_input(input: &mut Input) -> ListGuarantorBalances {
-        let zero_too = input.query.defaulted(
-            "show_zero_balances",
-            boolean().about("Whether balances of zero are included."),
-            false,
-        );
+        let zero_too =
+            input.query.defaulted("show_zero_balances", boolean().about("`true` to include balances of zero."), false);
         let patient = input.query.optional("patient_id", patient());
         let listing = input.listing().sort().foreign_ids().guarantor();
         ListGuarantorBalances { zero_too, patient, listing: listing.since().without_deleted().done() }

@@ -15,59 +15,60 @@ use crate::access::{
     tenancy::OpenLocation,
 };
 
-/// What can be read from and written to the health record system of a location.
+/// The data that can be read from and written to the health record system of a location.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CapabilitiesView {
     /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
-    /// If false, there is no health record system, and records written through the API are stored only by this service.
+    /// `true` if the location has a health record system. If false, records written through the API are stored only by
+    /// this service.
     integrated: bool,
-    /// Null until the system has answered for the first time, and if there is none.
+    /// Capabilities of the health record system; null until it has responded for the first time, and if there is none.
     ehr: Option<EhrCapabilitiesView>,
 }
 
 /// The capabilities of a health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrCapabilitiesView {
-    /// Name of the health record system, as its adapter states it.
+    /// Name of the health record system, as reported by its adapter.
     name: String,
     /// Version of the adapter that connects the health record system.
     version: String,
-    /// Where the health record system runs: `cloud`, at its vendor, or `onprem`, in the practice.
+    /// Hosting of the health record system: `cloud` (at its vendor) or `onprem` (in the practice).
     hosting: String,
     /// Resources that can be read, by name.
     reads: Vec<ReadCapability>,
-    /// What can be written: `create-appointment`, `create-payment` and others.
+    /// The supported writes: `create-appointment`, `create-payment` and others.
     writes: Vec<String>,
-    /// Whether new patients can be created.
+    /// `true` if new patients can be created.
     accepts_new_patients: bool,
-    /// Required fields of a new patient in addition to a name.
+    /// Fields that are required for a new patient, in addition to a name.
     required_patient_fields: Vec<String>,
     /// Patient fields that the health record system cannot store; only this service stores them. `extra` means all
     /// unknown fields.
     unkept_patient_fields: Vec<String>,
-    /// Maximum number of characters by record and field, such as `insurance_plan.name`.
+    /// Maximum number of characters, by record and field, such as `insurance_plan.name`.
     max_lengths: BTreeMap<String, u32>,
-    /// Whether appointments of the health record system name an operatory.
+    /// `true` if appointments of the health record system have an operatory.
     has_operatories: bool,
-    /// Requests that the health record system takes in a minute; null if no limit is known.
+    /// Maximum number of requests per minute that the health record system accepts; null if no limit is known.
     requests_per_minute: Option<u32>,
-    /// Writes wait until a workstation of the practice is connected.
+    /// `true` if writes wait until a workstation of the practice is connected.
     needs_workstation: bool,
 }
 
 /// A resource that can be read from a health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ReadCapability {
-    /// The resource, as in the path of its list.
+    /// The resource, as in the path of its list endpoint.
     resource: &'static str,
-    /// Whether the health record system reports changes, so that not all records are read each time.
+    /// `true` if the health record system reports changes, so that not all records are read each time.
     changes_only: bool,
-    /// Always true: deletions are detected either way.
+    /// Always true: deletions are detected in either case.
     deletions: bool,
-    /// How deletions are detected. `reported`: the health record system reports them. `by_absence`: a record that is
-    /// missing from a full pass counts as deleted.
+    /// Method by which deletions are detected. `reported`: the health record system reports deletions. `by_absence`: a
+    /// record that is missing from a full pass counts as deleted.
     deletions_noticed: &'static str,
 }
 

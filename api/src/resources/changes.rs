@@ -2,7 +2,7 @@
 
 use engine::{
     EngineError,
-    feed::{Change, FeedEntry},
+    feed::{ChangeKind, FeedEntry},
     lists::Position,
 };
 use location::{pull::Resource, time::Timestamp};
@@ -36,16 +36,16 @@ use crate::{
 /// The latest change of a record since the previous page.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecordChangeView {
-    /// The resource, as in the path of its list.
+    /// The resource, as in the path of its list endpoint.
     resource: &'static str,
-    /// Id of the record as a number, also where its own endpoints show a UUID.
+    /// Id of the record as a number, even if its own endpoints show a UUID.
     id: u64,
-    /// Whether the record was created, updated or deleted.
+    /// Kind of change: the record was created, updated or deleted.
     #[schemars(extend("enum" = ["created", "updated", "deleted"]))]
     change: &'static str,
-    /// When the change was committed, in UTC.
+    /// Time at which the change was committed, in UTC.
     changed_at: At,
-    /// The record as it is now; null when it was deleted.
+    /// The current record; null if it was deleted.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     record: Value,
 }
@@ -68,7 +68,8 @@ impl FromInput for ListChanges {
         let asked = input.query.list("resource", resource());
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
         let per_page =
-            input.query.defaulted("per_page", integer(range).about("Records per page."), CHANGES_DEFAULT) as usize;
+            input.query.defaulted("per_page", integer(range).about("Number of records per page."), CHANGES_DEFAULT)
+                as usize;
         for (resource, field) in AMOUNTS {
             if asked.is_empty() || asked.contains(&resource) {
                 input.withhold_amount(field);
@@ -118,14 +119,14 @@ fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
 /// Returns the view of a change, or `None` for records made at another location.
 fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<RecordChangeView>, ApiError> {
     let (at, version, amounts) = (location.setup.id, call.version.name(), call.key.grants.financial);
-    let shown = call.api.engine.shown(at, entry.resource, entry.id, version, amounts)?;
+    let shown = call.api.engine.record_view(at, entry.resource, entry.id, version, amounts)?;
     if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != at.0)) {
         return Ok(None);
     }
     let (record, change) = match (shown.filter(|shown| !shown.deleted), entry.change) {
-        (None, _) | (_, Change::Deleted) => (Value::Null, "deleted"),
-        (Some(shown), Change::Created) => (shown.record, "created"),
-        (Some(shown), Change::Updated) => (shown.record, "updated"),
+        (None, _) | (_, ChangeKind::Deleted) => (Value::Null, "deleted"),
+        (Some(shown), ChangeKind::Created) => (shown.record, "created"),
+        (Some(shown), ChangeKind::Updated) => (shown.record, "updated"),
     };
     match entry.resource {
         _ if record.is_null() => {}

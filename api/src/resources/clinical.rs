@@ -77,15 +77,15 @@ impl FromInput for ListProcedures {
     fn from_input(input: &mut Input) -> ListProcedures {
         let q = &mut input.query;
         let started = (
-            q.optional("started_after", date().about("Only records that started later.")),
-            q.optional("started_before", date().about("Only records that started earlier.")),
+            q.optional("started_after", date().about("Only records that started after this date.")),
+            q.optional("started_before", date().about("Only records that started before this date.")),
         );
         let ended = (
-            q.optional("ended_after", date().about("Only records that ended later.")),
-            q.optional("ended_before", date().about("Only records that ended earlier.")),
+            q.optional("ended_after", date().about("Only records that ended after this date.")),
+            q.optional("ended_before", date().about("Only records that ended before this date.")),
         );
         let listing = input.listing().sort().since().patient().provider();
-        let listing = listing.id("appointment_id", "The appointment.", Filter::Appointment).done();
+        let listing = listing.id("appointment_id", "Id of the appointment.", Filter::Appointment).done();
         ListProcedures { listing, started, ended }
     }
 }
@@ -154,8 +154,8 @@ impl FromInput for ListClinicalNotes {
     fn from_input(input: &mut Input) -> ListClinicalNotes {
         let (q, clock) = (&mut input.query, &input.clock);
         let entered = (
-            q.optional("entered_after", instant(clock).about("Only records entered later.")),
-            q.optional("entered_before", instant(clock).about("Only records entered earlier.")),
+            q.optional("entered_after", instant(clock).about("Only records entered after this time.")),
+            q.optional("entered_before", instant(clock).about("Only records entered before this time.")),
         );
         let notes = input.listing().since().patient().procedure();
         ListClinicalNotes { listing: notes.without_deleted().done(), entered }
@@ -209,10 +209,12 @@ pub(crate) struct ListPatientRecalls {
 
 impl FromInput for ListPatientRecalls {
     fn from_input(input: &mut Input) -> ListPatientRecalls {
-        let due = input.query.optional("due_after", instant(&input.clock).about("Only recalls that are due later."));
+        let due = input
+            .query
+            .optional("due_after", instant(&input.clock).about("Only recalls that are due after this time."));
         let recalls = input.listing().sort().since().foreign_ids().patient().id(
             "recall_id",
-            "The recall type.",
+            "Id of the recall type.",
             Filter::RecallType,
         );
         ListPatientRecalls { listing: recalls.without_deleted().done(), due }

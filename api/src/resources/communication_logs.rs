@@ -115,7 +115,7 @@ impl FromInput for NewCommunicationLog {
             "communication_log.occurred_at",
             instant(&input.clock)
                 .example_of("2026-06-01T14:30:00Z")
-                .about("When it happened; not in the future. Default: now."),
+                .about("Time of the communication; not in the future. Default: now."),
         );
         let occurred_at = occurred_at.unwrap_or(input.now);
         if occurred_at > input.now.plus(CLOCKS_APART) {

@@ -22,33 +22,35 @@ const MAX_PATH: usize = 4_096;
 
 const RETRY_LATER: u64 = 5;
 
-/// What became of a reload.
+/// The result of a reload.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ReloadView {
-    /// Whether the configuration is in force now. It is applied whole or not at all.
+    /// `true` if the new configuration is in force. It is applied as a whole or not at all.
     applied: bool,
-    /// Differences from the configuration in force, a line for each change. Credentials are reported only as changed.
+    /// Differences from the configuration in force, one line per change. Credentials are reported only as changed.
     changes: Vec<String>,
-    /// Keys whose change needs a restart. With any of them nothing is applied.
+    /// Keys whose change needs a restart. If there are any, nothing is applied.
     needs_restart: Vec<String>,
-    /// Institutions and locations that the configuration no longer has. With any of them nothing is applied unless the
-    /// call sets `allow_removal`.
+    /// Institutions and locations that are no longer in the configuration. If there are any, nothing is applied unless
+    /// the call sets `allow_removal`.
     removals: Vec<String>,
-    /// Problems, each with file and line. With any problem only the readable API keys are applied.
+    /// Problems, each with file and line. If there are any, only the readable API keys are applied.
     problems: Vec<String>,
 }
 
 reads! {
     ConfigurationReload |input| {
         dry_run: bool =
-            input.body.optional("dry_run", boolean().about("Whether it is only compared with the one in force.")).unwrap_or(false),
+            input.body.optional("dry_run", boolean().about(
+                "`true` to only compare the new configuration with the one in force.")).unwrap_or(false),
         allow_removal: bool =
-            input.body.optional("allow_removal", boolean().omit_from_example().about("Whether institutions and locations may be removed.")).unwrap_or(false),
+            input.body.optional("allow_removal", boolean().omit_from_example().about(
+                "`true` to allow the removal of institutions and locations.")).unwrap_or(false),
         config: Option<String> = input.body.optional(
             "config",
             text(MAX_PATH).omit_from_example().about(
-                "With `dry_run`: the path, on the server's machine, of a file or folder to compare with the configuration in force. \
-                 Without it the server's own files are read again."
+                "With `dry_run`, the path on the server's machine of a file or folder to compare with the \
+                 configuration in force. Without this path, the server's own files are read again."
             ),
         ),
     }

@@ -52,7 +52,7 @@ pub(crate) async fn show(
     Ok(call.show(view))
 }
 
-listing!(ListFees: |it| it.id("fee_schedule_id", "The fee schedule.", Filter::FeeSchedule).since().without_deleted());
+listing!(ListFees: |it| it.id("fee_schedule_id", "Id of the fee schedule.", Filter::FeeSchedule).since().without_deleted());
 
 pub(crate) async fn fees(
     call: ApiCall,

@@ -88,10 +88,10 @@ impl FromInput for NewFormResponse {
         let b = &mut input.body;
         b.container("form_response", "The patient's answers.");
         let patient_id = b.required("form_response.patient_id", patient());
-        let schema = b.required("form_response.form_schema_id", uuid().about("The form."));
+        let schema = b.required("form_response.form_schema_id", uuid().about("Id of the form."));
         let answers = b.required(
             "form_response.patient_submitted_data",
-            answers().about("The answers, by the keys of the form's components."),
+            answers().about("The answers, keyed by the keys of the form's components."),
         );
         NewFormResponse { patient_id, schema, answers }
     }
@@ -111,7 +111,7 @@ pub(crate) async fn respond(
 
 fn answers() -> Kind<Json> {
     json_object().and_then(|answers| {
-        let text = Json::of(&answers).map_err(|_| "must be JSON".to_owned())?;
+        let text = Json::encode(&answers).map_err(|_| "must be JSON".to_owned())?;
         let size = text.as_str().len();
         if size <= MAX_ANSWERS {
             Ok(text)

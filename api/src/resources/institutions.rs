@@ -19,7 +19,7 @@ use crate::{
     views::locations::LocationBasic,
 };
 
-/// An institution the key may reach.
+/// An institution that the key can access.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InstitutionDetail<'a> {
     /// Id of the institution.
@@ -27,25 +27,27 @@ pub(crate) struct InstitutionDetail<'a> {
     id: InstitutionId,
     /// Name of the institution.
     name: &'a str,
-    /// When this service first started with it in its configuration, in UTC; null if that was not noted.
+    /// Time at which this service first started with this record in its configuration, in UTC; null if it was not
+    /// recorded.
     created_at: Option<At>,
-    /// When this service first started with its configuration as it is now, in UTC; null if that was not noted.
+    /// Time at which this service first started with the current configuration of this record, in UTC; null if it was
+    /// not recorded.
     updated_at: Option<At>,
-    /// The value of the query parameter `subdomain`.
+    /// Subdomain of the institution: the value of the query parameter `subdomain`.
     subdomain: &'a str,
     /// Phone number of the institution; null if not configured.
     phone_number: Option<&'a str>,
-    /// Kinds of health record systems its locations use.
+    /// Kinds of health record systems that the locations of the institution use.
     emrs: BTreeSet<&'a str>,
-    /// Country of the institution, two letters; `US` unless configured.
+    /// Country of the institution, as a two-letter code; `US` unless configured.
     country_code: &'a str,
-    /// Whether some appointment type belongs to one location only.
+    /// `true` if at least one appointment type belongs to a single location.
     appointment_types_location_scoped: bool,
-    /// Always false: no notifications are sent by mail.
+    /// Always false: no notifications are sent by e-mail.
     is_sync_notifications: bool,
-    /// Always false: no notifications are sent by mail.
+    /// Always false: no notifications are sent by e-mail.
     notify_insert_fails: bool,
-    /// Locations of the institution that the key reaches, without pending ones.
+    /// Locations of the institution that the key can access, without pending ones.
     locations: Vec<LocationBasic<'a>>,
 }
 

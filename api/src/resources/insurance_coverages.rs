@@ -67,7 +67,10 @@ impl FromInput for NewCoverage {
         b.accept_unwrapped("insurance_coverage");
         b.container("insurance_coverage", "The coverage.");
         let field = |name: &str| format!("insurance_coverage.{name}");
-        let plan_id = b.required(&field("plan_id"), long_id().referring_to(InsurancePlan::RESOURCE).about("The plan."));
+        let plan_id = b.required(
+            &field("plan_id"),
+            long_id().referring_to(InsurancePlan::RESOURCE).about("Id of the insurance plan."),
+        );
         let patient_id = b.required(&field("patient_id"), patient());
         let relation = b.defaulted(
             &field("subscription_relation"),
@@ -82,7 +85,7 @@ impl FromInput for NewCoverage {
         let expiration_date =
             b.optional(&field("expiration_date"), date().about("The last day of the coverage.")).map(Day);
         let subscriber_id =
-            b.optional(&field("subscriber_id"), id().referring_to(Resource::Patients).about("The subscriber."));
+            b.optional(&field("subscriber_id"), id().referring_to(Resource::Patients).about("Id of the subscriber."));
         let subscription =
             b.optional(&field("insurance_subscription"), object("A new subscriber.").omit_from_example());
         let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME).about("Name."));

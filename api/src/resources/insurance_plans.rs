@@ -92,7 +92,8 @@ impl FromInput for NewPlan {
         let b = &mut input.body;
         b.required("insurance_plan", object("The plan."));
         let name = b.required("insurance_plan.name", person_name(MAX_TEXT).about("Name."));
-        let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT).about("The employer."));
+        let employer_name =
+            b.required("insurance_plan.employer_name", person_name(MAX_TEXT).about("Name of the employer."));
         let texts = [
             ("payer_id", "The payer id for electronic claims."),
             ("address", "The address."),
@@ -103,8 +104,9 @@ impl FromInput for NewPlan {
         ];
         let [payer_id, line1, line2, city, postal_code, group_number] = texts
             .map(|(name, about)| b.optional_nonempty(&format!("insurance_plan.{name}"), text(MAX_TEXT).about(about)));
-        let region = b.optional_nonempty("insurance_plan.state", two_letters().about("State, two letters."));
-        let country = b.optional_nonempty("insurance_plan.country_code", two_letters().about("Country, two letters."));
+        let region = b.optional_nonempty("insurance_plan.state", two_letters().about("State, as a two-letter code."));
+        let country =
+            b.optional_nonempty("insurance_plan.country_code", two_letters().about("Country, as a two-letter code."));
         let address = Address { line1, line2, city, region, postal_code, country };
         NewPlan(InsurancePlan {
             payer_id,

@@ -70,12 +70,12 @@ impl LedgerEntryInput {
         let currency = b.defaulted(&path("currency"), currency().about("ISO currency code."), "USD");
         let type_id = b.optional(&path(type_id), long_id().referring_to(types).about(about_type));
         let transaction_id =
-            b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("The caller's own transaction id."));
+            b.required(&path("transaction_id"), filled(text(MAX_TEXT)).about("Transaction id chosen by the caller."));
         let on = b.optional(&path(on), date_or_instant(&input.clock, On::Date, On::Moment).about(about_on));
         let charges =
-            b.optional(&path("charge_splits"), splits().about("The amount split by charge.")).unwrap_or_default();
+            b.optional(&path("charge_splits"), splits().about("The amount, split by charge.")).unwrap_or_default();
         let providers =
-            b.optional(&path("provider_splits"), splits().about("The amount split by provider.")).unwrap_or_default();
+            b.optional(&path("provider_splits"), splits().about("The amount, split by provider.")).unwrap_or_default();
         let notes = b.optional_nonempty(&path("notes"), note());
         for (resource, parts) in [(Resource::Charges, &charges), (Resource::Providers, &providers)] {
             b.references.extend(parts.iter().map(|(id, _)| Reference { resource, id: *id }));
@@ -85,10 +85,16 @@ impl LedgerEntryInput {
             problem.into_iter().for_each(|problem| b.problem(format!("{}{problem}.", path(field))));
         }
         let money = |amount| Money { amount, currency }.spelled();
-        let mut all = amount.iter().chain(charges.iter().chain(&providers).map(|(_, part)| part));
-        if all.any(|amount| !money(*amount).is_exact()) {
-            let decimals = currency.decimals().unwrap_or_default();
-            b.problem(format!("{name} must have amounts with at most {decimals} decimals: {currency} has no more."));
+        let is_rounded = |amount: &Decimal| !money(*amount).is_exact();
+        for (field, is_rounded) in [
+            ("amount", amount.iter().any(is_rounded)),
+            ("charge_splits", charges.iter().any(|(_, part)| is_rounded(part))),
+            ("provider_splits", providers.iter().any(|(_, part)| is_rounded(part))),
+        ] {
+            if is_rounded {
+                let (field, decimals) = (path(field), currency.decimals().unwrap_or_default());
+                b.problem(format!("{field} must have at most {decimals} decimals: {currency} has no more."));
+            }
         }
         let charge = |(charge_id, amount)| ChargeSplit { charge_id, amount: money(amount) };
         let provider = |(id, amount)| ProviderSplit { provider_id: id as u32, amount: money(amount) };
@@ -156,6 +162,12 @@ pub(super) async fn save<T: Body>(
 ) -> Result<Saved<Record<T>>, ApiError> {
     let (patient_id, day) = (given.patient_id, given.day(call, location));
     let number = given.number::<T>(call, location);
+    if let Some(On::Moment(moment)) = given.on {
+        let moment = times::utc(moment);
+        if !moment.starts_with(&day.to_string()) {
+            call.warn(&format!("{moment} is on {day} in the location's time zone."));
+        }
+    }
     let saved = call.save_numbered(location, &body(given, day), Some(patient_id), Some(number)).await;
     saved.map_err(|refused| refusal(refused, location.setup.id.0))
 }

@@ -46,11 +46,13 @@ pub(crate) struct LocationView<'a> {
     state: Option<&'a str>,
     /// Postal code of the location; null if not configured.
     zip_code: Option<&'a str>,
-    /// Country of the location, two letters; null if not configured.
+    /// Country of the location, as a two-letter code; null if not configured.
     country_code: Option<&'a str>,
-    /// When this service first started with it in its configuration, in UTC; null if that was not noted.
+    /// Time at which this service first started with this record in its configuration, in UTC; null if it was not
+    /// recorded.
     created_at: Option<At>,
-    /// When this service first started with its configuration as it is now, in UTC; null if that was not noted.
+    /// Time at which this service first started with the current configuration of this record, in UTC; null if it was
+    /// not recorded.
     updated_at: Option<At>,
     /// Latitude of the location in degrees; null if not configured.
     latitude: Option<f64>,
@@ -66,27 +68,27 @@ pub(crate) struct LocationView<'a> {
     email: Option<&'a str>,
     /// IANA name of the location's time zone.
     tz: &'static str,
-    /// End of the last complete read cycle, in UTC; null before the first, without a health record system and for a
-    /// closed location.
+    /// End time of the last complete read cycle, in UTC; null before the first one, without a health record system and
+    /// for a closed location.
     last_sync_time: Option<At>,
-    /// Whether the location has a health record system that appointments are written to.
+    /// `true` if the location has a health record system to which appointments are written.
     insert_appt_client: bool,
-    /// Whether bookings and working hours must name an operatory.
+    /// `true` if bookings and working hours must specify an operatory.
     map_by_operatory: bool,
     /// The same as `map_by_operatory`.
     set_availability_by_operatory: bool,
-    /// Whether the location is closed: calls that name it are refused with 404.
+    /// `true` if the location is closed. Calls for a closed location are refused with 404.
     inactive: bool,
     /// Always null: specialties are not configured.
     specialty: Option<()>,
 }
 
-/// One location.
+/// A location with its details.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationDetail<'a> {
     #[serde(flatten)]
     location: LocationView<'a>,
-    /// Only if the health record system is reached through workstations.
+    /// Gate of the location. Only if the health record system is accessed through workstations.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<GateView>,
 }
@@ -99,9 +101,9 @@ pub(crate) struct InstitutionView<'a> {
     id: InstitutionId,
     /// Name of the institution.
     name: &'a str,
-    /// The value of the query parameter `subdomain`.
+    /// Subdomain of the institution: the value of the query parameter `subdomain`.
     subdomain: &'a str,
-    /// Locations of the institution that the key reaches and the filters admit, without pending ones.
+    /// Locations of the institution that the key can access and that match the filters, without pending ones.
     locations: Vec<LocationView<'a>>,
 }
 

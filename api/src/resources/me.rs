@@ -28,66 +28,66 @@ use crate::{
 /// The calling API key: its permissions, scope and limits.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CallerView<'a> {
-    /// Id of the API key; no secret. A key that is replaced under the same name has another id.
+    /// Id of the API key. It is not a secret. A key that replaces another one under the same name has a different id.
     key_id: String,
-    /// Name of the API key, as the operator chose it.
+    /// Name of the API key, chosen by the operator.
     key_name: &'a str,
-    /// Owner of the webhook endpoints that are created with this key.
+    /// The organisation that owns the webhook endpoints created with this key.
     organisation: &'a str,
-    /// The environment of the key. It reaches institutions of this environment only.
+    /// The environment of the key. The key can access only institutions of this environment.
     environment: Word<Environment>,
-    /// The version in which this request was read, without aliases: `v3.0.0`.
+    /// The API version of this request, without aliases: `v3.0.0`.
     api_version: &'static str,
     /// Additional permissions of the key.
     grants: Vec<Word<Grant>>,
-    /// The institutions that the key reaches, by id.
+    /// The institutions that the key can access, ordered by id.
     institutions: Vec<ReachedInstitution<'a>>,
     /// The limits in force for this key.
     limits: CallerLimits<'a>,
 }
 
-/// An institution that the caller reaches.
+/// An institution that the caller can access.
 #[derive(Serialize, JsonSchema)]
 struct ReachedInstitution<'a> {
     /// Id of the institution.
     #[schemars(with = "u32")]
     id: InstitutionId,
-    /// The value of the query parameter `subdomain`.
+    /// Subdomain of the institution: the value of the query parameter `subdomain`.
     subdomain: &'a str,
     /// Name of the institution.
     name: &'a str,
-    /// Its locations, by id.
+    /// Locations of the institution, ordered by id.
     locations: Vec<ReachedLocation<'a>>,
 }
 
-/// A location that the caller sees.
+/// A location that the caller can access.
 #[derive(Serialize, JsonSchema)]
 struct ReachedLocation<'a> {
-    /// The value of the query parameter `location_id`.
+    /// Id of the location: the value of the query parameter `location_id`.
     #[schemars(with = "u32")]
     id: LocationId,
     /// Name of the location.
     name: &'a str,
-    /// IANA name of its time zone.
+    /// IANA name of the location's time zone, as configured.
     time_zone: &'a str,
-    /// Whether the location is closed: calls that name it are refused with 404.
+    /// `true` if the location is closed. Calls for a closed location are refused with 404.
     inactive: bool,
 }
 
 /// The limits of an API key, over all its locations.
 #[derive(Serialize, JsonSchema)]
 struct CallerLimits<'a> {
-    /// Calls per second; null if there is no such limit.
+    /// Maximum number of calls per second; null if there is no such limit.
     calls_per_second: Option<u32>,
-    /// Calls per minute; null if there is no such limit.
+    /// Maximum number of calls per minute; null if there is no such limit.
     calls_per_minute: Option<u32>,
-    /// Lower limits, in calls per second, by endpoint: `GET /appointments`.
+    /// Lower limits of single endpoints, in calls per second, by endpoint, such as `GET /appointments`.
     endpoint_calls_per_second: BTreeMap<&'a str, u32>,
-    /// How many seconds a call over a limit per second waits for its turn at most before it is refused with 429.
+    /// Maximum number of seconds that a call over a per-second limit waits before it is refused with 429.
     max_wait_seconds: u64,
     /// Maximum size of a request body in bytes.
     max_body_bytes: usize,
-    /// How many seconds a new bearer token of this key is valid.
+    /// Lifetime of a new bearer token of this key, in seconds.
     token_lifetime_seconds: i64,
 }
 

@@ -35,7 +35,7 @@ const CATEGORIES: &[(&str, HistoryCategory)] = &[
 ];
 
 fn category() -> Kind<HistoryCategory> {
-    one_of(CATEGORIES).about("The category.")
+    one_of(CATEGORIES).about("Only items of this category.")
 }
 
 reads!(ListHistoryItems |input| {
@@ -115,7 +115,7 @@ impl FromInput for HistoryUpdate {
                     long_id()
                         .referring_to(HistoryItem::RESOURCE)
                         .example_of(example)
-                        .about("The item of the catalogue."),
+                        .about("Id of the item in the catalogue."),
                 );
                 let note = one.optional("note", note());
                 let active = one.defaulted("active", active(), true);

@@ -102,13 +102,15 @@ impl FromInput for NewOperatory {
         let b = &mut input.body;
         b.required("operatory", object("The operatory."));
         let name = b.required("operatory.name", filled(text(MAX_NAME)).about("Name."));
-        let display_name =
-            b.optional_nonempty("operatory.display_name", text(MAX_NAME).about("The name to show instead."));
+        let display_name = b.optional_nonempty(
+            "operatory.display_name",
+            text(MAX_NAME).about("Display name, shown instead of the name."),
+        );
         let active = b.defaulted("operatory.active", active(), true);
         let bookable_online = b.defaulted("operatory.bookable_online", bookable_online(), true);
         let appointment_type_ids = b.list(
             "operatory.appointment_type_ids",
-            id().referring_to(Resource::AppointmentTypes).about("The appointment types."),
+            id().referring_to(Resource::AppointmentTypes).about("Ids of the appointment types."),
         );
         NewOperatory(Operatory {
             name,
@@ -144,12 +146,13 @@ impl FromInput for OperatoryUpdate {
         b.required("operatory", object("The operatory."));
         OperatoryUpdate {
             name: b.optional_not_null("operatory.name", filled(text(MAX_NAME)).about("Name.")),
-            display_name: b.clearable("operatory.display_name", text(MAX_NAME).about("The name to show instead.")),
+            display_name: b
+                .clearable("operatory.display_name", text(MAX_NAME).about("Display name, shown instead of the name.")),
             active: b.optional_not_null("operatory.active", active()),
             bookable_online: b.optional_not_null("operatory.bookable_online", bookable_online()),
             appointment_type_ids: b.optional_list(
                 "operatory.appointment_type_ids",
-                id().referring_to(Resource::AppointmentTypes).about("The appointment types."),
+                id().referring_to(Resource::AppointmentTypes).about("Ids of the appointment types."),
             ),
         }
     }

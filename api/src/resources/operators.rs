@@ -16,14 +16,14 @@ use crate::{
     values::{role::Role, times::At, words::Word},
 };
 
-/// The operator whose token this is.
+/// The operator who owns the token of the call.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CallingOperatorView<'a> {
-    /// Name of the token, as the configuration has it.
+    /// Name of the token in the configuration.
     name: &'a str,
     /// The role of the token.
     role: Word<Role>,
-    /// All institutions, by id.
+    /// All institutions, ordered by id.
     institutions: Vec<OperatedInstitution<'a>>,
 }
 
@@ -33,11 +33,11 @@ struct OperatedInstitution<'a> {
     /// Id of the institution.
     #[schemars(with = "u32")]
     id: InstitutionId,
-    /// The value of the query parameter `subdomain`.
+    /// Subdomain of the institution: the value of the query parameter `subdomain`.
     subdomain: &'a str,
     /// Name of the institution.
     name: &'a str,
-    /// Its locations, by id, also those that take no calls.
+    /// Locations of the institution, ordered by id, including locations that do not accept calls.
     locations: Vec<OperatedLocation<'a>>,
 }
 
@@ -49,9 +49,9 @@ struct OperatedLocation<'a> {
     id: LocationId,
     /// Name of the location.
     name: &'a str,
-    /// IANA name of its time zone.
+    /// IANA name of the location's time zone, as configured.
     time_zone: &'a str,
-    /// Whether calls for the location are taken.
+    /// Status of the location.
     status: Word<LocationStatus>,
 }
 
@@ -75,13 +75,14 @@ impl<'a> OperatedInstitution<'a> {
 /// An operator's token.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct OperatorView {
-    /// Id of the token; no secret. A token that is replaced under the same name has another id.
+    /// Id of the token. It is not a secret. A token that replaces another one under the same name has a different id.
     token_id: String,
-    /// Name of the token, as the configuration has it.
+    /// Name of the token in the configuration.
     name: String,
     /// The role of the token.
     role: Word<Role>,
-    /// When the token was last accepted: to the minute where that was before the start of this server; null if never.
+    /// Time at which the token was last accepted; null if never. A time before the start of this server is accurate to
+    /// the minute.
     last_used_at: Option<At>,
 }
 

@@ -28,8 +28,8 @@ use crate::{
 };
 
 listing!(ListPayments: |it| it.sort().foreign_ids().patient().provider().guarantor()
-        .id("charge_id", "The charge.", Filter::Charge).id("claim_id", "The claim.", Filter::Claim)
-        .text("transaction_id", "The caller's own transaction id.", Filter::TransactionId).since()
+        .id("charge_id", "Id of the charge.", Filter::Charge).id("claim_id", "Id of the claim.", Filter::Claim)
+        .text("transaction_id", "Transaction id chosen by the caller.", Filter::TransactionId).since()
         .include_deleted());
 
 pub(crate) async fn list(
@@ -73,8 +73,12 @@ pub(crate) struct NewPayment(LedgerEntryInput);
 
 impl FromInput for NewPayment {
     fn from_input(input: &mut Input) -> NewPayment {
-        let on = ("paid_at", "When the payment was made.");
-        let kind = ("payment_type_id", "The payment type, of the same location.", PaymentType::RESOURCE);
+        let on = ("paid_at", "Date of the payment.");
+        let kind = (
+            "payment_type_id",
+            "Id of the payment type, which must belong to the same location.",
+            PaymentType::RESOURCE,
+        );
         NewPayment(LedgerEntryInput::read(input, ("payment", "The payment."), on, kind))
     }
 

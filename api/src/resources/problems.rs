@@ -13,18 +13,18 @@ use super::resource_names;
 /// A problem of a location, for operators.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct ProblemView {
-    /// Whether it keeps the location from reading or from writing.
+    /// The affected direction: reading or writing.
     #[schemars(extend("enum" = ["reading", "writing"]))]
     pub(crate) direction: &'static str,
-    /// The resource it is about; null if it is about all of them.
+    /// The affected resource; null if all resources are affected.
     pub(crate) resource: Option<&'static str>,
-    /// Why, in the words of the health record system if it provides some. Never contains patient data.
+    /// Reason for the problem, as reported by the health record system if it provides one. Never contains patient data.
     pub(crate) reason: String,
-    /// Host and port of the health record system if it does not answer; otherwise null.
+    /// Host and port of the health record system if it does not respond; otherwise null.
     pub(crate) address: Option<String>,
-    /// What to do next.
+    /// Recommended next step.
     pub(crate) next_step: String,
-    /// Path of the runbook at the operators' listener.
+    /// Path of the runbook on the operators' listener.
     pub(crate) runbook: &'static str,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn problems(setup: &Setup, location: &LocationSetup, state: &SyncStat
         if problems.iter().any(|known| known.reason == *reason) {
             continue;
         }
-        let cause = Cause::of(reason);
+        let cause = Cause::from_reason(reason);
         let stopped = || state.guarded.first().copied();
         let resource = match cause {
             Cause::Deletions => stopped(),

@@ -13,6 +13,7 @@ use engine::{
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::view;
 
 use super::{
     appointment_types,
@@ -34,13 +35,13 @@ use crate::{
         limits::MAX_NAME,
         times::At,
     },
-    views::{catalogue::AppointmentTypeView, hours::WorkingHourView, parts::foreign_id_type},
+    views::{catalogue::AppointmentTypeView, hours::WorkingHourView},
 };
 
 /// A provider: a person who treats patients.
+#[view(of = Provider, named = "provider")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProviderView<'a> {
-    /// Id of the provider.
     id: u32,
     /// E-mail address; null if unknown.
     email: Option<&'a str>,
@@ -50,26 +51,21 @@ pub(crate) struct ProviderView<'a> {
     middle_name: Option<&'a str>,
     /// Family name.
     last_name: &'a str,
-    /// Display name, or else the full name.
+    /// Display name, or the full name if there is none.
+    #[view(with = entry.name())]
     name: String,
-    /// When this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// Id of the institution that the record belongs to.
     institution_id: u32,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
     /// Always empty: personal data of providers are not provided.
+    #[view(with = Bio {})]
     bio: Bio,
-    /// Whether the record is no longer in use; also true once it was deleted in the health record system.
+    /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
-    /// first time.
     last_sync_time: Option<At>,
-    /// Name to show; null if the health record system has none.
+    /// Display name; null if the health record system has none.
     display_name: Option<&'a str>,
     /// National Provider Identifier; null if the health record system does not provide it.
     npi: Option<&'a str>,
@@ -79,16 +75,18 @@ pub(crate) struct ProviderView<'a> {
     state_license: Option<&'a str>,
     /// Code of the specialty; null if the health record system does not provide it.
     specialty_code: Option<&'a str>,
-    /// Locations where the provider has active working hours.
+    /// Locations at which the provider has active working hours.
+    #[view(with = Vec::new())]
     locations: Vec<LocationView<'a>>,
-    /// The ids of the same locations.
+    /// Ids of the locations in `locations`.
+    #[view(with = Vec::new())]
     provider_requestables: Vec<RequestableLocation>,
-    /// Working hours with the appointment types they accept. With `include[]=appointment_types`, hours that accept
+    /// Working hours with the appointment types that they accept. With `include[]=appointment_types`, hours that accept
     /// every type list every type of their location; otherwise their list is empty.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[view(include)]
     availabilities: Option<Vec<WorkingHourView<'a>>>,
-    /// The appointment types that the provider's working hours accept.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Appointment types that the provider's working hours accept.
+    #[view(include)]
     appointment_types: Option<Vec<AppointmentTypeView>>,
 }
 
@@ -103,36 +101,6 @@ struct RequestableLocation {
     /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
-}
-
-impl<'a> ProviderView<'a> {
-    fn from_record(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderView<'a> {
-        ProviderView {
-            id: record.id,
-            email: record.email.as_deref(),
-            first_name: &record.first_name,
-            middle_name: record.middle_name.as_deref(),
-            last_name: &record.last_name,
-            name: record.name(),
-            created_at: At(record.created_at),
-            updated_at: At(record.updated_at),
-            institution_id: record.institution_id,
-            foreign_id: record.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            bio: Bio {},
-            inactive: record.inactive,
-            last_sync_time: record.last_sync_time.map(At),
-            display_name: record.display_name.as_deref(),
-            npi: record.npi.as_deref(),
-            tin: record.tin.as_deref(),
-            state_license: record.state_license.as_deref(),
-            specialty_code: record.specialty_code.as_deref(),
-            locations: Vec::new(),
-            provider_requestables: Vec::new(),
-            availabilities: None,
-            appointment_types: None,
-        }
-    }
 }
 
 /// Finds a provider of an EHR the caller may reach, or one created for locations without an EHR.
@@ -185,10 +153,13 @@ impl FromInput for ListProviders {
         let filter = ProviderFilter {
             requestable: input.query.optional(
                 "requestable",
-                boolean().about("If true, only providers with working hours; if false, only providers without."),
+                boolean().about(
+                    "`true` to list only providers with working hours; `false` to list only providers without working \
+                     hours.",
+                ),
             ),
             inactive: input.query.defaulted("inactive", inactive(), false),
-            ids: input.query.list("ids", id().about("Only these records.")),
+            ids: input.query.list("ids", id().about("Only records with these ids.")),
         };
         let listing = input.listing().descending(descending).foreign_ids().since().done();
         ListProviders { listing, filter, include }
@@ -289,7 +260,11 @@ impl ProviderDetails {
     fn read(b: &mut Fields, read: fn(&mut Fields, &str, Kind<String>) -> Option<Option<String>>) -> ProviderDetails {
         let fields: [(ProviderField, &str, Kind<String>); 7] = [
             (|it| &mut it.middle_name, "provider.middle_name", text(MAX_NAME).about("Middle name.")),
-            (|it| &mut it.display_name, "provider.display_name", text(MAX_NAME).about("The name to show instead.")),
+            (
+                |it| &mut it.display_name,
+                "provider.display_name",
+                text(MAX_NAME).about("Display name, shown instead of the name."),
+            ),
             (|it| &mut it.email, "provider.email", email()),
             (|it| &mut it.npi, "provider.npi", text(MAX_NAME).about("National Provider Identifier.")),
             (|it| &mut it.tin, "provider.tin", text(MAX_NAME).about("Taxpayer identification number.")),

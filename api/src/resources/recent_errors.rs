@@ -2,7 +2,7 @@
 
 use engine::{
     Engine,
-    recent_errors::{Part, RecentError},
+    recent_errors::{ErrorSource, RecentError},
 };
 use location::ids::LocationId;
 use schemars::JsonSchema;
@@ -21,38 +21,38 @@ use crate::{
     values::times::At,
 };
 
-/// Something that went wrong at a location, once or several times.
+/// An error at a location, which may have occurred several times.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecentErrorView {
-    /// When it went wrong last, in UTC.
+    /// Time of the last occurrence, in UTC.
     pub(crate) at: At,
-    /// When it went wrong first, in UTC.
+    /// Time of the first occurrence, in UTC.
     pub(crate) first_at: At,
-    /// How often it went wrong.
+    /// Number of occurrences.
     pub(crate) times: u64,
-    /// What went wrong: reading a resource (`pull`), a write to the health record system (`write`), the `adapter`
-    /// before either, the workstation `gate`, or the `location` itself: its records and commits.
+    /// Failed part: reading a resource (`pull`), a write to the health record system (`write`), the `adapter` before
+    /// either, the workstation `gate`, or the records and commits of the `location` itself.
     #[schemars(extend("enum" = ["pull", "write", "adapter", "gate", "location"]))]
     pub(crate) part: &'static str,
     /// The resource that was read or written; null for other parts.
     pub(crate) resource: Option<&'static str>,
     /// Id of the write request, such as `101-8`; null for other parts.
     pub(crate) write_request_id: Option<String>,
-    /// Why. Never contains patient data.
+    /// Reason for the error. Never contains patient data.
     pub(crate) reason: String,
-    /// `X-Request-Id` of the request it was done for, as logs and webhook messages name it; null for what no request
-    /// asked for.
+    /// `X-Request-Id` of the request that caused the work, as in logs and webhook messages; null for work that no
+    /// request caused.
     pub(crate) request_id: Option<String>,
 }
 
 impl RecentErrorView {
     fn new(location: LocationId, it: RecentError) -> RecentErrorView {
         let (part, resource, write) = match it.part {
-            Part::Pull(resource) => ("pull", Some(resource), None),
-            Part::Write(id, work) => ("write", Some(subject(work).0), Some(public_id(location.0, id.0))),
-            Part::Adapter => ("adapter", None, None),
-            Part::Gate => ("gate", None, None),
-            Part::Location => ("location", None, None),
+            ErrorSource::Pull(resource) => ("pull", Some(resource), None),
+            ErrorSource::Write(id, work) => ("write", Some(subject(work).0), Some(public_id(location.0, id.0))),
+            ErrorSource::Adapter => ("adapter", None, None),
+            ErrorSource::Gate => ("gate", None, None),
+            ErrorSource::Location => ("location", None, None),
         };
         RecentErrorView {
             at: At(it.at),

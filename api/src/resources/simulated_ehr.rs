@@ -28,19 +28,19 @@ use crate::{
 
 /// Commands as named in `Control`. A call has exactly one.
 const CONTROLS: [(&str, &str); 6] = [
-    ("behave", "Sets all switches; those not named are reset. `{}` resets all."),
-    ("switch", "Sets only the named switches."),
+    ("behave", "Sets all switches. Switches that are not listed are reset; `{}` resets all."),
+    ("switch", "Sets only the listed switches."),
     (
         "staff_books",
-        "Simulates that staff book an `appointment`, or a block with `blocked: true`; with `force` also on top of another \
-         one. Ids are those of the simulated system: the `foreign_id` of the API's records.",
+        "Simulates that staff book an `appointment`, or with `blocked: true` a block. With `force`, it may overlap \
+         another one. Ids are those of the simulated system: the `foreign_id` of the API's records.",
     ),
     (
         "staff_edits",
         "Simulates that staff change `fields` of the record with this `id` of a `resource`. Field names are those of the \
          simulated system.",
     ),
-    ("delete", "Simulates that staff delete the records of a `resource` with these `ids`."),
+    ("delete", "Simulates that staff delete the records with these `ids` of a `resource`."),
     ("mass_delete", "Deletes the first `percent` per cent of the records of a `resource`, as a failed import would."),
 ];
 const RETRY_LATER: u64 = 30;
@@ -51,10 +51,10 @@ pub(crate) struct SimulatedEhrView {
     /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
-    /// The state of its switches, by name. `GET /docs/sandbox` describes them.
+    /// State of the switches, by name. `GET /docs/sandbox` describes the switches.
     #[schemars(with = "Map<String, Value>")]
     switches: Value,
-    /// What this call changed there: records `saved`, as the simulated system shows them, and ids `deleted`.
+    /// Changes of this call in the simulated system: records `saved`, as that system shows them, and ids `deleted`.
     #[schemars(with = "Vec<Map<String, Value>>")]
     changes: Vec<Value>,
 }

@@ -16,21 +16,21 @@ use crate::{
 /// The keys that seal the values of the server's store.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct StoreKeysView {
-    /// Keys in `store.key`, the newest first.
+    /// Keys in `store.key`, newest first.
     keys: Vec<StoreKeyView>,
-    /// Values that are not sealed with the newest key yet; null while they are counted, at the beginning and at the
-    /// end.
+    /// Number of values that are not sealed with the newest key yet; null while they are counted, at the beginning and
+    /// at the end.
     values_left: Option<u64>,
-    /// Why values are not being sealed with the newest key; null if nothing is wrong.
+    /// Reason why values are not being sealed with the newest key; null if there is no problem.
     failed: Option<String>,
 }
 
 /// A key of the store. The key itself is never shown.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct StoreKeyView {
-    /// The id of the key. It is in each value that the key seals.
+    /// Id of the key. Each value that the key seals contains this id.
     id: String,
-    /// Whether the key seals new values; the other keys only open values that they sealed.
+    /// `true` if the key seals new values; the other keys only open values that they sealed.
     seals: bool,
 }
 

@@ -39,59 +39,60 @@ pub(crate) struct LocationSyncView {
     /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
-    /// End of the last complete read cycle; null before the first.
+    /// End time of the last complete read cycle; null before the first one.
     last_sync_at: Option<At>,
-    /// Null while a cycle runs, before the first one, and without a health record system.
+    /// Time of the next read cycle; null while a cycle runs, before the first one, and without a health record system.
     next_cycle_at: Option<At>,
     /// The resource that the running cycle reads; null if no cycle runs.
     reading: Option<&'static str>,
-    /// Why reading fails, in the words of the health record system if it provides some; null if reading works. Never
-    /// contains patient data.
+    /// Reason why reading fails, as reported by the health record system if it provides one; null if reading works.
+    /// Never contains patient data.
     read_problem: Option<String>,
-    /// Why writing does not work; null if it works. Never contains patient data.
+    /// Reason why writing does not work; null if it works. Never contains patient data.
     write_problem: Option<String>,
-    /// What keeps the location from reading or writing, each with the next step; empty if both work.
+    /// Problems that keep the location from reading or writing, each with the next step; empty if both work.
     problems: Vec<ProblemView>,
-    /// Host and port of the health record system; null without one, and for the simulated one.
+    /// Host and port of the health record system; null without a health record system, and for a simulated one.
     ehr_address: Option<String>,
-    /// Number of writes to the health record system that have not ended.
+    /// Number of unfinished writes to the health record system.
     writes_waiting: u64,
     /// Number of writes that failed and that no operator has retried or dropped.
     writes_failed: u64,
-    /// When the oldest write that has not ended was queued, in UTC; null if there is none.
+    /// Time at which the oldest unfinished write was queued, in UTC; null if there is none.
     oldest_write_at: Option<At>,
-    /// Why the next page has to wait without a failure; null if it does not wait.
+    /// Reason why the next page has to wait without a failure; null if it does not wait.
     read_waits: Option<String>,
-    /// Since when an operator has paused reading; null if it is not paused.
+    /// Time at which an operator paused reading; null if it is not paused.
     reading_paused_since: Option<At>,
-    /// Since when an operator has paused writing; null if it is not paused.
+    /// Time at which an operator paused writing; null if it is not paused.
     writing_paused_since: Option<At>,
-    /// Null without a health record system.
+    /// The adapter of the location; null without a health record system.
     adapter: Option<AdapterView>,
-    /// What its calls have cost in the process that serves the location, since it started.
+    /// Cost of the adapter's calls since the start of the process that serves the location.
     adapter_calls: Vec<AdapterCallsView>,
-    /// The node that serves the location; null if one process serves all.
+    /// Name of the node that serves the location; null if one process serves all locations.
     node: Option<String>,
-    /// Since when it serves the location; null if one process serves all.
+    /// Time since which the node has served the location; null if one process serves all locations.
     node_since: Option<At>,
-    /// Null where the health record system needs no workstation.
+    /// The gate of the location; null if the health record system needs no workstation.
     gate: Option<GateView>,
-    /// Progress by resource of the running or the last cycle.
+    /// Progress of the current or last read cycle, by resource.
     resources: Vec<ResourceProgress>,
 }
 
 /// The adapter that connects a location to its health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdapterView {
-    /// Its name in the configuration.
+    /// Name of the adapter in the configuration.
     name: String,
-    /// Whether it is `ready`, `preparing`, or `refused`: then the location answers 503 until an operator fixes it.
+    /// Status of the adapter: `ready`, `preparing` or `refused`. If it is `refused`, the location responds with 503
+    /// until an operator fixes the adapter.
     status: &'static str,
-    /// Version that the component states; null until the adapter is ready.
+    /// Version reported by the component; null until the adapter is ready.
     version: Option<String>,
     /// SHA-256 of the component file.
     sha256: Option<String>,
-    /// Why the adapter cannot be used.
+    /// Reason why the adapter cannot be used.
     reason: Option<String>,
 }
 
@@ -107,42 +108,42 @@ impl AdapterView {
     }
 }
 
-/// How far the running or the last read cycle is with a resource.
+/// Progress of the current or last read cycle with a resource.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ResourceProgress {
-    /// The resource, as in the path of its list.
+    /// The resource, as in the path of its list endpoint.
     resource: &'static str,
-    /// Whether the resource is being read.
+    /// `true` if the resource is being read.
     running: bool,
-    /// Whether all records are read (a full pass) or only changed ones (a delta).
+    /// `true` if all records are read (a full pass), `false` if only changed records are read (a delta).
     whole: bool,
-    /// Records read so far.
+    /// Number of records read so far.
     records: u64,
     /// Total number of records, if the health record system provides it.
     estimate: Option<u64>,
-    /// When the resource was last read completely.
+    /// Time at which the resource was last read completely.
     ended_at: Option<At>,
-    /// Records that the health record system shows and that could not be read, at most 100: they are left out, and what
-    /// was known of them stays.
+    /// Number of records that the health record system shows and that could not be read, at most 100. They are skipped,
+    /// and their last known state remains.
     skipped: u64,
-    /// The last of them, at most 10.
+    /// The last skipped records, at most 10.
     skipped_records: Vec<SkippedRecord>,
-    /// Records that the last full pass did not show. They are deleted if the next full pass, which follows within
-    /// minutes, does not show them either.
+    /// Number of records that were missing from the last full pass. They are deleted if they are also missing from the
+    /// next full pass, which follows within minutes.
     missing: u64,
-    /// Whether the last full pass ended with fewer records than the health record system announced, or the announced
-    /// number changed while it was read. Records that such a pass did not show are not deleted.
+    /// `true` if the last full pass ended with fewer records than the health record system announced, or if the
+    /// announced number changed during the pass. Records that are missing from such a pass are not deleted.
     incomplete: bool,
-    /// Whether the last full pass was stopped because too many records were missing; see accept_deletions.
+    /// `true` if the last full pass was stopped because too many records were missing; see accept_deletions.
     deletions_stopped: bool,
 }
 
 /// A record that could not be read.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SkippedRecord {
-    /// Identifier of the record in the health record system, opaque.
+    /// Opaque identifier of the record in the health record system.
     foreign_id: String,
-    /// In the words of the adapter. Never contains patient data.
+    /// Reason, as reported by the adapter. Never contains patient data.
     reason: String,
 }
 
@@ -251,12 +252,18 @@ impl WhichDirections {
 
 impl FromInput for WhichDirections {
     fn from_input(input: &mut Input) -> WhichDirections {
-        let reading = input
-            .body
-            .optional("reading", boolean().about("Whether it concerns reading. Without both fields it concerns both."));
-        let writing = input
-            .body
-            .optional("writing", boolean().about("Whether it concerns writing. Without both fields it concerns both."));
+        let reading = input.body.optional(
+            "reading",
+            boolean().about(
+                "`true` to apply the call to reading. Without both fields, the call applies to reading and writing.",
+            ),
+        );
+        let writing = input.body.optional(
+            "writing",
+            boolean().about(
+                "`true` to apply the call to writing. Without both fields, the call applies to reading and writing.",
+            ),
+        );
         let both = reading.is_none() && writing.is_none();
         let which = Directions { reading: both || reading == Some(true), writing: both || writing == Some(true) };
         WhichDirections(which)

@@ -38,13 +38,13 @@ use crate::{
 /// A message to a webhook endpoint.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookDeliveryView {
-    /// The `delivery-id` and `webhook-id` header of every attempt.
+    /// Id of the message, sent as the header `delivery-id` and `webhook-id` of every attempt.
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
     /// Id of the endpoint that the message is sent to.
     #[schemars(with = "i32")]
     webhook_endpoint_id: EndpointId,
-    /// Id of the subscription that asked for the message; null for a test message.
+    /// Id of the subscription that requested the message; null for a test message.
     #[schemars(with = "Option<i32>")]
     webhook_subscription_id: Option<SubscriptionId>,
     /// Id of the institution that the message is about; null for a test message.
@@ -55,24 +55,24 @@ pub(crate) struct WebhookDeliveryView {
     /// The event that the message reports, such as `appointment_insertion.complete`; `webhook_endpoint.test` for a test
     /// message.
     event_name: String,
-    /// When the event was committed, in UTC.
+    /// Time at which the event was committed, in UTC.
     event_time: At,
-    /// `stopped`: its endpoint or subscription is no longer active, or no key of its owner has the grants for the
-    /// subscription any more.
+    /// Status of the message. `stopped`: its endpoint or subscription is no longer active, or no key of its owner has
+    /// the grants for the subscription any more.
     status: Word<DeliveryStatus>,
     /// Number of attempts made so far.
     attempts: u32,
-    /// The status the endpoint answered the last attempt with; null when it did not answer.
+    /// Status of the endpoint's response to the last attempt; null if it did not respond.
     response_code: Option<u16>,
-    /// Why the last attempt failed; null before the first attempt and once the message is delivered.
+    /// Reason why the last attempt failed; null before the first attempt and once the message is delivered.
     failure_reason: Option<String>,
-    /// When the last attempt began, in UTC; null before the first.
+    /// Time at which the last attempt began, in UTC; null before the first attempt.
     last_attempt_at: Option<At>,
-    /// When the next attempt is due, in UTC; null unless the status is `pending`.
+    /// Time at which the next attempt is due, in UTC; null unless the status is `pending`.
     next_attempt_at: Option<At>,
-    /// When the message was delivered, failed or stopped, in UTC; null while the status is `pending`.
+    /// Time at which the message was delivered, failed or stopped, in UTC; null while the status is `pending`.
     finished_at: Option<At>,
-    /// When the message was made, in UTC.
+    /// Time at which the message was created, in UTC.
     created_at: At,
 }
 
@@ -104,7 +104,7 @@ pub(crate) enum DeliveryStatus {
 }
 
 closed! {
-    DeliveryStatus: "DeliveryStatus" "What became of a message." {
+    DeliveryStatus: "DeliveryStatus" "The delivery status of a message." {
         Pending = "pending", Delivered = "delivered", Failed = "failed", Stopped = "stopped",
     }
 }
@@ -271,11 +271,17 @@ pub(crate) struct ReplayWebhooks(Replay);
 
 impl FromInput for ReplayWebhooks {
     fn from_input(input: &mut Input) -> ReplayWebhooks {
-        let since = input.body.required_or_none("since", instant(&input.clock).about("Only from this time on."));
-        let until =
-            input.body.optional("until", instant(&input.clock).about("Only up to this time.")).unwrap_or(input.now);
-        let undelivered =
-            input.body.defaulted("undelivered", boolean().about("Only messages that were not delivered."), false);
+        let since =
+            input.body.required_or_none("since", instant(&input.clock).about("Only entries from this time on."));
+        let until = input
+            .body
+            .optional("until", instant(&input.clock).about("Only entries up to this time."))
+            .unwrap_or(input.now);
+        let undelivered = input.body.defaulted(
+            "undelivered",
+            boolean().about("`true` to replay only messages that were not delivered."),
+            false,
+        );
         if since.is_some_and(|since| since >= until) {
             input.body.problem("since must be before until.");
         }

@@ -29,7 +29,7 @@ use crate::{
 
 const LONGEST_OVERLAP: i64 = MAX_SECRET_OVERLAP / HOUR;
 
-/// An address that receives webhook messages.
+/// A URL that receives webhook messages.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookEndpointView<'a> {
     /// Id of the endpoint.
@@ -37,32 +37,34 @@ pub(crate) struct WebhookEndpointView<'a> {
     id: EndpointId,
     /// The URL that receives messages.
     target_url: &'a str,
-    /// Shown once, when it is made: on registration and on rotation.
+    /// Secret that signs messages. Shown only once, when it is created: on registration and on rotation.
     secret_key: Option<&'a str>,
-    /// Until then the secret before the last rotation signs too. Null when it does not any more.
+    /// Time until which the secret before the last rotation also signs messages; null if it no longer does.
     earlier_secret_until: Option<At>,
-    /// Whether messages are sent to it. It becomes false after 48 hours without one 2xx status, and at once after a
-    /// 410.
+    /// `true` if messages are sent to the endpoint. It becomes false after 48 hours without a single 2xx status, and
+    /// immediately after a 410.
     active: bool,
-    /// Since when no message was answered with a 2xx status; after 48 hours the endpoint is deactivated.
+    /// Time since which no message has received a 2xx status; null if the endpoint is not failing. After 48 hours the
+    /// endpoint is deactivated.
     failing_since: Option<At>,
-    /// Messages that wait to be sent, or sent again.
+    /// Number of messages that wait for their first attempt or a retry.
     waiting_deliveries: u64,
-    /// Events of which no message was made because too many waited. Setting `active` to true resets the count.
+    /// Number of events for which no message was created because too many messages were waiting. Setting `active` to
+    /// true resets the count.
     dropped_events: u64,
-    /// When the first of the dropped events happened, in UTC; null if none was dropped.
+    /// Time of the first dropped event, in UTC; null if none was dropped.
     dropped_since: Option<At>,
-    /// When the last of the dropped events happened, in UTC; null if none was dropped.
+    /// Time of the last dropped event, in UTC; null if none was dropped.
     dropped_until: Option<At>,
-    /// When the endpoint was registered, in UTC.
+    /// Time at which the endpoint was registered, in UTC.
     created_at: At,
-    /// When the endpoint was last changed, in UTC.
+    /// Time at which the endpoint was last changed, in UTC.
     updated_at: At,
 }
 
 impl<'a> WebhookEndpointView<'a> {
     fn new(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
-        let backlog = call.api.engine.webhooks().subscriptions().backlogs.of(endpoint.id);
+        let backlog = call.api.engine.webhooks().subscriptions().backlogs.for_endpoint(endpoint.id);
         let overflow = backlog.overflow;
         WebhookEndpointView {
             id: endpoint.id,
@@ -123,7 +125,8 @@ pub(crate) async fn show(
 reads!(SecretRotation |input| {
     overlap_hours: Option<i64> = input.body.optional(
         "overlap_hours",
-        integer(0..=LONGEST_OVERLAP).about("How long the earlier secret keeps signing, in hours. Default: set by the operator."),
+        integer(0..=LONGEST_OVERLAP).about(
+            "Number of hours for which the earlier secret keeps signing. Default: set by the operator."),
     ),
 });
 

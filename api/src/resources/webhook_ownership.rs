@@ -48,7 +48,7 @@ pub(super) fn named(error: ApiError, id: EndpointId) -> ApiError {
 /// Returns whether a key may receive messages of a resource. Messages concern all locations and show the same data as
 /// endpoints, so a key never receives a record it cannot read.
 pub(super) fn may_receive(key: &ApiKey, kind: ResourceType) -> bool {
-    let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
+    let mut records = resource_names::all().filter(|resource| ResourceType::from_resource(*resource) == Some(kind));
     key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
 }
 

@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// The wish of an endpoint for one kind of event of an institution.
+/// A subscription of an endpoint to one kind of event of an institution.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookSubscriptionView {
     /// Id of the subscription.
@@ -42,18 +42,19 @@ pub(crate) struct WebhookSubscriptionView {
     /// Id of the institution whose events are sent.
     #[schemars(with = "u32")]
     institution_id: InstitutionId,
-    /// The one location whose events are sent; null: those of all locations of the institution.
+    /// Id of the single location whose events are sent; null for the events of all locations of the institution.
     #[schemars(with = "Option<u32>")]
     location_id: Option<LocationId>,
     /// The resource type of the event, such as `Appointment`.
     resource_type: &'static str,
-    /// With `.complete`, `.failed` or `.timed_out`: only that outcome of writes to the health record system.
+    /// Name of the event. With `.complete`, `.failed` or `.timed_out`, only that outcome of writes to the health record
+    /// system.
     event: String,
-    /// Whether the subscription is active. Messages are sent while its endpoint is active too.
+    /// `true` if the subscription is active. Messages are sent while its endpoint is active too.
     active: bool,
-    /// When the subscription was made, in UTC.
+    /// Time at which the subscription was created, in UTC.
     created_at: At,
-    /// When the subscription was last changed, in UTC.
+    /// Time at which the subscription was last changed, in UTC.
     updated_at: At,
 }
 
@@ -75,7 +76,7 @@ impl WebhookSubscriptionView {
 
 impl FromPath for SubscriptionId {
     fn from_path(call: &ApiCall) -> Result<SubscriptionId, ApiError> {
-        call.path("subscription_id", id().about("The subscription.")).map(|id| SubscriptionId(id as i32))
+        call.path("subscription_id", id().about("Id of the subscription.")).map(|id| SubscriptionId(id as i32))
     }
 }
 
@@ -89,7 +90,7 @@ impl FromInput for NewWebhookSubscription {
     fn from_input(input: &mut Input) -> NewWebhookSubscription {
         let resource_type =
             input.body.required("resource_type", filled(text(MAX_NAME)).about("The resource type of the event."));
-        let event = input.body.required("event", filled(text(MAX_NAME)).about("The event."));
+        let event = input.body.required("event", filled(text(MAX_NAME)).about("Name of the event."));
         let active = input.body.defaulted("active", active(), true);
         NewWebhookSubscription { resource_type, event, active }
     }
@@ -133,7 +134,7 @@ pub(crate) async fn show(
 
 reads!(WebhookSubscriptionUpdate |input| {
     new_endpoint: Option<u32> = input.body.optional_not_null(
-        "new_endpoint_id", id().about("The endpoint to move the subscription to.")
+        "new_endpoint_id", id().about("Id of the endpoint to which the subscription is moved.")
     ),
     active: Option<bool> = input.body.optional_not_null("active", active()),
 });
@@ -209,7 +210,7 @@ impl FromInput for ListWebhookSubscriptions {
             resource_type: input
                 .query
                 .optional("resource_type", resource_type().about("The resource type of the event.")),
-            event: input.query.optional("event", text(MAX_NAME).about("The event.")),
+            event: input.query.optional("event", text(MAX_NAME).about("Name of the event.")),
         }
     }
 }

@@ -23,25 +23,25 @@ use crate::{
     },
 };
 
-/// A webhook endpoint, and how it does.
+/// A webhook endpoint and its status.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookView<'a> {
     /// Id of the endpoint.
     #[schemars(with = "i32")]
     id: EndpointId,
-    /// The organisation whose API keys registered it.
+    /// The organisation whose API keys registered the endpoint.
     organisation: &'a str,
-    /// The URL that receives messages, without its query: that is the receiver's secret.
+    /// The URL that receives messages, without its query, which is a secret of the receiver.
     target_url: &'a str,
-    /// Whether messages are sent to it and arrive.
+    /// Delivery status of the endpoint.
     status: Word<Health>,
-    /// Since when no message was answered with a 2xx status, in UTC; null if the last one was.
+    /// Time since which no message has received a 2xx status, in UTC; null if the last message did.
     failing_since: Option<At>,
-    /// Messages that wait to be sent, or sent again.
+    /// Number of messages that wait for their first attempt or a retry.
     waiting_deliveries: u64,
-    /// Events of which no message was made because too many waited.
+    /// Number of events for which no message was created because too many messages were waiting.
     dropped_events: u64,
-    /// Number of its active subscriptions.
+    /// Number of active subscriptions of the endpoint.
     subscriptions: usize,
 }
 
@@ -68,7 +68,9 @@ pub(crate) fn without_secrets(url: &str) -> &str {
 }
 
 closed! {
-    Health: "WebhookHealth" "How a webhook endpoint does. `failing`: its last message did not arrive, and is tried again. `inactive`: nothing is sent." {
+    Health: "WebhookHealth"
+        "The status of a webhook endpoint. `failing`: its last message was not delivered and is retried. `inactive`: \
+         nothing is sent." {
         Inactive = "inactive", Failing = "failing", Active = "active",
     }
 }
@@ -76,7 +78,7 @@ closed! {
 impl<'a> WebhookView<'a> {
     fn new(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookView<'a> {
         let known = call.api.engine.webhooks().subscriptions();
-        let backlog = known.backlogs.of(endpoint.id);
+        let backlog = known.backlogs.for_endpoint(endpoint.id);
         WebhookView {
             id: endpoint.id,
             organisation: &endpoint.owner.0,

@@ -52,12 +52,12 @@ impl FromInput for ListWorkingHours {
         let include = input.query.list("include", includes(&["appointment_types"]));
         let criteria = Criteria {
             operatory: input.query.optional("operatory_id", operatory()),
-            label: input.query.optional("label_id", long_id().about("The label.")),
-            source: input.query.optional("source", word().about("The data source.")),
+            label: input.query.optional("label_id", long_id().about("Id of the label.")),
+            source: input.query.optional("source", word().about("Only working hours from this source.")),
             active: input.query.defaulted("active", active(), true),
             not_past: input.query.defaulted(
                 "ignore_past_dates",
-                boolean().about("Whether working hours for past dates are left out."),
+                boolean().about("`true` to exclude working hours for past dates."),
                 false,
             ),
         };
@@ -123,7 +123,7 @@ impl FromInput for NewWorkingHour {
         let b = &mut input.body;
         // The name in v2.2.2.
         b.accept_alias("working_hour", "availability");
-        b.required("working_hour", object("The working hour."));
+        b.required("working_hour", object("The working hours."));
         let provider_id = b.required("working_hour.provider_id", provider());
         let begin = b.required("working_hour.begin_time", begin_time());
         let end = b.required("working_hour.end_time", end_time());
@@ -167,7 +167,7 @@ impl FromInput for WorkingHourUpdate {
         let b = &mut input.body;
         // The name in v2.2.2.
         b.accept_alias("working_hour", "availability");
-        b.required("working_hour", object("The working hour."));
+        b.required("working_hour", object("The working hours."));
         let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
         WorkingHourUpdate(WorkingHourChange {
             provider_id: b.optional("working_hour.provider_id", provider()),
@@ -247,14 +247,14 @@ fn begin_time() -> Kind<i64> {
 
 fn end_time() -> Kind<i64> {
     time_of_day()
-        .about("End time in the location's time zone; an end not after the begin means the next day.")
+        .about("End time in the location's time zone. An end time that is not after the begin time is on the next day.")
         .example_of("17:00")
 }
 
 fn types_of_hours() -> Kind<u32> {
     id().referring_to(Resource::AppointmentTypes).about(
-        "Only appointments of these types can be booked in these hours; empty: all types. The time is not reserved for \
-         them: other types can be booked if other hours cover the same time.",
+        "Only appointments of these types can be booked in these hours; an empty list allows all types. The time is \
+         not reserved for these types: other types can be booked if other hours cover the same time.",
     )
 }
 
@@ -266,21 +266,24 @@ const NEVER: Recurrence = Recurrence::Weekly(Vec::new());
 /// Reads the recurrence. Returns `None` if it is not given.
 fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     let before = b.problem_count();
-    let days = b.optional_list("working_hour.days", word().about("The days of the week on which it recurs."));
-    let specific =
-        b.optional("working_hour.specific_date", date().omit_from_example().about("The single date it applies to."));
-    let custom = b.optional(
-        "working_hour.custom_recurrence",
-        object("The recurrence, where it is not weekly.").omit_from_example(),
+    let days = b.optional_list("working_hour.days", word().about("The days of the week on which the hours recur."));
+    let specific = b.optional(
+        "working_hour.specific_date",
+        date().omit_from_example().about("The single date to which the hours apply."),
     );
+    let custom = b
+        .optional("working_hour.custom_recurrence", object("The recurrence, if it is not weekly.").omit_from_example());
     let every = 1..=i64::from(Rules::MAX_INTERVAL);
-    let number =
-        b.required_in("working_hour.custom_recurrence", "num", integer(every).about("The interval, in units."));
+    let number = b.required_in(
+        "working_hour.custom_recurrence",
+        "num",
+        integer(every).about("Number of units between two occurrences."),
+    );
     let unit = b.required_in("working_hour.custom_recurrence", "unit", word().about("The unit of the recurrence."));
     let reference = b.required_in(
         "working_hour.custom_recurrence",
         "ref",
-        date().about("The date the recurrence is counted from."),
+        date().about("The date from which the recurrence is counted."),
     );
     let wrong = b.problem_count() > before;
     match (days, specific, custom) {

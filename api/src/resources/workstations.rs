@@ -43,9 +43,9 @@ pub(crate) struct PairingCodeView {
     location_id: LocationId,
     /// The code that staff type into the extension.
     code: String,
-    /// How many workstations can be paired with this code.
+    /// Number of workstations that can be paired with this code.
     uses: u32,
-    /// When the code expires, in UTC.
+    /// Time at which the code expires, in UTC.
     expires_at: At,
 }
 
@@ -55,23 +55,23 @@ pub(crate) struct WorkstationView {
     /// Id of the workstation.
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
-    /// Name of the workstation, as it was given when it was paired.
+    /// Name of the workstation, as specified when it was paired.
     name: String,
-    /// When the workstation was last paired, in UTC.
+    /// Time at which the workstation was last paired, in UTC.
     paired_at: At,
-    /// When it was last connected; the current time while it is connected.
+    /// Time at which the workstation was last connected; the current time while it is connected.
     last_seen_at: Option<At>,
-    /// The version of its extension; null before its first connection.
+    /// Version of the workstation's extension; null before the first connection.
     extension_version: Option<String>,
-    /// Whether it is connected.
+    /// `true` if the workstation is connected.
     connected: bool,
-    /// Whether staff is logged in to the health record system there; null if unknown.
+    /// `true` if staff are logged in to the health record system at the workstation; null if unknown.
     logged_in: Option<bool>,
-    /// Whether staff paused it; false while it is not connected.
+    /// `true` if staff paused the workstation; `false` while it is not connected.
     paused: bool,
-    /// Writes that wait for approval by staff at the workstation.
+    /// Number of writes that wait for approval by staff at the workstation.
     writes_awaiting_approval: u32,
-    /// Whether it currently serves the location; the others are on standby.
+    /// `true` if the workstation currently serves the location; the other workstations are on standby.
     working: bool,
 }
 
@@ -95,14 +95,14 @@ impl From<Workstation> for WorkstationView {
 /// A newly paired workstation.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PairedWorkstationView {
-    /// The workstation sends it in the first message of every connection. It is shown only once.
+    /// Token that the workstation sends in the first message of every connection. It is shown only once.
     token: String,
-    /// Id of the workstation. An installation that is paired again keeps it.
+    /// Id of the workstation. An installation that is paired again keeps its id.
     #[schemars(with = "String", extend("format" = "uuid"))]
     workstation: Uuid,
     /// The location that the workstation is paired with.
     location: PairedLocation,
-    /// The web application that the workstation may send requests to.
+    /// The web application to which the workstation may send requests.
     ehr: EhrAccessView,
 }
 
@@ -116,16 +116,16 @@ pub(crate) struct PairedLocation {
     name: String,
 }
 
-/// The web application that the workstation may send requests to.
+/// The web application to which the workstation may send requests.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrAccessView {
     /// Scheme, host and port of the web application: `https://ehr.example`.
     origin: String,
-    /// Path below which all requests stay, such as `/app`; may be empty.
+    /// Path prefix of all requests, such as `/app`; may be empty.
     base_path: String,
-    /// Prefixes below the base path.
+    /// Allowed path prefixes below the base path.
     paths: Vec<String>,
-    /// A path below the base path that answers 200 with JSON exactly while a user is logged in.
+    /// Path below the base path that returns 200 with JSON only while a user is logged in.
     probe: String,
 }
 
@@ -172,11 +172,11 @@ impl FromInput for NewPairingCode {
         let uses = input.body.optional(
             "uses",
             integer(1..=ENROLMENT_USES.into())
-                .about("How many workstations can be paired with the code. Default: one."),
+                .about("Number of workstations that can be paired with the code. Default: one."),
         );
         let hours = input.body.optional(
             "expires_in_hours",
-            integer(1..=ENROLMENT_HOURS.into()).about("How long the code is valid, in hours. Default: ten minutes."),
+            integer(1..=ENROLMENT_HOURS.into()).about("Lifetime of the code, in hours. Default: ten minutes."),
         );
         NewPairingCode { uses, hours }
     }
@@ -229,10 +229,9 @@ pub(crate) struct NewWorkstation {
 
 impl FromInput for NewWorkstation {
     fn from_input(input: &mut Input) -> NewWorkstation {
-        let code = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as it was shown."));
+        let code = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as displayed."));
         let name = input.body.required("name", person_name(MAX_NAME).about("Name."));
-        let install =
-            input.body.required("install", uuid().about("The id of the installation, created by the extension."));
+        let install = input.body.required("install", uuid().about("Id of the installation, created by the extension."));
         NewWorkstation { code, name, install }
     }
 }

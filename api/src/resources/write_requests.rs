@@ -34,34 +34,34 @@ use crate::{
 /// A write to the health record system.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WriteRequestView {
-    /// The location id and the number of the write there: `101-8`.
+    /// Id of the write request: the location id and the number of the write at the location, such as `101-8`.
     id: String,
     /// Id of the location that the write belongs to.
     location_id: u32,
-    /// `queued`: waits for its turn. `sending`: an attempt is in progress. `parked`: nothing is sent for now, as a gate
-    /// is closed, a circuit breaker is open, credentials were refused or an operator paused writing. `done`, `failed`,
-    /// `timed_out`: it has ended.
+    /// Status of the write. `queued`: waits for its turn. `sending`: an attempt is in progress. `parked`: nothing is
+    /// sent for now, because a gate is closed, a circuit breaker is open, credentials were refused or an operator
+    /// paused writing. `done`, `failed`, `timed_out`: the write has ended.
     status: Word<Status>,
-    /// The resource, as in the path of its list.
+    /// The resource, as in the path of its list endpoint.
     resource: &'static str,
     /// As the record's own endpoints show it.
     record_id: RecordId,
     /// The operation on the record in the health record system.
     #[schemars(extend("enum" = ["create", "update", "delete", "reschedule", "cancel", "confirm", "check_in", "note"]))]
     operation: &'static str,
-    /// Number of attempts begun so far.
+    /// Number of attempts started so far.
     attempts: u32,
-    /// The result of the last attempt, or why the write ended. Never contains patient data.
+    /// The result of the last attempt, or the reason why the write ended. Never contains patient data.
     reason: Option<String>,
-    /// When the write was queued, in UTC.
+    /// Time at which the write was queued, in UTC.
     queued_at: At,
-    /// When the write fails if it has not succeeded, in UTC; null once it has ended.
+    /// Time at which the write fails if it has not succeeded, in UTC; null once it has ended.
     deadline: Option<At>,
-    /// When the write ended, in UTC; null before.
+    /// Time at which the write ended, in UTC; null before that.
     finished_at: Option<At>,
-    /// Id of the write that an operator retried it as; null if it was not retried.
+    /// Id of the new write if an operator retried this one; null if it was not retried.
     retried_as: Option<String>,
-    /// Whether an operator dropped the write: it will not be retried.
+    /// `true` if an operator dropped the write. A dropped write is not retried.
     dropped: bool,
 }
 
@@ -92,7 +92,7 @@ impl RecordId {
 }
 
 closed! {
-    Status: "WriteStatus" "How far a write request is." {
+    Status: "WriteStatus" "The status of a write request." {
         Queued = "queued", Sending = "sending", Parked = "parked", Done = "done", Failed = "failed", TimedOut = "timed_out",
     }
 }
@@ -153,12 +153,13 @@ impl WriteRequestFilter {
             open: q.optional(
                 "open",
                 boolean().about(
-                    "With true only writes that wait, and failed ones that were neither retried nor dropped; with false only the others.",
+                    "`true` to list only writes that wait, and failed writes that were neither retried nor dropped; \
+                     `false` to list only the other writes.",
                 ),
             ),
             resource: q.optional("resource", resource()),
-            record: q.optional("record_id", text(MAX_NAME).about("Only this record, by its id in the API.")),
-            since: q.optional("since", instant(clock).about("Only from this time on.")),
+            record: q.optional("record_id", text(MAX_NAME).about("Only writes of the record with this id in the API.")),
+            since: q.optional("since", instant(clock).about("Only entries from this time on.")),
             updated_since: q.optional("updated_since", updated_since(clock)),
         }
     }
@@ -223,7 +224,7 @@ pub(crate) struct OneWriteRequest {
 
 impl FromCall for OneWriteRequest {
     fn from_call(call: &mut ApiCall) -> Result<OneWriteRequest, ApiError> {
-        let (location_id, id) = call.path("id", write_id().about("The id of the record."))?;
+        let (location_id, id) = call.path("id", write_id().about("Id of the record."))?;
         let AtLocation(location, ()) = AtLocation::from_call(call)?;
         if location.setup.id.0 != location_id {
             return Err(not_found(location_id, id));

@@ -25,7 +25,7 @@ use crate::http::connections::Seat;
 /// Minimum read rate of a client in bytes per second, in addition to its grace period.
 const SLOWEST: f64 = 16.0 * 1024.0;
 
-pub(super) enum Stream {
+pub(super) enum ClientStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
@@ -34,8 +34,8 @@ pub(super) enum Stream {
 #[derive(Default)]
 pub(super) struct Live(pub Cell<bool>);
 
-pub(super) struct Connection {
-    stream: Stream,
+pub(super) struct ClientConnection {
+    stream: ClientStream,
     live: Rc<Live>,
     /// Grace period for a client that does not read.
     grace: Duration,
@@ -53,10 +53,10 @@ struct Blocked {
     deadline: Pin<Box<Sleep>>,
 }
 
-impl Connection {
-    pub(super) fn new(stream: Stream, grace: Duration, seat: Seat) -> Connection {
+impl ClientConnection {
+    pub(super) fn new(stream: ClientStream, grace: Duration, seat: Seat) -> ClientConnection {
         let (live, waited) = (Rc::default(), Duration::ZERO);
-        Connection { stream, live, grace, waited, blocked: None, instead: None, seat }
+        ClientConnection { stream, live, grace, waited, blocked: None, instead: None, seat }
     }
 
     pub(super) fn live(&self) -> Rc<Live> {
@@ -65,8 +65,8 @@ impl Connection {
 
     fn stream(&mut self) -> Pin<&mut dyn Io> {
         match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream),
-            Stream::Tls(stream) => Pin::new(stream),
+            ClientStream::Plain(stream) => Pin::new(stream),
+            ClientStream::Tls(stream) => Pin::new(stream),
         }
     }
 
@@ -94,13 +94,13 @@ impl Connection {
 trait Io: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Io for T {}
 
-impl AsyncRead for Connection {
+impl AsyncRead for ClientConnection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.stream().poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for ClientConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = &mut *self;
         match library_errors::find(bytes) {

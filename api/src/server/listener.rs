@@ -16,7 +16,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    connection::{Connection, Stream},
+    connection::{ClientConnection, ClientStream},
     limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests, keep_alive},
 };
 use crate::{
@@ -80,7 +80,7 @@ impl Listener {
                 .client_request_timeout(rules.header_timeout)
                 .client_disconnect_timeout(DISCONNECT_TIMEOUT)
                 .h1_write_buffer_size(WRITE_BUFFER)
-                .on_connect_ext(|connection: &Connection, data| drop(data.insert(connection.live())))
+                .on_connect_ext(|connection: &ClientConnection, data| drop(data.insert(connection.live())))
                 .h1(map_config(app().into_factory().map_err(|error| error.into().error_response()), |()| {
                     AppConfig::default()
                 }));
@@ -100,7 +100,7 @@ async fn accept(
     connections: Arc<Connections>,
     tls: Option<TlsAcceptor>,
     stream: TcpStream,
-) -> io::Result<(Connection, Option<std::net::SocketAddr>)> {
+) -> io::Result<(ClientConnection, Option<std::net::SocketAddr>)> {
     let peer = stream.peer_addr()?;
     let edge = api.edge();
     let is_proxy = edge.rules.trusted_proxies.iter().any(|network| network.contains(&peer.ip().to_canonical()));
@@ -111,11 +111,11 @@ async fn accept(
         Some(acceptor) => {
             let mut stream = timeout(edge.rules.header_timeout, acceptor.accept(stream)).await??;
             stream.get_mut().1.set_buffer_limit(Some(WRITE_BUFFER));
-            Stream::Tls(Box::new(stream))
+            ClientStream::Tls(Box::new(stream))
         }
-        None => Stream::Plain(stream),
+        None => ClientStream::Plain(stream),
     };
-    Ok((Connection::new(stream, edge.rules.body_timeout, seat), Some(peer)))
+    Ok((ClientConnection::new(stream, edge.rules.body_timeout, seat), Some(peer)))
 }
 
 /// Limits the kernel's memory and retries for a connection.

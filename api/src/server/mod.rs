@@ -98,7 +98,7 @@ pub fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Re
     let edge = api.edge();
     let (workers, shutdown) = (edge.rules.workers, for_requests(edge.rules.shutdown_timeout).as_secs());
     let server = HttpServer::new(move || {
-        app(api.clone()).app_data(InternalListener).route(MEMBERS_CHANGED, web::post().to(look))
+        app(api.clone()).app_data(InternalListener).route(MEMBERS_CHANGED, web::post().to(handle_members_changed))
     })
     .workers(workers)
     .backlog(BACKLOG)
@@ -112,8 +112,8 @@ pub fn start_internal(api: Data<Api>, listener: std::net::TcpListener) -> io::Re
 }
 
 /// Handles the notice that the cluster members have changed or are about to.
-async fn look(api: Data<Api>) -> HttpResponse {
-    api.engine.look();
+async fn handle_members_changed(api: Data<Api>) -> HttpResponse {
+    api.engine.refresh_members();
     HttpResponse::NoContent().finish()
 }
 

@@ -9,7 +9,9 @@ pub(crate) enum Grant {
 }
 
 closed! {
-    Grant: "Grant" "`financial`: charges, claims, payments, fee schedules and insurance plans. `beta`: version v3.1.0." {
+    Grant: "Grant"
+        "An additional permission of an API key. `financial`: charges, claims, payments, fee schedules and insurance \
+         plans. `beta`: version v3.1.0." {
         Financial = "financial", Beta = "beta",
     }
 }

@@ -193,8 +193,8 @@ pub(crate) fn boolean() -> Kind<bool> {
             // Spellings of Python and of HTML forms.
             Raw::Text("true" | "True" | "1") | Raw::Json(Value::Bool(true)) => Ok(true),
             Raw::Text("false" | "False" | "0") | Raw::Json(Value::Bool(false)) => Ok(false),
-            Raw::Json(Value::String(text)) if text.trim() == "true" => Ok(true),
-            Raw::Json(Value::String(text)) if text.trim() == "false" => Ok(false),
+            Raw::Json(Value::String(text)) if ["true", "True"].contains(&text.trim()) => Ok(true),
+            Raw::Json(Value::String(text)) if ["false", "False"].contains(&text.trim()) => Ok(false),
             _ => Err("must be true or false".into()),
         },
     )
@@ -295,7 +295,7 @@ fn invisible(c: char) -> bool {
 
 pub(crate) fn gender() -> Kind<&'static str> {
     const KNOWN: &[&str] = &["Male", "Female", "Other"];
-    let schema = || named("Gender", "Gender, as the health record systems know it.", KNOWN).to_value();
+    let schema = || named("Gender", "Gender, as recorded by health record systems.", KNOWN).to_value();
     Kind::for_text(schema, "Female", |given| {
         let known = KNOWN.iter().find(|known| {
             let letter = known[..1].eq_ignore_ascii_case(given) && **known != "Other";
@@ -358,19 +358,23 @@ pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T
     })
 }
 
-/// Reads one of a closed list and returns it unchanged.
-pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
+/// Reads one of a closed list and returns it unchanged. `wrong` gets the list and the value.
+fn listed(names: &'static [&'static str], wrong: fn(&str, &str) -> String) -> Kind<&'static str> {
     let example = names.first().copied().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": names});
     Kind::for_text(schema, example, move |text| {
-        let known = names.iter().find(|name| **name == text);
-        known.copied().ok_or_else(|| format!("must be one of {}", names.join(", ")))
+        names.iter().find(|name| **name == text).copied().ok_or_else(|| wrong(&names.join(", "), text))
     })
+}
+
+pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
+    listed(names, |names, _| format!("must be one of {names}"))
 }
 
 /// Reads a related record of `include[]`.
 pub(crate) fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
-    name_of(names).about("Related records to include.")
+    let kind = listed(names, |names, text| format!("must be one of {names}, not {}", echo(text)));
+    kind.about("Related records to include.")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -433,7 +437,7 @@ pub(crate) fn phone() -> Kind<String> {
         let given = text(MAX_PHONE).text(given)?;
         if phone::is_number(&given) { Ok(given) } else { Err("must be a phone number".into()) }
     })
-    .about("Phone number, perhaps with an extension.")
+    .about("Phone number, optionally with an extension.")
 }
 
 /// Reads a social security number, with its dashes or without.

@@ -11,8 +11,10 @@ pub enum Role {
 }
 
 closed! {
-    Role: "Role" "`viewer` sees how the service stands, and nothing of a patient. `operator` also sees records, and does what a day needs: \
-                  retries, drops, reads again, pairs workstations. `admin` also changes what runs: adapters, backups, keys, the configuration." {
+    Role: "Role"
+        "`viewer` can see the status of the service, but no patient data. `operator` can also see records and perform \
+         daily tasks: retry and drop writes, start read cycles, pair workstations. `admin` can also change adapters, \
+         backups, keys and the configuration." {
         Viewer = "viewer", Operator = "operator", Admin = "admin",
     }
 }

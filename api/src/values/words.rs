@@ -45,19 +45,21 @@ macro_rules! closed {
 pub(crate) use closed;
 
 closed! {
-    Writeback: "WritebackState" "How far a write to the health record system is." {
+    Writeback: "WritebackState" "The status of a write to the health record system." {
         Pending = "pending", Confirmed = "confirmed", Failed = "failed",
     }
-    WriteStatus: "FilingStatus" "Whether the health record system took what was sent for filing." {
+    WriteStatus: "FilingStatus" "The filing status of a record in the health record system." {
         Pending = "pending", Succeeded = "succeeded", Failed = "failed",
     }
-    Environment: "EnvironmentName" "The environment of an API key. It reaches institutions of this environment only." {
+    Environment: "EnvironmentName"
+        "The environment of an API key. The key can access only institutions of this environment." {
         Sandbox = "sandbox", Production = "production",
     }
-    LocationStatus: "LocationStatus" "Whether calls for a location are taken. `pending`: not yet; `closed`: not any more." {
+    LocationStatus: "LocationStatus"
+        "The status of a location. `pending`: calls are not accepted yet. `closed`: calls are no longer accepted." {
         Active = "active", Pending = "pending", Closed = "closed",
     }
-    HourSource: "WorkingHourSource" "Where working hours come from: this API, or the health record system." {
+    HourSource: "WorkingHourSource" "Source of working hours: this API or the health record system." {
         Manual = "manual", Synced = "synced",
     }
     RecurrenceUnit: "RecurrenceUnit" "The unit of a recurrence." {
@@ -86,11 +88,11 @@ macro_rules! closed_in_records {
 
 closed_in_records! {
     Relation: "SubscriptionRelation" "A patient's relation to the subscriber.";
-    InsuranceType: "InsuranceType" "What an insurance is for.";
+    InsuranceType: "InsuranceType" "The kind of care that an insurance covers.";
     IntervalUnit: "IntervalUnit" "The unit of an interval.";
     Direction: "CommunicationDirection" "The direction of a communication.";
     Mode: "CommunicationMode" "The means of a communication.";
-    PlanStatus: "TreatmentPlanStatus" "How far a treatment plan is.";
+    PlanStatus: "TreatmentPlanStatus" "The status of a treatment plan.";
 }
 
 /// A value as responses show it.

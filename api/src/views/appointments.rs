@@ -16,83 +16,83 @@ use crate::values::times::{self, At};
 pub(crate) struct AppointmentView<'a> {
     /// Id of the appointment.
     id: u64,
-    /// Id of the patient; null for a block of unavailable time, and if the health record system names no patient.
+    /// Id of the patient; null for a block of unavailable time, and if the health record system provides no patient.
     patient_id: Option<u32>,
-    /// Id of the provider; null if the appointment names none.
+    /// Id of the provider; null if the appointment has none.
     provider_id: Option<u32>,
-    /// Display name of the provider, or else the full name; null if the appointment names no provider.
+    /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
     provider_name: Option<String>,
-    /// Start, in UTC.
+    /// Start time, in UTC.
     start_time: At,
-    /// Whether the practice confirmed it.
+    /// `true` if the practice confirmed the appointment.
     confirmed: bool,
-    /// Whether the patient did not come.
+    /// `true` if the patient missed the appointment.
     patient_missed: bool,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Free text of staff or of a client; null if there is none.
+    /// Free text by staff or by a client; null if there is none.
     note: Option<&'a str>,
-    /// End, in UTC.
+    /// End time, in UTC.
     end_time: At,
-    /// Whether it is a block of unavailable time, without a patient.
+    /// `true` for a block of unavailable time, without a patient.
     unavailable: bool,
-    /// Whether it is cancelled; also true once it was deleted in the health record system.
+    /// `true` if the appointment is cancelled or was deleted in the health record system.
     cancelled: bool,
     /// IANA name of the location's time zone.
     timezone: &'static str,
     /// Id of the institution that the record belongs to.
     institution_id: u32,
-    /// Id of the appointment type; null if the appointment names none.
+    /// Id of the appointment type; null if the appointment has none.
     appointment_type_id: Option<u32>,
-    /// When the patient checked in, in UTC; null before.
+    /// Time at which the patient checked in, in UTC; null before check-in.
     checkin_at: Option<At>,
-    /// Id of the location the appointment is at.
+    /// Id of the location of the appointment.
     location_id: u32,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Always null: no health record system provides it.
     misc: Option<()>,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
-    /// first time.
+    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
+    /// null before the first time.
     last_sync_time: Option<At>,
-    /// Whether the patient confirmed it.
+    /// `true` if the patient confirmed the appointment.
     patient_confirmed: bool,
     /// Always null: users are not recorded.
     created_by_user_id: Option<()>,
-    /// Whether the booking person is the patient's guardian, as given by the client; null for appointments that were
-    /// not created through the API.
+    /// `true` if the person who books is the patient's guardian, as specified by the client; null for appointments that
+    /// were not created through the API.
     is_guardian: Option<bool>,
-    /// When this service learned that the patient confirmed it, in UTC; null if the patient did not.
+    /// Time at which this service detected the confirmation by the patient, in UTC; null if there is none.
     patient_confirmed_at: Option<At>,
-    /// When this service learned that it is cancelled, in UTC; null if it is not.
+    /// Time at which this service detected the cancellation, in UTC; null if the appointment is not cancelled.
     cancelled_at: Option<At>,
-    /// Whether the patient is new to the practice, as given by the client; null for appointments that were not created
-    /// through the API.
+    /// `true` if the patient is new to the practice, as specified by the client; null for appointments that were not
+    /// created through the API.
     is_new_clients_patient: Option<bool>,
-    /// When this service learned that the practice confirmed it, in UTC; null if the practice did not.
+    /// Time at which this service detected the confirmation by the practice, in UTC; null if there is none.
     confirmed_at: Option<At>,
     /// Always null: no health record system provides it.
     sooner_if_possible: Option<()>,
-    /// Id of the operatory: a chair, column or room. Null if the appointment names none.
+    /// Id of the operatory: a chair, column or room. Null if the appointment has none.
     operatory_id: Option<u64>,
-    /// Whether the patient checked out.
+    /// `true` if the patient has checked out.
     checked_out: bool,
-    /// When the patient checked out, in UTC; null before.
+    /// Time at which the patient checked out, in UTC; null before checkout.
     checked_out_at: Option<At>,
-    /// Who referred the patient, as given by the client; null if nobody was named, and null for appointments that were
-    /// not created through the API.
+    /// Person or source that referred the patient, as specified by the client; null if none was specified, and for
+    /// appointments that were not created through the API.
     referrer: Option<&'a str>,
     /// Always null: no health record system provides it.
     is_past_patient: Option<()>,
     /// Offset of the location from UTC at the start: `-05:00`.
     timezone_offset: String,
-    /// Start in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
+    /// Start time in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
     start_time_with_tz: String,
-    /// End in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
+    /// End time in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
     end_time_with_tz: String,
     /// The same time as `created_at`, in the location's time zone, with its offset.
     created_at_with_tz: String,
@@ -159,25 +159,25 @@ impl<'a> AppointmentView<'a> {
 pub(crate) struct AppointmentEvent<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
-    /// Full name of the patient; null if the appointment names no patient.
+    /// Full name of the patient; null if the appointment has no patient.
     patient_name: Option<String>,
-    /// Display name of the operatory, or else its name; null if the appointment names no operatory.
+    /// Display name of the operatory, or its name if there is none; null if the appointment has no operatory.
     operatory_name: Option<&'a str>,
-    /// `cancelled`, `missed`, `checked_out`, `checked_in`, `confirmed`, `failed` or `scheduled`: the first that
-    /// applies.
+    /// Status of the appointment: the first of `cancelled`, `missed`, `checked_out`, `checked_in`, `confirmed`,
+    /// `failed` and `scheduled` that applies.
     #[schemars(extend("enum" = [
         "cancelled", "missed", "checked_out", "checked_in", "confirmed", "failed", "scheduled"
     ]))]
     status: &'static str,
-    /// Whether the appointment has ended.
+    /// `true` if the appointment has ended.
     is_past: bool,
-    /// Always null: appointments name no insurance.
+    /// Always null: appointments do not refer to insurance.
     insurance_plan_id: Option<()>,
-    /// Always null: appointments name no insurance.
+    /// Always null: appointments do not refer to insurance.
     insurance_carrier_id: Option<()>,
-    /// Always null: appointments name no insurance.
+    /// Always null: appointments do not refer to insurance.
     insurance_description: Option<()>,
-    /// Always null: appointments name no insurance.
+    /// Always null: appointments do not refer to insurance.
     insurance_choice_type: Option<()>,
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use engine::records::{
     AdjustmentAction, AdjustmentType, AppointmentDescriptor, AppointmentType, Fee, FeeSchedule, PaymentType,
-    record::Record,
 };
 use location::pull::Resource;
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
+use view_macro::view;
 
 use crate::{
     values::{
@@ -17,7 +17,7 @@ use crate::{
         times::At,
         words::{Word, closed},
     },
-    views::parts::{Price, foreign_id_type},
+    views::parts::Price,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,56 +27,40 @@ pub(crate) enum ParentType {
 }
 
 closed! {
-    ParentType: "ParentType" "Whom a record belongs to." { Institution = "Institution", Location = "Location" }
+    ParentType: "ParentType" "Type of the owner of a record." { Institution = "Institution", Location = "Location" }
 }
 
 /// An appointment type.
+#[view(of = AppointmentType, named = "appointment type")]
 #[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct AppointmentTypeView {
-    /// Id of the appointment type.
     id: u32,
     /// Name of the appointment type.
     name: String,
     /// Always null: no health record system provides it.
     category: Option<()>,
-    /// Whether the type belongs to the institution or to one location.
+    /// Owner of the type: the institution or one location.
+    #[view(with = Word(if entry.location_id.is_some() { ParentType::Location } else { ParentType::Institution }))]
     parent_type: Word<ParentType>,
-    /// Id of the institution or location it belongs to.
+    /// Id of the institution or location that the type belongs to.
+    #[view(with = entry.location_id.unwrap_or(entry.institution_id))]
     parent_id: u32,
     /// Length of an appointment in minutes, 1 to 1440.
     minutes: u32,
     /// Always null: no health record system provides it.
     position: Option<()>,
-    /// Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; `POST
-    /// /appointments` may use it.
+    /// `true` if patients may book the type themselves. If false, slot searches and bookings by slot token exclude the
+    /// type; `POST /appointments` may use it.
     bookable_online: bool,
 }
 
-impl AppointmentTypeView {
-    pub(crate) fn from_record(record: &Record<AppointmentType>) -> AppointmentTypeView {
-        AppointmentTypeView {
-            id: record.id,
-            name: record.name.clone(),
-            category: None,
-            parent_type: Word(if record.location_id.is_some() {
-                ParentType::Location
-            } else {
-                ParentType::Institution
-            }),
-            parent_id: record.location_id.unwrap_or(record.institution_id),
-            minutes: record.minutes,
-            position: None,
-            bookable_online: record.bookable_online,
-        }
-    }
-}
-
 /// A label of the health record system for appointments or types, such as a procedure code, a reason or a colour.
+#[view(of = AppointmentDescriptor, named = "descriptor")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentDescriptorView<'a> {
-    /// Id of the descriptor.
     id: u64,
-    /// Kind of descriptor, in the words of the health record system.
+    /// Kind of descriptor, as the health record system calls it.
+    #[view(from = kind)]
     descriptor_type: &'a str,
     /// Name of the descriptor.
     name: &'a str,
@@ -84,192 +68,106 @@ pub(crate) struct AppointmentDescriptorView<'a> {
     code: Option<&'a str>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    /// Other values that the health record system provides, by name.
+    /// Other values that the health record system provides, keyed by name.
+    #[view(with = entry.body.extra.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect())]
     data: BTreeMap<&'a str, &'a str>,
-    /// Whether the descriptor is in use; false once it was deleted in the health record system.
+    /// `true` if the descriptor is in use; `false` once it has been deleted in the health record system.
+    #[view(active)]
     active: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
-    /// first time.
     last_sync_time: Option<At>,
-    /// When this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-}
-
-impl<'a> AppointmentDescriptorView<'a> {
-    pub(crate) fn from_record(
-        entry: &'a Record<AppointmentDescriptor>,
-        adapter: Option<&'a str>,
-    ) -> AppointmentDescriptorView<'a> {
-        AppointmentDescriptorView {
-            id: entry.id.into(),
-            descriptor_type: &entry.body.kind,
-            name: &entry.body.name,
-            code: entry.body.code.as_deref(),
-            location_id: entry.location_id,
-            foreign_id: entry.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
-            data: entry.body.extra.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
-            active: entry.body.active && entry.deleted_at.is_none(),
-            last_sync_time: entry.last_sync_time.map(At),
-            created_at: At(entry.created_at),
-            updated_at: At(entry.updated_at),
-        }
-    }
 }
 
 /// An appointment type with the included records.
+#[view(of = AppointmentType)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentTypeDetail<'a> {
     #[serde(flatten)]
+    #[view(with = AppointmentTypeView::from_record(entry))]
     appointment_type: AppointmentTypeView,
-    /// Descriptors that appointments of this type carry. Only with `include[]=descriptors`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Descriptors of appointments of this type. Only with `include[]=descriptors`.
+    #[view(include)]
     pub descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
 }
 
-impl AppointmentTypeDetail<'_> {
-    pub(crate) fn from_record(record: &Record<AppointmentType>) -> Self {
-        AppointmentTypeDetail { appointment_type: AppointmentTypeView::from_record(record), descriptors: None }
-    }
-}
-
 /// A fee schedule: a list of fees by procedure code.
+#[view(of = FeeSchedule, named = "fee schedule")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FeeScheduleView<'a> {
-    /// Id of the fee schedule.
     id: u64,
     /// Name of the fee schedule.
     name: &'a str,
-    /// Whether the fee schedule is in use; false once it was deleted in the health record system. Null if the health
-    /// record system does not provide it.
+    /// `true` if the fee schedule is in use; `false` once it has been deleted in the health record system. Null if the
+    /// health record system does not provide it.
+    #[view(with = if entry.deleted_at.is_some() { Some(false) } else { entry.body.active })]
     active: Option<bool>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
     /// Fees of the schedule by procedure code. Only with `include[]=procedure_fees`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[view(include)]
     pub procedure_fees: Option<Vec<ProcedureFee<'a>>>,
 }
 
-impl<'a> FeeScheduleView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<FeeSchedule>) -> FeeScheduleView<'a> {
-        FeeScheduleView {
-            id: entry.id,
-            name: &entry.body.name,
-            active: if entry.deleted_at.is_some() { Some(false) } else { entry.body.active },
-            location_id: entry.location_id,
-            updated_at: At(entry.updated_at),
-            procedure_fees: None,
-        }
-    }
-}
-
-/// A fee inside its schedule.
+/// A fee, inside its fee schedule.
+#[view(of = Fee)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureFee<'a> {
-    /// Id of the procedure code; null if the health record system names none.
+    /// Id of the procedure code; null if the health record system provides none.
     #[schemars(with = "Option<String>", extend("format" = "uuid"))]
+    #[view(with = entry.body.procedure_code_id.map(|id| uuid(Resource::ProcedureCodes, entry.source(), id)))]
     procedure_code_id: Option<Uuid>,
     /// The fee for the procedure.
+    #[view(from = amount)]
     fee: Price,
     /// The procedure code itself, such as `D1110`; null if the health record system does not provide it.
     code: Option<&'a str>,
 }
 
-impl<'a> ProcedureFee<'a> {
-    pub(crate) fn from_record(entry: &'a Record<Fee>) -> ProcedureFee<'a> {
-        let code = entry.body.procedure_code_id;
-        ProcedureFee {
-            procedure_code_id: code.map(|id| uuid(Resource::ProcedureCodes, entry.source(), id)),
-            fee: Price::from_money(&entry.body.amount),
-            code: entry.body.code.as_deref(),
-        }
-    }
-}
-
 /// The fee of one procedure code in a fee schedule.
+#[view(of = Fee, named = "fee")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FeeView<'a> {
-    /// Id of the fee.
     id: u64,
     #[serde(flatten)]
+    #[view(with = ProcedureFee::from_record(entry))]
     fee: ProcedureFee<'a>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
     /// Id of the fee schedule that the fee belongs to.
     fee_schedule_id: Option<u64>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-}
-
-impl<'a> FeeView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<Fee>) -> FeeView<'a> {
-        FeeView {
-            id: entry.id,
-            fee: ProcedureFee::from_record(entry),
-            location_id: entry.location_id,
-            fee_schedule_id: Some(entry.body.fee_schedule_id),
-            updated_at: At(entry.updated_at),
-        }
-    }
 }
 
 /// A type of payment, such as cash or card.
+#[view(of = PaymentType, named = "payment type")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PaymentTypeView<'a> {
-    /// Id of the payment type.
     id: u64,
     /// Name of the payment type.
     name: &'a str,
-    /// Whether the payment type is in use; false once it was deleted in the health record system.
+    /// `true` if the payment type is in use; `false` once it has been deleted in the health record system.
+    #[view(active)]
     active: bool,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-}
-
-impl<'a> PaymentTypeView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<PaymentType>) -> PaymentTypeView<'a> {
-        PaymentTypeView {
-            id: entry.id,
-            name: &entry.body.name,
-            active: entry.body.active && entry.deleted_at.is_none(),
-            updated_at: At(entry.updated_at),
-        }
-    }
 }
 
 /// A type of adjustment, such as a discount.
+#[view(of = AdjustmentType, named = "adjustment type")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdjustmentTypeView<'a> {
-    /// Id of the adjustment type.
     id: u64,
     /// Name of the adjustment type.
     name: &'a str,
-    /// Whether the adjustment type is in use; false once it was deleted in the health record system.
+    /// `true` if the adjustment type is in use; `false` once it has been deleted in the health record system.
+    #[view(active)]
     active: bool,
-    /// Whether adjustments of this type lower the balance (`credit`) or raise it (`debit`); `unknown` if the health
-    /// record system does not say.
+    /// Effect of adjustments of this type on the balance: `credit` lowers it, `debit` raises it. `unknown` if the
+    /// health record system does not provide it.
     #[schemars(with = "String", extend("enum" = ["credit", "debit", "unknown"]))]
     action: AdjustmentAction,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-}
-
-impl<'a> AdjustmentTypeView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<AdjustmentType>) -> AdjustmentTypeView<'a> {
-        AdjustmentTypeView {
-            id: entry.id,
-            name: &entry.body.name,
-            active: entry.body.active && entry.deleted_at.is_none(),
-            action: entry.body.action,
-            updated_at: At(entry.updated_at),
-        }
-    }
 }

@@ -8,145 +8,96 @@ use engine::records::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
+use view_macro::view;
 
 use crate::{
     values::{record_uuid::uuid, times::At, words::Word},
-    views::parts::{Price, day, foreign_id_type},
+    views::parts::Price,
 };
 
 /// An entry of the catalogue of billable procedures.
+#[view(of = ProcedureCode, named = "procedure code")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeView<'a> {
-    /// Id of the procedure code.
     #[schemars(with = "String", extend("format" = "uuid"))]
+    #[view(with = uuid(ProcedureCode::RESOURCE, entry.source(), entry.id))]
     id: Uuid,
     /// The procedure code itself, such as `D1110`.
     code: &'a str,
     /// The meaning of the code.
     description: &'a str,
-    /// Id of the category of the procedure code; null if the health record system names none.
+    /// Id of the category of the procedure code; null if the health record system provides none.
     category_id: Option<u64>,
-    /// Whether the procedure code is in use; false once it was deleted in the health record system.
+    /// `true` if the procedure code is in use; `false` once it has been deleted in the health record system.
+    #[view(active)]
     active: bool,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-}
-
-impl<'a> ProcedureCodeView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<ProcedureCode>, adapter: Option<&'a str>) -> ProcedureCodeView<'a> {
-        ProcedureCodeView {
-            id: uuid(ProcedureCode::RESOURCE, entry.source(), entry.id),
-            code: &entry.body.code,
-            description: &entry.body.description,
-            category_id: entry.body.category_id,
-            active: entry.body.active && entry.deleted_at.is_none(),
-            foreign_id: entry.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
-            updated_at: At(entry.updated_at),
-        }
-    }
 }
 
 /// A group of procedure codes.
+#[view(of = ProcedureCodeCategory, named = "category")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeCategoryView<'a> {
-    /// Id of the category.
     id: u64,
     /// Name of the category.
     name: &'a str,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
-impl<'a> ProcedureCodeCategoryView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<ProcedureCodeCategory>) -> ProcedureCodeCategoryView<'a> {
-        ProcedureCodeCategoryView {
-            id: entry.id,
-            name: &entry.body.name,
-            foreign_id: entry.foreign_id.as_deref(),
-            updated_at: At(entry.updated_at),
-        }
-    }
-}
-
 /// A planned or performed procedure.
+#[view(of = Procedure, named = "procedure")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureView<'a> {
-    /// Id of the procedure.
     id: u64,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
     /// Id of the appointment that the procedure is planned for or was performed in; null if the health record system
-    /// names none.
+    /// provides none.
     appointment_id: Option<u64>,
     /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     code: Option<&'a str>,
     /// Name of the procedure; null if the health record system does not provide it.
     name: Option<&'a str>,
-    /// How far the procedure is; `inactive` once it was deleted in the health record system. Null if the status is
-    /// unknown or none of these.
+    /// Status of the procedure; `inactive` once it has been deleted in the health record system. Null if the status is
+    /// unknown or not one of these values.
     #[schemars(with = "Option<String>", extend("enum" = [
         "planned", "scheduled", "completed", "inactive", "referred", null
     ]))]
+    // The view has no field for a deletion.
+    #[view(with = if entry.deleted_at.is_some() { Some(ProcedureStatus::Inactive) } else { entry.body.status })]
     status: Option<ProcedureStatus>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// Where on the body the procedure takes place.
+    /// Part of the body on which the procedure is performed.
+    #[view(with = BodySite { tooth: &entry.body.teeth, surface: entry.body.surface.as_deref() })]
     body_site: BodySite<'a>,
     /// Fee for the procedure; null if the health record system does not provide it, and without the grant `financial`.
     fee: Option<Price>,
-    /// First day, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// First day of the procedure, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     start_date: Option<String>,
-    /// Last day, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Last day of the procedure, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     end_date: Option<String>,
     /// Ids of the treatment plans that the procedure is part of.
     treatment_plan_ids: &'a [u64],
 }
 
-/// Where on the body a procedure takes place.
+/// Part of the body on which a procedure is performed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BodySite<'a> {
-    /// Teeth, as the health record system numbers them; may be empty.
+    /// Teeth, as numbered by the health record system; may be empty.
     tooth: &'a [String],
-    /// Surfaces of the teeth, as the health record system writes them; null if the health record system does not
-    /// provide it.
+    /// Surfaces of the teeth, as notated by the health record system; null if the health record system does not provide
+    /// them.
     surface: Option<&'a str>,
 }
 
 impl<'a> ProcedureView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<Procedure>) -> ProcedureView<'a> {
-        let procedure = &entry.body;
-        ProcedureView {
-            id: entry.id,
-            location_id: entry.location_id,
-            patient_id: procedure.patient_id,
-            provider_id: procedure.provider_id,
-            appointment_id: procedure.appointment_id,
-            code: procedure.code.as_deref(),
-            name: procedure.name.as_deref(),
-            // The view has no field for a deletion.
-            status: if entry.deleted_at.is_some() { Some(ProcedureStatus::Inactive) } else { procedure.status },
-            updated_at: At(entry.updated_at),
-            body_site: BodySite { tooth: &procedure.teeth, surface: procedure.surface.as_deref() },
-            fee: Price::maybe(&procedure.fee),
-            start_date: day(&procedure.start_date),
-            end_date: day(&procedure.end_date),
-            treatment_plan_ids: &procedure.treatment_plan_ids,
-        }
-    }
-
     /// Removes the amounts unless `shown`.
     pub(crate) fn amounts(self, shown: bool) -> ProcedureView<'a> {
         ProcedureView { fee: self.fee.filter(|_| shown), ..self }
@@ -154,39 +105,23 @@ impl<'a> ProcedureView<'a> {
 }
 
 /// A treatment plan with its procedures.
+#[view(of = TreatmentPlan, named = "treatment plan", args(procedures: impl IntoIterator<Item = &'a Record<Procedure>>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TreatmentPlanView<'a> {
-    /// Id of the treatment plan.
     id: u64,
     /// Name of the treatment plan; null if the health record system does not provide it.
     name: Option<&'a str>,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// Status of the treatment plan: `not_applicable` if the health record system has no status for it. Null if the
-    /// status is unknown or none of these.
+    /// Status of the treatment plan; `not_applicable` if the health record system has no status for it. Null if the
+    /// status is unknown or not one of these values.
     status: Option<Word<PlanStatus>>,
     /// The procedures of the treatment plan.
+    #[view(with = procedures.into_iter().map(ProcedureView::from_record).collect())]
     procedures: Vec<ProcedureView<'a>>,
 }
 
 impl<'a> TreatmentPlanView<'a> {
-    /// `procedures`: those of `procedure_ids` that exist.
-    pub(crate) fn from_record(
-        entry: &'a Record<TreatmentPlan>,
-        procedures: impl IntoIterator<Item = &'a Record<Procedure>>,
-    ) -> TreatmentPlanView<'a> {
-        TreatmentPlanView {
-            id: entry.id,
-            name: entry.body.name.as_deref(),
-            patient_id: entry.body.patient_id,
-            updated_at: At(entry.updated_at),
-            status: entry.body.status.map(Word),
-            procedures: procedures.into_iter().map(ProcedureView::from_record).collect(),
-        }
-    }
-
     /// Removes the amounts unless `shown`.
     pub(crate) fn amounts(self, shown: bool) -> TreatmentPlanView<'a> {
         let procedures = self.procedures.into_iter().map(|it| it.amounts(shown)).collect();
@@ -195,154 +130,81 @@ impl<'a> TreatmentPlanView<'a> {
 }
 
 /// A clinical note about a patient.
+#[view(of = ClinicalNote, named = "clinical note")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClinicalNoteView<'a> {
-    /// Id of the clinical note.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// Id of the procedure that the note is about; null if the health record system names none.
+    /// Id of the procedure that the note is about; null if the health record system provides none.
     procedure_id: Option<u64>,
-    /// When the note was entered, in UTC; null if the health record system does not provide it.
+    /// Time at which the note was entered, in UTC; null if the health record system does not provide it.
     entered_at: Option<At>,
     /// Text of the note.
     content: &'a str,
-    /// Whether the provider signed the note; null if the health record system does not provide it.
+    /// `true` if the provider signed the note; null if the health record system does not provide it.
     signed: Option<bool>,
-    /// Whether the note is completed; null if the health record system does not provide it.
+    /// `true` if the note is completed; null if the health record system does not provide it.
     completed: Option<bool>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
-impl<'a> ClinicalNoteView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<ClinicalNote>) -> ClinicalNoteView<'a> {
-        let note = &entry.body;
-        ClinicalNoteView {
-            id: entry.id,
-            patient_id: note.patient_id,
-            procedure_id: note.procedure_id,
-            entered_at: note.entered_at.map(|it| At(it.at())),
-            content: &note.content,
-            signed: note.signed,
-            completed: note.completed,
-            updated_at: At(entry.updated_at),
-        }
-    }
-}
-
 /// A type of recall, such as a check-up every six months.
+#[view(of = RecallType, named = "recall type")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecallTypeView<'a> {
-    /// Id of the recall type.
     id: u64,
     /// Name of the recall type.
     name: &'a str,
     /// Description of the recall type; null if the health record system does not provide it.
     description: Option<&'a str>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
     /// Number of units between two visits, 1 to 1000.
+    #[view(from = interval_number)]
     interval_num: u32,
     /// Unit of the time between two visits.
     interval_unit: Word<IntervalUnit>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
-    /// When this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
-impl<'a> RecallTypeView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<RecallType>, adapter: Option<&'a str>) -> RecallTypeView<'a> {
-        RecallTypeView {
-            id: entry.id.into(),
-            name: &entry.body.name,
-            description: entry.body.description.as_deref(),
-            foreign_id: entry.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
-            interval_num: entry.body.interval_number,
-            interval_unit: Word(entry.body.interval_unit),
-            location_id: entry.location_id,
-            created_at: At(entry.created_at),
-            updated_at: At(entry.updated_at),
-        }
-    }
-}
-
 /// A patient due for recall.
+#[view(of = PatientRecall, named = "recall", args(kind: Option<&'a Record<RecallType>>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientRecallView<'a> {
-    /// Id of the recall.
     id: u64,
     /// Id of the appointment booked for the recall; null if there is none.
     appointment_id: Option<u64>,
-    /// When the patient is due, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Date on which the patient is due, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     date_due: Option<String>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    /// Id of the recall type; null if the health record system names none.
+    /// Id of the recall type; null if the health record system provides none.
+    #[view(from = recall_type_id)]
     recall_id: Option<u64>,
-    /// The recall type; null if the health record system names none.
+    /// The recall type; null if the health record system provides none.
+    #[view(with = kind.map(RecallTypeBasic::from_record))]
     recall_type: Option<RecallTypeBasic<'a>>,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// When this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
 }
 
 /// The recall type of a patient recall.
+#[view(of = RecallType, named = "recall type")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecallTypeBasic<'a> {
-    /// Id of the recall type.
     id: u64,
     /// Name of the recall type.
     name: &'a str,
     /// Description of the recall type; null if the health record system does not provide it.
     description: Option<&'a str>,
     /// Number of units between two visits, 1 to 1000.
+    #[view(from = interval_number)]
     interval_num: u32,
     /// Unit of the time between two visits.
     interval_unit: Word<IntervalUnit>,
-}
-
-impl<'a> PatientRecallView<'a> {
-    pub(crate) fn from_record(
-        entry: &'a Record<PatientRecall>,
-        kind: Option<&'a Record<RecallType>>,
-        adapter: Option<&'a str>,
-    ) -> PatientRecallView<'a> {
-        PatientRecallView {
-            id: entry.id.into(),
-            appointment_id: entry.body.appointment_id,
-            date_due: day(&entry.body.date_due),
-            foreign_id: entry.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
-            recall_id: entry.body.recall_type_id,
-            recall_type: kind.map(RecallTypeBasic::from_record),
-            patient_id: entry.body.patient_id,
-            created_at: At(entry.created_at),
-            updated_at: At(entry.updated_at),
-        }
-    }
-}
-
-impl<'a> RecallTypeBasic<'a> {
-    fn from_record(entry: &'a Record<RecallType>) -> RecallTypeBasic<'a> {
-        RecallTypeBasic {
-            id: entry.id.into(),
-            name: &entry.body.name,
-            description: entry.body.description.as_deref(),
-            interval_num: entry.body.interval_number,
-            interval_unit: Word(entry.body.interval_unit),
-        }
-    }
 }

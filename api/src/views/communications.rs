@@ -2,13 +2,14 @@
 
 use engine::records::{
     CommunicationLog, Conversation, Direction, Mode, PatientAlert,
-    record::{Record, Schema, WriteStatus},
+    record::{Schema, WriteStatus},
     values::{Json, Seconds},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
+use view_macro::view;
 
 use crate::{
     values::{
@@ -17,130 +18,79 @@ use crate::{
         times::At,
         words::Word,
     },
-    views::parts::{WriteState, failure_reason, foreign_id_type, second, status},
+    views::parts::{WriteState, failure_reason, second, status},
 };
 
 /// An alert of a patient.
+#[view(of = PatientAlert, named = "alert")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientAlertView<'a> {
-    /// Id of the alert.
     id: u64,
-    /// Id of the patient the alert is about.
+    /// Id of the patient that the alert is about.
     patient_id: u32,
-    /// Text of the alert, which staff see with the patient.
+    /// Text of the alert, shown to staff together with the patient.
     note: &'a str,
-    /// When it was disabled, or deleted in the health record system, in UTC; null while it is in force.
+    /// Time at which the alert was disabled, or deleted in the health record system, in UTC; null while it is in force.
+    #[view(with = entry.body.disabled_at.map(|it| second(it, entry.created_at)).or(entry.deleted_at.map(At)))]
     disabled_at: Option<At>,
-    /// When this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
     #[serde(flatten)]
     write: WriteState<'a>,
 }
 
-impl<'a> PatientAlertView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<PatientAlert>) -> PatientAlertView<'a> {
-        PatientAlertView {
-            id: entry.id.into(),
-            patient_id: entry.body.patient_id,
-            note: &entry.body.note,
-            disabled_at: entry.body.disabled_at.map(|it| second(it, entry.created_at)).or(entry.deleted_at.map(At)),
-            created_at: At(entry.created_at),
-            updated_at: At(entry.updated_at),
-            write: WriteState::from_write(entry.write.as_ref()),
-        }
-    }
-}
-
 /// A request to append to a patient's communication log.
+#[view(of = CommunicationLog, named = "request")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CommunicationLogView<'a> {
-    /// Id of the request.
     #[schemars(with = "String", extend("format" = "uuid"))]
+    #[view(with = uuid(CommunicationLog::RESOURCE, entry.source(), entry.id))]
     id: Uuid,
     /// The state of the write to the health record system.
+    #[view(with = status(entry))]
     status: Word<WriteStatus>,
     /// Id of the patient.
     patient_id: u32,
-    /// The text.
+    /// The text of the entry.
     note: &'a str,
-    /// The means of communication; `none` if none was named.
+    /// The means of communication; `none` if none was specified.
     mode: Word<Mode>,
-    /// `sent` by the practice, or `received` by it.
+    /// Direction of the communication: `sent` by the practice, or `received` by it.
     direction: Word<Direction>,
-    /// When the communication took place, in UTC.
+    /// Time at which the communication took place, in UTC.
+    #[view(with = second(entry.body.occurred_at, entry.created_at))]
     occurred_at: At,
-    /// When this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// Why the health record system refused the entry; null unless the status is `failed`.
+    /// Reason for which the health record system refused the entry; null unless the status is `failed`.
+    #[view(with = failure_reason(entry))]
     failure_reason: Option<&'a str>,
 }
 
-impl<'a> CommunicationLogView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<CommunicationLog>) -> CommunicationLogView<'a> {
-        CommunicationLogView {
-            id: uuid(CommunicationLog::RESOURCE, entry.source(), entry.id),
-            status: status(entry),
-            patient_id: entry.body.patient_id,
-            note: &entry.body.note,
-            mode: Word(entry.body.mode),
-            direction: Word(entry.body.direction),
-            occurred_at: second(entry.body.occurred_at, entry.created_at),
-            created_at: At(entry.created_at),
-            updated_at: At(entry.updated_at),
-            failure_reason: failure_reason(entry),
-        }
-    }
-}
-
 /// A conversation stored in the health record system.
+#[view(of = Conversation, named = "conversation")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationView<'a> {
-    /// Id of the conversation.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
     /// Subject of the conversation; null if the health record system does not provide it.
     subject: Option<&'a str>,
-    /// The messages, earliest first.
+    /// The messages, oldest first.
+    #[view(with = ConversationMessageView::all(&entry.body.messages))]
     messages: Vec<ConversationMessageView>,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    /// When this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
-}
-
-impl<'a> ConversationView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<Conversation>, adapter: Option<&'a str>) -> ConversationView<'a> {
-        ConversationView {
-            id: entry.id,
-            patient_id: entry.body.patient_id,
-            subject: entry.body.subject.as_deref(),
-            messages: ConversationMessageView::all(&entry.body.messages),
-            foreign_id: entry.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
-            created_at: At(entry.created_at),
-            updated_at: At(entry.updated_at),
-            deleted_at: entry.deleted_at.map(At),
-        }
-    }
 }
 
 /// A message of a conversation. Fields that the health record system does not provide are null.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationMessageView {
-    /// The author, as named by the health record system.
+    /// Author of the message, as named by the health record system.
     from: Option<String>,
-    /// The text.
+    /// The text of the entry.
     text: Option<String>,
     /// Time of the message, in UTC.
     at: Option<At>,

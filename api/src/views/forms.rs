@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 use uuid::Uuid;
+use view_macro::view;
 
 use crate::{
     values::{record_uuid::uuid, times::At, words::Word},
@@ -15,45 +16,34 @@ use crate::{
 };
 
 /// A patient intake form.
+#[view(of = FormSchema, named = "form")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FormSchemaView<'a> {
-    /// Id of the form.
     #[schemars(with = "String", extend("format" = "uuid"))]
+    #[view(with = uuid(FormSchema::RESOURCE, entry.source(), entry.id))]
     id: Uuid,
     /// Title of the form.
     title: &'a str,
-    /// Short name of the form for addresses; null if the health record system does not provide it.
+    /// Short name of the form for use in URLs; null if the health record system does not provide it.
+    #[view(from = slug)]
     form_slug: Option<&'a str>,
-    /// Version of the form; null where the health record system keeps none.
+    /// Version of the form; null if the health record system has no versions.
+    #[view(from = version)]
     newest_version_id: Option<&'a str>,
 }
 
-impl<'a> FormSchemaView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<FormSchema>) -> FormSchemaView<'a> {
-        FormSchemaView {
-            id: uuid(FormSchema::RESOURCE, entry.source(), entry.id),
-            title: &entry.body.title,
-            form_slug: entry.body.slug.as_deref(),
-            newest_version_id: entry.body.version.as_deref(),
-        }
-    }
-}
-
 /// A form with its components.
+#[view(of = FormSchema)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FormSchemaDetail<'a> {
     #[serde(flatten)]
+    #[view(with = FormSchemaView::from_record(entry))]
     form: FormSchemaView<'a>,
-    /// `{components: [{key, type, label, input, values: [{label, value}], validate: {required}, conditional: {show,
-    /// when, eq}}]}`
+    /// The components of the form: `{components: [{key, type, label, input, values: [{label, value}], validate:
+    /// {required}, conditional: {show, when, eq}}]}`.
     #[schemars(with = "serde_json::Map<String, Value>")]
+    #[view(with = formio_schema(&entry.body))]
     formio_schema: Value,
-}
-
-impl<'a> FormSchemaDetail<'a> {
-    pub(crate) fn from_record(entry: &'a Record<FormSchema>) -> FormSchemaDetail<'a> {
-        FormSchemaDetail { form: FormSchemaView::from_record(entry), formio_schema: formio_schema(&entry.body) }
-    }
 }
 
 /// Returns the form's definition: an object with `components`, however the EHR wraps them.
@@ -73,23 +63,23 @@ pub(crate) fn formio_schema(form: &FormSchema) -> Value {
 pub(crate) struct FormResponseView<'a> {
     /// Id of the response.
     id: u64,
-    /// Id of the patient whose answers these are.
+    /// Id of the patient who gave the answers.
     patient_id: u32,
     /// Id of the form that was answered.
     #[schemars(with = "String", extend("format" = "uuid"))]
     form_schema_id: Uuid,
-    /// The answers by the keys of the form's components.
+    /// The answers, keyed by the keys of the form's components.
     #[schemars(with = "Value")]
     patient_submitted_data: &'a RawValue,
-    /// When the answers were submitted, in UTC.
+    /// Time at which the answers were submitted, in UTC.
     submitted_at: At,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Identifier in the health record system, opaque; null until it has the response.
+    /// Opaque identifier in the health record system; null until the response is stored there.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// The state of the write to the health record system.
     status: Word<WriteStatus>,

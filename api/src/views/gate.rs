@@ -10,26 +10,26 @@ use serde::Serialize;
 
 use crate::values::times::At;
 
-/// The gate of a location: whether its health record system can be reached through a workstation.
+/// The gate of a location, which is open while its health record system can be reached through a workstation.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GateView {
     /// Id of the location.
     #[schemars(with = "u32")]
     location_id: LocationId,
     /// `closed`: no workstation is connected. `logged_out`: no user is logged in to the health record system. `paused`:
-    /// staff paused it. `connected`: a workstation serves the location. `waiting_for_approval`: it does, and writes
-    /// wait for approval.
+    /// staff paused the workstation. `connected`: a workstation serves the location. `waiting_for_approval`: a
+    /// workstation serves the location, and writes wait for approval.
     #[schemars(extend("enum" = STATES))]
     state: &'static str,
-    /// When the state last changed; a server start counts as a change.
+    /// Time of the last change of the state; a server start counts as a change.
     since: At,
-    /// Number of workstations that are connected.
+    /// Number of connected workstations.
     workstations_connected: u32,
-    /// Name of the workstation that currently serves the location; null if none does.
+    /// Name of the workstation that currently serves the location; null if there is none.
     workstation_name: Option<String>,
-    /// Writes that wait for approval by staff at the workstation.
+    /// Number of writes that wait for approval by staff at the workstation.
     writes_awaiting_approval: u32,
-    /// Number of writes to the health record system that have not ended.
+    /// Number of unfinished writes to the health record system.
     writes_waiting: u64,
     /// Age of the oldest waiting write, in seconds; null if no write waits.
     oldest_write_seconds: Option<u64>,

@@ -24,35 +24,36 @@ pub(crate) struct WorkingHourView<'a> {
     provider_id: Option<u32>,
     /// Id of the location.
     location_id: Option<u32>,
-    /// Null if the health record system schedules by provider only.
+    /// Id of the operatory; null if the health record system schedules by provider only.
     operatory_id: Option<u64>,
-    /// Local time, `HH:MM`.
+    /// Begin time at the location, `HH:MM`.
     begin_time: String,
-    /// Local time, `HH:MM`; not after the begin means the next day, and `24:00` the end of the day.
+    /// End time at the location, `HH:MM`. A time that is not after the begin time is on the next day; `24:00` is the
+    /// end of the day.
     end_time: String,
     /// Days of the week; empty for a single date and for a custom recurrence.
     #[schemars(with = "Vec<String>")]
     days: &'a [Weekday],
-    /// The single date they apply to, `YYYY-MM-DD`; null if they recur.
+    /// The single date to which the hours apply, `YYYY-MM-DD`; null if they recur.
     #[schemars(extend("format" = "date"))]
     specific_date: Option<String>,
-    /// The recurrence, where it is not weekly; otherwise null.
+    /// The recurrence, if it is not weekly; otherwise null.
     custom_recurrence: Option<CustomRecurrence>,
-    /// The location's offset from UTC now: `-05:00`.
+    /// The location's current offset from UTC: `-05:00`.
     tz_offset: String,
-    /// Whether these hours offer slots; false once they were deleted in the health record system, or if it refused
-    /// them.
+    /// `true` if these hours offer slots; `false` once they have been deleted in the health record system, or if it
+    /// refused them.
     active: bool,
-    /// `manual`: created through the API. `synced`: read from the health record system.
+    /// Source of the working hours. `manual`: created through the API. `synced`: read from the health record system.
     source: Word<HourSource>,
     /// The label of the hours; null if they have none.
     label: Option<WorkingHourLabelView<'a>>,
     /// Hours the health record system would not have at all are not active.
     #[serde(flatten)]
     write: WriteState<'a>,
-    /// The only appointment types that can be booked in these hours; empty: all types. Only with
-    /// `include[]=appointment_types`, in the availabilities of a provider, which can list all types, and in the answer
-    /// to a change.
+    /// The only appointment types that can be booked in these hours; an empty list allows all types. Only with
+    /// `include[]=appointment_types`, in the availabilities of a provider, which can list all types, and in the
+    /// response to a change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointment_types: Option<Vec<AppointmentTypeView>>,
 }
@@ -60,11 +61,11 @@ pub(crate) struct WorkingHourView<'a> {
 /// Every `num` units, counted from `ref`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CustomRecurrence {
-    /// The interval, in units.
+    /// Number of units between two occurrences.
     num: u32,
     /// The unit of the recurrence.
     unit: Word<RecurrenceUnit>,
-    /// A date on which the hours apply, `YYYY-MM-DD`; the recurrence is counted from it.
+    /// A date on which the hours apply, `YYYY-MM-DD`. The recurrence is counted from this date.
     #[serde(rename = "ref")]
     #[schemars(extend("format" = "date"))]
     reference: String,

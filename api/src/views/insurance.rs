@@ -3,6 +3,7 @@
 use engine::records::{Coverage, InsurancePlan, InsuranceType, Patient, Relation, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::view;
 
 use super::catalogue::FeeScheduleView;
 use crate::{
@@ -11,85 +12,62 @@ use crate::{
 };
 
 /// An insurance plan.
+#[view(of = InsurancePlan, named = "insurance plan")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsurancePlanView<'a> {
-    /// Id of the insurance plan.
     id: u64,
     /// Payer id for electronic claims; null if unknown.
     payer_id: Option<&'a str>,
     /// Name of the insurance plan.
     name: &'a str,
     /// Street and number of the payer's address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.line1.as_deref()))]
     address: Option<&'a str>,
     /// Second line of the payer's street address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.line2.as_deref()))]
     address2: Option<&'a str>,
     /// City of the payer's address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.city.as_deref()))]
     city: Option<&'a str>,
     /// State or region of the payer's address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.region.as_deref()))]
     state: Option<&'a str>,
     /// Postal code of the payer's address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.postal_code.as_deref()))]
     zip_code: Option<&'a str>,
-    /// Country of the payer's address, two letters; null if unknown.
+    /// Country of the payer's address, as a two-letter code; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.country.as_deref()))]
     country_code: Option<&'a str>,
     /// Group number; null if unknown.
+    #[view(from = group_number)]
     group_num: Option<&'a str>,
     /// Employer that offers the plan; null if unknown.
     employer_name: Option<&'a str>,
-    /// Identifier in the health record system, opaque; null until it has the plan.
+    /// Opaque identifier in the health record system; null until the plan is stored there.
     foreign_id: Option<&'a str>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
-    /// The most the plan pays per year for one person; null if the health record system does not provide it, and
-    /// without the grant `financial`.
+    /// Maximum amount that the plan pays per year for one person; null if the health record system does not provide it,
+    /// and without the grant `financial`.
     annual_max_individual: Option<Price>,
     /// Month in which the benefit year renews, 1 to 12; null if the health record system does not provide it.
     benefit_year_renewal_month: Option<u8>,
     #[serde(flatten)]
     write: WriteState<'a>,
-    /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the answer that creates
-    /// the plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the response that
+    /// creates the plan.
+    #[view(include)]
     pub patient_coverages: Option<Vec<InsuranceCoverageView<'a>>>,
-    /// People who hold subscriptions to the plan, each once. Only with `include[]=subscribers`, and empty in the answer
-    /// that creates the plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// People who hold subscriptions to the plan, each listed once. Only with `include[]=subscribers`, and empty in the
+    /// response that creates the plan.
+    #[view(include)]
     pub subscribers: Option<Vec<InsuranceSubscriberView>>,
-    /// The fee schedule that the plan pays by; null if there is none. Only with `include[]=fee_schedule`, and in the
-    /// answer that creates the plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The fee schedule that applies to the plan; null if there is none. Only with `include[]=fee_schedule`, and in the
+    /// response that creates the plan.
     pub fee_schedule: Included<FeeScheduleView<'a>>,
 }
 
 impl<'a> InsurancePlanView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<InsurancePlan>) -> InsurancePlanView<'a> {
-        let plan = &entry.body;
-        let address = plan.address.as_ref();
-        InsurancePlanView {
-            id: entry.id,
-            payer_id: plan.payer_id.as_deref(),
-            name: &plan.name,
-            address: address.and_then(|it| it.line1.as_deref()),
-            address2: address.and_then(|it| it.line2.as_deref()),
-            city: address.and_then(|it| it.city.as_deref()),
-            state: address.and_then(|it| it.region.as_deref()),
-            zip_code: address.and_then(|it| it.postal_code.as_deref()),
-            country_code: address.and_then(|it| it.country.as_deref()),
-            group_num: plan.group_number.as_deref(),
-            employer_name: plan.employer_name.as_deref(),
-            foreign_id: entry.foreign_id.as_deref(),
-            updated_at: At(entry.updated_at),
-            deleted_at: entry.deleted_at.map(At),
-            annual_max_individual: Price::maybe(&plan.annual_max_individual),
-            benefit_year_renewal_month: plan.benefit_year_renewal_month,
-            write: WriteState::from_write(entry.write.as_ref()),
-            patient_coverages: None,
-            subscribers: None,
-            fee_schedule: None,
-        }
-    }
-
     /// Removes the amounts unless `shown`.
     pub(crate) fn amounts(self, shown: bool) -> InsurancePlanView<'a> {
         InsurancePlanView { annual_max_individual: self.annual_max_individual.filter(|_| shown), ..self }
@@ -97,19 +75,21 @@ impl<'a> InsurancePlanView<'a> {
 }
 
 /// An insurance coverage of a patient.
+#[view(of = Coverage, named = "coverage")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceCoverageView<'a> {
-    /// Id of the coverage.
     id: u64,
     /// The patient's relation to the subscriber.
+    #[view(from = relation)]
     subscription_relation: Word<Relation>,
     /// Id of the covered patient.
     patient_id: Option<u32>,
-    /// The order of payment: the lowest is the primary insurance; null if unknown.
+    /// The order of payment: the lowest number is the primary insurance; null if unknown.
     priority: Option<u32>,
     /// Id of the insurance plan.
     plan_id: Option<u64>,
     /// Number of the subscriber at the payer; null if unknown.
+    #[view(from = subscriber_number)]
     subscriber_num: Option<&'a str>,
     /// The first day of the coverage, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
@@ -117,54 +97,32 @@ pub(crate) struct InsuranceCoverageView<'a> {
     /// The last day of the coverage, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     expiration_date: Option<String>,
-    /// The kind of insurance; null if unknown or none of these.
+    /// The kind of insurance; null if unknown or not one of these values.
     insurance_type: Option<Word<InsuranceType>>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// Whether the coverage is in force; false once it was deleted in the health record system.
+    /// `true` if the coverage is in force; `false` once it has been deleted in the health record system.
+    #[view(active)]
     active: Option<bool>,
     #[serde(flatten)]
     write: WriteState<'a>,
     /// The subscriber; null if unknown. Only inside a patient and in `GET /insurance_coverages/{id}`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber: Included<InsuranceSubscriberView>,
 }
 
-impl<'a> InsuranceCoverageView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<Coverage>) -> InsuranceCoverageView<'a> {
-        let coverage = &entry.body;
-        InsuranceCoverageView {
-            id: entry.id,
-            subscription_relation: Word(coverage.relation),
-            patient_id: Some(coverage.patient_id),
-            priority: coverage.priority,
-            plan_id: Some(coverage.plan_id),
-            subscriber_num: coverage.subscriber_number.as_deref(),
-            effective_date: day(&coverage.effective_date),
-            expiration_date: day(&coverage.expiration_date),
-            insurance_type: coverage.insurance_type.map(Word),
-            updated_at: At(entry.updated_at),
-            active: Some(coverage.active && entry.deleted_at.is_none()),
-            write: WriteState::from_write(entry.write.as_ref()),
-            subscriber: None,
-        }
-    }
-}
-
-/// A coverage inside its patient.
+/// An insurance coverage, inside its patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct IndividualCoverageView<'a> {
     #[serde(flatten)]
     pub coverage: InsuranceCoverageView<'a>,
-    /// The insurance plan; null if the health record system no longer has it.
+    /// The insurance plan; null if it no longer exists in the health record system.
     pub plan: Option<InsurancePlanView<'a>>,
 }
 
 /// The subscriber of an insurance.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct InsuranceSubscriberView {
-    /// Id of the subscriber: of the patient, or of a person who is not a patient. No patient has the id of such a
-    /// person.
+    /// Id of the subscriber: the id of a patient, or of a person who is not a patient. The ids of such persons are
+    /// never ids of patients.
     pub id: u32,
     /// Full name.
     name: String,

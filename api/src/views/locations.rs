@@ -27,7 +27,7 @@ pub(crate) struct LocationBasic<'a> {
     phone_number: Option<&'a str>,
     /// E-mail address of the location; null if not configured.
     email: Option<&'a str>,
-    /// Whether the location is closed: calls that name it are refused with 404.
+    /// `true` if the location is closed. Calls for a closed location are refused with 404.
     inactive: bool,
 }
 

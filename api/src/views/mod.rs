@@ -3,8 +3,8 @@
 //! set.
 //!
 //! ```text
-//!  parts ◄── people, catalogue, clinical, history, hours, ... ◄── patients, ledger, appointments ◄── published
-//!  (money, state of a write, dates)                                     (any record for the feed and for webhooks)
+//!  parts ◄── field ◄── people, catalogue, clinical, ... ◄── patients, ledger, appointments ◄── record_views
+//!  money, dates                                                        any record for the feed and for webhooks
 //! ```
 
 pub(crate) mod appointments;
@@ -12,6 +12,7 @@ pub(crate) mod catalogue;
 pub(crate) mod clinical;
 pub(crate) mod communications;
 pub(crate) mod documents;
+pub(crate) mod field;
 pub(crate) mod forms;
 pub(crate) mod gate;
 pub(crate) mod history;

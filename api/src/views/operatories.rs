@@ -16,32 +16,32 @@ pub(crate) struct OperatoryView<'a> {
     id: u64,
     /// Name of the operatory.
     name: &'a str,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Id of the location of the operatory.
     location_id: u32,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
-    /// first time.
+    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
+    /// null before the first time.
     last_sync_time: Option<At>,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Name to show; null if the health record system has none.
+    /// Display name; null if the health record system has none.
     display_name: Option<&'a str>,
-    /// Whether the operatory is in use; false once it was deleted in the health record system.
+    /// `true` if the operatory is in use; `false` once it has been deleted in the health record system.
     active: bool,
-    /// Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; `POST
-    /// /appointments` may use it.
+    /// `true` if patients may book the type themselves. If false, slot searches and bookings by slot token exclude the
+    /// type; `POST /appointments` may use it.
     bookable_online: bool,
     /// Always null: no health record system provides it.
     static_image_url: Option<()>,
     /// Always null: no health record system provides it.
     profile_url: Option<()>,
-    /// Appointment types that the operatory is meant for; empty: all types. Absent inside an appointment and in `GET
-    /// /changes`.
+    /// Appointment types that the operatory is intended for; an empty list means all types. Absent inside an
+    /// appointment and in `GET /changes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     appointment_types: Option<Vec<AppointmentTypeView>>,
 }

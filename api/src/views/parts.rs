@@ -18,9 +18,9 @@ pub(crate) type Included<T> = Option<Option<T>>;
 /// An amount of money.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Price {
-    /// In whole units, with the decimals of its currency: `-12.50`.
+    /// Amount in whole units of the currency, with its decimals: `-12.50`.
     amount: String,
-    /// ISO 4217 code.
+    /// ISO 4217 code of the currency.
     currency: String,
 }
 
@@ -38,11 +38,11 @@ impl Price {
 /// The state of a record's last write to the health record system. Empty for a record that no client has written.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 pub(crate) struct WriteState<'a> {
-    /// State of the last write to the health record system; only for records that a client created or changed through
-    /// the API.
+    /// State of the last write to the health record system. Present only for records that a client created or changed
+    /// through the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     ehr_writeback: Option<Word<Writeback>>,
-    /// Why the health record system refused the record or its last change; absent unless it was refused.
+    /// Reason for which the health record system refused the record or its last change; absent unless it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure_reason: Option<&'a str>,
 }

@@ -1,42 +1,46 @@
 //! Patients for their own endpoints, with optional related records.
 
-use engine::records::{Appointment, Patient, record::Record, values::Address};
+use engine::records::{Appointment, Patient, values::Address};
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::view;
 
 use super::{
     clinical::ProcedureView,
     communications::PatientAlertView,
     insurance::IndividualCoverageView,
     ledger::{AdjustmentView, ChargeView, PaymentView},
-    parts::{Included, WriteState, foreign_id_type},
+    parts::{Included, WriteState},
     people::{PatientBasic, PersonView, cell_phone, preferred_phone},
 };
 use crate::values::times::At;
 
 /// A patient in a list.
+#[view(of = Patient, args(adapter: Option<&'a str>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientListItem<'a> {
     #[serde(flatten)]
+    #[view(with = PatientBasic::from_record(entry, adapter))]
     patient: PatientBasic<'a>,
     /// The patient's privacy authorizations.
+    #[view(with = PrivacyAuthorization::default())]
     hipaa: PrivacyAuthorization,
 }
 
 /// The patient's privacy authorizations. Always null: no health record system provides them.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PrivacyAuthorization {
-    /// Whether the authorization `authorization` was given. Always null: no health record system provides it.
+    /// `true` if the authorization `authorization` was given. Always null: no health record system provides it.
     authorization: Option<bool>,
     /// Date of the authorization `authorization`, `YYYY-MM-DD`. Always null: no health record system provides it.
     #[schemars(extend("format" = "date"))]
     authorization_date: Option<String>,
-    /// Whether the authorization `privacy` was given. Always null: no health record system provides it.
+    /// `true` if the authorization `privacy` was given. Always null: no health record system provides it.
     privacy: Option<bool>,
     /// Date of the authorization `privacy`, `YYYY-MM-DD`. Always null: no health record system provides it.
     #[schemars(extend("format" = "date"))]
     privacy_date: Option<String>,
-    /// Whether the authorization `consent` was given. Always null: no health record system provides it.
+    /// `true` if the authorization `consent` was given. Always null: no health record system provides it.
     consent: Option<bool>,
     /// Date of the authorization `consent`, `YYYY-MM-DD`. Always null: no health record system provides it.
     #[schemars(extend("format" = "date"))]
@@ -58,21 +62,24 @@ pub(crate) struct PatientAddressView<'a> {
     region: Option<&'a str>,
 }
 
-/// One patient with the included records.
+/// A patient with the included records.
+#[view(of = Patient, args(adapter: Option<&'a str>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientDetail<'a> {
     #[serde(flatten)]
+    #[view(with = PatientBasic::from_record(entry, adapter))]
     patient: PatientBasic<'a>,
     /// The patient's privacy authorizations.
+    #[view(with = PrivacyAuthorization::default())]
     hipaa: PrivacyAuthorization,
     #[serde(flatten)]
+    #[view(with = PatientIncludes::default())]
     pub along: PatientIncludes<'a>,
     /// The postal address; null if unknown. Only with `include[]=address`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Included<PatientAddressView<'a>>,
 }
 
-/// What may come along with a patient.
+/// The records that can be included with a patient.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PatientIncludes<'a> {
     /// Patients whose guarantor is this patient. Only with `include[]=children`.
@@ -115,10 +122,10 @@ pub(crate) struct PatientIncludes<'a> {
     pub appointments: Option<Vec<AppointmentBasic>>,
 }
 
-/// A patient as v3.1.0 shows them.
+/// A patient in the shape of v3.1.0.
+#[view(of = Patient, named = "patient")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientProfile<'a> {
-    /// Id of the patient.
     id: u32,
     /// E-mail address; null if unknown.
     email: Option<&'a str>,
@@ -129,39 +136,37 @@ pub(crate) struct PatientProfile<'a> {
     /// Family name.
     last_name: &'a str,
     /// Full name.
+    #[view(with = entry.name())]
     name: String,
-    /// When this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// Id of the institution that the record belongs to.
     institution_id: u32,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    /// Whether the record is no longer in use; also true once it was deleted in the health record system.
+    /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
-    /// first time.
     last_sync_time: Option<At>,
     /// Home phone number; null if unknown.
+    #[view(from = home_phone)]
     home_phone_number: Option<&'a str>,
     /// Work phone number; null if unknown.
+    #[view(from = work_phone)]
     work_phone_number: Option<&'a str>,
     /// Extension of the work phone number; null if unknown.
     work_phone_extension: Option<&'a str>,
     /// Cell phone number, or the only number if the health record system stores one number without a type; null if
     /// unknown.
+    #[view(with = cell_phone(entry))]
     cell_phone_number: Option<&'a str>,
-    /// The first available of: the number without a type, the cell, home and work number; null if there is none.
+    /// The first available number, in this order: the number without a type, the cell, home and work number. Null if
+    /// there is none.
+    #[view(with = preferred_phone(entry))]
     preferred_phone_number: Option<&'a str>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     pub guarantor_id: Option<u32>,
     /// Billing type, called account type in some health record systems; null if the health record system does not
     /// provide it.
     billing_type: Option<&'a str>,
-    /// Number that staff use for the patient; null if the health record system does not provide it.
+    /// Chart number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,
     /// Preferred language, ISO 639-1; null if unknown.
     preferred_language: Option<&'a str>,
@@ -169,9 +174,9 @@ pub(crate) struct PatientProfile<'a> {
     provider_id: Option<u32>,
     /// Gender: `Male`, `Female` or `Other`; null if unknown.
     gender: Option<&'a str>,
-    /// Whether the patient is new to the practice: not seen there yet.
+    /// `true` if the patient is new to the practice and has not been seen there yet.
     new_patient: bool,
-    /// Whether the person is not a patient, for example a guarantor.
+    /// `true` if the person is not a patient, for example a guarantor.
     non_patient: bool,
     /// Date of birth, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
@@ -179,24 +184,29 @@ pub(crate) struct PatientProfile<'a> {
     /// Notes on premedication; null if there are none.
     premedication: Option<&'a str>,
     /// The postal address; null if unknown.
+    #[view(with = entry.address.as_ref().map(PatientAddressView::from_address))]
     address: Option<PatientAddressView<'a>>,
     /// The patient's privacy authorizations.
+    #[view(with = PrivacyAuthorization::default())]
     hipaa: PrivacyAuthorization,
-    /// Whether the patient unsubscribed from text messages in the health record system.
+    /// `true` if the patient unsubscribed from text messages in the health record system.
+    #[view(from = unsubscribed_sms)]
     ehr_unsubscribe_sms: bool,
-    /// Whether the patient unsubscribed from e-mail in the health record system.
+    /// `true` if the patient unsubscribed from e-mail in the health record system.
+    #[view(from = unsubscribed_email)]
     ehr_unsubscribe_emails: bool,
     /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
-    /// Ids of the locations the patient was created, read or seen at.
+    /// Ids of the locations at which the patient was created, read or seen.
     location_ids: &'a [u32],
     #[serde(flatten)]
+    #[view(with = PatientIncludes::default())]
     pub along: PatientIncludes<'a>,
     #[serde(flatten)]
     write: WriteState<'a>,
 }
 
-/// One patient, as detailed in v3.1.0 and in an older form in earlier versions.
+/// A patient, as detailed in v3.1.0 and in an older form in earlier versions.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PatientByVersion<'a> {
@@ -220,36 +230,35 @@ pub(crate) enum PatientListItemByVersion<'a> {
     Detailed(Box<PatientProfile<'a>>),
 }
 
-/// An appointment inside a patient.
+/// An appointment of a patient, inside the patient.
+#[view(of = Appointment, named = "appointment", args(provider_name: Option<String>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentBasic {
-    /// Id of the appointment.
     id: u64,
-    /// Id of the provider; null if the appointment names none.
+    /// Id of the provider; null if the appointment has none.
+    #[view(with = entry.placement.provider.map(|it| it.0))]
     provider_id: Option<u32>,
-    /// Display name of the provider, or else the full name; null if the appointment names no provider.
+    /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
+    #[view(with = provider_name)]
     provider_name: Option<String>,
-    /// Start, in UTC.
+    /// Start time, in UTC.
+    #[view(with = At(entry.placement.span.start))]
     start_time: At,
-    /// End, in UTC.
+    /// End time, in UTC.
+    #[view(with = At(entry.placement.span.end))]
     end_time: At,
-    /// Id of the location the appointment is at.
+    /// Id of the location of the appointment.
+    #[view(with = entry.location())]
     location_id: u32,
-    /// Whether the practice confirmed it.
+    /// `true` if the practice confirmed the appointment.
     confirmed: bool,
 }
 
-/// The answer of `POST /patients`: the new or matching patient.
+/// The response of `POST /patients`: the new or matching patient.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientCreated<'a> {
     /// The patient.
     pub user: PatientBasic<'a>,
-}
-
-impl<'a> PatientListItem<'a> {
-    pub(crate) fn from_record(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientListItem<'a> {
-        PatientListItem { patient: PatientBasic::from_record(record, adapter), hipaa: PrivacyAuthorization::default() }
-    }
 }
 
 impl<'a> PatientAddressView<'a> {
@@ -265,15 +274,6 @@ impl<'a> PatientAddressView<'a> {
 }
 
 impl<'a> PatientDetail<'a> {
-    pub(crate) fn from_record(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientDetail<'a> {
-        PatientDetail {
-            patient: PatientBasic::from_record(record, adapter),
-            hipaa: PrivacyAuthorization::default(),
-            along: PatientIncludes::default(),
-            address: None,
-        }
-    }
-
     pub(crate) fn with(
         self,
         along: PatientIncludes<'a>,
@@ -284,62 +284,7 @@ impl<'a> PatientDetail<'a> {
 }
 
 impl<'a> PatientProfile<'a> {
-    pub(crate) fn from_record(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientProfile<'a> {
-        PatientProfile {
-            id: record.id,
-            email: record.email.as_deref(),
-            first_name: &record.first_name,
-            middle_name: record.middle_name.as_deref(),
-            last_name: &record.last_name,
-            name: record.name(),
-            created_at: At(record.created_at),
-            updated_at: At(record.updated_at),
-            institution_id: record.institution_id,
-            foreign_id: record.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            inactive: record.inactive,
-            last_sync_time: record.last_sync_time.map(At),
-            home_phone_number: record.home_phone.as_deref(),
-            work_phone_number: record.work_phone.as_deref(),
-            work_phone_extension: record.work_phone_extension.as_deref(),
-            cell_phone_number: cell_phone(record),
-            preferred_phone_number: preferred_phone(record),
-            guarantor_id: record.guarantor_id,
-            billing_type: record.billing_type.as_deref(),
-            chart_id: record.chart_id.as_deref(),
-            preferred_language: record.preferred_language.as_deref(),
-            provider_id: record.provider_id,
-            gender: record.gender.as_deref(),
-            new_patient: record.new_patient,
-            non_patient: record.non_patient,
-            date_of_birth: record.date_of_birth.as_deref(),
-            premedication: record.premedication.as_deref(),
-            address: record.address.as_ref().map(PatientAddressView::from_address),
-            hipaa: PrivacyAuthorization::default(),
-            ehr_unsubscribe_sms: record.unsubscribed_sms,
-            ehr_unsubscribe_emails: record.unsubscribed_email,
-            preferred_locale: None,
-            location_ids: &record.location_ids,
-            along: PatientIncludes::default(),
-            write: WriteState::from_write(record.write.as_ref()),
-        }
-    }
-
     pub(crate) fn with(self, along: PatientIncludes<'a>) -> PatientProfile<'a> {
         PatientProfile { along, ..self }
-    }
-}
-
-impl AppointmentBasic {
-    pub(crate) fn from_record(record: &Record<Appointment>, provider_name: Option<String>) -> AppointmentBasic {
-        AppointmentBasic {
-            id: record.id,
-            provider_id: record.placement.provider.map(|it| it.0),
-            provider_name,
-            start_time: At(record.placement.span.start),
-            end_time: At(record.placement.span.end),
-            location_id: record.location(),
-            confirmed: record.confirmed,
-        }
     }
 }

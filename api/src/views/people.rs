@@ -3,6 +3,7 @@
 use engine::records::{Patient, Provider, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::view;
 
 use super::parts::{WriteState, foreign_id_type};
 use crate::values::times::At;
@@ -20,28 +21,29 @@ pub(crate) struct PersonView<'a> {
     middle_name: Option<&'a str>,
     /// Family name.
     last_name: &'a str,
-    /// Full name; for a provider the display name, if there is one.
+    /// Full name. For a provider, the display name if there is one.
     name: String,
-    /// When this service first stored the record, in UTC.
+    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// When the record last changed in this service, in UTC.
+    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Id of the institution that the record belongs to.
     institution_id: u32,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
+    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only here.
+    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Contact and personal data.
     bio: PersonBio<'a>,
-    /// Whether the record is no longer in use; also true once it was deleted in the health record system.
+    /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
-    /// When the health record system last showed a change of the record or took a write of it, in UTC; null before the
-    /// first time.
+    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
+    /// null before the first time.
     last_sync_time: Option<At>,
 }
 
 /// Contact and personal data. All fields are null for a provider.
+#[view(of = Patient)]
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PersonBio<'a> {
     /// Date of birth, `YYYY-MM-DD`; null if unknown.
@@ -49,44 +51,56 @@ pub(crate) struct PersonBio<'a> {
     date_of_birth: Option<&'a str>,
     /// Gender: `Male`, `Female` or `Other`; null if unknown.
     gender: Option<&'a str>,
-    /// The first available of: the number without a type, the cell, home and work number; null if there is none.
+    /// The first available number, in this order: the number without a type, the cell, home and work number. Null if
+    /// there is none.
+    #[view(with = preferred_phone(entry))]
     phone_number: Option<&'a str>,
     /// Cell phone number, or the only number if the health record system stores one number without a type; null if
     /// unknown.
+    #[view(with = cell_phone(entry))]
     cell_phone_number: Option<&'a str>,
     /// Home phone number; null if unknown.
+    #[view(from = home_phone)]
     home_phone_number: Option<&'a str>,
     /// Work phone number; null if unknown.
+    #[view(from = work_phone)]
     work_phone_number: Option<&'a str>,
     /// The same as `address_line_1`.
+    #[view(with = entry.address.as_ref().and_then(|it| it.line1.as_deref()))]
     street_address: Option<&'a str>,
     /// Street and number; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.line1.as_deref()))]
     address_line_1: Option<&'a str>,
     /// Second line of the street address; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.line2.as_deref()))]
     address_line_2: Option<&'a str>,
     /// City; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.city.as_deref()))]
     city: Option<&'a str>,
     /// State or region; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.region.as_deref()))]
     state: Option<&'a str>,
     /// Postal code; null if unknown.
+    #[view(with = entry.address.as_ref().and_then(|it| it.postal_code.as_deref()))]
     zip_code: Option<&'a str>,
-    /// Whether the patient is new to the practice: not seen there yet.
+    /// `true` if the patient is new to the practice and has not been seen there yet.
     new_patient: Option<bool>,
-    /// Whether the person is not a patient, for example a guarantor.
+    /// `true` if the person is not a patient, for example a guarantor.
     non_patient: Option<bool>,
 }
 
 /// A patient inside another record.
+#[view(of = Patient, args(adapter: Option<&'a str>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientBasic<'a> {
     #[serde(flatten)]
+    #[view(with = PersonView::patient(entry, adapter))]
     user: PersonView<'a>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     pub guarantor_id: Option<u32>,
     /// Billing type, called account type in some health record systems; null if the health record system does not
     /// provide it.
     billing_type: Option<&'a str>,
-    /// Number that staff use for the patient; null if the health record system does not provide it.
+    /// Chart number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,
     /// Preferred language, ISO 639-1; null if unknown.
     preferred_language: Option<&'a str>,
@@ -94,18 +108,20 @@ pub(crate) struct PatientBasic<'a> {
     preferred_locale: Option<()>,
     /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,
-    /// Ids of the locations the patient was created, read or seen at.
+    /// Ids of the locations at which the patient was created, read or seen.
     location_ids: &'a [u32],
     #[serde(flatten)]
     write: WriteState<'a>,
 }
 
 /// A provider inside another record.
+#[view(of = Provider, args(adapter: Option<&'a str>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProviderBasic<'a> {
     #[serde(flatten)]
+    #[view(with = PersonView::provider(entry, adapter))]
     user: PersonView<'a>,
-    /// Name to show; null if the health record system has none.
+    /// Display name; null if the health record system has none.
     display_name: Option<&'a str>,
     /// National Provider Identifier; null if the health record system does not provide it.
     npi: Option<&'a str>,
@@ -157,29 +173,6 @@ impl<'a> PersonView<'a> {
     }
 }
 
-impl<'a> PersonBio<'a> {
-    fn from_record(record: &'a Record<Patient>) -> PersonBio<'a> {
-        let address = record.address.as_ref();
-        let line_1 = address.and_then(|it| it.line1.as_deref());
-        PersonBio {
-            date_of_birth: record.date_of_birth.as_deref(),
-            gender: record.gender.as_deref(),
-            phone_number: preferred_phone(record),
-            cell_phone_number: cell_phone(record),
-            home_phone_number: record.home_phone.as_deref(),
-            work_phone_number: record.work_phone.as_deref(),
-            street_address: line_1,
-            address_line_1: line_1,
-            address_line_2: address.and_then(|it| it.line2.as_deref()),
-            city: address.and_then(|it| it.city.as_deref()),
-            state: address.and_then(|it| it.region.as_deref()),
-            zip_code: address.and_then(|it| it.postal_code.as_deref()),
-            new_patient: Some(record.new_patient),
-            non_patient: Some(record.non_patient),
-        }
-    }
-}
-
 /// Returns the cell phone number, or else the primary one (specification 2.6).
 pub(crate) fn cell_phone(record: &Record<Patient>) -> Option<&str> {
     record.cell_phone.as_deref().or(record.primary_phone.as_deref())
@@ -188,33 +181,4 @@ pub(crate) fn cell_phone(record: &Record<Patient>) -> Option<&str> {
 pub(crate) fn preferred_phone(record: &Record<Patient>) -> Option<&str> {
     let numbers = [&record.primary_phone, &record.cell_phone, &record.home_phone, &record.work_phone];
     numbers.into_iter().flatten().next().map(String::as_str)
-}
-
-impl<'a> PatientBasic<'a> {
-    pub(crate) fn from_record(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PatientBasic<'a> {
-        PatientBasic {
-            user: PersonView::patient(record, adapter),
-            guarantor_id: record.guarantor_id,
-            billing_type: record.billing_type.as_deref(),
-            chart_id: record.chart_id.as_deref(),
-            preferred_language: record.preferred_language.as_deref(),
-            preferred_locale: None,
-            provider_id: record.provider_id,
-            location_ids: &record.location_ids,
-            write: WriteState::from_write(record.write.as_ref()),
-        }
-    }
-}
-
-impl<'a> ProviderBasic<'a> {
-    pub(crate) fn from_record(record: &'a Record<Provider>, adapter: Option<&'a str>) -> ProviderBasic<'a> {
-        ProviderBasic {
-            user: PersonView::provider(record, adapter),
-            display_name: record.display_name.as_deref(),
-            npi: record.npi.as_deref(),
-            tin: record.tin.as_deref(),
-            state_license: record.state_license.as_deref(),
-            specialty_code: record.specialty_code.as_deref(),
-        }
-    }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{gate::GateView, locations::LocationBasic};
 use crate::values::times::At;
 
-/// Whether reading from and writing to a health record system work, for the locations that share it.
+/// The read and write status of a health record system, for the locations that share it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SyncStatusView<'a> {
     /// Id of the institution of the locations.
@@ -25,17 +25,19 @@ pub(crate) struct SyncStatusView<'a> {
     sync_source_name: Option<&'a str>,
     /// The health record system; null if there is none.
     emr: Option<SyncSource>,
-    /// `green` if reading works at all of the locations, else `red`.
+    /// `green` if reading works at all of the locations, otherwise `red`.
     read_status: &'static str,
-    /// If red: since when reading does not work. If green: when it was last seen to work. In UTC.
+    /// If red, the time since which reading has not worked. If green, the time at which reading was last seen to work.
+    /// In UTC.
     read_status_at: At,
-    /// `green` if writing works at all of the locations, else `red`.
+    /// `green` if writing works at all of the locations, otherwise `red`.
     write_status: &'static str,
-    /// If red: since when writing does not work. If green: when it was last seen to work. In UTC.
+    /// If red, the time since which writing has not worked. If green, the time at which writing was last seen to work.
+    /// In UTC.
     write_status_at: At,
-    /// The locations that share the health record system; in a message the one whose status changed.
+    /// The locations that share the health record system. In a message, the location whose status changed.
     locations: Vec<LocationBasic<'a>>,
-    /// One gate per location, if the health record system is reached through workstations.
+    /// One gate per location, if the health record system is accessed through workstations.
     #[serde(skip_serializing_if = "<[GateView]>::is_empty")]
     gates: &'a [GateView],
 }
@@ -47,10 +49,10 @@ struct SyncSource {
     id: u32,
     /// Name of the adapter in the configuration.
     name: String,
-    /// Name of the health record system, as its adapter states it; before that, the name of the adapter.
+    /// Name of the health record system, as reported by its adapter. Until then, the name of the adapter.
     display_name: String,
-    /// Where the health record system runs: `cloud`, at its vendor, or `onprem`, in the practice. Null until its
-    /// adapter states it.
+    /// Hosting of the health record system: `cloud` (at its vendor) or `onprem` (in the practice). Null until its
+    /// adapter reports it.
     #[serde(rename = "type")]
     kind: Option<String>,
 }

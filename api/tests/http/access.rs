@@ -47,7 +47,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-fn ask<'w>(world: &'w World, route: &(&str, &str, &str), tenant: &str, place: u32) -> Ask<'w> {
+fn ask<'w>(world: &'w ApiWorld, route: &(&str, &str, &str), tenant: &str, place: u32) -> ApiRequest<'w> {
     let (method, path, body) = route;
     let path = path.replace("{tenant}", tenant).replace("{place}", &place.to_string());
     let ask = world.ask(Method::from_bytes(method.as_bytes()).unwrap(), &path);

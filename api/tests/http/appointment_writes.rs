@@ -10,7 +10,7 @@ const POST: &str = "/appointments?subdomain=acme&location_id=1";
 const TAKEN: &str = "Unfortunately this time is no longer available, please go back and choose another time.";
 
 /// Body of a booking at 15:00 UTC on the Monday of the tests, within working hours in New York and Chicago.
-fn appt(world: &World, fields: Value) -> Value {
+fn appt(world: &ApiWorld, fields: Value) -> Value {
     let start = format!("{}T15:00:00Z", world.monday());
     let mut appt = json!({"patient_id": PAT, "provider_id": ANNA, "operatory_id": CHAIR_1, "start_time": start});
     fields.as_object().unwrap().iter().for_each(|(name, value)| appt[name] = value.clone());
@@ -102,7 +102,7 @@ async fn a_guardian_books_for_a_dependent() {
 }
 
 /// Creates a patient with a phone number by a booking at the first location.
-async fn nora(world: &World, last_name: &str) -> Value {
+async fn nora(world: &ApiWorld, last_name: &str) -> Value {
     let slot = world.offers(MAIN, 1).await[0].clone();
     let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora",
         "last_name": last_name, "date_of_birth": "1990-01-01", "phone_number": "555-010-1234", "email": "nora@example.com"}});
@@ -114,10 +114,9 @@ async fn nora(world: &World, last_name: &str) -> Value {
 async fn refusals_have_the_specified_messages() {
     let world = world().await;
     let post = |fields: Value| world.post(POST, appt(&world, fields));
-    assert_eq!(
-        post(json!({"unavailable": true, "patient_id": null})).fails(400).await,
-        ["Missing parameter appt[patient_id] with unavailable: true"]
-    );
+    let block = post(json!({"unavailable": true, "patient_id": null})).answers(400).await;
+    assert_eq!(block["error"], json!(["Missing parameter appt[patient_id] with unavailable: true"]));
+    assert_eq!(block["reason"], "unavailable_not_supported");
     assert_eq!(post(json!({"patient_id": 77})).fails(404).await, ["Patient with id 77 not found"]);
     post(json!({})).answers(201).await;
     assert_eq!(post(json!({})).fails(400).await, [TAKEN]);

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 /// Query parameters for the week of the seeded appointments.
-fn week(world: &World) -> String {
+fn week(world: &ApiWorld) -> String {
     let first = world.monday().add_days(21);
     format!("start={first}T00:00:00Z&end={}T00:00:00Z", first.add_days(7))
 }

@@ -32,7 +32,7 @@ const SECRET: [u8; 32] = [9; 32];
 
 /// A world with an audit trail and a named first key.
 struct Watched {
-    world: World,
+    world: ApiWorld,
     folder: Arc<TempDir>,
     disk: Arc<Failing>,
     seen: Cell<usize>,
@@ -53,9 +53,9 @@ impl Disk for Failing {
 }
 
 impl Deref for Watched {
-    type Target = World;
+    type Target = ApiWorld;
 
-    fn deref(&self) -> &World {
+    fn deref(&self) -> &ApiWorld {
         &self.world
     }
 }
@@ -66,7 +66,7 @@ async fn watched() -> Watched {
     watched_in(world().await, Arc::new(tempfile::tempdir().unwrap()))
 }
 
-fn watched_in(mut world: World, folder: Arc<TempDir>) -> Watched {
+fn watched_in(mut world: ApiWorld, folder: Arc<TempDir>) -> Watched {
     let disk = Arc::new(Failing::default());
     let trail = Trail::open_on(folder.path(), &SECRET, Rules::default(), disk.clone()).unwrap();
     let named = |key: ApiKey| if key.name == ACME_KEY { ApiKey { name: NAME.to_owned(), ..key } } else { key };
@@ -92,7 +92,7 @@ impl Watched {
 
     /// Ends the process without an orderly unload of the locations.
     fn vanishes(self) {
-        let Watched { world: World { api, engine, .. }, .. } = self;
+        let Watched { world: ApiWorld { api, engine, .. }, .. } = self;
         std::mem::forget(engine);
         drop(api);
     }
@@ -345,7 +345,7 @@ async fn a_not_modified_response_adds_its_entries_again() {
 async fn the_last_use_of_a_token_survives_a_restart() {
     let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
     let life = async || world_kept_in(setup(), store.clone(), keys.path().join("store.key")).await;
-    let last_used = async |world: &World| {
+    let last_used = async |world: &ApiWorld| {
         let all = world.get("/operators").ok().await["data"].clone();
         let of_viewer = all.as_array().unwrap().iter().find(|operator| operator["role"] == "viewer").unwrap().clone();
         of_viewer["last_used_at"].clone()

@@ -1,9 +1,7 @@
-use std::{
-    io,
-    sync::{Arc, Mutex},
-};
+use std::{io, sync::Arc};
 
 use actix_web::http::Method;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -47,11 +45,11 @@ async fn parameters_are_ignored_with_a_warning() {
 
 /// A log that the test can read.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct ReadableLog(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Lines {
+impl io::Write for ReadableLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -63,7 +61,7 @@ impl io::Write for Lines {
 #[actix_web::test]
 async fn wrong_keys_are_logged_without_the_key() {
     let world = world().await;
-    let lines = Lines::default();
+    let lines = ReadableLog::default();
     let writer = lines.clone();
     let log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let reading = tracing::subscriber::set_default(log);
@@ -73,7 +71,7 @@ async fn wrong_keys_are_logged_without_the_key() {
     }
     world.get("/locations?subdomain=acme").with("Authorization", "Bearer psk_token").from("192.0.2.8").fails(401).await;
     drop(reading);
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(lines.0.lock().clone()).unwrap();
     let warned = |address: &str| {
         let about = |line: &&str| line.contains("WARN") && line.contains(&format!("address={address}"));
         text.lines().filter(about).count()

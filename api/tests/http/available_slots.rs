@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-fn path(world: &World, rest: &str) -> String {
+fn path(world: &ApiWorld, rest: &str) -> String {
     format!("/available_slots?subdomain=acme&start_date={}&days=1&lids[]=1{rest}", world.monday())
 }
 

@@ -19,12 +19,12 @@ fn booking(token: &Value, key: &str) -> Value {
 }
 
 /// Returns offers of Ben, who works in the second operatory.
-async fn offers_of_ben(world: &World) -> Vec<Value> {
+async fn offers_of_ben(world: &ApiWorld) -> Vec<Value> {
     let body = json!({"start_date": world.monday().to_string(), "provider_ids": [BEN], "limit": 3, "appointment_type_id": CHECKUP});
     world.post(SEARCH, body).ok().await["slots"].as_array().unwrap().clone()
 }
 
-async fn set_chair_2(world: &World, bookable_online: bool) {
+async fn set_chair_2(world: &ApiWorld, bookable_online: bool) {
     world.books.edit(EhrRecord::Operatory(EhrOperatory {
         id: "chair 2".into(),
         name: "Chair 2".into(),
@@ -35,7 +35,7 @@ async fn set_chair_2(world: &World, bookable_online: bool) {
     world.sync(MAIN).await;
 }
 
-async fn set_checkup(world: &World, bookable_online: bool) {
+async fn set_checkup(world: &ApiWorld, bookable_online: bool) {
     world.books.edit(EhrRecord::AppointmentType(EhrAppointmentType {
         id: "checkup".into(),
         name: "Checkup".into(),

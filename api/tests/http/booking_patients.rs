@@ -13,7 +13,7 @@ fn one_of(first_name: &str, last_name: &str, born: &str) -> Value {
 }
 
 /// Books a separate slot for each patient, one after the other.
-async fn booked(world: &World, patients: &[Value]) -> Vec<Value> {
+async fn booked(world: &ApiWorld, patients: &[Value]) -> Vec<Value> {
     let offers = world.offers(MAIN, patients.len()).await;
     let mut made = Vec::new();
     for (n, (patient, offer)) in patients.iter().zip(offers).enumerate() {
@@ -85,7 +85,7 @@ async fn a_known_patient_is_matched_in_the_booking_its_replay_and_its_status() {
 }
 
 /// Sends a booking twice and returns the response.
-async fn booked_with(world: &World, patient: &Value, key: &str) -> Value {
+async fn booked_with(world: &ApiWorld, patient: &Value, key: &str) -> Value {
     let offer = world.offers(MAIN, 1).await.remove(0);
     let body = json!({"slot_token": offer["slot_token"], "idempotency_key": key, "patient": patient});
     let first = world.post(BOOK, body.clone()).ok().await;

@@ -5,13 +5,13 @@ use crate::support::*;
 
 const PATH: &str = "/changes?subdomain=acme&location_id=1";
 
-async fn now(world: &World, path: &str) -> String {
+async fn now(world: &ApiWorld, path: &str) -> String {
     let list = world.get(path).ok().await;
     assert_eq!((&list["data"], &list["page_info"]["has_next_page"]), (&json!([]), &json!(false)));
     list["page_info"]["end_cursor"].as_str().unwrap().to_owned()
 }
 
-async fn pay(world: &World) -> Value {
+async fn pay(world: &ApiWorld) -> Value {
     let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": "t"}});
     let made = world.post("/payments?subdomain=acme&location_id=1", body).answers(202).await["data"]["id"].clone();
     world.until(&format!("/payments/{made}?subdomain=acme"), |it| it["data"]["foreign_id"].is_string()).await;

@@ -5,7 +5,7 @@ use crate::support::*;
 const HERE: &str = "subdomain=acme&location_id=1";
 
 /// Returns one field of each row of a list.
-async fn rows(world: &World, path: &str, rest: &str, field: &str) -> Vec<Value> {
+async fn rows(world: &ApiWorld, path: &str, rest: &str, field: &str) -> Vec<Value> {
     each(&world.edge(&format!("/{path}?{HERE}&{rest}")).await, field)
 }
 

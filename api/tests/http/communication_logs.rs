@@ -6,7 +6,7 @@ use crate::support::*;
 
 const LOGS: &str = "/communication_logs?subdomain=acme&location_id=1";
 
-async fn log(world: &World, patient: u64, note: &str) -> Value {
+async fn log(world: &ApiWorld, patient: u64, note: &str) -> Value {
     let body = json!({"communication_log": {"patient_id": patient, "note": note}});
     world.post(LOGS, body).version("v3.1.0").answers(202).await["data"].clone()
 }
@@ -22,7 +22,7 @@ async fn a_log_is_written_to_the_ehr() {
         (&made["status"], &made["mode"], &made["direction"]),
         (&json!("pending"), &json!("phone"), &json!("received"))
     );
-    let told = world.told(Resource::CommunicationLogs, 1).await;
+    let told = world.wait_for_writes(Resource::CommunicationLogs, 1).await;
     assert_eq!(
         (&told[0].fields()["patient"], &told[0].fields()["occurred_at"]),
         (&json!("pat"), &json!(1_767_323_045))

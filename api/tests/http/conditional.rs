@@ -13,13 +13,13 @@ const PATIENT: &str = "/patients/1?subdomain=acme";
 const APPOINTMENTS: &str =
     "/appointments?subdomain=acme&location_id=1&start=2020-01-01T00:00:00Z&end=2040-01-01T00:00:00Z&per_page=5";
 
-async fn tag(world: &World, path: &str) -> String {
+async fn tag(world: &ApiWorld, path: &str) -> String {
     let reply = world.get(path).reply().await;
     assert_eq!(reply.status, 200, "{path}: {}", reply.text);
     reply.header("ETag").unwrap_or_else(|| panic!("{path} has no tag")).to_owned()
 }
 
-async fn status(ask: Ask<'_>) -> u16 {
+async fn status(ask: ApiRequest<'_>) -> u16 {
     ask.reply().await.status.as_u16()
 }
 

@@ -26,11 +26,11 @@ use crate::support::*;
 const TRAIL: [u8; 32] = [9; 32];
 
 /// Creates a world with operators and an audit trail.
-pub async fn console_world() -> (World, TempDir) {
+pub async fn console_world() -> (ApiWorld, TempDir) {
     watched(world().await)
 }
 
-pub fn watched(mut world: World) -> (World, TempDir) {
+pub fn watched(mut world: ApiWorld) -> (ApiWorld, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let trail = Trail::open(folder.path(), &TRAIL, Rules::default()).unwrap();
     let api = Api::new(world.engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates()).with_audit(trail);
@@ -40,18 +40,18 @@ pub fn watched(mut world: World) -> (World, TempDir) {
 }
 
 /// A browser, signed in or not.
-pub struct Browser<'w> {
-    world: &'w World,
+pub struct ConsoleBrowser<'w> {
+    world: &'w ApiWorld,
     pub cookie: Option<String>,
 }
 
-pub struct Seen {
+pub struct PageResponse {
     pub status: StatusCode,
     headers: HeaderMap,
     pub text: String,
 }
 
-impl Seen {
+impl PageResponse {
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
@@ -64,20 +64,20 @@ impl Seen {
     }
 }
 
-impl<'w> Browser<'w> {
-    pub fn new(world: &'w World) -> Browser<'w> {
-        Browser { world, cookie: None }
+impl<'w> ConsoleBrowser<'w> {
+    pub fn new(world: &'w ApiWorld) -> ConsoleBrowser<'w> {
+        ConsoleBrowser { world, cookie: None }
     }
 
-    pub async fn signed_in(world: &'w World, token: &str) -> Browser<'w> {
-        let mut browser = Browser::new(world);
+    pub async fn signed_in(world: &'w ApiWorld, token: &str) -> ConsoleBrowser<'w> {
+        let mut browser = ConsoleBrowser::new(world);
         let seen = browser.post("/console/sign-in", &[("token", token)]).await;
         assert_eq!(seen.status, 303, "{}", seen.text);
         browser.cookie = seen.header("set-cookie").split(';').next().map(str::to_owned);
         browser
     }
 
-    async fn ask(&self, request: TestRequest) -> Seen {
+    async fn ask(&self, request: TestRequest) -> PageResponse {
         let app = init_service(server::operators_app(self.world.api.clone())).await;
         let mut request =
             request.insert_header(("User-Agent", "Mozilla/5.0")).peer_addr(([192, 0, 2, 1], 4_711).into());
@@ -87,10 +87,10 @@ impl<'w> Browser<'w> {
         let answer = call_service(&app, request.to_request()).await;
         let (status, headers) = (answer.status(), answer.headers().clone());
         let text = String::from_utf8(read_body(answer).await.to_vec()).unwrap();
-        Seen { status, headers, text }
+        PageResponse { status, headers, text }
     }
 
-    pub async fn get(&self, path: &str) -> Seen {
+    pub async fn get(&self, path: &str) -> PageResponse {
         self.ask(TestRequest::with_uri(path)).await
     }
 
@@ -101,12 +101,12 @@ impl<'w> Browser<'w> {
         seen.text
     }
 
-    pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
+    pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> PageResponse {
         self.ask(TestRequest::with_uri(path).method(Method::POST).set_form(fields)).await
     }
 
     /// Opens the confirmation page and presses its button.
-    pub async fn act(&self, path: &str) -> Seen {
+    pub async fn act(&self, path: &str) -> PageResponse {
         let asked = self.get(path).await;
         assert_eq!(asked.status, 200, "{path}: {}", asked.text);
         let word = asked.field("csrf_token");
@@ -128,7 +128,7 @@ pub const PAGES: [&str; 5] = [
 #[actix_web::test]
 async fn every_page_requires_a_sign_in() {
     let (world, _folder) = console_world().await;
-    let nobody = Browser::new(&world);
+    let nobody = ConsoleBrowser::new(&world);
     for path in
         PAGES.into_iter().chain(["/console/audit", "/console/search?q=1", "/console/events?page=/console&seen=0"])
     {
@@ -142,7 +142,7 @@ async fn every_page_requires_a_sign_in() {
         assert_eq!(nobody.post("/console/sign-in", &[("token", token)]).await.status, 403, "{token}");
     }
     let bearer = world.token(ACME_KEY).replace("Bearer ", "practice_sync_console=");
-    assert_eq!(Browser { cookie: Some(bearer), ..nobody }.get("/console").await.status, 303);
+    assert_eq!(ConsoleBrowser { cookie: Some(bearer), ..nobody }.get("/console").await.status, 303);
 }
 
 #[actix_web::test]
@@ -155,7 +155,8 @@ async fn the_console_is_not_on_the_clients_listener() {
 #[actix_web::test]
 async fn the_cookie_is_valid_only_for_the_console() {
     let (world, _folder) = console_world().await;
-    let seen = Browser::new(&world).post("/console/sign-in", &[("token", VIEWER), ("to", "/console/webhooks")]).await;
+    let seen =
+        ConsoleBrowser::new(&world).post("/console/sign-in", &[("token", VIEWER), ("to", "/console/webhooks")]).await;
     assert_eq!((seen.status.as_u16(), seen.header("location")), (303, "/console/webhooks"));
     let cookie = seen.header("set-cookie");
     for part in ["; Path=/console", "; Max-Age=43200", "; HttpOnly", "; SameSite=Strict"] {
@@ -163,11 +164,14 @@ async fn the_cookie_is_valid_only_for_the_console() {
     }
     assert!(!cookie.contains("Secure") && !cookie.contains(VIEWER));
     let behind_tls = TestRequest::with_uri("/console/sign-in").method(Method::POST).set_form([("token", VIEWER)]);
-    let seen = Browser::new(&world).ask(behind_tls.insert_header(("X-Forwarded-Proto", "https"))).await;
+    let seen = ConsoleBrowser::new(&world).ask(behind_tls.insert_header(("X-Forwarded-Proto", "https"))).await;
     assert!(seen.header("set-cookie").ends_with("; Secure"));
     // A form of another site cannot sign in.
     let foreign = TestRequest::with_uri("/console/sign-in").method(Method::POST).set_form([("token", VIEWER)]);
-    assert_eq!(Browser::new(&world).ask(foreign.insert_header(("Sec-Fetch-Site", "cross-site"))).await.status, 403);
+    assert_eq!(
+        ConsoleBrowser::new(&world).ask(foreign.insert_header(("Sec-Fetch-Site", "cross-site"))).await.status,
+        403
+    );
 }
 
 #[actix_web::test]
@@ -177,7 +181,7 @@ async fn wrong_tokens_are_limited() {
     let api = Api::new(world.engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
     api.replace_operators(operators());
     world.api = Data::new(api);
-    let nobody = Browser::new(&world);
+    let nobody = ConsoleBrowser::new(&world);
     for _ in 0..2 {
         assert_eq!(nobody.post("/console/sign-in", &[("token", "pso_wrong")]).await.status, 403);
     }
@@ -185,13 +189,14 @@ async fn wrong_tokens_are_limited() {
     assert_eq!(limited.status, 429);
     assert!(limited.header("retry-after").parse::<u64>().unwrap() > 0);
     // The correct token is accepted.
-    Browser::signed_in(&world, VIEWER).await;
+    ConsoleBrowser::signed_in(&world, VIEWER).await;
 }
 
 #[actix_web::test]
 async fn a_revoked_token_ends_its_sessions_and_no_other() {
     let (world, _folder) = console_world().await;
-    let (viewer, admin) = (Browser::signed_in(&world, VIEWER).await, Browser::signed_in(&world, ADMIN).await);
+    let (viewer, admin) =
+        (ConsoleBrowser::signed_in(&world, VIEWER).await, ConsoleBrowser::signed_in(&world, ADMIN).await);
     viewer.page("/console").await;
     world.api.replace_operators(operators().into_iter().filter(|it| it.role == Role::Admin).collect());
     assert_eq!(viewer.get("/console").await.status, 303);
@@ -201,7 +206,7 @@ async fn a_revoked_token_ends_its_sessions_and_no_other() {
 #[actix_web::test]
 async fn signing_out_removes_the_cookie() {
     let (world, _folder) = console_world().await;
-    let browser = Browser::signed_in(&world, VIEWER).await;
+    let browser = ConsoleBrowser::signed_in(&world, VIEWER).await;
     let word = browser.get("/console").await.field("csrf_token");
     assert_eq!(browser.post("/console/sign-out", &[("csrf_token", "x")]).await.status, 403);
     let seen = browser.post("/console/sign-out", &[("csrf_token", &word)]).await;
@@ -213,7 +218,7 @@ async fn signing_out_removes_the_cookie() {
 async fn every_page_exists_and_loads_no_foreign_content() {
     let (world, _folder) = console_world().await;
     for token in [VIEWER, OPERATOR, ADMIN] {
-        let browser = Browser::signed_in(&world, token).await;
+        let browser = ConsoleBrowser::signed_in(&world, token).await;
         for path in PAGES {
             let seen = browser.get(path).await;
             assert_eq!(seen.status, 200, "{token} {path}: {}", seen.text);
@@ -226,7 +231,7 @@ async fn every_page_exists_and_loads_no_foreign_content() {
         let audit = browser.get("/console/audit").await;
         assert_eq!(audit.status, if token == VIEWER { 403 } else { 200 });
     }
-    let browser = Browser::signed_in(&world, VIEWER).await;
+    let browser = ConsoleBrowser::signed_in(&world, VIEWER).await;
     for (path, kind) in [("/console/style.css", "text/css"), ("/console/script.js", "text/javascript")] {
         assert!(browser.get(path).await.header("content-type").starts_with(kind));
     }
@@ -238,7 +243,7 @@ async fn every_page_exists_and_loads_no_foreign_content() {
 #[actix_web::test]
 async fn the_list_of_locations_counts_searches_and_pages() {
     let (world, _folder) = console_world().await;
-    let browser = Browser::signed_in(&world, VIEWER).await;
+    let browser = ConsoleBrowser::signed_in(&world, VIEWER).await;
     let all = browser.page("/console").await;
     for place in ["Place 1<", "Place 2<", "Place 5<", "Place 6<"] {
         assert!(all.contains(place), "{place}");
@@ -255,7 +260,7 @@ async fn the_list_of_locations_counts_searches_and_pages() {
 #[actix_web::test]
 async fn red_locations_name_their_problem() {
     let (world, _folder) = watched(world_unread().await);
-    let browser = Browser::signed_in(&world, VIEWER).await;
+    let browser = ConsoleBrowser::signed_in(&world, VIEWER).await;
     let fleet = until("the reason of the red location", async || {
         let fleet = browser.page("/console?state=red&q=1").await;
         fleet.contains("it is down").then_some(fleet)
@@ -289,8 +294,8 @@ async fn thousands_of_locations_are_shown_in_pages() {
     let engine = std::sync::Arc::new(engine::Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
     api.replace_operators(operators());
-    let world = World { api: Data::new(api), engine, books: Default::default() };
-    let browser = Browser::signed_in(&world, VIEWER).await;
+    let world = ApiWorld { api: Data::new(api), engine, books: Default::default() };
+    let browser = ConsoleBrowser::signed_in(&world, VIEWER).await;
     let first = browser.page("/console?q=branch").await;
     assert_eq!(first.matches("Branch ").count(), 50);
     assert!(first.contains("1 to 50 of 2000") && first.contains("page=2") && !first.contains("Previous"));
@@ -305,7 +310,7 @@ async fn thousands_of_locations_are_shown_in_pages() {
 const CANARY: &str = "Kanarienvogel";
 
 /// Creates a patient of the first location with an appointment today.
-async fn with_canary(world: &World) -> String {
+async fn with_canary(world: &ApiWorld) -> String {
     let list =
         format!("/appointments?subdomain=acme&location_id={MAIN}&start=2020-01-01T00:00:00Z&end=2040-01-01T00:00:00Z");
     let appointments = world.get(&list).ok().await;
@@ -324,14 +329,14 @@ async fn viewers_see_no_patients_and_other_roles_are_audited() {
     let (world, folder) = console_world().await;
     let day = with_canary(&world).await;
     let calendar = format!("/console/locations/1?day={day}");
-    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let viewer = ConsoleBrowser::signed_in(&world, VIEWER).await;
     for path in PAGES.into_iter().map(str::to_owned).chain([calendar.clone(), format!("/console/search?q={PAT}")]) {
         assert!(!viewer.get(&path).await.text.contains(CANARY), "{path}");
     }
     assert!(viewer.page(&calendar).await.contains("Taken"));
     assert_eq!(entries(&folder, VIEWER), ["sign in console"]);
 
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     assert!(operator.page(&calendar).await.contains(CANARY));
     let shown = entries(&folder, OPERATOR);
     assert!(shown.iter().any(|it| it == "read patient"), "{shown:?}");
@@ -347,7 +352,8 @@ pub fn entries(folder: &TempDir, name: &str) -> Vec<String> {
     let actor = Some(audit::Actor::Operator(name.to_owned()));
     let mut lines = Vec::new();
     audit::export(folder.path(), &TRAIL, Filter { actor, ..Filter::default() }, &mut lines).unwrap();
-    let lines = lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::Entry>(line).ok());
+    let lines =
+        lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::AuditEntry>(line).ok());
     lines.map(|entry| format!("{} {}", entry.action, entry.record)).collect()
 }
 
@@ -359,14 +365,14 @@ async fn bookings_and_patients_are_found_by_operators_with_the_role() {
     let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
     let booked = world.post("/intent/booking/book?subdomain=acme", body).ok().await;
     let reference = booked["booking"]["booking_ref"].as_str().unwrap();
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let found = operator.page(&format!("/console/search?q={reference}")).await;
     assert!(found.contains("Place 1, ") && found.contains("on its way"), "{found}");
     assert!(!entries(&folder, OPERATOR).contains(&"read patient".to_owned()));
     let by_id = operator.page(&format!("/console/search?q={PAT}")).await;
     assert!(by_id.contains(&format!("patient {PAT} · ACME")), "{by_id}");
     assert!(entries(&folder, OPERATOR).contains(&"read patient".to_owned()));
-    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let viewer = ConsoleBrowser::signed_in(&world, VIEWER).await;
     for q in [reference, "1", "place"] {
         assert_eq!(viewer.get(&format!("/console/search?q={q}")).await.header("location"), format!("/console?q={q}"));
     }
@@ -375,7 +381,7 @@ async fn bookings_and_patients_are_found_by_operators_with_the_role() {
 #[actix_web::test]
 async fn actions_need_confirmation_and_role_and_run_once() {
     let (world, folder) = console_world().await;
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let before = world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync;
     tokio::time::sleep(Duration::from_millis(2)).await;
     let asked = operator.page("/console/actions/sync?location=1").await;
@@ -390,13 +396,13 @@ async fn actions_need_confirmation_and_role_and_run_once() {
     assert!(entries(&folder, OPERATOR).contains(&"start read cycle location".to_owned()));
 
     // An action is refused without the form token, with that of another session, and without the role.
-    let other = Browser::signed_in(&world, OPERATOR).await;
+    let other = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let word = other.get("/console").await.field("csrf_token");
     for word in ["", "x", &word] {
         let refused = operator.post("/console/actions/sync", &[("location", "1"), ("csrf_token", word)]).await;
         assert_eq!(refused.status, 403);
     }
-    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let viewer = ConsoleBrowser::signed_in(&world, VIEWER).await;
     let word = viewer.get("/console").await.field("csrf_token");
     assert_eq!(viewer.get("/console/actions/sync?location=1").await.status, 403);
     assert_eq!(viewer.post("/console/actions/sync", &[("location", "1"), ("csrf_token", &word)]).await.status, 403);
@@ -428,7 +434,7 @@ async fn a_write_is_dropped_and_one_that_failed_retried() {
     let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
     world.post("/intent/booking/book?subdomain=acme", body).with("X-Request-Id", "booking-of-mia").ok().await;
     world.until("/write_requests?subdomain=acme&location_id=1", |it| it["data"][0]["status"] == "parked").await;
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let page = operator.page("/console/locations/1").await;
     assert!(page.contains("parked") && page.contains("create patients"), "{page}");
     // The id of the request that caused the write is shown next to the error.
@@ -438,7 +444,7 @@ async fn a_write_is_dropped_and_one_that_failed_retried() {
     assert!(page.contains("<code>booking-of-mia</code>"), "{page}");
     let (_, rest) = page.split_once("/console/actions/drop?write=").unwrap();
     let write = rest.split('"').next().unwrap().to_owned();
-    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let viewer = ConsoleBrowser::signed_in(&world, VIEWER).await;
     assert!(!viewer.page("/console/locations/1").await.contains("/console/actions/"));
     let done = operator.act(&format!("/console/actions/drop?write={write}")).await;
     assert_eq!(
@@ -453,7 +459,7 @@ async fn a_write_is_dropped_and_one_that_failed_retried() {
 #[actix_web::test]
 async fn workstations_are_paired_and_revoked() {
     let (world, _folder) = watched(world_gated().await);
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let made = operator.act("/console/actions/pair?location=1").await;
     assert_eq!(made.status, 200);
     let (_, rest) = made.text.split_once("<p class=\"code\">").unwrap();
@@ -479,7 +485,7 @@ async fn messages_are_shown_and_redelivered() {
     let subscription = json!({"resource_type": "appointment", "event": "appointment_updated", "subdomain": "acme"});
     world.post(&format!("/webhook_endpoints/{id}/webhook_subscriptions"), subscription).reply().await;
     world.post(&format!("/webhook_endpoints/{id}/test"), json!({})).answers(201).await;
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let list = operator.page("/console/webhooks").await;
     assert!(list.contains("127.0.0.1:9/hook?…") && !list.contains("secret=1"), "{list}");
     let path = format!("/console/webhooks/{id}");
@@ -515,7 +521,7 @@ async fn external_texts_are_escaped() {
     let mut tokens = operators();
     tokens.iter_mut().for_each(|token| token.name = evil.to_owned());
     world.api.replace_operators(tokens);
-    let admin = Browser::signed_in(&world, ADMIN).await;
+    let admin = ConsoleBrowser::signed_in(&world, ADMIN).await;
     let mut seen = 0;
     for path in PAGES.into_iter().map(str::to_owned).chain([
         format!("/console/locations/1?day={day}"),
@@ -537,7 +543,7 @@ async fn external_texts_are_escaped() {
 #[actix_web::test]
 async fn an_open_page_is_notified_of_changes() {
     let (world, _folder) = console_world().await;
-    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let viewer = ConsoleBrowser::signed_in(&world, VIEWER).await;
     let page = viewer.page("/console/locations/1").await;
     let (_, rest) = page.split_once("data-live=\"").unwrap();
     let live = rest.split('"').next().unwrap().replace("&#38;", "&").replace("&amp;", "&");

@@ -6,7 +6,7 @@ use engine::records::ehr::{Ehr, Resource};
 use serde_json::{Value, json};
 
 use crate::{
-    console::{Browser, PAGES, console_world, entries, watched},
+    console::{ConsoleBrowser, PAGES, console_world, entries, watched},
     filled::Filled,
     support::*,
 };
@@ -14,7 +14,7 @@ use crate::{
 const WRITES: &str = "/write_requests?subdomain=acme&location_id=1&sort=queued_at";
 
 /// Creates a payment that the practice refuses, in a request with this id.
-async fn refused(world: &World, request: &str) -> Value {
+async fn refused(world: &ApiWorld, request: &str) -> Value {
     let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": format!("REFUSE {request}")}});
     let paid = world.post("/payments?subdomain=acme&location_id=1", body).with("X-Request-Id", request);
     paid.answers(202).await;
@@ -30,7 +30,7 @@ fn tile<'p>(page: &'p str, label: &str) -> &'p str {
 #[actix_web::test]
 async fn failed_writes_are_on_the_first_page_until_they_are_settled() {
     let (world, _folder) = console_world().await;
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     assert_eq!(tile(&operator.page("/console").await, "Failed writes"), "0");
     refused(&world, "pay-1").await;
     refused(&world, "pay-2").await;
@@ -66,7 +66,7 @@ async fn waiting_writes_are_counted_on_the_first_page() {
         let body = json!({"slot_token": slot, "idempotency_key": key, "patient": patient});
         world.post("/intent/booking/book?subdomain=acme", body).ok().await;
     }
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let all = world.get(&format!("{WRITES}&open=true")).ok().await["data"].as_array().unwrap().len();
     let shown = format!("{all} <small>at 1 location</small>");
     for _ in 0..200 {
@@ -89,7 +89,7 @@ async fn a_booking_is_dropped_with_its_new_patient() {
     world.post("/intent/booking/book?subdomain=acme", body).ok().await;
     let list = world.until(WRITES, |list| each(&list["data"], "status") == ["failed", "failed"]).await;
     assert_eq!(each(&list["data"], "resource"), ["patients", "appointments"]);
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     operator.act("/console/actions/drop?write=1-1").await;
     let list = world.get(WRITES).ok().await;
     assert_eq!(each(&list["data"], "dropped"), [true, true], "{list}");
@@ -99,7 +99,7 @@ async fn a_booking_is_dropped_with_its_new_patient() {
 #[actix_web::test]
 async fn a_failing_endpoint_is_on_the_first_page_and_its_messages_can_be_read() {
     let (world, folder) = watched(world_that_sends().await);
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     assert_eq!(tile(&operator.page("/console").await, "Webhooks failing"), "0");
     let made = world.post("/webhook_endpoints", json!({"target_url": "https://127.0.0.1:9/hook"})).answers(201).await;
     let id = &made["data"]["id"];
@@ -121,7 +121,7 @@ async fn a_failing_endpoint_is_on_the_first_page_and_its_messages_can_be_read() 
     let message = operator.page(&path).await;
     assert!(message.contains("webhook_endpoint.test") && message.contains("class=\"body\""), "{message}");
     assert!(entries(&folder, OPERATOR).contains(&"read webhook message".to_owned()));
-    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let viewer = ConsoleBrowser::signed_in(&world, VIEWER).await;
     assert!(!viewer.page(&path).await.contains("class=\"body\""));
     assert_eq!(viewer.get(&format!("/console/actions/test-webhook?endpoint={id}")).await.status, 403);
     assert_eq!(operator.get(&format!("/console/webhooks/{id}/deliveries/x")).await.status, 404);
@@ -134,7 +134,7 @@ async fn a_write_has_a_page_with_each_attempt_and_what_belongs_to_it() {
     let (world, _folder) = console_world().await;
     let list = refused(&world, "pay-of-pat").await;
     let (id, record) = (list["data"][0]["id"].as_str().unwrap(), list["data"][0]["record_id"].to_string());
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let page = operator.page(&format!("/console/writes/{id}")).await;
     for shown in
         ["create payments", &record, "attempt 1", "the practice refuses it", "pay-of-pat", "Place 1", "create payment"]
@@ -157,7 +157,7 @@ async fn a_write_has_a_page_with_each_attempt_and_what_belongs_to_it() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     // A viewer sees the outcome, but no data of the patient.
-    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let viewer = ConsoleBrowser::signed_in(&world, VIEWER).await;
     let seen = viewer.page(&format!("/console/writes/{id}")).await;
     assert!(
         seen.contains("attempt 1") && !seen.contains("Audit trail") && !seen.contains("/console/actions/"),
@@ -172,7 +172,7 @@ async fn a_write_has_a_page_with_each_attempt_and_what_belongs_to_it() {
 async fn search_finds_writes_requests_and_bookings() {
     let (world, _folder) = console_world().await;
     refused(&world, "pay-of-pat").await;
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     assert_eq!(operator.get("/console/search?q=1-1").await.header("location"), "/console/writes/1-1");
     let by_request = operator.page("/console/search?q=pay-of-pat").await;
     assert!(by_request.contains("/console/writes/1-1") && by_request.contains("Audit trail"), "{by_request}");
@@ -185,7 +185,7 @@ async fn search_finds_writes_requests_and_bookings() {
     assert!(by_booking.contains("Writes of the booking") && by_booking.contains("/console/writes/1-3"), "{by_booking}");
     let waiting = operator.page("/console/search?q=book-mia").await;
     assert!(waiting.contains("/console/writes/1-2") && waiting.contains("/console/writes/1-3"), "{waiting}");
-    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let viewer = ConsoleBrowser::signed_in(&world, VIEWER).await;
     let seen = viewer.page("/console/search?q=pay-of-pat").await;
     assert!(seen.contains("/console/writes/1-1") && !seen.contains("Audit trail"), "{seen}");
     assert_eq!(viewer.get("/console/search?q=1-1").await.header("location"), "/console/writes/1-1");
@@ -198,7 +198,7 @@ async fn search_finds_writes_requests_and_bookings() {
 async fn every_age_on_a_page_has_an_exact_time() {
     let (world, _folder) = console_world().await;
     refused(&world, "pay").await;
-    let admin = Browser::signed_in(&world, ADMIN).await;
+    let admin = ConsoleBrowser::signed_in(&world, ADMIN).await;
     let mut seen = 0;
     for path in PAGES.into_iter().chain(["/console/writes/1-1", "/console/system", "/console/search?q=pay"]) {
         let page = admin.page(path).await;
@@ -225,7 +225,7 @@ async fn a_problem_names_the_resource_the_next_step_and_its_runbook() {
     assert_eq!(problem["reason"], "patient_alerts: the EHR shows 39 of 40 records deleted; nothing was deleted here");
     assert!(problem["next_step"].as_str().unwrap().contains("`practice-sync accept-deletions 1 patient_alerts`"));
     let runbook = problem["runbook"].as_str().unwrap();
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let page = operator.page("/console/locations/1").await;
     let (_, trouble) = page.split_once("class=\"trouble\"").unwrap();
     let (trouble, _) = trouble.split_once("<dl").unwrap();
@@ -240,14 +240,14 @@ async fn a_problem_names_the_resource_the_next_step_and_its_runbook() {
     assert!(operator.page("/console?state=red").await.contains(runbook));
     let (path, anchor) = runbook.split_once('#').unwrap();
     assert!(operator.page(path).await.contains(&format!("id=\"{anchor}\"")));
-    let viewer = Browser::signed_in(&world, VIEWER).await;
+    let viewer = ConsoleBrowser::signed_in(&world, VIEWER).await;
     assert!(!viewer.page("/console/locations/1").await.contains("accept-deletions?"));
 }
 
 #[actix_web::test]
 async fn a_location_without_ehr_shows_no_reads_and_is_not_green() {
     let (world, _folder) = console_world().await;
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let page = operator.page(&format!("/console/locations/{BARE}")).await;
     assert!(page.contains("No EHR"), "{page}");
     for absent in ["Read now", "Pause", "Requests left", "Last complete read", "Read cycle", "badge good\">green"] {
@@ -263,7 +263,7 @@ async fn a_location_without_ehr_shows_no_reads_and_is_not_green() {
 #[actix_web::test]
 async fn the_root_path_redirects_to_the_console_and_missing_pages_are_named() {
     let (world, _folder) = console_world().await;
-    let operator = Browser::signed_in(&world, OPERATOR).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let home = operator.get("/").await;
     assert_eq!((home.status.as_u16(), home.header("location")), (307, "/console"));
     let docs = world.get("/").without("Authorization").reply().await;
@@ -274,7 +274,7 @@ async fn the_root_path_redirects_to_the_console_and_missing_pages_are_named() {
     assert!(unknown.contains("Location 4711 not found.") && !unknown.contains("API key"), "{unknown}");
     let system = operator.page("/console/system").await;
     assert!(system.contains(env!("CARGO_PKG_VERSION")) && system.contains("MiB") && !system.contains("Operators</h2>"));
-    assert!(Browser::signed_in(&world, ADMIN).await.page("/console/system").await.contains("Operators</h2>"));
+    assert!(ConsoleBrowser::signed_in(&world, ADMIN).await.page("/console/system").await.contains("Operators</h2>"));
     assert_eq!(operator.get("/console/docs/nothing").await.status, 404);
 }
 

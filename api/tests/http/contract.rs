@@ -14,7 +14,7 @@ use api::{
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::support::Reply;
+use crate::support::ApiResponse;
 
 pub struct Asked {
     method: String,
@@ -44,7 +44,7 @@ impl Asked {
     }
 }
 
-pub fn check(asked: &Asked, reply: &Reply) {
+pub fn check(asked: &Asked, reply: &ApiResponse) {
     CONTRACT.with_borrow_mut(|contract| contract.check(asked, reply));
 }
 
@@ -69,7 +69,7 @@ fn build(document: &Value, mut schema: Value) -> Validator {
 }
 
 impl Contract {
-    fn check(&mut self, asked: &Asked, reply: &Reply) {
+    fn check(&mut self, asked: &Asked, reply: &ApiResponse) {
         let version = asked.version;
         let files: Vec<&str> =
             Audience::NAMES.iter().map(|(_, audience)| openapi::document_for(*audience, Some(version)).file).collect();

@@ -91,7 +91,7 @@ async fn unchanged_documents_are_not_sent_again() {
 const PAGE: &str = "https://app.example.com";
 
 /// Builds the preflight request of a browser.
-fn preflight(world: &World) -> Ask<'_> {
+fn preflight(world: &ApiWorld) -> ApiRequest<'_> {
     let ask = world.ask(Method::OPTIONS, "/patients").without("Authorization").without("Svc-Api-Version");
     ask.with("Access-Control-Request-Method", "POST").with("User-Agent", "")
 }
@@ -168,7 +168,7 @@ async fn callers_behind_a_trusted_proxy_are_limited_separately() {
     direct("198.51.100.9").fails(429).await;
 }
 
-fn wrong_code<'w>(world: &'w World, client: &str) -> Ask<'w> {
+fn wrong_code<'w>(world: &'w ApiWorld, client: &str) -> ApiRequest<'w> {
     let body = json!({"code": "ABCD-EFGH-JKLM", "name": "Desk", "install": "6f1c1a52-0c3f-4a3e-9d5c-0d6f3f0e7a11"});
     let ask = world.post("/workstations/pair", body).without("Authorization");
     ask.from("10.0.0.1").with("X-Forwarded-For", client)

@@ -40,7 +40,7 @@ static DOCUMENTS: LazyLock<BTreeMap<&str, Value>> =
 
 /// One endpoint in one of its versions.
 #[derive(Clone, Copy)]
-pub struct Endpoint {
+pub struct DocumentedEndpoint {
     pub route: &'static Route,
     pub version: Version,
     document: &'static Value,
@@ -63,28 +63,28 @@ impl CallParameters<'_> {
 }
 
 /// Returns the endpoints that API keys can call.
-fn of_clients() -> impl Iterator<Item = Endpoint> {
+fn client_endpoints() -> impl Iterator<Item = DocumentedEndpoint> {
     guarded().filter(|it| it.route.role.is_none())
 }
 
-fn endpoints() -> impl Iterator<Item = Endpoint> {
+fn endpoints() -> impl Iterator<Item = DocumentedEndpoint> {
     let documented = TABLE.iter().filter(|route| route.access != Access::Anyone);
     documented.flat_map(|route| {
         route.versions.iter().map(move |version| {
             let document = &DOCUMENTS[openapi::document_for(route.audience(), Some(*version)).file];
             let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
             assert!(operation.is_object(), "{} is not documented", route.method_and_path());
-            Endpoint { route, version: *version, document, operation }
+            DocumentedEndpoint { route, version: *version, document, operation }
         })
     })
 }
 
 /// Returns all endpoints except the one that accepts the API key itself.
-pub fn guarded() -> impl Iterator<Item = Endpoint> {
+pub fn guarded() -> impl Iterator<Item = DocumentedEndpoint> {
     endpoints().filter(|it| it.route.access == Access::Token)
 }
 
-impl Endpoint {
+impl DocumentedEndpoint {
     pub fn name(&self) -> String {
         format!("{} in {}", self.route.method_and_path(), self.version.name())
     }
@@ -153,7 +153,7 @@ impl Endpoint {
         (!body.is_null()).then_some(body)
     }
 
-    fn ask<'w>(&self, world: &'w World, asking: &CallParameters) -> Ask<'w> {
+    fn ask<'w>(&self, world: &'w ApiWorld, asking: &CallParameters) -> ApiRequest<'w> {
         let ask = world.ask(self.route.method.clone(), &self.path(asking)).version(self.version.name());
         let ask = match self.route.access {
             Access::ApiKey => ask.with("Authorization", asking.key),
@@ -207,12 +207,12 @@ fn more_keys() -> Vec<ApiKey> {
     keys
 }
 
-fn token(world: &World, key: &str) -> String {
+fn token(world: &ApiWorld, key: &str) -> String {
     let id = more_keys().into_iter().find(|known| known.name == key).unwrap().id();
     format!("Bearer {}", world.api.tokens.mint(id, world.engine.now(), HOUR))
 }
 
-async fn filled_world() -> World {
+async fn filled_world() -> ApiWorld {
     let ehr = |owner, location, of_each| -> (u32, Arc<dyn Ehr>) { (location, Filled::new(owner, location, of_each)) };
     let ehrs = [ehr("Acme", MAIN, 4), ehr("Acme", SECOND, 4), ehr(STRANGER, RIVAL, 12), ehr("Real", REAL, 1)];
     let world = world_on(ehrs).await;
@@ -223,7 +223,7 @@ async fn filled_world() -> World {
 }
 
 /// Asserts the status and message of the response, and that no text of the other tenant is in it.
-async fn refused(ask: Ask<'_>, status: u16, message: &str, what: &str) -> Reply {
+async fn refused(ask: ApiRequest<'_>, status: u16, message: &str, what: &str) -> ApiResponse {
     let reply = ask.reply().await;
     assert_eq!(reply.status.as_u16(), status, "{what}: {}", reply.text);
     let body = reply.json();
@@ -234,7 +234,7 @@ async fn refused(ask: Ask<'_>, status: u16, message: &str, what: &str) -> Reply 
     reply
 }
 
-fn clean(reply: &Reply, what: &str) {
+fn clean(reply: &ApiResponse, what: &str) {
     let headers =
         reply.headers.iter().map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));
     for text in headers.chain([reply.text.clone()]) {
@@ -288,7 +288,7 @@ async fn every_endpoint_refuses_calls_without_a_valid_token() {
 #[actix_web::test]
 async fn another_tenants_institution_is_forbidden_like_an_unknown_one() {
     let world = filled_world().await;
-    for it in of_clients().filter(Endpoint::takes_tenant) {
+    for it in client_endpoints().filter(DocumentedEndpoint::takes_tenant) {
         for (tenant, key) in [("acme", RIVAL_KEY), ("rival", ACME_KEY), ("nobody", ACME_KEY), ("real", ACME_KEY)] {
             let place = if tenant == "rival" { RIVAL } else { MAIN };
             let ask = it.ask(&world, &CallParameters { tenant, place, key, instead: None });
@@ -305,7 +305,7 @@ async fn another_tenants_institution_is_forbidden_like_an_unknown_one() {
 #[actix_web::test]
 async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
     let world = filled_world().await;
-    for it in of_clients().filter(Endpoint::takes_place) {
+    for it in client_endpoints().filter(DocumentedEndpoint::takes_place) {
         let at = |place, key| it.ask(&world, &CallParameters { place, key, ..CallParameters::right() });
         for (place, key) in
             [(SECOND, ONE_PLACE), (CLOSED, ACME_KEY), (RIVAL, ACME_KEY), (REAL, ACME_KEY), (999_999, ACME_KEY)]
@@ -320,9 +320,9 @@ async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
 #[actix_web::test]
 async fn grants_are_required_exactly_where_documented() {
     let world = filled_world().await;
-    for it in of_clients() {
+    for it in client_endpoints() {
         let as_key = |key| it.ask(&world, &CallParameters { key, ..CallParameters::right() });
-        let forbidden = |reply: &Reply| reply.status == 403;
+        let forbidden = |reply: &ApiResponse| reply.status == 403;
         let usually = forbidden(&as_key(ACME_KEY).reply().await);
         let needs = [(NOT_FINANCIAL, it.route.financial), (NOT_BETA, it.version == Version::V3_1_0)];
         for (key, needed) in needs {
@@ -355,7 +355,7 @@ async fn operator_calls_need_the_role_and_are_closed_to_keys() {
         let reply = ask().at_clients().reply().await;
         assert!([404, 405].contains(&reply.status.as_u16()), "{} where clients call: {}", it.name(), reply.status);
     }
-    for it in of_clients().filter(|it| !["/sync_status", "/write_requests"].contains(&it.route.path)) {
+    for it in client_endpoints().filter(|it| !["/sync_status", "/write_requests"].contains(&it.route.path)) {
         let elsewhere = ["/write_requests/{id}", "/locations/{id}/simulated_ehr"].contains(&it.route.path);
         let status = it.ask(&world, &CallParameters::right()).operator(ADMIN).reply().await.status.as_u16();
         assert!(elsewhere || [404, 405].contains(&status), "{} where operators call: {status}", it.name());
@@ -445,9 +445,9 @@ async fn libraries_and_wrong_methods_are_refused() {
 type Ids = BTreeMap<&'static str, BTreeSet<u64>>;
 
 /// Returns the ids in a tenant's own lists. The flag is `true` if a list contains the other tenant's name.
-async fn own_ids(world: &World, asking: &CallParameters<'_>) -> (Ids, Vec<(&'static str, bool)>) {
+async fn own_ids(world: &ApiWorld, asking: &CallParameters<'_>) -> (Ids, Vec<(&'static str, bool)>) {
     let (mut ids, mut named) = (Ids::new(), Vec::new());
-    for it in of_clients().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {
+    for it in client_endpoints().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {
         if it.route.path.contains('{') {
             continue;
         }
@@ -552,7 +552,7 @@ fn without(messages: &Value, nobody: u64, id: u64) -> Value {
 }
 
 /// Returns the parameters that take ids of records with a list, and the path of that list.
-fn references(it: &Endpoint) -> Vec<(String, String)> {
+fn references(it: &DocumentedEndpoint) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for parameter in it.parameters().filter(|it| it["in"] != "header") {
         let name = parameter["name"].as_str().unwrap().trim_end_matches("[]");

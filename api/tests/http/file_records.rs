@@ -4,7 +4,7 @@ use engine::records::ehr::{Address, EhrPatient, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
 use testing::until;
 
-use crate::support::{MAIN, RIVAL, World};
+use crate::support::{ApiWorld, MAIN, RIVAL};
 
 /// 2024-01-01T00:00:00Z
 const NEW_YEAR: i64 = 1_704_067_200;
@@ -269,7 +269,7 @@ fn rows(resource: Resource) -> Vec<(&'static str, Value)> {
     }
 }
 
-impl World {
+impl ApiWorld {
     /// Returns the id of one of the patients above.
     pub async fn patient(&self, foreign_id: &str) -> u64 {
         self.one_of(&format!("/patients?subdomain=acme&location_id=1&foreign_id={foreign_id}")).await["id"]
@@ -300,7 +300,7 @@ impl World {
     }
 
     /// Waits for `count` records of a resource that were written to the EHR in frames.
-    pub async fn told(&self, resource: Resource, count: usize) -> Vec<EhrRecord> {
+    pub async fn wait_for_writes(&self, resource: Resource, count: usize) -> Vec<EhrRecord> {
         until("writes of the record", async || {
             let sent = self.books.all();
             let entries = sent.iter().filter_map(|write| match write {

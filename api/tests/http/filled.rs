@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,6 +17,7 @@ use location::{
     hours::Weekday,
     time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND},
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 
 use crate::support::{midnight_utc, monday};
@@ -26,7 +27,7 @@ pub struct Filled {
     owner: &'static str,
     /// Part of the names of operatories, working hours and appointments.
     location: u32,
-    rows: Mutex<Rows>,
+    rows: Mutex<ChangeCounts>,
     /// Names of the writes that are not supported.
     refuses: Vec<&'static str>,
     /// Unreadable records.
@@ -36,7 +37,7 @@ pub struct Filled {
 }
 
 /// Number of changes of each record, by resource and number.
-type Rows = BTreeMap<(Resource, u32), u32>;
+type ChangeCounts = BTreeMap<(Resource, u32), u32>;
 
 impl Filled {
     pub fn new(owner: &'static str, location: u32, of_each: u32) -> Arc<Filled> {
@@ -58,8 +59,8 @@ impl Filled {
         Arc::new(ehr)
     }
 
-    fn rows(&self) -> MutexGuard<'_, Rows> {
-        self.rows.lock().unwrap()
+    fn rows(&self) -> MutexGuard<'_, ChangeCounts> {
+        self.rows.lock()
     }
 
     /// Creates the record, or changes it.
@@ -73,7 +74,7 @@ impl Filled {
 
     /// Makes the record unreadable, or readable again.
     pub fn set_unreadable(&self, resource: Resource, n: u32, unreadable: bool) {
-        let mut all = self.unreadable.lock().unwrap();
+        let mut all = self.unreadable.lock();
         if unreadable {
             all.insert((resource, n))
         } else {
@@ -224,7 +225,7 @@ impl Ehr for Filled {
     fn pull(&self, resource: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
         let rows = self.rows().clone();
         let rows = rows.into_iter().filter(move |((of, _), _)| *of == resource);
-        let unreadable = self.unreadable.lock().unwrap().clone();
+        let unreadable = self.unreadable.lock().clone();
         let (skipped, rows): (Vec<_>, Vec<_>) = rows.partition(|(row, _)| unreadable.contains(row));
         let skipped = skipped.into_iter().map(|((_, n), _)| self.key(resource, n));
         let skipped = skipped.map(|id| Skipped { id, reason: "it has no name".to_owned() }).collect();

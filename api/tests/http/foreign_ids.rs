@@ -7,18 +7,18 @@ use engine::records::ehr::Ehr;
 use serde_json::{Value, json};
 
 use crate::{
-    everywhere::{CallParameters, Endpoint, guarded},
+    everywhere::{CallParameters, DocumentedEndpoint, guarded},
     filled::Filled,
     support::*,
 };
 
-async fn filled() -> World {
+async fn filled() -> ApiWorld {
     let ehr = |location| -> (u32, Arc<dyn Ehr>) { (location, Filled::new("Acme", location, 4)) };
     world_on([ehr(MAIN), ehr(SECOND)]).await
 }
 
 /// Returns the lists without a parameter in the path.
-fn main_lists() -> impl Iterator<Item = Endpoint> {
+fn main_lists() -> impl Iterator<Item = DocumentedEndpoint> {
     guarded().filter(|it| it.route.method == Method::GET && !it.route.path.contains('{'))
 }
 
@@ -33,13 +33,13 @@ fn foreign_ids(rows: &[Value]) -> Vec<String> {
 }
 
 /// Returns the id of the location's first patient, which depends on the order of the first pulls.
-async fn first_patient(world: &World) -> u64 {
+async fn first_patient(world: &ApiWorld) -> u64 {
     let all = rows(&world.get(&format!("/patients?subdomain=acme&location_id={MAIN}&per_page=100")).ok().await);
     all.iter().filter_map(|row| row["id"].as_u64()).min().unwrap()
 }
 
 /// Returns the list with its examples: appointments of all years, and form responses of one patient.
-async fn ask(world: &World, it: &Endpoint, more: &str) -> Vec<Value> {
+async fn ask(world: &ApiWorld, it: &DocumentedEndpoint, more: &str) -> Vec<Value> {
     let always = "&start=2020-01-01T00:00:00Z&end=2040-01-01T00:00:00Z";
     let path = match it.route.path {
         "/appointments" => format!("/appointments?subdomain=acme&location_id={MAIN}{always}{more}"),

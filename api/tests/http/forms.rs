@@ -6,7 +6,7 @@ use crate::support::*;
 const SCHEMAS: &str = "/form_schemas?subdomain=acme&location_id=1";
 const RESPONSES: &str = "/form_responses?subdomain=acme&location_id=1";
 
-async fn intake(world: &World) -> String {
+async fn intake(world: &ApiWorld) -> String {
     world.one_of(SCHEMAS).await["id"].as_str().unwrap().to_owned()
 }
 
@@ -54,7 +54,7 @@ async fn answers_are_written_to_the_ehr() {
     let data = json!({"name": "Pat", "age": 46, "smoker": "yes", "since": "1999"});
     let made = world.post(RESPONSES, answers(&form, data.clone())).version("v3.1.0").answers(201).await["data"].clone();
     assert_eq!((&made["status"], &made["patient_submitted_data"]), (&json!("pending"), &data));
-    let told = world.told(Resource::FormResponses, 1).await;
+    let told = world.wait_for_writes(Resource::FormResponses, 1).await;
     assert_eq!((&told[0].fields()["form_schema"], &told[0].fields()["patient"]), (&json!("intake"), &json!("pat")));
     let told: Value = serde_json::from_str(told[0].fields()["answers_json"].as_str().unwrap()).unwrap();
     assert_eq!(told, data);

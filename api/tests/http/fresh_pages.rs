@@ -7,7 +7,7 @@ use crate::support::*;
 const LIST: &str =
     "/appointments?subdomain=acme&location_id=1&start=2020-01-01T00:00:00Z&end=2040-01-01T00:00:00Z&per_page=1000";
 
-async fn book(world: &World, key: &str) -> Value {
+async fn book(world: &ApiWorld, key: &str) -> Value {
     let token = &world.offers(1, 1).await[0]["slot_token"];
     let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
     let body = json!({"slot_token": token, "idempotency_key": key, "patient": patient});

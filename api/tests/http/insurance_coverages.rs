@@ -6,7 +6,7 @@ use crate::support::*;
 
 const CREATE: &str = "/insurance_coverages?subdomain=acme&location_id=1";
 
-async fn silver(world: &World) -> Value {
+async fn silver(world: &ApiWorld) -> Value {
     world.one_of("/insurance_plans?subdomain=acme&payer_id=P2").await["id"].clone()
 }
 
@@ -39,7 +39,7 @@ async fn a_new_coverage_wrapped_or_not_is_written_and_ended() {
     let made = world.post(CREATE, json!({"insurance_coverage": coverage})).version("v3.1.0").answers(201).await["data"]
         .clone();
     assert_eq!((&made["priority"], &made["subscriber_num"], &made["plan_id"]), (&json!(2), &json!("S-2"), &plan));
-    let told = world.told(Resource::Coverages, 1).await;
+    let told = world.wait_for_writes(Resource::Coverages, 1).await;
     assert_eq!((&told[0].fields()["patient"], &told[0].fields()["plan"]), (&json!("pat"), &json!("silver")));
     assert_eq!(
         (&told[0].fields()["subscriber_name"], &told[0].fields()["relation"]),
@@ -50,14 +50,14 @@ async fn a_new_coverage_wrapped_or_not_is_written_and_ended() {
     let bare = json!({"plan_id": plan, "patient_id": PAT, "priority": 3, "subscriber_id": ada});
     let made = world.post(CREATE, bare).version("v3.1.0").answers(201).await["data"].clone();
     assert_eq!((&made["priority"], &made["subscription_relation"]), (&json!(3), &json!("self")));
-    let told = world.told(Resource::Coverages, 2).await;
+    let told = world.wait_for_writes(Resource::Coverages, 2).await;
     assert_eq!(told[1].fields()["subscriber"], json!("ada"));
 
     let one = format!("/insurance_coverages/{}?subdomain=acme", made["id"]);
     assert_eq!(world.get(&one).ok().await["data"]["subscriber"]["id"], json!(ada));
     let gone = world.ask(Method::DELETE, &one).version("v3.1.0").reply().await;
     assert_eq!((gone.status.as_u16(), gone.text.as_str()), (204, ""));
-    world.told(Resource::Coverages, 3).await;
+    world.wait_for_writes(Resource::Coverages, 3).await;
     assert_eq!(world.get(&one).ok().await["data"]["active"], json!(false));
     let again = world.ask(Method::DELETE, &one).version("v3.1.0").fails(404).await;
     assert_eq!(again, [format!("Insurance Coverage with id {} not found", made["id"])]);

@@ -6,7 +6,7 @@ use crate::support::*;
 const ITEMS: &str = "/medical_history/items?subdomain=acme&location_id=1";
 const OF_PATIENT: &str = "/medical_history/patient_items?subdomain=acme&location_id=1";
 
-async fn item(world: &World, category: &str, name: &str) -> u64 {
+async fn item(world: &ApiWorld, category: &str, name: &str) -> u64 {
     world.one_of(&format!("{ITEMS}&category={category}&search_term={name}")).await["id"].as_u64().unwrap()
 }
 
@@ -60,7 +60,7 @@ async fn a_batch_creates_changes_and_ends() {
     assert_eq!(each(&made["data"], "item_name"), ["Penicillin", "Latex", "Asthma"]);
     assert_eq!(each(&made["data"], "active"), [json!(false), json!(true), json!(true)]);
     assert_eq!(each(&made["data"], "note"), ["severe", "gloves", "again"]);
-    let told = world.told(Resource::PatientHistoryItems, 3).await;
+    let told = world.wait_for_writes(Resource::PatientHistoryItems, 3).await;
     let by_item = |name: &str| told.iter().find(|it| it.fields()["item"] == name).unwrap().clone();
     assert_eq!(
         (by_item("penicillin").id(), &by_item("penicillin").fields()["active"]),

@@ -25,7 +25,7 @@ async fn a_new_alert_is_written_and_can_be_disabled_once() {
         (&made["note"], &made["patient_id"], &made["disabled_at"]),
         (&json!("Mind the dog"), &json!(ada), &Value::Null)
     );
-    let told = world.told(Resource::PatientAlerts, 1).await;
+    let told = world.wait_for_writes(Resource::PatientAlerts, 1).await;
     assert_eq!((&told[0].fields()["patient"], &told[0].fields()["note"]), (&json!("ada"), &json!("Mind the dog")));
     let one = format!("/patients/{ada}/alerts/{}?subdomain=acme", made["id"]);
     assert_eq!(world.get(&one).ok().await["data"]["note"], json!("Mind the dog"));
@@ -43,7 +43,7 @@ async fn a_new_alert_is_written_and_can_be_disabled_once() {
         change(json!(false)).fails(400).await,
         ["EMR does not support enabling a disabled alert; create a new one."]
     );
-    assert!(world.told(Resource::PatientAlerts, 2).await[1].fields()["disabled_at"].is_i64());
+    assert!(world.wait_for_writes(Resource::PatientAlerts, 2).await[1].fields()["disabled_at"].is_i64());
 }
 
 #[actix_web::test]

@@ -17,7 +17,7 @@ fn new(first: &str, last: &str) -> Value {
     })
 }
 
-async fn foreign(world: &World, rest: &str) -> Vec<Value> {
+async fn foreign(world: &ApiWorld, rest: &str) -> Vec<Value> {
     each(&world.get(&format!("{LIST}&per_page=100&{rest}")).ok().await["data"], "foreign_id")
 }
 

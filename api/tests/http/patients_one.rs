@@ -141,7 +141,7 @@ async fn an_unknown_patient_is_not_found() {
     assert!(wrong[0].starts_with("include[] must be one of upcoming_appts, "), "{wrong:?}");
 }
 
-fn patch<'w>(world: &'w World, id: u64, patient: Value) -> Ask<'w> {
+fn patch<'w>(world: &'w ApiWorld, id: u64, patient: Value) -> ApiRequest<'w> {
     let path = format!("/patients/{id}?subdomain=acme&location_id=1");
     world.ask(Method::PATCH, &path).json(json!({"patient": patient})).version("v3.1.0")
 }
@@ -174,7 +174,7 @@ async fn a_change_is_written_to_the_ehr() {
     );
 }
 
-async fn told(world: &World, id: u64) -> (bool, String) {
+async fn read_activity(world: &ApiWorld, id: u64) -> (bool, String) {
     let told = world.get(&format!("/patients/{id}?subdomain=acme")).ok().await["data"].clone();
     (told["inactive"].as_bool().unwrap(), told["updated_at"].as_str().unwrap().to_owned())
 }
@@ -200,15 +200,15 @@ async fn fields_unknown_to_the_ehr_are_named() {
 async fn a_patient_missing_from_two_passes_is_inactive_until_the_ehr_shows_it_again() {
     let world = world().await;
     let ada = world.patient("ada").await;
-    world.books.hidden.lock().unwrap().push("ada".to_owned());
+    world.books.hidden.lock().push("ada".to_owned());
     world.sync(1).await;
-    let gone = told(&world, ada).await;
+    let gone = read_activity(&world, ada).await;
     assert!(gone.0);
     world.sync(1).await;
-    assert_eq!(told(&world, ada).await, gone, "it is deactivated once");
-    world.books.hidden.lock().unwrap().clear();
+    assert_eq!(read_activity(&world, ada).await, gone, "it is deactivated once");
+    world.books.hidden.lock().clear();
     world.sync(1).await;
-    assert!(!told(&world, ada).await.0);
+    assert!(!read_activity(&world, ada).await.0);
 }
 
 #[actix_web::test]

@@ -104,7 +104,9 @@ async fn a_payment_is_written_to_the_ledger_and_confirmed() {
     let body = payment(json!({
         "paid_at": "2026-12-02T03:30:00Z", "notes": "Thanks", "charge_splits": {"1": 10, "2": "2.50"}, "provider_splits": {"1": 12.5},
     }));
-    let made = world.post(PATH, body).answers(202).await["data"].clone();
+    let answer = world.post(PATH, body).answers(202).await;
+    assert_eq!(answer["description"], "2026-12-02T03:30:00.000Z is on 2026-12-01 in the location's time zone.");
+    let made = answer["data"].clone();
     assert_eq!(made["payment_amount"], json!({"amount": "12.50", "currency": "USD"}));
     assert_eq!(
         (&made["paid_at"], &made["description"]),
@@ -231,11 +233,11 @@ async fn wrong_values_are_named() {
     }
     assert_eq!(
         fails(json!({"amount": "10.50", "currency": "JPY"})).await,
-        ["payment must have amounts with at most 0 decimals: JPY has no more."]
+        ["payment.amount must have at most 0 decimals: JPY has no more."]
     );
     assert_eq!(
         fails(json!({"amount": "10.505"})).await,
-        ["payment must have amounts with at most 2 decimals: USD has no more."]
+        ["payment.amount must have at most 2 decimals: USD has no more."]
     );
     assert_eq!(
         fails(json!({"amount": -10, "charge_splits": {"1": 10}})).await,

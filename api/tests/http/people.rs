@@ -18,12 +18,12 @@ fn person(first: &str, last: &str, phone: &str) -> Value {
     })
 }
 
-async fn made(world: &World, path: &str, person: Value) -> Value {
+async fn create_patient(world: &ApiWorld, path: &str, person: Value) -> Value {
     world.post(path, person).answers(201).await["data"]["user"]["id"].clone()
 }
 
 /// Returns the ids in a list of patients.
-async fn found(world: &World, location: u32, query: &str) -> Vec<Value> {
+async fn found(world: &ApiWorld, location: u32, query: &str) -> Vec<Value> {
     let path = format!("/patients?subdomain=acme&location_id={location}&per_page=100&{query}");
     each(&world.get(&path).ok().await["data"], "id")
 }
@@ -44,7 +44,7 @@ async fn spellings_of_one_name_are_one_patient_for_every_call() {
     ];
     for (n, spellings) in all.iter().enumerate() {
         let phone = format!("212-555-010{n}");
-        let id = made(&world, PATIENTS, person(spellings[0].0, spellings[0].1, &phone)).await;
+        let id = create_patient(&world, PATIENTS, person(spellings[0].0, spellings[0].1, &phone)).await;
         for (first, last) in *spellings {
             let expected = [format!("A patient with that information already exists -id={id}")];
             assert_eq!(world.post(PATIENTS, person(first, last, &phone)).fails(400).await, expected, "{first} {last}");
@@ -65,18 +65,18 @@ async fn spellings_of_one_name_are_one_patient_for_every_call() {
             }
         }
         for other in [person("Dave", spellings[0].1, &phone), person(spellings[0].0, spellings[0].1, "212-555-0199")] {
-            assert_ne!(made(&world, PATIENTS, other).await, id);
+            assert_ne!(create_patient(&world, PATIENTS, other).await, id);
         }
         let mut younger = person(spellings[0].0, spellings[0].1, &phone);
         younger["patient"]["bio"]["date_of_birth"] = json!("1985-06-08");
-        assert_ne!(made(&world, PATIENTS, younger).await, id, "the date of birth decides");
+        assert_ne!(create_patient(&world, PATIENTS, younger).await, id, "the date of birth decides");
     }
 }
 
 #[actix_web::test]
 async fn an_extension_is_accepted_and_not_part_of_the_number() {
     let world = world().await;
-    let id = made(&world, PATIENTS, person("Nora", "New", "212-555-0399 x45")).await;
+    let id = create_patient(&world, PATIENTS, person("Nora", "New", "212-555-0399 x45")).await;
     let expected = [format!("A patient with that information already exists -id={id}")];
     for written in [
         "212-555-0399",
@@ -114,7 +114,7 @@ async fn a_national_number_belongs_to_the_country_of_the_location() {
     Arc::make_mut(second).country_code = Some("GB".to_owned());
     let world = world_set_up(setup, free_rates()).await;
     let path = format!("/patients?subdomain=acme&location_id={SECOND}");
-    let id = made(&world, &path, person("Nora", "New", "+44 20 7946 0958")).await;
+    let id = create_patient(&world, &path, person("Nora", "New", "+44 20 7946 0958")).await;
     for written in ["020 7946 0958", "(020) 7946-0958 x3", "+44 (0)20 7946 0958", "0044 20 7946 0958"] {
         let expected = [format!("A patient with that information already exists -id={id}")];
         assert_eq!(world.post(&path, person("Nora", "New", written)).fails(400).await, expected, "{written}");
@@ -132,7 +132,7 @@ async fn a_national_number_belongs_to_the_country_of_the_location() {
 #[actix_web::test]
 async fn an_unescaped_plus_in_a_query_is_a_plus() {
     let world = world().await;
-    let id = made(&world, PATIENTS, person("Nora", "New", "212-555-0399")).await;
+    let id = create_patient(&world, PATIENTS, person("Nora", "New", "212-555-0399")).await;
     for query in ["email=new+tag@example.com", "email=new%2Btag%40example.com", "email=NEW+TAG%40example.com"] {
         assert_eq!(found(&world, MAIN, query).await, std::slice::from_ref(&id), "{query}");
     }
@@ -151,7 +151,7 @@ async fn a_date_of_birth_before_1880_is_refused() {
         let expected = ["patient.bio.date_of_birth must be between the years 1880 and 2199."];
         assert_eq!(world.post(PATIENTS, born(date)).fails(400).await, expected, "{date}");
     }
-    let id = made(&world, PATIENTS, born("1880-01-01")).await;
+    let id = create_patient(&world, PATIENTS, born("1880-01-01")).await;
     assert_eq!(found(&world, MAIN, "date_of_birth=1880-01-01").await, [id]);
     assert_eq!(found(&world, MAIN, "date_of_birth=2199-01-01").await, [Value::Null; 0]);
 }

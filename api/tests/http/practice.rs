@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -18,6 +18,7 @@ use location::{
     hours::Weekday,
     time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND, Timestamp},
 };
+use parking_lot::Mutex;
 
 use crate::{
     file_records::{self, WriteOutcome},
@@ -49,7 +50,7 @@ const HOURS: [&str; 3] = ["create-working-hour", "update-working-hour", "delete-
 pub const REFUSED_BEGIN: &str = "00:07";
 pub const SLOW_BEGIN: &str = "00:08";
 
-pub struct Practice {
+pub struct PracticeEhr {
     location: u32,
     order: usize,
     /// Position of the location that is pulled next.
@@ -57,9 +58,9 @@ pub struct Practice {
     books: Arc<Books>,
 }
 
-impl Practice {
-    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>, books: Arc<Books>) -> Practice {
-        Practice { location, order, turn, books }
+impl PracticeEhr {
+    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>, books: Arc<Books>) -> PracticeEhr {
+        PracticeEhr { location, order, turn, books }
     }
 }
 
@@ -86,21 +87,21 @@ pub struct Books {
 impl Books {
     /// Returns the writes of all locations, oldest first.
     pub fn all(&self) -> Vec<Write> {
-        self.written.lock().unwrap().iter().map(|(.., write)| write.clone()).collect()
+        self.written.lock().iter().map(|(.., write)| write.clone()).collect()
     }
 
     /// Returns the writes of a location, oldest first.
     pub fn written(&self, location: u32) -> Vec<Write> {
-        let written = self.written.lock().unwrap();
+        let written = self.written.lock();
         written.iter().filter(|(from, ..)| *from == location).map(|(.., write)| write.clone()).collect()
     }
 
     pub fn remove(&self, resource: Resource, id: &str) {
-        self.gone.lock().unwrap().push((resource, id.to_owned()));
+        self.gone.lock().push((resource, id.to_owned()));
     }
 
     pub fn edit(&self, record: EhrRecord) {
-        self.edited.lock().unwrap().push(record);
+        self.edited.lock().push(record);
     }
 
     /// Changes some fields of a record of the first location, or creates another one like it.
@@ -112,7 +113,7 @@ impl Books {
     }
 
     fn edit_of(&self, location: u32, resource: Resource, mut records: Vec<EhrRecord>) -> Vec<EhrRecord> {
-        let edited = self.edited.lock().unwrap();
+        let edited = self.edited.lock();
         for record in edited.iter().filter(|record| location == MAIN && record.resource() == resource) {
             records.retain(|known| known.id() != record.id());
             records.push(record.clone());
@@ -121,7 +122,7 @@ impl Books {
     }
 
     fn write(&self, location: u32, write: Write) -> Result<Receipt, Fault> {
-        let mut written = self.written.lock().unwrap();
+        let mut written = self.written.lock();
         let id = match &write {
             Write::CreatePatient(_) | Write::CreateAppointment(_) => String::new(),
             Write::UpdatePatient(patient, _) => patient.id.clone(),
@@ -153,8 +154,8 @@ impl Books {
     }
 
     /// Returns the entries that were written to the EHR, as the EHR shows them.
-    fn made(&self, location: u32, resource: Resource) -> Vec<EhrRecord> {
-        let written = self.written.lock().unwrap();
+    fn created_records(&self, location: u32, resource: Resource) -> Vec<EhrRecord> {
+        let written = self.written.lock();
         let entries = written.iter().filter_map(|(from, receipt, write)| match write {
             Write::Record(Operation::Create, entry) if *from == location && entry.resource() == resource => {
                 let mut made = entry.clone();
@@ -168,7 +169,7 @@ impl Books {
 
     /// Returns the working hours that were written to the EHR, as the EHR shows them.
     fn hours(&self, location: u32) -> Vec<EhrWorkingHour> {
-        let written = self.written.lock().unwrap();
+        let written = self.written.lock();
         let mut hours: Vec<EhrWorkingHour> = Vec::new();
         for (_, receipt, write) in written.iter().filter(|(from, ..)| *from == location) {
             let changed = match write {
@@ -183,12 +184,12 @@ impl Books {
     }
 
     fn gone(&self, resource: Resource) -> Vec<String> {
-        let gone = self.gone.lock().unwrap();
+        let gone = self.gone.lock();
         gone.iter().filter(|(of, _)| *of == resource).map(|(_, id)| id.clone()).collect()
     }
 }
 
-impl Ehr for Practice {
+impl Ehr for PracticeEhr {
     fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
         let by_absence = |resource| resource == Resource::Patients;
         let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: by_absence(resource) };
@@ -224,12 +225,12 @@ impl Ehr for Practice {
                 return Err(Fault::RetryLater { reason: "it is down".into(), after: None });
             }
             let mut records = self.books.edit_of(self.location, resource, records(self.location, resource));
-            records.extend(self.books.made(self.location, resource));
+            records.extend(self.books.created_records(self.location, resource));
             if resource == Resource::WorkingHours {
                 records.extend(self.books.hours(self.location).into_iter().map(EhrRecord::WorkingHour));
             }
             if resource == Resource::Patients {
-                let hidden = self.books.hidden.lock().unwrap();
+                let hidden = self.books.hidden.lock();
                 records.retain(|record| !hidden.iter().any(|id| record.id() == id));
             }
             let deleted = self.books.gone(resource);

@@ -47,7 +47,7 @@ async fn wrong_values_are_named() {
         .fails(400)
         .await;
     let expected = [
-        "include[] must be one of locations, availabilities, appointment_types.",
+        "include[] must be one of locations, availabilities, appointment_types, not x.",
         "sort must be one of id, -id.",
         "requestable must be true or false.",
         "ids[] must be an integer.",

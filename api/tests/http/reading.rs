@@ -7,7 +7,7 @@ use crate::support::*;
 
 const POST: &str = "/appointments?subdomain=acme&location_id=1";
 
-fn appt(world: &World, fields: Value) -> Value {
+fn appt(world: &ApiWorld, fields: Value) -> Value {
     let start = format!("{}T15:00:00Z", world.monday());
     let mut appt = json!({"patient_id": PAT, "provider_id": ANNA, "operatory_id": CHAIR_1, "start_time": start});
     fields.as_object().unwrap().iter().for_each(|(name, value)| appt[name] = value.clone());

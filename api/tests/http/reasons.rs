@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 /// Returns the reason and the description of a failure.
-async fn reason(ask: Ask<'_>, status: u16) -> (String, String) {
+async fn reason(ask: ApiRequest<'_>, status: u16) -> (String, String) {
     let body = ask.answers(status).await;
     let text = |name: &str| body[name].as_str().unwrap_or_else(|| panic!("no {name}: {body}")).to_owned();
     (text("reason"), text("description"))
 }
 
-async fn expect(ask: Ask<'_>, status: u16, wanted: &str, fix: &str) {
+async fn expect(ask: ApiRequest<'_>, status: u16, wanted: &str, fix: &str) {
     let (reason, description) = reason(ask, status).await;
     assert_eq!(reason, wanted, "{description}");
     assert!(description.contains(fix), "{wanted}: {description}");

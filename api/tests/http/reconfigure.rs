@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::*;
 
-async fn reconfigured(world: &World, setup: Setup) -> Reconfigured {
+async fn reconfigured(world: &ApiWorld, setup: Setup) -> Reconfigured {
     world.api.reconfigure(setup, &NoSimulatedEhrs).await.unwrap_or_else(|error| panic!("{error}"))
 }
 

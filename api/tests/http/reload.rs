@@ -37,7 +37,7 @@ const TRAIL: [u8; 32] = [3; 32];
 
 /// A server configured by a folder of files.
 struct Served {
-    world: World,
+    world: ApiWorld,
     reload: Reload,
     dir: TempDir,
     trail: TempDir,
@@ -58,7 +58,7 @@ impl Served {
         let api = Api::new(engine.clone(), config.keys.clone(), &secret, config.http.clone());
         let api = api.with_audit(audit::Trail::open(trail.path(), &TRAIL, audit::Rules::default()).unwrap());
         let reload = Reload::new(dir.path(), &config, Arc::new(NoSimulatedEhrs));
-        let world = World { api: Data::new(api), engine, books: Arc::default() };
+        let world = ApiWorld { api: Data::new(api), engine, books: Arc::default() };
         Served { world, reload, dir, trail }
     }
 
@@ -308,9 +308,9 @@ fn reloads(trail: &TempDir) -> Vec<String> {
     let mut lines = Vec::new();
     audit::export(trail.path(), &TRAIL, audit::Filter::default(), &mut lines).unwrap();
     let entries =
-        lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::Entry>(line).ok());
+        lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<audit::AuditEntry>(line).ok());
     let entries = entries.filter(|entry| entry.action.starts_with("reload"));
-    let line = |entry: audit::Entry| match entry.actor {
+    let line = |entry: audit::AuditEntry| match entry.actor {
         audit::Actor::Operator(name) => format!("{name} {} {}", entry.action, entry.status),
         _ => format!("service {} {}", entry.action, entry.status),
     };

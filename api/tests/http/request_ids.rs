@@ -3,10 +3,11 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
 };
 
 use engine::webhooks::catalogue::Event;
+use parking_lot::Mutex;
 use serde_json::json;
 use testing::until;
 use tracing_subscriber::EnvFilter;
@@ -17,13 +18,13 @@ const ID: &str = "follow-me-7";
 
 /// The log lines of this process with the id of the request, from all threads.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+struct RequestLogLines(Arc<Mutex<Vec<String>>>);
 
-impl io::Write for Lines {
+impl io::Write for RequestLogLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let line = String::from_utf8_lossy(bytes);
         if line.contains(ID) {
-            self.0.lock().unwrap().push(line.into_owned());
+            self.0.lock().push(line.into_owned());
         }
         Ok(bytes.len())
     }
@@ -33,9 +34,9 @@ impl io::Write for Lines {
     }
 }
 
-impl Lines {
-    fn start() -> Lines {
-        let lines = Lines::default();
+impl RequestLogLines {
+    fn start() -> RequestLogLines {
+        let lines = RequestLogLines::default();
         let writer = lines.clone();
         let filter = EnvFilter::new("off,access=info,processor=debug,webhooks=debug");
         let log =
@@ -49,7 +50,7 @@ impl Lines {
         let named = format!("request=\"{ID}\"");
         let found = |line: &String| line.contains(&named) && parts.iter().all(|part| line.contains(part));
         until(&format!("a line with {parts:?}"), async || {
-            let lines = self.0.lock().unwrap();
+            let lines = self.0.lock();
             if lines.iter().any(found) { Ok(()) } else { Err(lines.clone()) }
         })
         .await;
@@ -58,7 +59,7 @@ impl Lines {
 
 #[actix_web::test]
 async fn a_booking_is_traced_to_the_ehr_and_to_webhook_receivers() {
-    let lines = Lines::start();
+    let lines = RequestLogLines::start();
     let world = world_that_sends().await;
     world.books.open.store(true, Ordering::SeqCst);
     let receiver = listen(&world, [Event::AppointmentCreated, Event::AppointmentInsertion], "v3.0.0").await;
@@ -76,7 +77,7 @@ async fn a_booking_is_traced_to_the_ehr_and_to_webhook_receivers() {
     }
     lines.has(&["event=\"appointment_created\"", "webhook delivered"]).await;
     lines.has(&["event=\"appointment_insertion.complete\"", "webhook delivered"]).await;
-    for line in lines.0.lock().unwrap().iter() {
+    for line in lines.0.lock().iter() {
         assert!(!line.contains("Mia") && !line.contains("Meier") && !line.contains("9999"), "{line}");
     }
 }

@@ -12,7 +12,7 @@ use testing::until;
 
 use crate::support::*;
 
-pub async fn serving(rules: HttpRules) -> (World, SocketAddr, actix_web::dev::ServerHandle) {
+pub async fn serving(rules: HttpRules) -> (ApiWorld, SocketAddr, actix_web::dev::ServerHandle) {
     let world = world_with(HttpRules { workers: 1, ..rules }).await;
     let listener = server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let (server, address) = server::start(world.api.clone(), listener).unwrap();

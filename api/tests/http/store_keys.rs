@@ -11,7 +11,7 @@ use testing::until;
 
 use crate::support::*;
 
-async fn world_in(dir: &Path) -> World {
+async fn world_in(dir: &Path) -> ApiWorld {
     let file = dir.join("store.key");
     let config = StoreConfig {
         floor_bytes: 0,
@@ -26,13 +26,13 @@ async fn world_in(dir: &Path) -> World {
     world_kept_in(setup, std::sync::Arc::new(store), file).await
 }
 
-async fn gauge(world: &World) -> Option<u64> {
+async fn gauge(world: &ApiWorld) -> Option<u64> {
     let text = world.get("/metrics").reply().await.text;
     let value = text.lines().find_map(|line| line.strip_prefix("practice_sync_store_values_to_reseal "));
     value.map(|value| value.parse().unwrap())
 }
 
-async fn keys(world: &World) -> (Vec<String>, serde_json::Value) {
+async fn keys(world: &ApiWorld) -> (Vec<String>, serde_json::Value) {
     let shown = world.get("/store/keys").ok().await;
     let keys = shown["data"]["keys"].as_array().unwrap().clone();
     assert_eq!((&keys[0]["seals"], &shown["data"]["failed"]), (&json!(true), &json!(null)), "{shown}");
@@ -40,11 +40,11 @@ async fn keys(world: &World) -> (Vec<String>, serde_json::Value) {
     (keys.iter().map(|key| key["id"].as_str().unwrap().to_owned()).collect(), shown["data"]["values_left"].clone())
 }
 
-async fn all_are_sealed_anew(world: &World) {
+async fn all_are_sealed_anew(world: &ApiWorld) {
     until("no values left", async || keys(world).await.1 == json!(0)).await;
 }
 
-async fn backed_up(world: &World) -> String {
+async fn backed_up(world: &ApiWorld) -> String {
     let name = world.post("/backups", json!({})).ok().await["data"]["name"].as_str().unwrap().to_owned();
     until("the end of the backup", async || {
         let now = world.get("/backups").ok().await;

@@ -47,7 +47,7 @@ use testing::until;
 
 use crate::{
     contract,
-    practice::{Books, Practice},
+    practice::{Books, PracticeEhr},
 };
 
 // Institutions `acme` (1) and `rival` (2) are in the sandbox, `real` (3) is in production.
@@ -95,24 +95,24 @@ pub const VIEWER: &str = "pso_viewer";
 pub const OPERATOR: &str = "pso_operator";
 pub const ADMIN: &str = "pso_admin";
 
-pub struct World {
+pub struct ApiWorld {
     pub api: Data<Api>,
     pub engine: Arc<Engine>,
     /// Books of the practices' EHRs.
     pub books: Arc<Books>,
 }
 
-pub async fn world() -> World {
+pub async fn world() -> ApiWorld {
     world_with(free_rates()).await
 }
 
 /// Starts the engine over a store in memory, after its first pull.
-pub async fn world_with(rules: HttpRules) -> World {
+pub async fn world_with(rules: HttpRules) -> ApiWorld {
     world_set_up(setup(), rules).await
 }
 
 /// Starts a world in which the first institution's EHR opens only at workstations.
-pub async fn world_gated() -> World {
+pub async fn world_gated() -> ApiWorld {
     let mut setup = setup();
     let source = setup.sources.get_mut(&1).map(Arc::make_mut).unwrap();
     source.base_url = "https://cloud.example/app/".into();
@@ -122,14 +122,14 @@ pub async fn world_gated() -> World {
 }
 
 /// Starts a world that sends messages to receivers on this machine.
-pub async fn world_that_sends() -> World {
+pub async fn world_that_sends() -> ApiWorld {
     let mut setup = setup();
     setup.engine.webhook_development = true;
     world_set_up(setup, free_rates()).await
 }
 
 /// Starts a world in which no EHR can be read.
-pub async fn world_unread() -> World {
+pub async fn world_unread() -> ApiWorld {
     let books = Books::default();
     books.unreadable.store(true, Ordering::SeqCst);
     let mut setup = setup();
@@ -141,7 +141,7 @@ pub async fn world_unread() -> World {
 }
 
 /// Starts a world with this read interval, in milliseconds.
-pub async fn world_read_every(every: i64) -> World {
+pub async fn world_read_every(every: i64) -> ApiWorld {
     let mut setup = setup();
     for location in setup.locations.values_mut() {
         Arc::make_mut(location).pull.every = every;
@@ -154,28 +154,28 @@ pub fn free_rates() -> HttpRules {
     HttpRules { rate_limits: rates, ..HttpRules::default() }
 }
 
-pub async fn world_set_up(setup: Setup, rules: HttpRules) -> World {
+pub async fn world_set_up(setup: Setup, rules: HttpRules) -> ApiWorld {
     world_of(setup, rules, Books::default()).await
 }
 
-async fn world_of(setup: Setup, rules: HttpRules, books: Books) -> World {
+async fn world_of(setup: Setup, rules: HttpRules, books: Books) -> ApiWorld {
     world_over(setup, rules, books, Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared())).await
 }
 
 /// Starts a world on a persistent store with its keys in a file.
-pub async fn world_kept_in(setup: Setup, store: Arc<dyn Store>, key_file: PathBuf) -> World {
+pub async fn world_kept_in(setup: Setup, store: Arc<dyn Store>, key_file: PathBuf) -> ApiWorld {
     let parts = Parts { key_file: Some(key_file), ..Parts::new(store, RecordViews::shared()) };
     world_over(setup, free_rates(), Books::default(), parts).await
 }
 
-async fn world_over(setup: Setup, rules: HttpRules, books: Books, mut parts: Parts) -> World {
+async fn world_over(setup: Setup, rules: HttpRules, books: Books, mut parts: Parts) -> ApiWorld {
     let turn = Arc::new(AtomicUsize::new(0));
     let readable = !books.unreadable.load(Ordering::SeqCst);
     let books = Arc::new(books);
     let ring = KeyRing::from(keys());
     parts.audience = Arc::new(ring.clone());
     for (order, location) in PULLED.into_iter().enumerate() {
-        let ehr = Practice::new(location, order, turn.clone(), books.clone());
+        let ehr = PracticeEhr::new(location, order, turn.clone(), books.clone());
         parts.own.insert(LocationId(location), Arc::new(ehr));
     }
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
@@ -187,11 +187,11 @@ async fn world_over(setup: Setup, rules: HttpRules, books: Books, mut parts: Par
     }
     let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), rules);
     api.replace_operators(operators());
-    World { api: Data::new(api), engine, books }
+    ApiWorld { api: Data::new(api), engine, books }
 }
 
 /// Starts a world with the test's own EHRs, by location.
-pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
+pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> ApiWorld {
     let ehrs: Vec<_> = ehrs.into_iter().collect();
     let locations: Vec<LocationId> = ehrs.iter().map(|(location, _)| LocationId(*location)).collect();
     let world = world_unread_on(ehrs).await;
@@ -202,7 +202,7 @@ pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> Wo
 }
 
 /// Starts such a world even if the EHRs cannot be read.
-pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
+pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> ApiWorld {
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
     let mut setup = setup();
@@ -214,7 +214,7 @@ pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
     api.replace_operators(operators());
-    World { api: Data::new(api), engine, books: Arc::default() }
+    ApiWorld { api: Data::new(api), engine, books: Arc::default() }
 }
 
 async fn pulled(engine: &Engine, location: LocationId) {
@@ -307,25 +307,25 @@ pub fn midnight_utc(date: Date) -> Timestamp {
     Timestamp(i64::from(date.0) * DAY)
 }
 
-impl World {
+impl ApiWorld {
     pub fn monday(&self) -> Date {
         monday(self.engine.now())
     }
 
-    pub fn get(&self, path: &str) -> Ask<'_> {
+    pub fn get(&self, path: &str) -> ApiRequest<'_> {
         self.ask(Method::GET, path)
     }
 
-    pub fn post(&self, path: &str, body: Value) -> Ask<'_> {
+    pub fn post(&self, path: &str, body: Value) -> ApiRequest<'_> {
         self.ask(Method::POST, path).json(body)
     }
 
-    pub fn ask(&self, method: Method, path: &str) -> Ask<'_> {
+    pub fn ask(&self, method: Method, path: &str) -> ApiRequest<'_> {
         let at_operators = is_of_operators(&method, path);
         let token = if at_operators { format!("Bearer {ADMIN}") } else { self.token(ACME_KEY) };
         let headers = [("Svc-Api-Version", "v3.0.0"), ("User-Agent", "test-suite/1.0"), ("Authorization", &token)];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        Ask { world: self, method, path: path.to_owned(), headers, body: None, peer: None, at_operators }
+        ApiRequest { world: self, method, path: path.to_owned(), headers, body: None, peer: None, at_operators }
     }
 
     pub fn token(&self, key: &str) -> String {
@@ -333,11 +333,11 @@ impl World {
         format!("Bearer {}", self.api.tokens.mint(id, self.engine.now(), HOUR))
     }
 
-    pub fn patch(&self, path: &str, body: Value) -> Ask<'_> {
+    pub fn patch(&self, path: &str, body: Value) -> ApiRequest<'_> {
         self.ask(Method::PATCH, path).json(body)
     }
 
-    pub fn delete(&self, path: &str) -> Ask<'_> {
+    pub fn delete(&self, path: &str) -> ApiRequest<'_> {
         self.ask(Method::DELETE, path)
     }
 
@@ -376,8 +376,8 @@ impl World {
     }
 }
 
-pub struct Ask<'w> {
-    world: &'w World,
+pub struct ApiRequest<'w> {
+    world: &'w ApiWorld,
     method: Method,
     path: String,
     headers: Vec<(String, String)>,
@@ -386,13 +386,13 @@ pub struct Ask<'w> {
     at_operators: bool,
 }
 
-pub struct Reply {
+pub struct ApiResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub text: String,
 }
 
-impl Ask<'_> {
+impl ApiRequest<'_> {
     pub fn json(self, body: Value) -> Self {
         self.with("Content-Type", "application/json").bytes(body.to_string())
     }
@@ -427,19 +427,19 @@ impl Ask<'_> {
 
     /// Calls the operators' listener as an operator.
     pub fn operator(self, token: &str) -> Self {
-        Ask { at_operators: true, ..self }.with("Authorization", &format!("Bearer {token}"))
+        ApiRequest { at_operators: true, ..self }.with("Authorization", &format!("Bearer {token}"))
     }
 
     /// Calls the clients' listener.
     pub fn at_clients(self) -> Self {
-        Ask { at_operators: false, ..self }
+        ApiRequest { at_operators: false, ..self }
     }
 
     pub fn version(self, version: &str) -> Self {
         self.with("Svc-Api-Version", version)
     }
 
-    pub async fn reply(self) -> Reply {
+    pub async fn reply(self) -> ApiResponse {
         let asked = contract::Asked::new(&self.method, &self.path, &self.headers);
         let mut request = TestRequest::with_uri(&self.path).method(self.method);
         for (name, value) in self.headers {
@@ -457,7 +457,8 @@ impl Ask<'_> {
             false => call_service(&init_service(server::app(api)).await, request).await,
         };
         let (status, headers) = (response.status(), response.headers().clone());
-        let reply = Reply { status, headers, text: String::from_utf8(read_body(response).await.to_vec()).unwrap() };
+        let reply =
+            ApiResponse { status, headers, text: String::from_utf8(read_body(response).await.to_vec()).unwrap() };
         contract::check(&asked, &reply);
         reply
     }
@@ -491,7 +492,7 @@ impl Ask<'_> {
     }
 }
 
-impl Reply {
+impl ApiResponse {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {}", self.text))
     }

@@ -17,12 +17,12 @@ use crate::{filled::Filled, support::*};
 const SYNC: &str = "/locations/1/sync";
 const PATIENTS: u32 = 40;
 
-async fn open() -> (World, Arc<Filled>) {
+async fn open() -> (ApiWorld, Arc<Filled>) {
     let ehr = Filled::new("Acme", MAIN, PATIENTS);
     (world_on([(MAIN, ehr.clone() as Arc<dyn Ehr>)]).await, ehr)
 }
 
-fn of<'a>(state: &'a Value, resource: &str) -> &'a Value {
+fn resource_state<'a>(state: &'a Value, resource: &str) -> &'a Value {
     let all = state["data"]["resources"].as_array().unwrap();
     all.iter().find(|it| it["resource"] == resource).unwrap()
 }
@@ -31,7 +31,7 @@ fn of<'a>(state: &'a Value, resource: &str) -> &'a Value {
 async fn progress_is_shown_and_a_cycle_starts_on_request() {
     let (world, ehr) = open().await;
     let first = world.get(SYNC).ok().await;
-    let patients = of(&first, "patients");
+    let patients = resource_state(&first, "patients");
     assert_eq!(
         (&patients["records"], &patients["estimate"], &patients["whole"], &patients["running"]),
         (&json!(PATIENTS), &json!(PATIENTS), &json!(true), &json!(false))
@@ -43,7 +43,7 @@ async fn progress_is_shown_and_a_cycle_starts_on_request() {
     assert_eq!((&first["data"]["writes_waiting"], &first["data"]["read_problem"]), (&json!(0), &Value::Null));
     ehr.touch(Resource::Patients, 2 * PATIENTS);
     world.post(SYNC, json!({})).ok().await;
-    let more = |state: &Value| of(state, "patients")["records"] == json!(PATIENTS + 1);
+    let more = |state: &Value| resource_state(state, "patients")["records"] == json!(PATIENTS + 1);
     world.until(SYNC, more).await;
 }
 
@@ -57,7 +57,7 @@ async fn stopped_deletions_can_be_accepted() {
     );
     (1..PATIENTS).for_each(|n| ehr.remove(Resource::PatientAlerts, n));
     world.post(SYNC, json!({})).ok().await;
-    let stopped = |state: &Value| of(state, "patient_alerts")["deletions_stopped"] == json!(true);
+    let stopped = |state: &Value| resource_state(state, "patient_alerts")["deletions_stopped"] == json!(true);
     let state = world.until(SYNC, stopped).await;
     assert_eq!(
         state["data"]["read_problem"],
@@ -65,7 +65,7 @@ async fn stopped_deletions_can_be_accepted() {
     );
     accept("patient_alerts").ok().await;
     let let_go = |state: &Value| {
-        let alerts = of(state, "patient_alerts");
+        let alerts = resource_state(state, "patient_alerts");
         alerts["deletions_stopped"] == json!(false) && alerts["records"] == json!(1)
     };
     world.until(SYNC, let_go).await;
@@ -77,14 +77,14 @@ async fn stopped_deletions_can_be_accepted() {
 async fn a_record_that_cannot_be_read_is_shown_until_it_can() {
     let (world, ehr) = open().await;
     let before = world.get(SYNC).ok().await;
-    let alerts = of(&before, "patient_alerts");
+    let alerts = resource_state(&before, "patient_alerts");
     assert_eq!((&alerts["skipped"], &alerts["skipped_records"]), (&json!(0), &json!([])));
     for n in 0..12 {
         ehr.set_unreadable(Resource::PatientAlerts, n, true);
     }
     world.post(SYNC, json!({})).ok().await;
-    let state = world.until(SYNC, |state| of(state, "patient_alerts")["skipped"] == json!(12)).await;
-    let shown = of(&state, "patient_alerts");
+    let state = world.until(SYNC, |state| resource_state(state, "patient_alerts")["skipped"] == json!(12)).await;
+    let shown = resource_state(&state, "patient_alerts");
     assert_eq!(shown["records"], json!(PATIENTS - 12));
     let last = shown["skipped_records"].as_array().unwrap();
     assert_eq!((last.len(), &last[0]["reason"]), (10, &json!("it has no name")));
@@ -92,7 +92,7 @@ async fn a_record_that_cannot_be_read_is_shown_until_it_can() {
     assert_eq!((&shown["deletions_stopped"], &state["data"]["read_problem"]), (&json!(false), &Value::Null));
     ehr.set_unreadable(Resource::PatientAlerts, 3, false);
     world.post(SYNC, json!({})).ok().await;
-    world.until(SYNC, |state| of(state, "patient_alerts")["skipped"] == json!(11)).await;
+    world.until(SYNC, |state| resource_state(state, "patient_alerts")["skipped"] == json!(11)).await;
 }
 
 #[actix_web::test]

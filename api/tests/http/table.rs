@@ -76,14 +76,14 @@ fn table() -> &'static [Route] {
 }
 
 async fn ask(
-    world: &World,
+    world: &ApiWorld,
     method: Method,
     path: &str,
     key: &str,
     version: &str,
     more: &[(&str, &str)],
     body: Value,
-) -> Reply {
+) -> ApiResponse {
     let table = table();
     let app = App::new().app_data(world.api.clone()).configure(|app| dispatch::serve(table, app)).wrap(from_fn(guard));
     let app = init_service(app).await;
@@ -97,10 +97,10 @@ async fn ask(
     }
     let response = call_service(&app, request.to_request()).await;
     let (status, headers) = (response.status(), response.headers().clone());
-    Reply { status, headers, text: String::from_utf8(read_body(response).await.to_vec()).unwrap() }
+    ApiResponse { status, headers, text: String::from_utf8(read_body(response).await.to_vec()).unwrap() }
 }
 
-async fn status(world: &World, path: &str, key: &str, version: &str) -> StatusCode {
+async fn status(world: &ApiWorld, path: &str, key: &str, version: &str) -> StatusCode {
     ask(world, Method::GET, path, key, version, &[], Value::Null).await.status
 }
 

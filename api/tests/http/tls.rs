@@ -72,7 +72,7 @@ impl Secured {
         Secured::around(world().await, pair)
     }
 
-    fn around(world: World, pair: &Pair) -> Secured {
+    fn around(world: ApiWorld, pair: &Pair) -> Secured {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), &pair.certificate, &pair.key);
         let rules = rules(dir.path());

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use testing::until;
 
 use crate::{
-    everywhere::{CallParameters, Endpoint, guarded, wide},
+    everywhere::{CallParameters, DocumentedEndpoint, guarded, wide},
     filled::{Filled, resources},
     support::*,
 };
@@ -33,7 +33,7 @@ const CASES: u32 = 3;
 
 /// A change between two pages.
 #[derive(Clone, Debug)]
-enum Event {
+enum WalkEvent {
     /// Creates the record in the EHR, or changes it; an appointment moves.
     Touch(usize, u32),
     Remove(usize, u32),
@@ -41,12 +41,12 @@ enum Event {
     Write(usize, u32),
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = WalkEvent> {
     let resource = 0..resources().len();
     prop_oneof![
-        6 => (resource.clone(), 0..RECORDS + 12).prop_map(|(resource, n)| Event::Touch(resource, n)),
-        2 => (resource, 0..RECORDS).prop_map(|(resource, n)| Event::Remove(resource, n)),
-        3 => (any::<prop::sample::Index>(), any::<u32>()).prop_map(|(which, n)| Event::Write(which.index(1_000), n)),
+        6 => (resource.clone(), 0..RECORDS + 12).prop_map(|(resource, n)| WalkEvent::Touch(resource, n)),
+        2 => (resource, 0..RECORDS).prop_map(|(resource, n)| WalkEvent::Remove(resource, n)),
+        3 => (any::<prop::sample::Index>(), any::<u32>()).prop_map(|(which, n)| WalkEvent::Write(which.index(1_000), n)),
     ]
 }
 
@@ -67,13 +67,13 @@ struct Walker {
 }
 
 impl Walker {
-    async fn new(world: &World, path: String, version: Version) -> Walker {
+    async fn new(world: &ApiWorld, path: String, version: Version) -> Walker {
         let steady = whole(world, &path, version).await;
         let changed = BTreeSet::new();
         Walker { path, version, steady, changed, seen: Default::default(), backwards: false, cursor: None, done: false }
     }
 
-    async fn step(&mut self, world: &World, per_page: usize) {
+    async fn step(&mut self, world: &ApiWorld, per_page: usize) {
         let name = if self.backwards { "start_cursor" } else { "end_cursor" };
         let cursor = self.cursor.as_deref().unwrap_or_default();
         let page = ask(world, &format!("{}&per_page={per_page}&{name}={cursor}", self.path), self.version).await;
@@ -102,7 +102,7 @@ impl Walker {
     }
 
     /// A record that left the list and came back may have been absent when its page was shown.
-    async fn look(&mut self, world: &World) {
+    async fn record_changes(&mut self, world: &ApiWorld) {
         let now = whole(world, &self.path, self.version).await;
         self.steady.retain(|id, _| now.contains_key(id));
         self.changed.extend(now.into_iter().filter(|(id, row)| self.steady.get(id) != Some(row)).map(|(id, _)| id));
@@ -139,13 +139,13 @@ impl Walker {
     }
 }
 
-async fn ask(world: &World, path: &str, version: Version) -> Value {
+async fn ask(world: &ApiWorld, path: &str, version: Version) -> Value {
     let page = world.get(path).version(version.name()).ok().await;
     assert!(page["page_info"].is_object(), "{path} is no list by pages");
     page
 }
 
-async fn whole(world: &World, path: &str, version: Version) -> BTreeMap<String, Value> {
+async fn whole(world: &ApiWorld, path: &str, version: Version) -> BTreeMap<String, Value> {
     let page = ask(world, &format!("{path}&per_page=1000"), version).await;
     let rows = ids(&page);
     let set: BTreeMap<String, Value> = rows.iter().cloned().zip(page["data"].as_array().unwrap().clone()).collect();
@@ -181,8 +181,8 @@ fn lists() -> Vec<(String, Version)> {
 }
 
 /// Returns the POSTs, PATCHes and DELETEs of the table that write records of a location.
-fn writes() -> Vec<Endpoint> {
-    let writing = |it: &Endpoint| [Method::POST, Method::PATCH, Method::DELETE].contains(&it.route.method);
+fn writes() -> Vec<DocumentedEndpoint> {
+    let writing = |it: &DocumentedEndpoint| [Method::POST, Method::PATCH, Method::DELETE].contains(&it.route.method);
     // Operators' calls are left out, because they could pause the reading.
     let of_clients = guarded().filter(|it| it.route.role.is_none());
     of_clients.filter(|it| writing(it) && it.version == Version::V3_1_0 && it.has("subdomain")).collect()
@@ -200,15 +200,15 @@ fn vary(value: &mut Value, n: u32) {
     }
 }
 
-async fn happen(world: &World, ehr: &Filled, writes: &[Endpoint], events: &[Event]) {
+async fn happen(world: &ApiWorld, ehr: &Filled, writes: &[DocumentedEndpoint], events: &[WalkEvent]) {
     let all = resources();
     for event in events {
         match event {
-            Event::Touch(resource, n) => ehr.touch(all[*resource], *n),
+            WalkEvent::Touch(resource, n) => ehr.touch(all[*resource], *n),
             // All other records refer to patients and providers.
-            Event::Remove(resource, 0) => ehr.touch(all[*resource], 0),
-            Event::Remove(resource, n) => ehr.remove(all[*resource], *n),
-            Event::Write(which, n) => {
+            WalkEvent::Remove(resource, 0) => ehr.touch(all[*resource], 0),
+            WalkEvent::Remove(resource, n) => ehr.remove(all[*resource], *n),
+            WalkEvent::Write(which, n) => {
                 let endpoint = &writes[which % writes.len()];
                 let path = endpoint.path(&CallParameters::right());
                 let ask = world.ask(endpoint.route.method.clone(), &path).version(endpoint.version.name());
@@ -227,7 +227,7 @@ async fn happen(world: &World, ehr: &Filled, writes: &[Endpoint], events: &[Even
     pull(world).await;
 }
 
-async fn pull(world: &World) {
+async fn pull(world: &ApiWorld) {
     let before = world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync;
     world.engine.sync_now(LocationId(MAIN)).await.unwrap_or_else(|_| panic!("a pull can be asked for"));
     until("a read cycle", async || {
@@ -238,7 +238,7 @@ async fn pull(world: &World) {
 }
 
 /// Creates messages to an unreachable endpoint, so that they stay in the log.
-async fn fill_a_log(world: &World) {
+async fn fill_a_log(world: &ApiWorld) {
     let endpoint = world.post("/webhook_endpoints", json!({"target_url": "https://walks.invalid/hook"}));
     assert_eq!(endpoint.answers(201).await["data"]["id"], 1, "the endpoint of the examples");
     for _ in 0..RECORDS {
@@ -246,7 +246,7 @@ async fn fill_a_log(world: &World) {
     }
 }
 
-async fn walk(sizes: &[usize], happenings: &[Vec<Event>]) {
+async fn walk(sizes: &[usize], happenings: &[Vec<WalkEvent>]) {
     let ehr = Filled::new("Acme", MAIN, RECORDS);
     let world = world_on([(MAIN, Arc::clone(&ehr) as _)]).await;
     fill_a_log(&world).await;
@@ -267,7 +267,7 @@ async fn walk(sizes: &[usize], happenings: &[Vec<Event>]) {
         if let Some(events) = happenings.get(round) {
             happen(&world, &ehr, &writes, events).await;
             for walker in walkers.iter_mut().filter(|walker| !walker.done) {
-                walker.look(&world).await;
+                walker.record_changes(&world).await;
             }
         }
     }

@@ -43,32 +43,32 @@ fn url(receiver: &Receiver, status: u16) -> String {
     format!("http://{}/{status}", receiver.address)
 }
 
-async fn world_over(store: Arc<MemoryStore>) -> World {
+async fn world_over(store: Arc<MemoryStore>) -> ApiWorld {
     let mut setup = setup();
     setup.engine.webhook_development = true;
     let ring = KeyRing::from(keys());
     let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store, RecordViews::shared()) };
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), free_rates());
-    World { api: web::Data::new(api), engine, books: Arc::default() }
+    ApiWorld { api: web::Data::new(api), engine, books: Arc::default() }
 }
 
-async fn sending_world() -> World {
+async fn sending_world() -> ApiWorld {
     world_over(Arc::new(MemoryStore::new())).await
 }
 
 /// Registers an endpoint and returns its path.
-async fn endpoint(world: &World, url: &str) -> String {
+async fn endpoint(world: &ApiWorld, url: &str) -> String {
     let made = world.post("/webhook_endpoints", json!({ "target_url": url })).answers(201).await;
     format!("/webhook_endpoints/{}", made["data"]["id"])
 }
 
-async fn test(world: &World, endpoint: &str) -> String {
+async fn test(world: &ApiWorld, endpoint: &str) -> String {
     let made = world.post(&format!("{endpoint}/test"), json!({})).answers(201).await;
     made["data"]["id"].as_str().unwrap().to_owned()
 }
 
-async fn has_status(world: &World, delivery: &str, status: &str) -> Value {
+async fn has_status(world: &ApiWorld, delivery: &str, status: &str) -> Value {
     world.until(delivery, |answer| answer["data"]["status"] == status).await["data"].clone()
 }
 

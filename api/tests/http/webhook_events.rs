@@ -1,12 +1,13 @@
 //! Every event, caused in the practice and received by an endpoint. Each message is validated against the document.
 
-use std::sync::{Arc, Mutex, atomic::Ordering};
+use std::sync::{Arc, atomic::Ordering};
 
 use actix_web::{App, HttpResponse, HttpServer, dev::ServerHandle, web};
 use engine::{
     records::ehr::{EhrRecord, Resource},
     webhooks::catalogue::{Event, ResourceType},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testing::until;
 
@@ -28,7 +29,7 @@ impl Receiver {
         let server = HttpServer::new(move || {
             let kept = kept.clone();
             let take = move |body: web::Bytes| {
-                kept.lock().unwrap().push(serde_json::from_slice::<Value>(&body).unwrap());
+                kept.lock().push(serde_json::from_slice::<Value>(&body).unwrap());
                 async { HttpResponse::NoContent().finish() }
             };
             App::new().default_service(web::to(take))
@@ -51,11 +52,11 @@ impl Receiver {
     }
 
     fn named(&self, name: &str) -> Vec<Value> {
-        self.messages.lock().unwrap().iter().filter(|it| it["event_name"] == name).cloned().collect()
+        self.messages.lock().iter().filter(|it| it["event_name"] == name).cloned().collect()
     }
 
     fn all(&self) -> Vec<Value> {
-        self.messages.lock().unwrap().clone()
+        self.messages.lock().clone()
     }
 }
 
@@ -82,17 +83,17 @@ fn events() -> impl Iterator<Item = Event> {
     ResourceType::ALL.iter().flat_map(|kind| kind.events()).copied()
 }
 
-async fn register(world: &World, receiver: &Receiver, key: &str) -> Value {
+async fn register(world: &ApiWorld, receiver: &Receiver, key: &str) -> Value {
     let body = json!({"target_url": receiver.url});
     world.post("/webhook_endpoints", body).key(key).answers(201).await["data"]["id"].clone()
 }
 
 /// Registers a receiver for these events of `acme`.
-pub async fn listen(world: &World, events: impl IntoIterator<Item = Event>, version: &str) -> Receiver {
+pub async fn listen(world: &ApiWorld, events: impl IntoIterator<Item = Event>, version: &str) -> Receiver {
     listen_as(world, ACME_KEY, events, version).await
 }
 
-async fn listen_as(world: &World, key: &str, events: impl IntoIterator<Item = Event>, version: &str) -> Receiver {
+async fn listen_as(world: &ApiWorld, key: &str, events: impl IntoIterator<Item = Event>, version: &str) -> Receiver {
     let receiver = Receiver::start();
     let endpoint = register(world, &receiver, key).await;
     let path = format!("/webhook_endpoints/{endpoint}/webhook_subscriptions?subdomain=acme");
@@ -103,31 +104,31 @@ async fn listen_as(world: &World, key: &str, events: impl IntoIterator<Item = Ev
     receiver
 }
 
-async fn entry(world: &World, resource: Resource, ids: (&str, &str), fields: Value) {
+async fn entry(world: &ApiWorld, resource: Resource, ids: (&str, &str), fields: Value) {
     world.books.edit_entry(resource, ids, fields);
     world.sync(MAIN).await;
 }
 
-async fn gone(world: &World, resource: Resource, id: &str) {
+async fn gone(world: &ApiWorld, resource: Resource, id: &str) {
     world.books.remove(resource, id);
     world.sync(MAIN).await;
 }
 
 /// Changes the first record of a resource as the staff would.
-async fn edit(world: &World, resource: Resource, change: impl FnOnce(&mut EhrRecord)) {
+async fn edit(world: &ApiWorld, resource: Resource, change: impl FnOnce(&mut EhrRecord)) {
     let mut record = practice::records(MAIN, resource).swap_remove(0);
     change(&mut record);
     world.books.edit(record);
     world.sync(MAIN).await;
 }
 
-async fn post(world: &World, path: &str, body: Value) -> Value {
+async fn post(world: &ApiWorld, path: &str, body: Value) -> Value {
     let reply = world.post(&format!("{path}?{PLACE}"), body).version("v3.1.0").reply().await;
     assert!(reply.status.is_success(), "{path}: {}", reply.text);
     reply.json()["data"].clone()
 }
 
-async fn pay(world: &World, transaction: &str) -> Value {
+async fn pay(world: &ApiWorld, transaction: &str) -> Value {
     let payment = json!({"patient_id": PAT, "amount": 12.5, "payment_type_id": 1, "transaction_id": transaction});
     post(world, "/payments", json!({ "payment": payment })).await
 }
@@ -137,7 +138,7 @@ fn usd(amount: &str) -> Value {
 }
 
 /// Causes an event. Returns the name of its message and the data it must contain. Every event is covered.
-async fn bring_about(world: &World, event: Event) -> (&'static str, Value) {
+async fn bring_about(world: &ApiWorld, event: Event) -> (&'static str, Value) {
     use Resource::*;
     let data = match event {
         Event::AdjustmentInsertion => {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-async fn endpoint(world: &World) -> Value {
+async fn endpoint(world: &ApiWorld) -> Value {
     world.post("/webhook_endpoints", json!({"target_url": "https://hooks.example.com/in"})).answers(201).await["data"]
         .clone()
 }
@@ -97,11 +97,11 @@ async fn unknown_events_are_answered_with_the_known_ones() {
     assert_eq!(wrong_id, ["id must be an integer."]);
 }
 
-async fn registered(world: &World, url: &str) -> Value {
+async fn registered(world: &ApiWorld, url: &str) -> Value {
     world.post("/webhook_endpoints", json!({"target_url": url})).answers(201).await["data"]["id"].clone()
 }
 
-async fn subscription(world: &World, endpoint: &Value, event: &str) -> Value {
+async fn subscription(world: &ApiWorld, endpoint: &Value, event: &str) -> Value {
     let path = format!("/webhook_endpoints/{endpoint}/webhook_subscriptions?subdomain=acme");
     let body = json!({"resource_type": "Appointment", "event": event});
     world.post(&path, body).answers(201).await["data"]["id"].clone()
@@ -181,7 +181,7 @@ async fn an_idempotency_key_registers_once() {
 }
 
 /// Adds a key of the first organisation and returns the header of its calls.
-fn second_key(world: &World, change: fn(&mut ApiKey)) -> String {
+fn second_key(world: &ApiWorld, change: fn(&mut ApiKey)) -> String {
     let mut all = keys();
     let mut second = all[0].clone();
     (second.name, second.hash) = ("key-second".to_owned(), hash("key-second"));

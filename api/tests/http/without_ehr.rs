@@ -9,7 +9,7 @@ fn at(path: &str) -> String {
     format!("{path}{sign}subdomain=acme&location_id={BARE}")
 }
 
-async fn made(world: &World, path: &str, body: Value) -> Value {
+async fn create(world: &ApiWorld, path: &str, body: Value) -> Value {
     world.post(&at(path), body).key(BARE_KEY).answers(201).await["data"].clone()
 }
 
@@ -17,14 +17,14 @@ async fn made(world: &World, path: &str, body: Value) -> Value {
 async fn a_practice_is_set_up_through_the_api_and_books() {
     let world = world().await;
     let provider = json!({"provider": {"first_name": "Ada", "last_name": "Weber", "npi": "1234567893"}});
-    let provider = made(&world, "/providers", provider).await;
+    let provider = create(&world, "/providers", provider).await;
     assert_eq!((&provider["name"], &provider["npi"]), (&json!("Ada Weber"), &json!("1234567893")));
     assert_eq!((&provider["foreign_id"], &provider["foreign_id_type"]), (&Value::Null, &json!("nex")));
     let kind = json!({"location_id": BARE, "appointment_type": {"name": "Check-up", "minutes": 30, "parent_type": "Location",
         "parent_id": BARE}});
-    let kind = made(&world, "/appointment_types", kind).await;
+    let kind = create(&world, "/appointment_types", kind).await;
     let room = json!({"operatory": {"name": "Room 1", "appointment_type_ids": [kind["id"]]}});
-    let room = made(&world, "/operatories", room).await;
+    let room = create(&world, "/operatories", room).await;
     assert_eq!(
         (&room["active"], &room["bookable_online"], &room["location_id"]),
         (&json!(true), &json!(true), &json!(BARE))
@@ -32,7 +32,7 @@ async fn a_practice_is_set_up_through_the_api_and_books() {
     assert_eq!(each(&room["appointment_types"], "id"), [kind["id"].clone()]);
     let hour = json!({"working_hour": {"provider_id": provider["id"], "operatory_id": room["id"], "begin_time": "09:00",
         "end_time": "12:00", "days": ["Monday"], "appointment_type_ids": [kind["id"]]}});
-    made(&world, "/working_hours", hour).await;
+    create(&world, "/working_hours", hour).await;
 
     for (path, one) in [("/providers", &provider), ("/operatories", &room)] {
         assert_eq!(each(&world.get(&at(path)).key(BARE_KEY).ok().await["data"], "id"), [one["id"].clone()]);
@@ -72,11 +72,11 @@ async fn a_practice_is_set_up_through_the_api_and_books() {
 #[actix_web::test]
 async fn deleted_records_are_not_offered() {
     let world = world().await;
-    let provider = made(&world, "/providers", json!({"provider": {"first_name": "Ada", "last_name": "Weber"}})).await;
-    let room = made(&world, "/operatories", json!({"operatory": {"name": "Room 1"}})).await;
+    let provider = create(&world, "/providers", json!({"provider": {"first_name": "Ada", "last_name": "Weber"}})).await;
+    let room = create(&world, "/operatories", json!({"operatory": {"name": "Room 1"}})).await;
     let hour = json!({"working_hour": {"provider_id": provider["id"], "operatory_id": room["id"], "begin_time": "09:00",
         "end_time": "12:00", "days": ["Monday"]}});
-    let hour = made(&world, "/working_hours", hour).await;
+    let hour = create(&world, "/working_hours", hour).await;
     let one = at(&format!("/providers/{}", provider["id"]));
     let refused = world.delete(&one).key(BARE_KEY).fails(409).await;
     assert_eq!(refused, [format!("The provider has working hours at location {BARE}: remove them first.")]);
@@ -105,9 +105,9 @@ async fn deleted_records_are_not_offered() {
 async fn a_deleted_type_blocks_nothing() {
     let world = world().await;
     let kind = json!({"location_id": BARE, "appointment_type": {"name": "Check-up", "parent_type": "Location", "parent_id": BARE}});
-    let kind = made(&world, "/appointment_types", kind).await;
+    let kind = create(&world, "/appointment_types", kind).await;
     let room = json!({"operatory": {"name": "Room 1", "appointment_type_ids": [kind["id"]]}});
-    let room = made(&world, "/operatories", room).await;
+    let room = create(&world, "/operatories", room).await;
     world.delete(&at(&format!("/appointment_types/{}", kind["id"]))).key(BARE_KEY).ok().await;
     let path = at(&format!("/operatories/{}", room["id"]));
     world.patch(&path, json!({"operatory": {"bookable_online": false}})).key(BARE_KEY).ok().await;
@@ -131,7 +131,7 @@ async fn records_of_an_ehr_cannot_be_changed_and_own_ones_are_isolated() {
         let name = if name == "operator" { "operatory" } else { name };
         world.patch(&at(&format!("{path}/{id}")), json!({name: {}})).fails(status).await;
         // A record made here is invisible to a key for the location with the EHR, and to another tenant.
-        let made = made(&world, path, body).await;
+        let made = create(&world, path, body).await;
         let one = format!("{path}/{}", made["id"]);
         world.get(&format!("{one}?subdomain=acme")).key(MAIN_KEY).fails(404).await;
         world.get(&format!("{one}?subdomain=rival")).key(RIVAL_KEY).fails(404).await;

@@ -15,7 +15,7 @@ fn hour(fields: Value) -> Value {
     json!({ "working_hour": hour })
 }
 
-async fn ids(world: &World, filter: &str) -> Vec<Value> {
+async fn ids(world: &ApiWorld, filter: &str) -> Vec<Value> {
     each(&world.get(&format!("{PATH}&{filter}")).ok().await["data"], "id")
 }
 
@@ -88,7 +88,7 @@ fn seconds_hour(fields: Value) -> Value {
 }
 
 /// Waits for the `n`th write of the second location.
-async fn told(world: &World, n: usize) -> Write {
+async fn wait_for_write(world: &ApiWorld, n: usize) -> Write {
     until("the write", async || {
         let written = world.books.written(SECOND);
         written.get(n).cloned().ok_or(written)
@@ -116,7 +116,7 @@ async fn hours_are_written_to_an_ehr_that_accepts_them() {
     let made = world.post(SECONDS, seconds_hour(json!({}))).answers(201).await;
     assert_eq!((&made["description"], &made["data"]["source"]), (&Value::Null, &json!("manual")));
     let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
-    let Write::CreateWorkingHour(first) = told(&world, 0).await else { panic!("no hours were made") };
+    let Write::CreateWorkingHour(first) = wait_for_write(&world, 0).await else { panic!("no hours were made") };
     assert_eq!((first.provider.as_str(), first.operatory.as_deref()), ("anna", Some("chair 3")));
     assert_eq!(
         (first.begin_time.as_str(), first.end_time.as_str(), first.days),
@@ -125,7 +125,7 @@ async fn hours_are_written_to_an_ehr_that_accepts_them() {
     let end = json!({"working_hour": {"end_time": "24:00", "specific_date": "2030-06-01"}});
     let changed = world.patch(&one, end).ok().await;
     assert_eq!(changed["description"], Value::Null);
-    let Write::UpdateWorkingHour(second) = told(&world, 1).await else { panic!("no hours were changed") };
+    let Write::UpdateWorkingHour(second) = wait_for_write(&world, 1).await else { panic!("no hours were changed") };
     assert_eq!((second.id.as_str(), second.end_time.as_str()), ("written 0", "24:00"));
     assert_eq!((second.days, second.specific_date.as_deref()), (Vec::new(), Some("2030-06-01")));
 
@@ -136,9 +136,9 @@ async fn hours_are_written_to_an_ehr_that_accepts_them() {
     let all = world.get(SECONDS).ok().await;
     assert_eq!(each(&all["data"], "source"), ["synced", "manual"]);
     world.patch(&one, json!({"working_hour": {"end_time": "23:00"}})).ok().await;
-    assert!(matches!(told(&world, 2).await, Write::UpdateWorkingHour(third) if third.end_time == "23:00"));
+    assert!(matches!(wait_for_write(&world, 2).await, Write::UpdateWorkingHour(third) if third.end_time == "23:00"));
     world.delete(&one).answers_nothing(204).await;
-    assert!(matches!(told(&world, 3).await, Write::DeleteWorkingHour(id) if id == "written 0"));
+    assert!(matches!(wait_for_write(&world, 3).await, Write::DeleteWorkingHour(id) if id == "written 0"));
     world.get(&one).fails(404).await;
     let writes = world.get("/write_requests?subdomain=acme&location_id=2&per_page=100&sort=queued_at").ok().await;
     let hours: Vec<&Value> =
@@ -152,7 +152,7 @@ async fn hours_pulled_before_their_confirmation_stay_one_record() {
     let world = world().await;
     let made = world.post(SECONDS, seconds_hour(json!({"begin_time": "00:08"}))).answers(201).await;
     let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
-    told(&world, 0).await;
+    wait_for_write(&world, 0).await;
     let sources = async || each(&world.get(SECONDS).ok().await["data"], "source");
     // A pull waits for the answer a few times, then accepts the new record.
     until("three hours", async || {
@@ -166,7 +166,7 @@ async fn hours_pulled_before_their_confirmation_stay_one_record() {
     world.sync(SECOND).await;
     assert_eq!(sources().await, ["synced", "manual"]);
     world.patch(&one, json!({"working_hour": {"end_time": "19:00"}})).ok().await;
-    assert!(matches!(told(&world, 1).await, Write::UpdateWorkingHour(hour) if hour.id == "written 0"));
+    assert!(matches!(wait_for_write(&world, 1).await, Write::UpdateWorkingHour(hour) if hour.id == "written 0"));
 }
 
 #[actix_web::test]
@@ -179,7 +179,7 @@ async fn hours_refused_by_the_ehr_are_reverted() {
     assert_eq!(world.get(&format!("{SECONDS}&source=manual")).ok().await["data"], json!([]));
     // Corrected hours are written again.
     world.patch(&one, json!({"working_hour": {"begin_time": "18:00"}})).ok().await;
-    assert!(matches!(told(&world, 0).await, Write::CreateWorkingHour(_)));
+    assert!(matches!(wait_for_write(&world, 0).await, Write::CreateWorkingHour(_)));
     let shown = world.until(&one, |it| it["data"]["active"] == true).await["data"].clone();
     assert_eq!(shown.get("failure_reason"), None);
 
@@ -200,7 +200,7 @@ async fn hours_for_internal_types_are_not_written_to_the_ehr() {
     let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
     // Without an own type they concern the EHR, and then cannot become internal again.
     world.patch(&one, json!({"working_hour": {"appointment_type_ids": []}})).ok().await;
-    assert!(matches!(told(&world, 0).await, Write::CreateWorkingHour(_)));
+    assert!(matches!(wait_for_write(&world, 0).await, Write::CreateWorkingHour(_)));
     let back = world.patch(&one, json!({"working_hour": {"appointment_type_ids": [kind]}})).fails(400).await;
     assert_eq!(back, ["EMR does not support this operation."]);
 }

@@ -8,11 +8,11 @@ const CODES: &str = "/locations/1/pairing_codes";
 const WORKSTATIONS: &str = "/locations/1/workstations";
 const INSTALL: &str = "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0001";
 
-async fn code(world: &World) -> String {
+async fn code(world: &ApiWorld) -> String {
     world.post(CODES, json!({})).ok().await["data"]["code"].as_str().unwrap().to_owned()
 }
 
-fn pairing<'w>(world: &'w World, code: &str, install: &str) -> Ask<'w> {
+fn pairing<'w>(world: &'w ApiWorld, code: &str, install: &str) -> ApiRequest<'w> {
     let ask = world.post("/workstations/pair", json!({"code": code, "name": "Front desk 1", "install": install}));
     ask.without("Authorization").without("Svc-Api-Version")
 }

@@ -9,7 +9,7 @@ const ALL: &str = "/write_requests?subdomain=acme&location_id=1";
 /// The path of the list, in order of creation.
 const PATH: &str = "/write_requests?subdomain=acme&location_id=1&sort=queued_at";
 
-async fn pay(world: &World, transaction: &str) -> Value {
+async fn pay(world: &ApiWorld, transaction: &str) -> Value {
     let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": transaction}});
     world.post("/payments?subdomain=acme&location_id=1", body).answers(202).await["data"]["id"].clone()
 }

@@ -3,12 +3,9 @@
 //! waiting calls, those of the EHR host and data source with the fewest running calls are first. The last permits of an
 //! EHR host are reserved for data sources without one, so a source with many locations does not block the others.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 /// The purpose of a call. Within a data source, writes accepted from clients precede reads.
@@ -29,29 +26,29 @@ pub(crate) struct Payer {
 
 /// The semaphore.
 #[derive(Clone)]
-pub(crate) struct CallPermits(Arc<Shared>);
+pub(crate) struct CallPermits(Arc<PermitPool>);
 
-struct Shared {
+struct PermitPool {
     per_source: u32,
     per_host: u32,
-    lines: Mutex<Lines>,
+    lines: Mutex<PermitQueues>,
 }
 
-struct Lines {
+struct PermitQueues {
     free: u32,
-    hosts: BTreeMap<String, Host>,
+    hosts: BTreeMap<String, HostQueue>,
     next_ticket: u64,
 }
 
 #[derive(Default)]
-struct Host {
+struct HostQueue {
     busy: u32,
     pulling: u32,
-    sources: BTreeMap<String, Source>,
+    sources: BTreeMap<String, SourceQueue>,
 }
 
 #[derive(Default)]
-struct Source {
+struct SourceQueue {
     busy: u32,
     pulling: u32,
     waiting: BTreeMap<Ticket, oneshot::Sender<CallPermit>>,
@@ -61,15 +58,15 @@ type Ticket = (Purpose, u64);
 
 /// A permit, released on drop.
 pub(crate) struct CallPermit {
-    shared: Arc<Shared>,
+    shared: Arc<PermitPool>,
     payer: Payer,
     purpose: Purpose,
 }
 
 impl CallPermits {
     pub(crate) fn new(places: u32, per_source: u32, per_host: u32) -> CallPermits {
-        let lines = Lines { free: places, hosts: BTreeMap::new(), next_ticket: 0 };
-        CallPermits(Arc::new(Shared {
+        let lines = PermitQueues { free: places, hosts: BTreeMap::new(), next_ticket: 0 };
+        CallPermits(Arc::new(PermitPool {
             per_source: per_source.max(1),
             per_host: per_host.max(1),
             lines: Mutex::new(lines),
@@ -81,19 +78,19 @@ impl CallPermits {
         let (sender, receiver) = oneshot::channel();
         let ticket = self.0.enter(payer, purpose, sender);
         // A cancelled caller leaves the queue.
-        let _waiting = Waiting { shared: &self.0, payer, ticket };
+        let _waiting = QueuedCall { shared: &self.0, payer, ticket };
         self.0.serve();
         tokio::time::timeout(wait, receiver).await.ok()?.ok()
     }
 }
 
-struct Waiting<'a> {
-    shared: &'a Shared,
+struct QueuedCall<'a> {
+    shared: &'a PermitPool,
     payer: &'a Payer,
     ticket: Ticket,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuedCall<'_> {
     fn drop(&mut self) {
         let mut lines = self.shared.lines();
         if let Some(source) = lines.source(self.payer) {
@@ -110,9 +107,9 @@ impl Drop for CallPermit {
     }
 }
 
-impl Shared {
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+impl PermitPool {
+    fn lines(&self) -> MutexGuard<'_, PermitQueues> {
+        self.lines.lock()
     }
 
     fn enter(&self, payer: &Payer, purpose: Purpose, sender: oneshot::Sender<CallPermit>) -> Ticket {
@@ -136,12 +133,12 @@ impl Shared {
         }
     }
 
-    fn host_may(&self, host: &Host, free: u32) -> bool {
+    fn host_may(&self, host: &HostQueue, free: u32) -> bool {
         // The last permits are reserved for hosts with few or no calls.
         host.busy < self.per_host && (host.busy == 0 || host.busy < free / 2)
     }
 
-    fn source_may(&self, host: &Host, source: &Source, purpose: Purpose) -> bool {
+    fn source_may(&self, host: &HostQueue, source: &SourceQueue, purpose: Purpose) -> bool {
         // A quarter is reserved for writes: pages take long, and a client waits for its booking.
         let for_pulls = |all: u32| all - all / 4;
         let pulls = source.pulling < for_pulls(self.per_source) && host.pulling < for_pulls(self.per_host);
@@ -152,14 +149,14 @@ impl Shared {
     }
 }
 
-impl Lines {
-    fn source(&mut self, payer: &Payer) -> Option<&mut Source> {
+impl PermitQueues {
+    fn source(&mut self, payer: &Payer) -> Option<&mut SourceQueue> {
         self.hosts.get_mut(&payer.host)?.sources.get_mut(&payer.source)
     }
 
     /// Removes the next waiting call. Prefers the EHR host with the fewest running calls, then the data source with the
     /// fewest, then writes, then the earliest call.
-    fn next(&mut self, rules: &Shared) -> Option<(Payer, Purpose, oneshot::Sender<CallPermit>)> {
+    fn next(&mut self, rules: &PermitPool) -> Option<(Payer, Purpose, oneshot::Sender<CallPermit>)> {
         if self.free == 0 {
             return None;
         }

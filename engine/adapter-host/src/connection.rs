@@ -33,8 +33,8 @@ use super::{
     log_line::{LineBudget, plain},
     manifest::narrow,
     metered::{CpuBudgetExceeded, metered},
-    outbound::Address,
-    slot::{FindSlot, LoadState, NoAdapter, Slot},
+    outbound::OutboundAddress,
+    slot::{AdapterSlot, FindSlot, LoadState, NoAdapter},
     trace::Trace,
     transport::Transport,
     trap,
@@ -97,13 +97,13 @@ pub fn check_address(
     headers: Vec<(String, Secret)>,
     allowed_paths: Vec<String>,
 ) -> Result<(), AddressError> {
-    Address::new(base_url, headers, allowed_paths).map(drop)
+    OutboundAddress::new(base_url, headers, allowed_paths).map(drop)
 }
 
 impl Adapter {
     /// Connects a location to its EHR through exactly this version.
     pub fn connect(self: &Arc<Self>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
-        let slot = Arc::new(Slot::new(LoadState::Ready(self.clone())));
+        let slot = Arc::new(AdapterSlot::new(LoadState::Ready(self.clone())));
         connect(Arc::new(move |_| slot.clone()), connection)
     }
 }
@@ -112,7 +112,7 @@ pub(super) fn connect(slot: FindSlot, connection: Connection) -> Result<Arc<dyn 
     let mut settings = connection.settings;
     settings.insert("location".into(), Secret::new(connection.foreign_id));
     settings.insert("time-zone".into(), Secret::new(connection.zone.name()));
-    let address = Address::new(&connection.base_url, connection.headers, connection.allowed_paths)?;
+    let address = OutboundAddress::new(&connection.base_url, connection.headers, connection.allowed_paths)?;
     let host = connection.host.unwrap_or_else(|| authority(&connection.base_url));
     let link = Link {
         location: connection.location,
@@ -141,28 +141,28 @@ struct Connected {
 
 /// The calls of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum AdapterCallKind {
     Describe,
     Pull,
     Push,
     Find,
 }
 
-impl Kind {
+impl AdapterCallKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Describe => "describe",
-            Kind::Pull => "pull",
-            Kind::Push => "push",
-            Kind::Find => "find",
+            AdapterCallKind::Describe => "describe",
+            AdapterCallKind::Pull => "pull",
+            AdapterCallKind::Push => "push",
+            AdapterCallKind::Find => "find",
         }
     }
 
     fn purpose(self) -> Purpose {
         match self {
-            Kind::Describe => Purpose::Describe,
-            Kind::Pull => Purpose::Pull,
-            Kind::Push | Kind::Find => Purpose::Write,
+            AdapterCallKind::Describe => Purpose::Describe,
+            AdapterCallKind::Pull => Purpose::Pull,
+            AdapterCallKind::Push | AdapterCallKind::Find => Purpose::Write,
         }
     }
 }
@@ -223,7 +223,7 @@ impl Connected {
     /// that has begun; its deadline does.
     async fn call<T, U, Work>(
         &self,
-        kind: Kind,
+        kind: AdapterCallKind,
         deadline: Duration,
         trace: &Arc<Trace>,
         tag: Option<WriteTag>,
@@ -256,7 +256,7 @@ impl Connected {
             return Err(CallAborted::NoPlace);
         };
         let allowed = deadline.min(limits.call);
-        let processor = if kind == Kind::Pull { limits.pull_processor } else { limits.processor };
+        let processor = if kind == AdapterCallKind::Pull { limits.pull_processor } else { limits.processor };
         let ends = Instant::now() + allowed;
         let state = CallState::new(self.link.clone(), adapter.manifest.clone(), limits, ends, trace.clone(), tag);
         let (running, memory, told) = (adapter.clone(), state.copy_limit(), trace.clone());
@@ -291,14 +291,14 @@ impl Connected {
         ended
     }
 
-    fn reads(&self, kind: Kind) -> Arc<Trace> {
+    fn reads(&self, kind: AdapterCallKind) -> Arc<Trace> {
         Arc::new(Trace::new(kind.name(), &self.link, None))
     }
 
     /// Makes a call that changes nothing. A lost call can be made again.
     async fn read<T, U, Work>(
         &self,
-        kind: Kind,
+        kind: AdapterCallKind,
         trace: Arc<Trace>,
         deadline: Duration,
         work: impl FnOnce(Instance) -> Work + Send + 'static,
@@ -318,7 +318,7 @@ impl Connected {
     /// Makes a call that writes. If the EHR may have received a request and there is no valid receipt, the outcome is
     /// unknown.
     async fn push(&self, write_key: String, write: Write, deadline: Duration) -> Result<Receipt, Fault> {
-        let trace = Arc::new(Trace::new(Kind::Push.name(), &self.link, Some((&write_key, &write))));
+        let trace = Arc::new(Trace::new(AdapterCallKind::Push.name(), &self.link, Some((&write_key, &write))));
         let lost = |ended: CallAborted| {
             ended.before_it_began().unwrap_or_else(|begun| match trace.sent() {
                 true => Fault::Unknown(begun.reason()),
@@ -328,7 +328,8 @@ impl Connected {
         let tag = self.link.gate.is_some().then(|| tag(&write_key, &write, self.link.zone));
         let write = convert::write(write)?;
         let work = |instance: Instance| async move { instance.push(&write_key, &write).await };
-        let answer = self.call(Kind::Push, deadline, &trace, tag, work, convert::receipt).await.map_err(lost)?;
+        let answer =
+            self.call(AdapterCallKind::Push, deadline, &trace, tag, work, convert::receipt).await.map_err(lost)?;
         answer
             .map_err(|fault| trace.heard(fault))?
             // The guest reports a completed write, whether or not it sent a request.
@@ -356,8 +357,15 @@ impl Ehr for Connected {
     fn describe(&self, deadline: Duration) -> EhrFuture<'_, Description> {
         let accept = |answer| convert::description(answer).map_err(|broken| convert::broken("description", broken));
         Box::pin(async move {
-            let mut description =
-                self.read(Kind::Describe, self.reads(Kind::Describe), deadline, Instance::describe, accept).await?;
+            let mut description = self
+                .read(
+                    AdapterCallKind::Describe,
+                    self.reads(AdapterCallKind::Describe),
+                    deadline,
+                    Instance::describe,
+                    accept,
+                )
+                .await?;
             if description.gated && self.link.gate.is_none() {
                 return Err(Fault::Unsupported(UNGATED.to_owned()));
             }
@@ -373,7 +381,7 @@ impl Ehr for Connected {
         let asked = convert::resource(resource);
         let work = move |instance: Instance| async move { instance.pull(asked, cursor.as_deref(), limit).await };
         let location = self.link.location.clone();
-        let trace = self.reads(Kind::Pull);
+        let trace = self.reads(AdapterCallKind::Pull);
         let heard = trace.clone();
         let accept = move |page| {
             let heard = |reason: &str| heard.redacted(reason, REASON_BYTES);
@@ -394,7 +402,7 @@ impl Ehr for Connected {
             }
             page
         };
-        Box::pin(self.read(Kind::Pull, trace, deadline, work, accept))
+        Box::pin(self.read(AdapterCallKind::Pull, trace, deadline, work, accept))
     }
 
     fn push(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Receipt> {
@@ -406,10 +414,10 @@ impl Ehr for Connected {
             found.map(convert::receipt).transpose().map_err(|broken| convert::broken("receipt", broken))
         };
         Box::pin(async move {
-            let trace = Arc::new(Trace::new(Kind::Find.name(), &self.link, Some((&write_key, &write))));
+            let trace = Arc::new(Trace::new(AdapterCallKind::Find.name(), &self.link, Some((&write_key, &write))));
             let write = convert::write(write)?;
             let work = move |instance: Instance| async move { instance.find(&write_key, &write).await };
-            self.read(Kind::Find, trace, deadline, work, accept).await
+            self.read(AdapterCallKind::Find, trace, deadline, work, accept).await
         })
     }
 

@@ -68,8 +68,8 @@ pub(crate) fn description(from: wit::Description) -> Checked<Description> {
     let required: BTreeSet<&str> = from.required_patient_fields.into_iter().map(given_as).collect();
     let unkept = from.unkept_patient_fields.into_iter().map(patient_field);
     Ok(Description {
-        name: shown(from.name),
-        version: shown(from.version),
+        name: sanitize_text(from.name),
+        version: sanitize_text(from.version),
         hosting: match from.hosting {
             wit::Hosting::Cloud => "cloud",
             wit::Hosting::Onprem => "onprem",
@@ -88,7 +88,7 @@ pub(crate) fn description(from: wit::Description) -> Checked<Description> {
 }
 
 /// Cleans a text for operators and clients: one line, without markup in case a page does not escape it.
-fn shown(text: String) -> String {
+fn sanitize_text(text: String) -> String {
     let plain = |c: char| if matches!(c, '<' | '>') { ' ' } else { plain_char(c) };
     check::cut(text, SHORT_TEXT_BYTES).chars().map(plain).collect()
 }

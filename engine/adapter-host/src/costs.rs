@@ -6,13 +6,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use runtime::metrics::{HistogramVec, durations_by};
 
 /// The costs of calls of one kind. Calls that did not begin, for lack of a permit or an adapter, are not included.
@@ -71,7 +69,7 @@ impl Default for Costs {
 impl Costs {
     pub(crate) fn note(&self, adapter: &str, location: &str, call: &'static str, costs: &CallCosts) {
         self.durations.with_label_values(&[adapter, call]).observe(costs.time.as_secs_f64());
-        let mut all = self.of_calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.of_calls.lock();
         if !all.contains_key(adapter) {
             all.insert(adapter.to_owned(), BTreeMap::new());
         }
@@ -83,12 +81,12 @@ impl Costs {
     }
 
     pub(crate) fn by_adapter(&self) -> BTreeMap<String, CostsByCall> {
-        let all = self.of_calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.of_calls.lock();
         all.iter().map(|(adapter, locations)| (adapter.clone(), sum(locations.values()))).collect()
     }
 
     pub(crate) fn at(&self, location: &str) -> CostsByCall {
-        let all = self.of_calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.of_calls.lock();
         sum(all.values().filter_map(|locations| locations.get(location)))
     }
 }

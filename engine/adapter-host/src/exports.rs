@@ -13,7 +13,7 @@ pub(crate) struct Exports {
 }
 
 impl Exports {
-    pub(crate) fn of(pre: &InstancePre<CallState>) -> wasmtime::Result<Exports> {
+    pub(crate) fn from_instance_pre(pre: &InstancePre<CallState>) -> wasmtime::Result<Exports> {
         let missing = |name: &str| wasmtime::Error::msg(format!("{name} is missing"));
         let component = pre.component();
         let ehr = component.get_export_index(None, EHR_INTERFACE).ok_or_else(|| missing(EHR_INTERFACE))?;

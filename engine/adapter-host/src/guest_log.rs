@@ -1,11 +1,9 @@
 //! Log lines of guests, under a target for each adapter, `adapter::fhir-r4`, with location, call and write key. The
 //! macros of `tracing` need targets known at compile time, so the call sites are created here, once for each adapter.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, OnceLock, PoisonError},
-};
+use std::{collections::BTreeMap, sync::OnceLock};
 
+use parking_lot::Mutex;
 use tracing::{
     Event, Metadata,
     callsite::{Callsite, Identifier},
@@ -48,9 +46,9 @@ impl Site {
 }
 
 impl GuestLog {
-    pub(crate) fn of(adapter: &str) -> &'static GuestLog {
+    pub(crate) fn for_adapter(adapter: &str) -> &'static GuestLog {
         static LOGS: Mutex<BTreeMap<String, &'static GuestLog>> = Mutex::new(BTreeMap::new());
-        let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logs = LOGS.lock();
         if let Some(log) = logs.get(adapter) {
             return log;
         }

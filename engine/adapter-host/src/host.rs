@@ -186,7 +186,7 @@ impl Host {
         // difference.
         let shape = |error: wasmtime::Error| LoadError::Shape(format!("{error:#}"));
         let pre = shared.linker.instantiate_pre(&component).map_err(shape)?;
-        let exports = Exports::of(&pre).map_err(shape)?;
+        let exports = Exports::from_instance_pre(&pre).map_err(shape)?;
         let sha256 = hex::encode(Sha256::digest(bytes));
         Ok(Arc::new(Adapter { host: shared.clone(), pre, exports, manifest: Arc::new(manifest), sha256, from_cache }))
     }

@@ -211,7 +211,7 @@ impl log::Host for CallState {
     fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         let panics = self.trace.panics(&message);
         let Some(suppressed) = self.link.lines.take(std::time::Instant::now(), panics) else { return Ok(()) };
-        let log = GuestLog::of(&self.manifest.id);
+        let log = GuestLog::for_adapter(&self.manifest.id);
         if suppressed > 0 {
             let text = format!("{suppressed} lines of the adapter were suppressed");
             log.write(Level::Warn, &self.link.location, &self.trace, &text);

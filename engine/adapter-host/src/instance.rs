@@ -18,7 +18,7 @@ use super::{
 };
 
 /// The answer of a guest; `Err` if it traps.
-type Answer<T> = wasmtime::Result<Result<T, Fault>>;
+type GuestResult<T> = wasmtime::Result<Result<T, Fault>>;
 type Func<Arguments, T> = wasmtime::Result<TypedFunc<Arguments, (Result<T, Fault>,)>>;
 
 /// An instance for a single call.
@@ -50,19 +50,19 @@ impl Instance {
         Ok(())
     }
 
-    pub(crate) async fn describe(mut self) -> Answer<Description> {
+    pub(crate) async fn describe(mut self) -> GuestResult<Description> {
         Ok(self.describe_func()?.call_async(&mut self.store, ()).await?.0)
     }
 
-    pub(crate) async fn pull(mut self, resource: Resource, cursor: Option<&str>, limit: u32) -> Answer<Page> {
+    pub(crate) async fn pull(mut self, resource: Resource, cursor: Option<&str>, limit: u32) -> GuestResult<Page> {
         Ok(self.pull_func()?.call_async(&mut self.store, (resource, cursor, limit)).await?.0)
     }
 
-    pub(crate) async fn push(mut self, write_key: &str, write: &Write) -> Answer<Receipt> {
+    pub(crate) async fn push(mut self, write_key: &str, write: &Write) -> GuestResult<Receipt> {
         Ok(self.push_func()?.call_async(&mut self.store, (write_key, write)).await?.0)
     }
 
-    pub(crate) async fn find(mut self, write_key: &str, write: &Write) -> Answer<Option<Receipt>> {
+    pub(crate) async fn find(mut self, write_key: &str, write: &Write) -> GuestResult<Option<Receipt>> {
         Ok(self.find_func()?.call_async(&mut self.store, (write_key, write)).await?.0)
     }
 

@@ -10,7 +10,8 @@ use chrono_tz::Tz;
 use setup::secret::Secret;
 
 use super::{
-    call_permits::Payer, gate::Gate, log_line::LineBudget, manifest::Manifest, outbound::Address, transport::Transport,
+    call_permits::Payer, gate::Gate, log_line::LineBudget, manifest::Manifest, outbound::OutboundAddress,
+    transport::Transport,
 };
 
 /// Seconds since 1970.
@@ -20,7 +21,7 @@ pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 pub(crate) struct Link {
     pub location: String,
     pub payer: Payer,
-    pub address: Address,
+    pub address: OutboundAddress,
     pub settings: BTreeMap<String, Secret>,
     pub zone: Tz,
     pub transport: Arc<dyn Transport>,

@@ -1,16 +1,15 @@
 //! Log lines of guests: truncated, kept on one line, and rate-limited.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::limits::{LOG_LINE_BYTES, LOG_LINES_AT_ONCE, LOG_LINES_PER_SECOND};
 
 /// A token bucket for the log lines of a connection.
-pub(crate) struct LineBudget(Mutex<Bucket>);
+pub(crate) struct LineBudget(Mutex<LogBucket>);
 
-struct Bucket {
+struct LogBucket {
     lines: f64,
     filled: Instant,
     suppressed: u64,
@@ -18,13 +17,13 @@ struct Bucket {
 
 impl LineBudget {
     pub(crate) fn new(now: Instant) -> LineBudget {
-        LineBudget(Mutex::new(Bucket { lines: LOG_LINES_AT_ONCE, filled: now, suppressed: 0 }))
+        LineBudget(Mutex::new(LogBucket { lines: LOG_LINES_AT_ONCE, filled: now, suppressed: 0 }))
     }
 
     /// Takes one line. Returns `None` if the line is suppressed, or else the number of lines suppressed before it. A
     /// `must` line is never suppressed.
     pub(crate) fn take(&self, now: Instant, must: bool) -> Option<u64> {
-        let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bucket = self.0.lock();
         let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * LOG_LINES_PER_SECOND;
         bucket.lines = (bucket.lines + gained).min(LOG_LINES_AT_ONCE);
         bucket.filled = now;

@@ -1,6 +1,7 @@
 //! The rules for a guest's requests: permitted paths and headers, the target host, and credentials that never enter the
 //! sandbox.
 
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use setup::{guests::GuestLimits, secret::Secret};
 
@@ -65,19 +66,19 @@ pub enum AddressError {
 }
 
 /// The address of a location's EHR, and the paths that may be requested.
-pub(crate) struct Address {
+pub(crate) struct OutboundAddress {
     base: Url,
     /// Header names in lower case.
     credentials: Vec<(String, Secret)>,
     allowed_paths: Vec<String>,
 }
 
-impl Address {
+impl OutboundAddress {
     pub(crate) fn new(
         base: &str,
         headers: Vec<(String, Secret)>,
         allowed_paths: Vec<String>,
-    ) -> Result<Address, AddressError> {
+    ) -> Result<OutboundAddress, AddressError> {
         let base = Url::parse(base).map_err(|e| AddressError::BaseUrl(e.to_string()))?;
         let plain = base.username().is_empty()
             && base.password().is_none()
@@ -96,7 +97,7 @@ impl Address {
             }
             credentials.push((name.to_ascii_lowercase(), value));
         }
-        Ok(Address { base, credentials, allowed_paths })
+        Ok(OutboundAddress { base, credentials, allowed_paths })
     }
 
     pub(crate) fn credentials(&self) -> impl Iterator<Item = Secret> {
@@ -216,7 +217,7 @@ fn is_under(path: &str, prefixes: &[String]) -> bool {
 /// Returns `true` if a segment is `.` or `..` for a server that decodes before it splits. Parameters (`..;a=b`) and
 /// blanks are ignored.
 fn climbs(path: &str) -> bool {
-    let decoded = percent_decode(path);
+    let decoded: Vec<u8> = percent_decode_str(path).collect();
     decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|segment| {
         let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
         name.contains(&b'.') && name.iter().all(|byte| matches!(byte, b'.' | b' '))
@@ -225,7 +226,7 @@ fn climbs(path: &str) -> bool {
 
 /// Returns `false` for paths that some servers decode twice, decode despite invalid UTF-8, or cut at a NUL.
 fn is_plainly_encoded(path: &str) -> bool {
-    let once = percent_decode(path);
+    let once: Vec<u8> = percent_decode_str(path).collect();
     let Ok(text) = std::str::from_utf8(&once) else { return false };
     let escapes = path.bytes().filter(|byte| *byte == b'%').count();
     // Invalid escapes (`%u002e`) are kept as they are.
@@ -239,26 +240,6 @@ fn is_plainly_encoded(path: &str) -> bool {
 fn hidden(text: &str) -> Vec<u8> {
     let escape = |at: usize| text.as_bytes().get(at + 1..at + 3).and_then(|pair| hex::decode(pair).ok());
     text.match_indices('%').filter_map(|(at, _)| escape(at)).flatten().collect()
-}
-
-fn percent_decode(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let pair = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
-        match pair.and_then(|pair| hex::decode(pair).ok()) {
-            Some(byte) => {
-                decoded.extend(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    decoded
 }
 
 fn is_header_name(name: &str) -> bool {
@@ -283,12 +264,12 @@ mod tests {
 
     use super::*;
 
-    fn address(base: &str) -> Address {
+    fn address(base: &str) -> OutboundAddress {
         let credentials = vec![("Authorization".to_string(), Secret::new("Bearer s3cret"))];
-        Address::new(base, credentials, vec!["/fhir/R4".into(), "/files/".into()]).unwrap()
+        OutboundAddress::new(base, credentials, vec!["/fhir/R4".into(), "/files/".into()]).unwrap()
     }
 
-    fn asked(path: &str) -> Request {
+    fn get_request(path: &str) -> Request {
         Request { method: Method::Get, path: path.into(), headers: vec![], body: None }
     }
 
@@ -318,7 +299,7 @@ mod tests {
             ),
             ("http://10.0.0.4/t", "/files/%C3%BC..b", "http://10.0.0.4/t/files/%C3%BC..b"),
         ] {
-            let request = sent(base, asked(path)).unwrap();
+            let request = sent(base, get_request(path)).unwrap();
             assert_eq!(request.url.as_str(), expected);
             assert_eq!(request.headers, [("authorization".to_string(), "Bearer s3cret".to_string())]);
         }
@@ -367,19 +348,21 @@ mod tests {
             "?x=1",
             "/",
         ] {
-            assert!(sent("https://ehr.example/base", asked(path)).is_err(), "{path:?} was let through");
+            assert!(sent("https://ehr.example/base", get_request(path)).is_err(), "{path:?} was let through");
         }
-        assert!(sent("https://ehr.example", asked(&format!("/files/{}", "x".repeat(limits::PATH_BYTES)))).is_err());
+        assert!(
+            sent("https://ehr.example", get_request(&format!("/files/{}", "x".repeat(limits::PATH_BYTES)))).is_err()
+        );
         let narrowed = {
             let asks = RequestedAccess { paths: &["/fhir".to_string()], headers: &[] };
-            address("https://e.example").request(asked("/files/a"), &asks, &GuestLimits::default())
+            address("https://e.example").request(get_request("/files/a"), &asks, &GuestLimits::default())
         };
         assert!(narrowed.unwrap_err().contains("outside"));
     }
 
     #[test]
     fn headers_and_bodies_are_bounded() {
-        let with = |name: &str, value: &str| Request { headers: vec![header(name, value)], ..asked("/files/a") };
+        let with = |name: &str, value: &str| Request { headers: vec![header(name, value)], ..get_request("/files/a") };
         let denied = |request: Request| sent("https://ehr.example", request).unwrap_err();
         assert!(denied(with("Host", "evil")).contains("engine's"));
         assert!(denied(with("Transfer-Encoding", "chunked")).contains("engine's"));
@@ -387,7 +370,7 @@ mod tests {
         assert!(denied(with("x-a", "1\r\nx-b: 2")).contains("header"));
         assert!(denied(with("x a", "1")).contains("header"));
         assert!(denied(with("x-a", &"v".repeat(limits::HEADER_VALUE_BYTES + 1))).contains("header"));
-        assert!(denied(Request { headers: vec![header("a", "b"); 65], ..asked("/files/a") }).contains("64"));
+        assert!(denied(Request { headers: vec![header("a", "b"); 65], ..get_request("/files/a") }).contains("64"));
         for name in ["x_acme_token", "x.acme.token", "X-Acme~Token"] {
             assert!(denied(with(name, "mine")).contains("header"), "{name}");
         }
@@ -411,18 +394,18 @@ mod tests {
             assert!(denied(with(name, "x")).contains("another request"), "{name}");
         }
         let body = Some(vec![0; GuestLimits::default().request_body + 1]);
-        assert!(denied(Request { body, ..asked("/files/a") }).contains("body"));
+        assert!(denied(Request { body, ..get_request("/files/a") }).contains("body"));
         assert_eq!(sent("https://ehr.example", with("X-Trace", "1")).unwrap().headers[0].0, "x-trace");
     }
 
     #[test]
     fn identity_headers_are_sent_only_if_the_manifest_lists_them() {
-        let plain = Address::new("https://ehr.example", vec![], vec!["/".into()]).unwrap();
+        let plain = OutboundAddress::new("https://ehr.example", vec![], vec!["/".into()]).unwrap();
         let (paths, listed) = (["/".to_string()], ["cookie".to_string()]);
         for (name, headers, sent) in
             [("Cookie", &[][..], false), ("Authorization", &listed, false), ("Cookie", &listed, true)]
         {
-            let request = Request { headers: vec![header(name, "mine")], ..asked("/a") };
+            let request = Request { headers: vec![header(name, "mine")], ..get_request("/a") };
             let ended = plain.request(request, &RequestedAccess { paths: &paths, headers }, &GuestLimits::default());
             assert_eq!(ended.is_ok(), sent, "{name} {headers:?}");
             assert!(ended.err().is_none_or(|why| why.contains("`headers` of the adapter's manifest")));
@@ -431,16 +414,16 @@ mod tests {
 
     #[test]
     fn an_invalid_address_is_rejected_with_its_reason() {
-        let refused = |base: &str| Address::new(base, vec![], vec!["/".into()]).err().unwrap();
+        let refused = |base: &str| OutboundAddress::new(base, vec![], vec!["/".into()]).err().unwrap();
         assert!(matches!(refused("ehr"), AddressError::BaseUrl(_)));
         for base in
             ["ftp://e.example", "https://u:p@e.example", "https://e.example/?a", "https://e.example/#a", "data:x"]
         {
             assert_eq!(refused(base), AddressError::BaseUrlForm, "{base}");
         }
-        let allowed = Address::new("https://e.example", vec![], vec!["fhir".into()]).err();
+        let allowed = OutboundAddress::new("https://e.example", vec![], vec!["fhir".into()]).err();
         assert_eq!(allowed, Some(AddressError::AllowedPath("fhir".into())));
-        let header = Address::new("https://e.example", vec![("a b".into(), Secret::new("x"))], vec![]).err();
+        let header = OutboundAddress::new("https://e.example", vec![("a b".into(), Secret::new("x"))], vec![]).err();
         assert_eq!(header, Some(AddressError::Header("a b".into())));
     }
 }

@@ -48,11 +48,11 @@ impl Redactor {
     pub(crate) fn text(&self, text: &str, passing: &[Secret], bytes: usize) -> String {
         let longest = bytes.saturating_mul(LOOKED_THROUGH);
         let looked_through: String = text[..text.floor_char_boundary(longest)].chars().map(plain_char).collect();
-        let known = self.known.get_or_init(|| Known::of(&self.secrets, self.write.as_ref()));
+        let known = self.known.get_or_init(|| Known::from_secrets(&self.secrets, self.write.as_ref()));
         let mut hidden = by_pattern(&looked_through);
         known.find(&looked_through, &mut hidden);
         if !passing.is_empty() {
-            Known::of(passing, None).find(&looked_through, &mut hidden);
+            Known::from_secrets(passing, None).find(&looked_through, &mut hidden);
         }
         let mut shown = without(&looked_through, hidden);
         if text.len() > longest && shown.len() <= bytes {
@@ -76,7 +76,7 @@ struct Known {
 }
 
 /// The kind of a record's field, determined by its name.
-enum Kind {
+enum FieldKind {
     Name,
     Phone,
     Birth,
@@ -87,24 +87,24 @@ enum Kind {
     Text,
 }
 
-fn kind(field: &str) -> Kind {
+fn kind(field: &str) -> FieldKind {
     match field {
-        _ if field.ends_with("date_of_birth") => Kind::Birth,
-        _ if field.ends_with("phone") => Kind::Phone,
-        _ if field.ends_with("_name") => Kind::Name,
-        _ if field.ends_with("_json") => Kind::Json,
-        _ if field.ends_with("_date") || field.ends_with("_at") || field.ends_with("_type") => Kind::Plain,
+        _ if field.ends_with("date_of_birth") => FieldKind::Birth,
+        _ if field.ends_with("phone") => FieldKind::Phone,
+        _ if field.ends_with("_name") => FieldKind::Name,
+        _ if field.ends_with("_json") => FieldKind::Json,
+        _ if field.ends_with("_date") || field.ends_with("_at") || field.ends_with("_type") => FieldKind::Plain,
         "" | "id" | "resource" | "patient" | "guarantor" | "provider" | "operatory" | "appointment" | "plan"
         | "insurance_plan" | "subscriber" | "item" | "form_schema" | "procedure" | "procedures" | "procedure_code"
         | "charge" | "claim" | "category" | "status" | "relation" | "mode" | "direction" | "action" | "gender"
         | "region" | "country" | "preferred_language" | "version" | "write_key" | "currency" | "amount" | "created"
-        | "kind" => Kind::Plain,
-        _ => Kind::Text,
+        | "kind" => FieldKind::Plain,
+        _ => FieldKind::Text,
     }
 }
 
 impl Known {
-    fn of(secrets: &[Secret], write: Option<&Write>) -> Known {
+    fn from_secrets(secrets: &[Secret], write: Option<&Write>) -> Known {
         let mut known = Known::default();
         for secret in secrets {
             known.secret(secret.expose());
@@ -160,23 +160,23 @@ impl Known {
 
     fn field(&mut self, field: &str, text: &str) {
         match kind(field) {
-            Kind::Plain => {}
-            Kind::Birth => self.births.extend(date_of(text.split('-'))),
-            Kind::Phone => self.number(text),
-            Kind::Name => {
+            FieldKind::Plain => {}
+            FieldKind::Birth => self.births.extend(date_of(text.split('-'))),
+            FieldKind::Phone => self.number(text),
+            FieldKind::Name => {
                 self.text(text);
                 text.split([' ', '-']).for_each(|word| self.text(word));
             }
-            Kind::Json => match serde_json::from_str::<Value>(text) {
+            FieldKind::Json => match serde_json::from_str::<Value>(text) {
                 // All values, whatever the names of the fields.
                 Ok(json) => self.leaves(&json),
                 Err(_) => self.text(text),
             },
-            Kind::Text if !text.chars().any(char::is_alphabetic) => {
+            FieldKind::Text if !text.chars().any(char::is_alphabetic) => {
                 self.number(text);
                 self.text(text);
             }
-            Kind::Text => self.text(text),
+            FieldKind::Text => self.text(text),
         }
     }
 
@@ -365,7 +365,7 @@ mod tests {
 
     use super::*;
 
-    fn said(write: Option<Write>, text: &str) -> String {
+    fn redact(write: Option<Write>, text: &str) -> String {
         Redactor::new(vec![Secret::new("Bearer s3cr3t-t0ken"), Secret::new("Basic YWRtaW46aHVudGVyMg==")], write).text(
             text,
             &[Secret::new("Session passing.by")],
@@ -409,7 +409,7 @@ mod tests {
             ("id 123456789!", "id [redacted]!"),
             ("at 12 maple st, IL 60601", "at [redacted], IL [redacted]"),
         ] {
-            assert_eq!(said(Some(write.clone()), text), expected);
+            assert_eq!(redact(Some(write.clone()), text), expected);
         }
     }
 
@@ -422,7 +422,7 @@ mod tests {
             "Anna's adapter 1.4.0: the answer was 17 bytes, an answer of 2048 was due; error 40012",
             "panicked at src/lib.rs:120",
         ] {
-            assert_eq!(said(Some(write.clone()), text), text);
+            assert_eq!(redact(Some(write.clone()), text), text);
         }
     }
 
@@ -430,13 +430,13 @@ mod tests {
     fn parts_of_a_note_are_redacted() {
         let note = "She says that her jaw hurts since Monday".to_owned();
         let write = Write::CreateAppointment(EhrAppointment { note: Some(note), ..EhrAppointment::default() });
-        let shown = said(Some(write), "note too long: \"her JAW hurts since\\n\"");
+        let shown = redact(Some(write), "note too long: \"her JAW hurts since\\n\"");
         assert_eq!(shown, "note too long: \"[redacted]\\n\"");
         let answers = serde_json::json!({
             "patient": "P-1", "form_schema": "intake", "answers_json": "{\"a1\": [\"penicillin\"]}", "submitted_at": 0
         });
         let entry = EhrRecord::from_fields(Resource::FormResponses, "", answers).unwrap();
-        assert_eq!(said(Some(Write::Record(Operation::Create, entry)), "intake: penicillin?"), "intake: [redacted]?");
+        assert_eq!(redact(Some(Write::Record(Operation::Create, entry)), "intake: penicillin?"), "intake: [redacted]?");
     }
 
     #[test]
@@ -449,10 +449,10 @@ mod tests {
             "bearer other.token_of/it",
             "passing.by",
         ] {
-            let shown = said(None, &format!("the EHR echoed {text}"));
+            let shown = redact(None, &format!("the EHR echoed {text}"));
             assert!(shown.ends_with("[redacted]") && !shown.contains(text), "{shown}");
         }
-        assert_eq!(said(None, "login?token=abcdef: 401"), "login?token=[redacted] 401");
+        assert_eq!(redact(None, "login?token=abcdef: 401"), "login?token=[redacted] 401");
     }
 
     #[test]
@@ -469,15 +469,15 @@ mod tests {
             (r#"{"given": ["Ada"], "city":"Ely"}"#, r#"{"given": ["[redacted]"], "city":"[redacted]"}"#),
             ("GET /Patient?family=King&x=1 answered 500", "GET /Patient?[redacted] answered 500"),
         ] {
-            assert_eq!(said(None, text), expected);
+            assert_eq!(redact(None, text), expected);
         }
     }
 
     #[test]
     fn a_text_is_one_line_of_bounded_length() {
-        assert_eq!(said(None, "a\u{2028}b\u{202e}c\u{1b}[2Jd"), "a b c [2Jd");
-        let long = said(None, &"x".repeat(50_000));
+        assert_eq!(redact(None, "a\u{2028}b\u{202e}c\u{1b}[2Jd"), "a b c [2Jd");
+        let long = redact(None, &"x".repeat(50_000));
         assert_eq!((long.len(), long.ends_with(" ...")), (1_004, true));
-        assert!(said(None, &"312-555-0142 ".repeat(5_000)).len() <= 1_004);
+        assert!(redact(None, &"312-555-0142 ".repeat(5_000)).len() <= 1_004);
     }
 }

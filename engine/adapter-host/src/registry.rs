@@ -2,16 +2,17 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::Arc,
 };
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use records::ehr::Ehr;
 
 use super::{
     AddressError, Connection,
     adapter::Adapter,
     connection::connect,
-    slot::{LoadState, Slot},
+    slot::{AdapterSlot, LoadState},
 };
 
 /// Adapters by the names that the operator gives them. Cheap to clone: all clones share their state.
@@ -21,9 +22,9 @@ pub struct AdapterRegistry(Arc<RwLock<Named>>);
 #[derive(Default)]
 struct Named {
     /// The versions named by the configuration.
-    configured: BTreeMap<String, Arc<Slot>>,
+    configured: BTreeMap<String, Arc<AdapterSlot>>,
     /// Versions that were rolled out, by name and SHA-256.
-    versions: HashMap<(String, String), Arc<Slot>>,
+    versions: HashMap<(String, String), Arc<AdapterSlot>>,
     /// SHA-256 by name and location, for locations on a version other than the configured one.
     chosen: HashMap<(String, String), String>,
 }
@@ -61,7 +62,7 @@ impl AdapterRegistry {
         match named.configured.get(name) {
             Some(slot) => Some(slot.0.send_replace(load_state)),
             None => {
-                named.configured.insert(name.to_string(), Arc::new(Slot::new(load_state)));
+                named.configured.insert(name.to_string(), Arc::new(AdapterSlot::new(load_state)));
                 None
             }
         }
@@ -71,7 +72,7 @@ impl AdapterRegistry {
     pub fn set_version_state(&self, name: &str, sha256: &str, load_state: LoadState) {
         let mut named = self.write();
         let slot = named.versions.entry((name.to_owned(), sha256.to_owned()));
-        slot.or_insert_with(|| Arc::new(Slot::new(LoadState::Preparing))).0.send_replace(load_state);
+        slot.or_insert_with(|| Arc::new(AdapterSlot::new(LoadState::Preparing))).0.send_replace(load_state);
     }
 
     /// Returns the state of a rolled-out version; `None` if it is unknown here.
@@ -89,7 +90,7 @@ impl AdapterRegistry {
             return;
         };
         let slot = named.versions.entry((name.to_owned(), sha256.to_owned()));
-        slot.or_insert_with(|| Arc::new(Slot::new(LoadState::Preparing)));
+        slot.or_insert_with(|| Arc::new(AdapterSlot::new(LoadState::Preparing)));
         named.chosen.insert(of, sha256.to_owned());
     }
 
@@ -119,7 +120,7 @@ impl AdapterRegistry {
         let find = move |location: &str| {
             registry.slot_at(&name, location).unwrap_or_else(|| {
                 let reason = format!("no adapter called {name} is loaded");
-                Arc::new(Slot::new(LoadState::Refused(reason.into())))
+                Arc::new(AdapterSlot::new(LoadState::Refused(reason.into())))
             })
         };
         Some(connect(Arc::new(find), connection))
@@ -129,17 +130,17 @@ impl AdapterRegistry {
         self.read().configured.keys().cloned().collect()
     }
 
-    fn slot_at(&self, name: &str, location: &str) -> Option<Arc<Slot>> {
+    fn slot_at(&self, name: &str, location: &str) -> Option<Arc<AdapterSlot>> {
         let (named, of) = (self.read(), (name.to_owned(), location.to_owned()));
         let Some(sha256) = named.chosen.get(&of) else { return named.configured.get(name).cloned() };
         named.versions.get(&(of.0, sha256.clone())).cloned()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Named> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Named> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.write()
     }
 }

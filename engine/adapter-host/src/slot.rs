@@ -17,10 +17,10 @@ pub enum LoadState {
 }
 
 /// A cell with the current version. Calls in flight keep the version they started with alive.
-pub(super) struct Slot(pub(super) watch::Sender<LoadState>);
+pub(super) struct AdapterSlot(pub(super) watch::Sender<LoadState>);
 
 /// Finds the slot of the version that a location runs.
-pub(super) type FindSlot = Arc<dyn Fn(&str) -> Arc<Slot> + Send + Sync>;
+pub(super) type FindSlot = Arc<dyn Fn(&str) -> Arc<AdapterSlot> + Send + Sync>;
 
 /// The reason why a call has no adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub(super) enum NoAdapter {
     Refused(Arc<str>),
 }
 
-impl Slot {
-    pub(crate) fn new(load_state: LoadState) -> Slot {
-        Slot(watch::Sender::new(load_state))
+impl AdapterSlot {
+    pub(crate) fn new(load_state: LoadState) -> AdapterSlot {
+        AdapterSlot(watch::Sender::new(load_state))
     }
 
     pub(crate) fn load_state(&self) -> LoadState {

@@ -1,10 +1,11 @@
 //! The engine's record of a call, available even if the guest ends without an answer.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use parking_lot::Mutex;
 use records::ehr::{Fault, Write};
 
 use super::{
@@ -64,7 +65,7 @@ impl Trace {
 
     /// Returns the place of the guest's panic, if the guest logged it.
     pub(crate) fn panicked(&self) -> Option<String> {
-        self.panicked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.panicked.lock().clone()
     }
 
     /// Returns `true` for the first panic line of the guest. A call panics once, and the adapter's author needs the
@@ -77,7 +78,7 @@ impl Trace {
     pub(crate) fn line(&self, text: &str) -> String {
         let line = self.redacted(text, LOG_LINE_BYTES);
         if let Some(place) = line.strip_prefix(PANICKED) {
-            *self.panicked.lock().unwrap_or_else(PoisonError::into_inner) = Some(plain(place, PLACE_BYTES));
+            *self.panicked.lock() = Some(plain(place, PLACE_BYTES));
         }
         line
     }
@@ -123,12 +124,12 @@ impl Trace {
             }
             Err(stopped) => Some(stopped.clone()),
         };
-        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = stopped;
+        *self.stopped.lock() = stopped;
     }
 
     /// Corrects a guest's fault if the engine knows better why nothing was sent.
     fn judge(&self, fault: Fault) -> Fault {
-        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let stopped = self.stopped.lock().take();
         let Some(stopped) = stopped else { return fault };
         if self.wrote.load(Ordering::SeqCst) {
             // Part of the write is in the EHR, or may be: do not start again.

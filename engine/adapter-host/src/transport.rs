@@ -6,10 +6,11 @@ use std::{
     future::Future,
     io,
     pin::Pin,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use reqwest::{Client, Method, Url, redirect};
 use rustls::{ClientConfig, client::Resumption};
 use rustls_platform_verifier::BuilderVerifierExt as _;
@@ -130,7 +131,7 @@ impl HttpTransport {
     /// Waits for unsolicited data. An EHR that responds twice does so at once. The connection is closed meanwhile, so
     /// that the next request does not take the second response for its own.
     async fn silence(&self) {
-        let answered = *self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let answered = *self.answered.lock();
         if let Some(answered) = answered {
             tokio::time::sleep_until(answered + limits::SILENCE).await;
         }
@@ -139,7 +140,7 @@ impl HttpTransport {
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         self.silence().await;
         let ended = exchange(self.client()?, request).await;
-        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.answered.lock() = Some(Instant::now());
         ended
     }
 }

@@ -21,7 +21,7 @@ use super::{
     log_line::LineBudget,
     manifest::narrow,
     metered::{CpuBudgetExceeded, metered},
-    outbound::Address,
+    outbound::OutboundAddress,
     trace::Trace,
     transport::{HttpRequest, Transport, TransportError, TransportFuture},
 };
@@ -47,7 +47,7 @@ fn link() -> Link {
     Link {
         location: "trial".into(),
         payer: Payer { source: "trial".into(), host: "trial".into() },
-        address: Address::new("http://localhost", Vec::new(), Vec::new()).expect("a plain address"),
+        address: OutboundAddress::new("http://localhost", Vec::new(), Vec::new()).expect("a plain address"),
         settings: BTreeMap::new(),
         zone: Tz::UTC,
         transport: Arc::new(Nowhere),

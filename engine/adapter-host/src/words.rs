@@ -115,7 +115,7 @@ impl Convert<types::Gender> for String {
 
 /// The stored form of a conversation message.
 #[derive(Serialize, Deserialize)]
-struct Message {
+struct ConversationMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,20 +128,20 @@ impl Convert<Vec<types::Message>> for Json {
     fn read(from: Vec<types::Message>, field: &'static str, _: Limit) -> Checked<Json> {
         require(from.len() <= REFERENCES, field, "must have at most 1000 entries")?;
         let message = |message: types::Message| {
-            Ok(Message {
+            Ok(ConversationMessage {
                 from: Convert::read(message.from, field, Limit::Short)?,
                 text: Convert::read(message.text, field, Limit::Long)?,
                 at: message.at.map(|at| check::instant(field, at)).transpose()?,
             })
         };
-        let messages = from.into_iter().map(message).collect::<Checked<Vec<Message>>>()?;
-        let json = Json::of(&messages).ok().filter(|json| json.as_str().len() <= LONG_TEXT_BYTES);
+        let messages = from.into_iter().map(message).collect::<Checked<Vec<ConversationMessage>>>()?;
+        let json = Json::encode(&messages).ok().filter(|json| json.as_str().len() <= LONG_TEXT_BYTES);
         json.ok_or(ContractViolation { field: field.into(), rule: "must have at most 65536 bytes as JSON" })
     }
 
     /// Values stored before messages had a type may be invalid. No write contains messages.
     fn write(self) -> Vec<types::Message> {
-        let messages: Vec<Message> = serde_json::from_str(self.as_str()).unwrap_or_default();
-        messages.into_iter().map(|Message { from, text, at }| types::Message { from, text, at }).collect()
+        let messages: Vec<ConversationMessage> = serde_json::from_str(self.as_str()).unwrap_or_default();
+        messages.into_iter().map(|ConversationMessage { from, text, at }| types::Message { from, text, at }).collect()
     }
 }

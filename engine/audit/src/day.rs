@@ -12,7 +12,7 @@ const LAST_MILLISECOND: i64 = 253_402_300_799_999;
 pub(crate) struct Day(NaiveDate);
 
 impl Day {
-    pub(crate) fn of(at: i64) -> Option<Self> {
+    pub(crate) fn from_millis(at: i64) -> Option<Self> {
         let known = (0..=LAST_MILLISECOND).contains(&at);
         DateTime::from_timestamp_millis(at).filter(|_| known).map(|time| Self(time.date_naive()))
     }
@@ -59,18 +59,21 @@ mod tests {
 
     #[test]
     fn a_day_begins_and_ends_at_midnight_utc() {
-        let day = Day::of(1_795_564_800_000).unwrap();
+        let day = Day::from_millis(1_795_564_800_000).unwrap();
         assert_eq!(day.to_string(), "20261125");
         assert_eq!(Day::parse("20261125"), Some(day));
-        assert_eq!(Day::of(day.start()), Some(day));
-        assert_eq!(Day::of(day.start() - 1), day.before(1));
+        assert_eq!(Day::from_millis(day.start()), Some(day));
+        assert_eq!(Day::from_millis(day.start() - 1), day.before(1));
         assert!(day.before(1) < Some(day));
     }
 
     #[test]
     fn times_and_names_outside_the_calendar_are_none() {
-        assert_eq!((Day::of(-1), Day::of(LAST_MILLISECOND + 1), Day::of(i64::MAX)), (None, None, None));
-        assert_eq!(Day::of(LAST_MILLISECOND).unwrap().to_string(), "99991231");
+        assert_eq!(
+            (Day::from_millis(-1), Day::from_millis(LAST_MILLISECOND + 1), Day::from_millis(i64::MAX)),
+            (None, None, None)
+        );
+        assert_eq!(Day::from_millis(LAST_MILLISECOND).unwrap().to_string(), "99991231");
         assert_eq!((Day::parse("20261301"), Day::parse("2026112"), Day::parse("+2026112")), (None, None, None));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const MAX_LINE_BYTES: usize = MAX_ENTRY_BYTES + MAX_ADDED_BYTES;
 /// One call and the records it read or changed. Serialized as one line of JSON. Readers must ignore unknown
 /// fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Milliseconds since 1970, UTC. The trail has no clock: file days and retention are derived from this time.
     pub at: i64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -71,12 +71,12 @@ pub(crate) enum Note {
 }
 
 impl Note {
-    pub(crate) fn entry(&self, at: i64) -> Entry {
+    pub(crate) fn entry(&self, at: i64) -> AuditEntry {
         let (action, status) = match self {
             Self::Removed { .. } => ("retention", "removed"),
             Self::Refused { .. } => ("record", "refused"),
         };
-        Entry {
+        AuditEntry {
             at,
             request_id: String::new(),
             actor: Actor::Service,
@@ -96,7 +96,7 @@ impl Note {
 #[derive(Serialize)]
 struct EntryWithNote<'a> {
     #[serde(flatten)]
-    entry: &'a Entry,
+    entry: &'a AuditEntry,
     note: &'a Note,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    pub(crate) fn of(entry: &Entry) -> Result<Self, AuditError> {
+    pub(crate) fn from_entry(entry: &AuditEntry) -> Result<Self, AuditError> {
         Self::new(entry.at, line::json(entry))
     }
 
@@ -120,7 +120,7 @@ impl Body {
         if json.len() > MAX_ENTRY_BYTES {
             return Err(AuditError::TooLarge { bytes: json.len(), limit: MAX_ENTRY_BYTES });
         }
-        let day = Day::of(at).ok_or(AuditError::Time { at })?;
+        let day = Day::from_millis(at).ok_or(AuditError::Time { at })?;
         Ok(Self { at, day, json })
     }
 
@@ -137,7 +137,7 @@ impl Body {
 
 /// The fields that readers of a line use. Fields added by later versions are ignored.
 #[derive(Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct EntryFields {
     pub seq: u64,
     pub at: i64,
     #[serde(default)]
@@ -153,7 +153,7 @@ pub(crate) struct Seen {
     note: serde_json::Value,
 }
 
-impl Seen {
+impl EntryFields {
     pub(crate) fn removed(&self) -> Option<(u64, Mac)> {
         match serde_json::from_value(self.note.clone()).ok()? {
             Note::Removed { seq, mac } => Some((seq, mac)),
@@ -171,17 +171,18 @@ mod tests {
     #[test]
     fn additions_of_a_later_version_are_ignored() {
         let line = r#"{"seq":7,"at":5,"actor":{"robot":{"id":1}},"action":"read","purpose":"care","status":"200","note":{"x":1}}"#;
-        let seen: Seen = line::parse(line.as_bytes()).unwrap();
+        let seen: EntryFields = line::parse(line.as_bytes()).unwrap();
         assert_eq!((seen.seq, seen.at, seen.removed()), (7, 5, None));
-        let entry: Entry = line::parse(line.replace(r#"{"robot":{"id":1}}"#, r#"{"key":"k"}"#).as_bytes()).unwrap();
+        let entry: AuditEntry =
+            line::parse(line.replace(r#"{"robot":{"id":1}}"#, r#"{"key":"k"}"#).as_bytes()).unwrap();
         assert_eq!((entry.actor, entry.action.as_str()), (Actor::Key("k".to_owned()), "read"));
     }
 
     #[test]
     fn a_note_is_read_as_it_is_written() {
         let note = Note::Removed { seq: 6, mac: Mac::NONE };
-        let seen: Seen = line::parse(Body::from_note(&note, 5).unwrap().numbered(7).as_bytes()).unwrap();
+        let seen: EntryFields = line::parse(Body::from_note(&note, 5).unwrap().numbered(7).as_bytes()).unwrap();
         assert_eq!(seen.removed(), Some((6, Mac::NONE)));
-        assert_eq!(Entry { action: "retention".to_owned(), ..note.entry(5) }, note.entry(5));
+        assert_eq!(AuditEntry { action: "retention".to_owned(), ..note.entry(5) }, note.entry(5));
     }
 }

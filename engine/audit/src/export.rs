@@ -3,9 +3,9 @@
 use std::{io, path::Path};
 
 use crate::{
-    entry::{Actor, Seen},
+    entry::{Actor, EntryFields},
     error::AuditError,
-    mac::Key,
+    mac::MacKey,
     verify,
 };
 
@@ -27,9 +27,9 @@ pub struct Filter {
 /// Writes the matching entries, one line each, as stored (with number and MAC), and returns their count.
 /// Verifies the whole trail on the way; after an error, discard the output.
 pub fn export(folder: &Path, secret: &[u8; 32], filter: Filter, mut to: impl io::Write) -> Result<u64, AuditError> {
-    let wanted = Wanted::new(filter);
+    let wanted = EntryMatcher::new(filter);
     let mut entries = 0;
-    verify::walk(folder, &Key::new(secret), |seen, line| {
+    verify::walk(folder, &MacKey::new(secret), |seen, line| {
         if wanted.has(seen) {
             entries += 1;
             let written = to.write_all(line).and_then(|()| to.write_all(b"\n"));
@@ -41,18 +41,18 @@ pub fn export(folder: &Path, secret: &[u8; 32], filter: Filter, mut to: impl io:
     Ok(entries)
 }
 
-pub(crate) struct Wanted {
+pub(crate) struct EntryMatcher {
     filter: Filter,
     actor: Option<serde_json::Value>,
 }
 
-impl Wanted {
+impl EntryMatcher {
     pub(crate) fn new(filter: Filter) -> Self {
         let actor = filter.actor.as_ref().map(|actor| serde_json::json!(actor));
         Self { filter, actor }
     }
 
-    pub(crate) fn has(&self, seen: &Seen) -> bool {
+    pub(crate) fn has(&self, seen: &EntryFields) -> bool {
         let Filter { from, to, record, id, request, .. } = &self.filter;
         from.is_none_or(|from| from <= seen.at)
             && to.is_none_or(|to| seen.at < to)

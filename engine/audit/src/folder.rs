@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn only_names_as_they_are_written_are_files_of_the_trail() {
         let folder = Path::new("/trail");
-        let name = Name::new(folder, Day::of(0).unwrap(), 7);
+        let name = Name::new(folder, Day::from_millis(0).unwrap(), 7);
         assert_eq!(name.path, folder.join("audit-19700101-000000000007.jsonl"));
         assert_eq!(Name::parse(folder, "audit-19700101-000000000007.jsonl"), Some(name));
-        let long = Name::new(folder, Day::of(0).unwrap(), u64::MAX);
+        let long = Name::new(folder, Day::from_millis(0).unwrap(), u64::MAX);
         assert_eq!(Name::parse(folder, long.path.file_name().unwrap().to_str().unwrap()), Some(long));
         for other in [
             "audit-19700101-7.jsonl",

@@ -8,13 +8,13 @@ use crate::{
     error::{AuditError, Damage, Wrong},
     folder::Name,
     line::{Head, Point},
-    mac::Key,
+    mac::MacKey,
     read,
 };
 
 const NAME: &str = "head";
 
-pub(crate) fn write(disk: &dyn Disk, folder: &Path, key: &Key, point: Point) -> Result<(), AuditError> {
+pub(crate) fn write(disk: &dyn Disk, folder: &Path, key: &MacKey, point: Point) -> Result<(), AuditError> {
     let text = format!("{}\n", Head::line(key, point));
     disk::replace(disk, folder, NAME, &text).map_err(AuditError::io(format!("writing {}", folder.join(NAME).display())))
 }
@@ -32,7 +32,12 @@ pub(crate) fn text(folder: &Path) -> Result<Option<String>, Damage> {
 
 /// Returns the entry recorded in the head, or `None` if there is no trail yet. The head is written before the
 /// first file, so files without a head are damage.
-pub(crate) fn known(folder: &Path, key: &Key, text: Option<String>, files: &[Name]) -> Result<Option<Point>, Damage> {
+pub(crate) fn known(
+    folder: &Path,
+    key: &MacKey,
+    text: Option<String>,
+    files: &[Name],
+) -> Result<Option<Point>, Damage> {
     let damage = |wrong| Damage::at(&folder.join(NAME), 1, 0, wrong);
     let Some(text) = text else {
         return if files.is_empty() { Ok(None) } else { Err(damage(Wrong::NoHead)) };

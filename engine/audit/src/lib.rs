@@ -59,7 +59,7 @@ mod verify;
 mod writer;
 
 pub use disk::{Disk, RealDisk};
-pub use entry::{Actor, Entry, MAX_ENTRY_BYTES};
+pub use entry::{Actor, AuditEntry, MAX_ENTRY_BYTES};
 pub use error::{AuditError, Damage, Wrong};
 pub use export::{Filter, export};
 pub use newest::{Newest, Recorded};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{
     day::Day,
     error::Wrong,
-    mac::{Key, Mac},
+    mac::{Mac, MacKey},
 };
 
 /// Size of `,"mac":"` and `"}` around 64 digits.
@@ -35,7 +35,7 @@ pub(crate) fn json(value: &impl Serialize) -> String {
 }
 
 /// Seals a JSON object. Returns the line without its line feed, and its MAC.
-pub(crate) fn seal(key: &Key, previous: Mac, mut json: String) -> (String, Mac) {
+pub(crate) fn seal(key: &MacKey, previous: Mac, mut json: String) -> (String, Mac) {
     json.truncate(json.len() - 1);
     let mac = key.mac(previous, json.as_bytes());
     json.push_str(&closing(mac));
@@ -44,7 +44,7 @@ pub(crate) fn seal(key: &Key, previous: Mac, mut json: String) -> (String, Mac) 
 
 /// Returns the MAC of a line if it is correct. Compares the digits as written, so that a capital digit is an
 /// edit, too.
-pub(crate) fn sealed(key: &Key, previous: Mac, line: &[u8]) -> Option<Mac> {
+pub(crate) fn sealed(key: &MacKey, previous: Mac, line: &[u8]) -> Option<Mac> {
     let (text, seal) = line.split_at_checked(line.len().checked_sub(SEAL_BYTES)?)?;
     let mac = key.mac(previous, text);
     (seal == closing(mac).as_bytes()).then_some(mac)
@@ -74,11 +74,11 @@ impl Header {
         Self { format: FORMAT, first: point.seq + 1, day, previous: point.mac }
     }
 
-    pub(crate) fn line(&self, key: &Key) -> String {
+    pub(crate) fn line(&self, key: &MacKey) -> String {
         seal(key, self.previous, json(self)).0
     }
 
-    pub(crate) fn read(key: &Key, line: &[u8]) -> Result<Self, Wrong> {
+    pub(crate) fn read(key: &MacKey, line: &[u8]) -> Result<Self, Wrong> {
         let header: Self = parse(line).ok_or(Wrong::Unreadable)?;
         if header.format > FORMAT {
             return Err(Wrong::NewerFormat { found: header.format });
@@ -104,11 +104,11 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    pub(crate) fn line(key: &Key, point: Point) -> String {
+    pub(crate) fn line(key: &MacKey, point: Point) -> String {
         seal(key, point.mac, json(&Self { head: FORMAT, seq: point.seq, last: point.mac })).0
     }
 
-    pub(crate) fn read(key: &Key, line: &[u8]) -> Option<Point> {
+    pub(crate) fn read(key: &MacKey, line: &[u8]) -> Option<Point> {
         let head: Self = parse(line)?;
         sealed(key, head.last, line).map(|_| Point { seq: head.seq, mac: head.last })
     }
@@ -124,32 +124,32 @@ mod tests {
     /// From Python: `hmac.new(bytes([7]*32), bytes(32) + b'{"seq":1', hashlib.sha256).hexdigest()`
     #[test]
     fn a_seal_matches_hmac_sha256_of_python() {
-        let (line, mac) = seal(&Key::new(&KEY), Mac::NONE, "{\"seq\":1}".to_owned());
+        let (line, mac) = seal(&MacKey::new(&KEY), Mac::NONE, "{\"seq\":1}".to_owned());
         assert_eq!(line, format!("{{\"seq\":1,\"mac\":\"{PYTHON}\"}}"));
-        assert_eq!(sealed(&Key::new(&KEY), Mac::NONE, line.as_bytes()), Some(mac));
+        assert_eq!(sealed(&MacKey::new(&KEY), Mac::NONE, line.as_bytes()), Some(mac));
     }
 
     const PYTHON: &str = "9920bf0ed1dc24e4118aa5cc829c0e895914073ba70795c646a370e5bb6775a7";
 
     #[test]
     fn every_changed_byte_breaks_the_seal() {
-        let (line, mac) = seal(&Key::new(&KEY), Mac::NONE, "{\"seq\":1}".to_owned());
+        let (line, mac) = seal(&MacKey::new(&KEY), Mac::NONE, "{\"seq\":1}".to_owned());
         for at in 0..line.len() {
             let mut edited = line.clone().into_bytes();
             edited[at] ^= 0x20;
-            assert_eq!(sealed(&Key::new(&KEY), Mac::NONE, &edited), None, "byte {at}");
+            assert_eq!(sealed(&MacKey::new(&KEY), Mac::NONE, &edited), None, "byte {at}");
         }
-        assert_eq!(sealed(&Key::new(&KEY), mac, line.as_bytes()), None, "after another entry");
-        assert_eq!(sealed(&Key::new(&KEY), Mac::NONE, b"{}"), None);
+        assert_eq!(sealed(&MacKey::new(&KEY), mac, line.as_bytes()), None, "after another entry");
+        assert_eq!(sealed(&MacKey::new(&KEY), Mac::NONE, b"{}"), None);
     }
 
     #[test]
     fn a_header_of_a_newer_version_is_reported_as_newer() {
-        let newer = Header { format: 2, first: 1, day: Day::of(0).unwrap(), previous: Mac::NONE };
-        let line = newer.line(&Key::new(&KEY));
-        assert!(matches!(Header::read(&Key::new(&KEY), line.as_bytes()), Err(Wrong::NewerFormat { found: 2 })));
-        assert!(matches!(Header::read(&Key::new(&[8; 32]), line.as_bytes()), Err(Wrong::NewerFormat { .. })));
-        let line = Header::after(Point::START, newer.day).line(&Key::new(&KEY));
-        assert!(matches!(Header::read(&Key::new(&[8; 32]), line.as_bytes()), Err(Wrong::ForeignHeader)));
+        let newer = Header { format: 2, first: 1, day: Day::from_millis(0).unwrap(), previous: Mac::NONE };
+        let line = newer.line(&MacKey::new(&KEY));
+        assert!(matches!(Header::read(&MacKey::new(&KEY), line.as_bytes()), Err(Wrong::NewerFormat { found: 2 })));
+        assert!(matches!(Header::read(&MacKey::new(&[8; 32]), line.as_bytes()), Err(Wrong::NewerFormat { .. })));
+        let line = Header::after(Point::START, newer.day).line(&MacKey::new(&KEY));
+        assert!(matches!(Header::read(&MacKey::new(&[8; 32]), line.as_bytes()), Err(Wrong::ForeignHeader)));
     }
 }

@@ -16,9 +16,9 @@ impl Mac {
 
 /// The HMAC state initialized with the secret. Cloning it halves the cost for a short text.
 #[derive(Clone)]
-pub(crate) struct Key(Hmac<Sha256>);
+pub(crate) struct MacKey(Hmac<Sha256>);
 
-impl Key {
+impl MacKey {
     pub(crate) fn new(secret: &[u8; 32]) -> Self {
         Self(Hmac::new_from_slice(secret).expect("HMAC takes keys of any length"))
     }

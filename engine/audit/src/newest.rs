@@ -4,11 +4,11 @@
 use std::{collections::VecDeque, fs, path::Path};
 
 use crate::{
-    entry::Entry,
+    entry::AuditEntry,
     error::{AuditError, Damage},
-    export::{Filter, Wanted},
+    export::{EntryMatcher, Filter},
     folder, head, line,
-    mac::Key,
+    mac::MacKey,
     read::FileReader,
 };
 
@@ -19,7 +19,7 @@ const MAX_READ_BYTES: u64 = 128 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     pub seq: u64,
-    pub entry: Entry,
+    pub entry: AuditEntry,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,13 +31,13 @@ pub struct Newest {
 }
 
 /// Returns the newest entries that match the filter. Entries in the format of a later version are omitted.
-pub(crate) fn newest(folder: &Path, key: &Key, filter: Filter, most: usize) -> Result<Newest, AuditError> {
+pub(crate) fn newest(folder: &Path, key: &MacKey, filter: Filter, most: usize) -> Result<Newest, AuditError> {
     let _held = folder::hold(folder).map_err(Damage::unread(folder))?;
     let head = head::text(folder)?;
     let files = folder::files(folder).map_err(Damage::unread(folder))?;
     let Some(head) = head::known(folder, key, head, &files)? else { return Ok(Newest::default()) };
     let (mut newest, mut read) = (Newest::default(), 0);
-    let (from, wanted) = (filter.from, Wanted::new(filter));
+    let (from, wanted) = (filter.from, EntryMatcher::new(filter));
     for (n, name) in files.iter().enumerate().rev() {
         if newest.entries.len() >= most || read >= MAX_READ_BYTES {
             newest.cut = true;
@@ -49,7 +49,7 @@ pub(crate) fn newest(folder: &Path, key: &Key, filter: Filter, most: usize) -> R
         reader.check(None, |seen, text| {
             latest = latest.max(Some(seen.at));
             if wanted.has(seen)
-                && let Some(entry) = line::parse::<Entry>(text)
+                && let Some(entry) = line::parse::<AuditEntry>(text)
             {
                 if found.len() + newest.entries.len() == most {
                     found.pop_front();

@@ -3,7 +3,7 @@
 use std::{
     pin::Pin,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::{entry::Body, error::AuditError};
@@ -18,7 +19,7 @@ use crate::{entry::Body, error::AuditError};
 /// Room that the queue must have left to report that it accepts entries.
 const USUAL: usize = 512;
 
-type Outcome = Result<(), AuditError>;
+type AppendResult = Result<(), AuditError>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
@@ -26,18 +27,18 @@ pub(crate) enum Pace {
     Soon,
 }
 
-pub(crate) struct Job {
+pub(crate) struct AuditJob {
     pub body: Body,
-    reply: oneshot::Sender<Outcome>,
+    reply: oneshot::Sender<AppendResult>,
 }
 
-impl Job {
+impl AuditJob {
     pub(crate) fn new(body: Body) -> (Self, Written) {
         let (reply, outcome) = oneshot::channel();
         (Self { body, reply }, Written(outcome))
     }
 
-    pub(crate) fn answer(self, outcome: Outcome) {
+    pub(crate) fn answer(self, outcome: AppendResult) {
         // A send error means that the caller dropped its future.
         let _ = self.reply.send(outcome);
     }
@@ -45,7 +46,7 @@ impl Job {
 
 /// Completes when the entry is durable, or with the error that prevented it.
 #[must_use = "an entry is durable only after its future has completed"]
-pub struct Written(oneshot::Receiver<Outcome>);
+pub struct Written(oneshot::Receiver<AppendResult>);
 
 impl Future for Written {
     type Output = Result<(), AuditError>;
@@ -94,7 +95,7 @@ impl Refused {
 pub(crate) enum Turn {
     /// All waiting entries.
     Group {
-        jobs: Vec<Job>,
+        jobs: Vec<AuditJob>,
         refused: Refused,
     },
     /// No entry arrived before the timeout.
@@ -102,7 +103,7 @@ pub(crate) enum Turn {
     Closed,
 }
 
-pub(crate) struct Queue {
+pub(crate) struct AuditQueue {
     waiting: Mutex<Waiting>,
     arrived: Condvar,
     max_bytes: usize,
@@ -112,7 +113,7 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    jobs: Vec<Job>,
+    jobs: Vec<AuditJob>,
     bytes: usize,
     /// At least one caller waits for its entry, or the queue is more than half full.
     at_once: bool,
@@ -122,12 +123,12 @@ struct Waiting {
     closed: bool,
 }
 
-impl Queue {
+impl AuditQueue {
     pub(crate) fn new(max_bytes: usize, gather: Duration) -> Self {
         Self { waiting: Mutex::default(), arrived: Condvar::new(), max_bytes, gather, written: AtomicU64::new(0) }
     }
 
-    pub(crate) fn push(&self, job: Job, pace: Pace) -> Result<(), AuditError> {
+    pub(crate) fn push(&self, job: AuditJob, pace: Pace) -> Result<(), AuditError> {
         let mut waiting = self.lock();
         let bytes = job.body.json.len();
         if waiting.closed {
@@ -157,19 +158,17 @@ impl Queue {
     /// Blocks until there are entries to write, or until `patience` has elapsed. After the timeout, it still
     /// returns the count of refused entries.
     pub(crate) fn next(&self, patience: Option<Duration>) -> Turn {
-        let waiting = self.lock();
+        let mut waiting = self.lock();
         let nothing = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
-        let mut waiting = match patience {
-            None => self.arrived.wait_while(waiting, nothing).unwrap_or_else(PoisonError::into_inner),
+        match patience {
+            None => self.arrived.wait_while(&mut waiting, nothing),
             Some(patience) => {
-                let waited = self.arrived.wait_timeout_while(waiting, patience, nothing);
-                waited.unwrap_or_else(PoisonError::into_inner).0
+                self.arrived.wait_while_for(&mut waiting, nothing, patience);
             }
-        };
+        }
         if !waiting.jobs.is_empty() {
             let gathering = |waiting: &mut Waiting| !waiting.at_once && !waiting.closed;
-            let gathered = self.arrived.wait_timeout_while(waiting, self.gather, gathering);
-            waiting = gathered.unwrap_or_else(PoisonError::into_inner).0;
+            self.arrived.wait_while_for(&mut waiting, gathering, self.gather);
         }
         if !waiting.jobs.is_empty() || waiting.refused.entries > 0 {
             (waiting.bytes, waiting.at_once) = (0, false);
@@ -183,7 +182,7 @@ impl Queue {
 
     /// Fails `jobs` and all queued entries with `error`. Later entries are refused with the same reason until
     /// `resume`.
-    pub(crate) fn interrupt(&self, error: &AuditError, mut jobs: Vec<Job>, refused: Refused) {
+    pub(crate) fn interrupt(&self, error: &AuditError, mut jobs: Vec<AuditJob>, refused: Refused) {
         let mut waiting = self.lock();
         waiting.interrupted = Some(error.to_string());
         (waiting.bytes, waiting.at_once) = (0, false);
@@ -195,7 +194,7 @@ impl Queue {
     }
 
     /// Reports success for `jobs`, which are durable.
-    pub(crate) fn complete(&self, jobs: Vec<Job>) {
+    pub(crate) fn complete(&self, jobs: Vec<AuditJob>) {
         self.written.fetch_add(jobs.len() as u64, Ordering::Relaxed);
         jobs.into_iter().for_each(|job| job.answer(Ok(())));
     }
@@ -241,6 +240,6 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }

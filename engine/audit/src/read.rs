@@ -7,15 +7,15 @@ use std::{
 };
 
 use crate::{
-    entry::{MAX_LINE_BYTES, Seen},
+    entry::{EntryFields, MAX_LINE_BYTES},
     error::{Damage, Wrong},
     folder::Name,
     line::{self, Header, Point},
-    mac::Key,
+    mac::MacKey,
 };
 
 /// The result of reading and checking a whole file.
-pub(crate) struct Checked {
+pub(crate) struct CheckedFile {
     pub header: Header,
     pub end: Point,
     /// The time of the last entry.
@@ -26,7 +26,7 @@ pub(crate) struct Checked {
 }
 
 pub(crate) struct FileReader<'a> {
-    pub key: &'a Key,
+    pub key: &'a MacKey,
     pub name: &'a Name,
     pub head: Point,
     /// The end of the last file may be torn, because a write is in progress or was interrupted by a power loss.
@@ -39,15 +39,15 @@ impl FileReader<'_> {
     pub(crate) fn check<E: From<Damage>>(
         &self,
         from: Option<Point>,
-        mut visit: impl FnMut(&Seen, &[u8]) -> Result<(), E>,
-    ) -> Result<Option<Checked>, E> {
+        mut visit: impl FnMut(&EntryFields, &[u8]) -> Result<(), E>,
+    ) -> Result<Option<CheckedFile>, E> {
         let mut lines = Lines::open(&self.name.path).map_err(Damage::unread(&self.name.path))?;
         let Some(header) = self.header(&mut lines, from)? else { return Ok(None) };
         let mut end = header.point();
         self.check_against_head(end, lines.number)?;
         let (mut at, mut bytes) = (None, lines.offset);
         while let Some(line) = self.next(&mut lines, end.seq + 1)? {
-            let seen = match line::parse::<Seen>(&line.bytes) {
+            let seen = match line::parse::<EntryFields>(&line.bytes) {
                 Some(seen) => seen,
                 None if self.is_torn(&line) => break,
                 None => return Err(self.damage(lines.number, end.seq + 1, Wrong::Unreadable).into()),
@@ -57,7 +57,7 @@ impl FileReader<'_> {
             visit(&seen, &line.bytes)?;
             (at, bytes) = (Some(seen.at), lines.offset);
         }
-        Ok(Some(Checked { header, end, at, bytes, torn: lines.length - bytes }))
+        Ok(Some(CheckedFile { header, end, at, bytes, torn: lines.length - bytes }))
     }
 
     fn header(&self, lines: &mut Lines, from: Option<Point>) -> Result<Option<Header>, Damage> {
@@ -82,7 +82,7 @@ impl FileReader<'_> {
     }
 
     /// Returns the point of the next entry if `line` contains it and its MAC is correct.
-    fn advance(&self, end: Point, seen: &Seen, line: &[u8], lines: &mut Lines) -> Result<Point, Damage> {
+    fn advance(&self, end: Point, seen: &EntryFields, line: &[u8], lines: &mut Lines) -> Result<Point, Damage> {
         let next = end.seq + 1;
         let number = lines.number;
         let wrong = match seen.seq {
@@ -100,7 +100,7 @@ impl FileReader<'_> {
     fn gap(&self, next: u64, found: u64, lines: &mut Lines) -> Result<Wrong, Damage> {
         let mut following = None;
         while let Some(line) = self.next(lines, next)? {
-            let seq = line::parse::<Seen>(&line.bytes).map(|seen| seen.seq);
+            let seq = line::parse::<EntryFields>(&line.bytes).map(|seen| seen.seq);
             if seq == Some(next) {
                 return Ok(Wrong::Reordered);
             }
@@ -143,7 +143,7 @@ impl FileReader<'_> {
 }
 
 /// Reads the header only.
-pub(crate) fn header(key: &Key, path: &Path) -> Result<Header, Damage> {
+pub(crate) fn header(key: &MacKey, path: &Path) -> Result<Header, Damage> {
     let line = Lines::open(path).and_then(|mut lines| lines.next()).map_err(Damage::unread(path))?;
     let bytes = line.map(|line| line.bytes).unwrap_or_default();
     Header::read(key, &bytes).map_err(|wrong| Damage::at(path, 1, 0, wrong))

@@ -9,8 +9,8 @@ use crate::{
     folder::{self, Folder, Name},
     head,
     line::Point,
-    mac::Key,
-    read::{Checked, FileReader},
+    mac::MacKey,
+    read::{CheckedFile, FileReader},
     segment::Segment,
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct Resumed {
     pub head: Point,
 }
 
-pub(crate) fn resume(disk: &dyn Disk, folder: &Folder, key: &Key) -> Result<Resumed, AuditError> {
+pub(crate) fn resume(disk: &dyn Disk, folder: &Folder, key: &MacKey) -> Result<Resumed, AuditError> {
     let path = &folder.path;
     let text = head::text(path)?;
     let mut files = folder::files(path).map_err(Damage::unread(path))?;
@@ -57,7 +57,7 @@ pub(crate) fn resume(disk: &dyn Disk, folder: &Folder, key: &Key) -> Result<Resu
 
 /// Returns the end of the last file that has a header, and truncates `files` after it. Later files were being
 /// created during a power loss and have no entries.
-fn end(key: &Key, head: Point, files: &mut Vec<Name>) -> Result<(Option<Checked>, Vec<Name>), Damage> {
+fn end(key: &MacKey, head: Point, files: &mut Vec<Name>) -> Result<(Option<CheckedFile>, Vec<Name>), Damage> {
     let mut unfinished = Vec::new();
     while let Some(name) = files.last() {
         let reader = FileReader { key, name, head, is_last: true };
@@ -75,7 +75,7 @@ fn remove(name: &Name) -> Result<(), AuditError> {
     fs::remove_file(&name.path).map_err(AuditError::io(format!("removing {file}")))
 }
 
-fn open(disk: &dyn Disk, path: &Path, end: &Checked) -> Result<Segment, AuditError> {
+fn open(disk: &dyn Disk, path: &Path, end: &CheckedFile) -> Result<Segment, AuditError> {
     let file = path.display();
     if end.torn > 0 {
         let (bytes, entry) = (end.torn, end.end.seq);

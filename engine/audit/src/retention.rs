@@ -6,7 +6,7 @@ use crate::{
     error::{AuditError, Damage},
     folder::{self, Name},
     line::Point,
-    mac::Key,
+    mac::MacKey,
     read,
 };
 
@@ -22,7 +22,7 @@ pub(crate) struct Removal {
 ///
 /// Days are read from the headers, because names can be changed without the secret and damaged files must not
 /// be deleted.
-pub(crate) fn due(folder: &Path, key: &Key, keep_days: u32) -> Result<Option<Removal>, AuditError> {
+pub(crate) fn due(folder: &Path, key: &MacKey, keep_days: u32) -> Result<Option<Removal>, AuditError> {
     let mut files = folder::files(folder).map_err(Damage::unread(folder))?;
     let [.., before, last] = files.as_slice() else { return Ok(None) };
     let today = read::header(key, &before.path)?.day.min(read::header(key, &last.path)?.day);

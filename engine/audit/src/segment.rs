@@ -12,7 +12,7 @@ use crate::{
     disk::{self, Disk},
     folder::Name,
     line::{Header, Point},
-    mac::Key,
+    mac::MacKey,
 };
 
 pub(crate) struct Segment {
@@ -28,7 +28,7 @@ pub(crate) struct Segment {
 impl Segment {
     /// Creates a file with its header and makes it durable. An existing file of that name is the rest of a failed
     /// attempt and contains no entries.
-    pub(crate) fn create(disk: &dyn Disk, folder: &Path, key: &Key, point: Point, day: Day) -> io::Result<Self> {
+    pub(crate) fn create(disk: &dyn Disk, folder: &Path, key: &MacKey, point: Point, day: Day) -> io::Result<Self> {
         let header = format!("{}\n", Header::after(point, day).line(key));
         let path = Name::new(folder, day, point.seq + 1).path;
         let made = make(disk, folder, &path, &header);

@@ -8,22 +8,22 @@ use std::{
 
 use crate::{
     disk::{Disk, RealDisk},
-    entry::{Body, Entry},
+    entry::{AuditEntry, Body},
     error::AuditError,
     export::Filter,
     folder::Folder,
-    mac::Key,
+    mac::MacKey,
     newest::{self, Newest},
-    queue::{Job, Pace, Queue, Written},
+    queue::{AuditJob, AuditQueue, Pace, Written},
     rules::Rules,
-    writer::Writer,
+    writer::AuditWriter,
 };
 
 /// An open trail. Dropping it writes the queued entries, like `close`, but only logs errors.
 pub struct Trail {
-    queue: Arc<Queue>,
+    queue: Arc<AuditQueue>,
     folder: PathBuf,
-    key: Key,
+    key: MacKey,
     writer: Option<JoinHandle<Result<(), AuditError>>>,
 }
 
@@ -34,9 +34,9 @@ impl Trail {
     }
 
     pub fn open_on(folder: &Path, secret: &[u8; 32], rules: Rules, disk: Arc<dyn Disk>) -> Result<Self, AuditError> {
-        let queue = Arc::new(Queue::new(rules.max_waiting_bytes, rules.gather));
-        let key = Key::new(secret);
-        let writer = Writer::open(Folder::claim(folder)?, key.clone(), rules, disk)?;
+        let queue = Arc::new(AuditQueue::new(rules.max_waiting_bytes, rules.gather));
+        let key = MacKey::new(secret);
+        let writer = AuditWriter::open(Folder::claim(folder)?, key.clone(), rules, disk)?;
         let last = AbandonOnDrop(queue.clone());
         let run = move || writer.run(&last.0);
         let thread = thread::Builder::new().name("audit-writer".to_owned()).spawn(run);
@@ -46,18 +46,18 @@ impl Trail {
 
     /// Queues an entry without blocking. The entry is durable once the returned future is `Ok`; after an error it
     /// may or may not be stored.
-    pub fn append(&self, entry: &Entry) -> Result<Written, AuditError> {
+    pub fn append(&self, entry: &AuditEntry) -> Result<Written, AuditError> {
         self.push(entry, Pace::AtOnce)
     }
 
     /// Like `append`, for entries that no response waits for. They share the sync of later entries, which delays
     /// them by up to `Rules::gather`.
-    pub fn append_soon(&self, entry: &Entry) -> Result<Written, AuditError> {
+    pub fn append_soon(&self, entry: &AuditEntry) -> Result<Written, AuditError> {
         self.push(entry, Pace::Soon)
     }
 
-    fn push(&self, entry: &Entry, pace: Pace) -> Result<Written, AuditError> {
-        let (job, written) = Job::new(Body::of(entry)?);
+    fn push(&self, entry: &AuditEntry, pace: Pace) -> Result<Written, AuditError> {
+        let (job, written) = AuditJob::new(Body::from_entry(entry)?);
         self.queue.push(job, pace)?;
         Ok(written)
     }
@@ -100,7 +100,7 @@ impl Drop for Trail {
 
 /// Drop guard owned by the writer thread. If the thread panics, waiting callers receive an error instead of
 /// waiting forever.
-struct AbandonOnDrop(Arc<Queue>);
+struct AbandonOnDrop(Arc<AuditQueue>);
 
 impl Drop for AbandonOnDrop {
     fn drop(&mut self) {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use crate::{
-    entry::Seen,
+    entry::EntryFields,
     error::{Damage, Wrong},
     folder::{self, Name},
     head,
     line::{Header, Point},
-    mac::{Key, Mac},
-    read::{Checked, FileReader},
+    mac::{Mac, MacKey},
+    read::{CheckedFile, FileReader},
 };
 
 /// The summary of an undamaged trail.
@@ -36,15 +36,15 @@ pub struct Verified {
 /// the disk fails meanwhile, lines are removed while they are read: verify again before you treat the last
 /// file as damaged.
 pub fn verify(folder: &Path, secret: &[u8; 32]) -> Result<Verified, Damage> {
-    walk(folder, &Key::new(secret), |_, _| Ok(()))
+    walk(folder, &MacKey::new(secret), |_, _| Ok(()))
 }
 
 /// Calls `visit` with each verified entry, in order. The visited entries are valid only if the whole walk
 /// succeeds.
 pub(crate) fn walk<E: From<Damage>>(
     folder: &Path,
-    key: &Key,
-    mut visit: impl FnMut(&Seen, &[u8]) -> Result<(), E>,
+    key: &MacKey,
+    mut visit: impl FnMut(&EntryFields, &[u8]) -> Result<(), E>,
 ) -> Result<Verified, E> {
     let _held = folder::hold(folder).map_err(Damage::unread(folder))?;
     let head = head::text(folder)?;
@@ -77,7 +77,7 @@ struct Walked {
 }
 
 impl Walked {
-    fn pass(&mut self, checked: Checked) {
+    fn pass(&mut self, checked: CheckedFile) {
         self.end = Some(checked.end);
         self.begin.get_or_insert(checked.header);
         self.verified.files += 1;
@@ -112,7 +112,7 @@ impl Walked {
 }
 
 impl Verified {
-    fn see(&mut self, seen: &Seen) {
+    fn see(&mut self, seen: &EntryFields) {
         if self.entries == 0 {
             self.first = seen.seq;
         }

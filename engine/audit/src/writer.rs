@@ -11,17 +11,17 @@ use crate::{
     folder::Folder,
     head, line,
     line::Point,
-    mac::Key,
-    queue::{Job, Queue, Refused, Turn},
+    mac::MacKey,
+    queue::{AuditJob, AuditQueue, Refused, Turn},
     resume::{self, Resumed, Tip},
     retention,
     rules::Rules,
     segment::Segment,
 };
 
-pub(crate) struct Writer {
+pub(crate) struct AuditWriter {
     folder: Folder,
-    key: Key,
+    key: MacKey,
     rules: Rules,
     disk: Arc<dyn Disk>,
     /// `None` before the first entry.
@@ -32,8 +32,8 @@ pub(crate) struct Writer {
     head: Tip,
 }
 
-impl Writer {
-    pub(crate) fn open(folder: Folder, key: Key, rules: Rules, disk: Arc<dyn Disk>) -> Result<Self, AuditError> {
+impl AuditWriter {
+    pub(crate) fn open(folder: Folder, key: MacKey, rules: Rules, disk: Arc<dyn Disk>) -> Result<Self, AuditError> {
         let Resumed { segment, tip, head } = resume::resume(&*disk, &folder, &key)?;
         let head = Tip { point: head, at: tip.at };
         let mut writer = Self { folder, key, rules, disk, segment, tip, head };
@@ -45,7 +45,7 @@ impl Writer {
     }
 
     /// Runs until the queue is closed and empty.
-    pub(crate) fn run(mut self, queue: &Queue) -> Result<(), AuditError> {
+    pub(crate) fn run(mut self, queue: &AuditQueue) -> Result<(), AuditError> {
         loop {
             match queue.next(self.patience(queue)) {
                 Turn::Group { jobs, refused } => self.group(queue, jobs, refused)?,
@@ -55,7 +55,7 @@ impl Writer {
         }
     }
 
-    fn patience(&self, queue: &Queue) -> Option<Duration> {
+    fn patience(&self, queue: &AuditQueue) -> Option<Duration> {
         if queue.is_interrupted() {
             return Some(self.rules.retry_after);
         }
@@ -63,7 +63,7 @@ impl Writer {
     }
 
     /// Writes one group. Returns an error only if the queue is closed and no retry follows.
-    fn group(&mut self, queue: &Queue, mut jobs: Vec<Job>, refused: Refused) -> Result<(), AuditError> {
+    fn group(&mut self, queue: &AuditQueue, mut jobs: Vec<AuditJob>, refused: Refused) -> Result<(), AuditError> {
         let note = (refused.entries > 0).then_some(Note::Refused { entries: refused.entries });
         let note = note.map(|note| Body::from_note(&note, refused.at)).transpose()?;
         let bodies: Vec<&Body> = note.iter().chain(jobs.iter().map(|job| &job.body)).collect();
@@ -186,7 +186,7 @@ impl Draft {
         Self { lines: String::new(), tip }
     }
 
-    fn push(&mut self, key: &Key, body: &Body) {
+    fn push(&mut self, key: &MacKey, body: &Body) {
         let seq = self.tip.point.seq + 1;
         let (line, mac) = line::seal(key, self.tip.point.mac, body.numbered(seq));
         self.lines.push_str(&line);

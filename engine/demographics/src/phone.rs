@@ -39,10 +39,10 @@ impl Number {
     /// Reads a number as dialled in a country, a code of two capital letters. Returns `None` if the text has too few
     /// digits.
     pub fn read(text: &str, country: &str) -> Option<Number> {
-        let written = Written::parse(text)?;
-        let plan = plans::of_country(country);
+        let written = ParsedNumber::parse(text)?;
+        let plan = plans::for_country(country);
         let (plan, national) = match written.international {
-            true => plans::of_digits(&written.digits).map(|(plan, rest)| (Some(plan), rest)),
+            true => plans::for_digits(&written.digits).map(|(plan, rest)| (Some(plan), rest)),
             false => plan.map(|plan| dialled(&written.digits, plan)),
         }
         .unwrap_or((None, written.digits.as_str()));
@@ -54,7 +54,7 @@ impl Number {
     pub fn last_digits(&self) -> Vec<String> {
         let mut forms = vec![self.national.clone()];
         if let Some(code) = self.code {
-            let trunk = plans::of_code(code).map_or("", |plan| plan.trunk);
+            let trunk = plans::for_code(code).map_or("", |plan| plan.trunk);
             forms.push(format!("{trunk}{}", self.national));
             for prefix in ["", "00", "011"] {
                 forms.push(format!("{prefix}{code}{}", self.national));
@@ -75,12 +75,12 @@ pub fn last_digits(text: &str) -> Option<String> {
 
 /// Returns the digits of a number as written, without its extension. Returns `None` if the text has too few digits.
 pub fn digits(text: &str) -> Option<String> {
-    Written::parse(text).map(|written| written.digits)
+    ParsedNumber::parse(text).map(|written| written.digits)
 }
 
 /// Returns `true` if the text is a telephone number, with or without extension, and nothing else.
 pub fn is_number(text: &str) -> bool {
-    Written::parse(text).is_some_and(|written| written.is_clean && written.digits.len() <= MAX_DIGITS)
+    ParsedNumber::parse(text).is_some_and(|written| written.is_clean && written.digits.len() <= MAX_DIGITS)
 }
 
 fn last(digits: &str) -> Option<String> {
@@ -88,7 +88,7 @@ fn last(digits: &str) -> Option<String> {
 }
 
 /// The parts of a number as written.
-struct Written {
+struct ParsedNumber {
     /// `true` if the number begins with a plus sign.
     international: bool,
     /// ASCII digits without those of the extension.
@@ -97,8 +97,8 @@ struct Written {
     is_clean: bool,
 }
 
-impl Written {
-    fn parse(text: &str) -> Option<Written> {
+impl ParsedNumber {
+    fn parse(text: &str) -> Option<ParsedNumber> {
         let text: String = text.nfkd().flat_map(char::to_lowercase).filter(|c| !is_invisible(*c)).collect();
         let text = text.trim();
         let text = text.strip_prefix("tel:").unwrap_or(text);
@@ -113,7 +113,7 @@ impl Written {
         let is_clean = label.chars().all(|c| "( ".contains(c))
             && (tail.split(';').filter(|part| !part.starts_with("phone-context=")).all(is_extension));
         let international = context.is_some() || number.starts_with('+');
-        (digits.len() >= MIN_DIGITS).then_some(Written { international, digits, is_clean })
+        (digits.len() >= MIN_DIGITS).then_some(ParsedNumber { international, digits, is_clean })
     }
 }
 
@@ -137,7 +137,7 @@ fn is_extension(text: &str) -> bool {
 /// Returns the plan and the national part of digits without a plus sign.
 fn dialled<'a>(digits: &'a str, plan: &'static Plan) -> (Option<&'static Plan>, &'a str) {
     let fits = |(plan, rest): &(&Plan, &str)| plan.lengths.contains(&without_prefixes(rest, plan).len());
-    let abroad = |rest: &'a str| plans::of_digits(rest).filter(fits);
+    let abroad = |rest: &'a str| plans::for_digits(rest).filter(fits);
     let national = |digits: &str| plan.lengths.contains(&digits.len());
     let trunk = digits.strip_prefix(plan.trunk).filter(|_| !plan.trunk.is_empty());
 

@@ -17,7 +17,7 @@ use crate::{
 };
 pub use crate::{
     schedule::calendar::Placement,
-    sync::page::{Page, PulledAppointment, PulledOperatory, SweepStep},
+    sync::page::{PulledAppointment, PulledOperatory, PulledPage, SweepStep},
     writes::intent::{Failure, Outcome, Written},
 };
 
@@ -115,7 +115,7 @@ pub enum Command {
         /// The number of the call.
         call: u64,
         /// The result of the call.
-        outcome: Outcome<Page>,
+        outcome: Outcome<PulledPage>,
     },
     /// One step of the sweep: known records were compared with the last whole pass.
     Sweep(SweepStep),

@@ -35,7 +35,7 @@ impl Decision {
     }
 
     /// Creates a decision without calls.
-    pub fn of(reply: Reply, events: Vec<Event>) -> Decision {
+    pub fn new(reply: Reply, events: Vec<Event>) -> Decision {
         Decision { reply, events, calls: Vec::new() }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
         hours::{HourSource, WorkingHour},
     },
     settings::Quota,
-    state::{Appointment, Hold, Insert, Key, State},
+    state::{CalendarAppointment, Hold, Insert, Key, State},
     sync::{
         page::PulledAppointment,
         pulls::{Cycle, DescribeFailure, PageShown, PullCall, Sweep},
@@ -36,7 +36,7 @@ impl State {
         }
         match event {
             Event::Booked { appointment, placement, appointment_type, patient, key, integrated } => {
-                let booked = Appointment {
+                let booked = CalendarAppointment {
                     patient: Some(*patient),
                     appointment_type: *appointment_type,
                     placement: *placement,
@@ -403,7 +403,7 @@ impl State {
     /// nor the sent hours.
     fn hour_shown(&mut self, shown: &WorkingHour) {
         let told = self.confirmed_hours.insert(shown.id, shown.clone());
-        let sent = self.queue.of_record(Resource::WorkingHours, shown.id.0.into()).find(|(_, w)| !w.withdrawable());
+        let sent = self.queue.for_record(Resource::WorkingHours, shown.id.0.into()).find(|(_, w)| !w.withdrawable());
         let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent_hour.as_deref())) else { return };
         if sent.is_some() && sent != Some(shown) && told.as_ref() != Some(shown) {
             self.queue.update(write, |w| w.superseded = true);
@@ -424,7 +424,7 @@ impl State {
             Insert::Pulled => Insert::Pulled,
             Insert::Pending | Insert::Done => Insert::Done,
         });
-        let appointment = Appointment {
+        let appointment = CalendarAppointment {
             patient: record.patient,
             appointment_type: record.appointment_type,
             placement: record.placement,

@@ -8,7 +8,7 @@ use crate::{
     event::Event,
     resource::Resource,
     schedule::hours::WorkingHour,
-    settings::{PullPlan, Settings},
+    settings::{MachineSettings, PullPlan},
     state::State,
     time::Timestamp,
 };
@@ -17,19 +17,19 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Location {
     /// The operator's configuration.
-    pub settings: Arc<Settings>,
+    pub settings: Arc<MachineSettings>,
     /// The result of all events so far.
     pub state: State,
 }
 
 impl Location {
     /// Creates a location without history.
-    pub fn new(settings: Arc<Settings>) -> Location {
+    pub fn new(settings: Arc<MachineSettings>) -> Location {
         Location { settings, state: State::default() }
     }
 
     /// Creates a location from a snapshot and rebuilds its calendar.
-    pub fn load(settings: Arc<Settings>, state: State) -> Location {
+    pub fn load(settings: Arc<MachineSettings>, state: State) -> Location {
         let calendar = state.rebuilt_calendar();
         Location { settings, state: State { calendar, ..state } }
     }
@@ -56,7 +56,7 @@ impl Location {
             Command::Pulled { resource, call, outcome } => self.pulled(cx, *resource, *call, outcome),
             Command::Sweep(step) => self.sweep(cx, step),
             Command::RequestsSent { requests } => {
-                Decision::of(Reply::Done, vec![Event::RequestsSent { requests: *requests }])
+                Decision::new(Reply::Done, vec![Event::RequestsSent { requests: *requests }])
             }
             Command::DuplicateFound { twin, record } => self.merge_duplicate(cx, *twin, record),
             Command::HourDuplicateFound { twin, ours, shown } => {
@@ -65,11 +65,11 @@ impl Location {
             Command::RetryWrite(retry) => self.retry_write(cx, retry),
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
             Command::Wake => self.wake(cx),
-            Command::ClockSetBack { by } => Decision::of(Reply::Done, vec![Event::ClockSetBack { by: *by }]),
+            Command::ClockSetBack { by } => Decision::new(Reply::Done, vec![Event::ClockSetBack { by: *by }]),
             Command::TakenOver => self.taken_over(cx),
             Command::ReadInterrupted => self.read_interrupted(cx),
             Command::Restored => self.restored(),
-            Command::SyncNow => Decision::of(Reply::Done, vec![Event::SyncRequested]),
+            Command::SyncNow => Decision::new(Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => self.accept_deletions(*resource),
             Command::Described { outcome } => self.described(cx, outcome),
             Command::Pause { which } => self.pause(*which, true),
@@ -82,7 +82,7 @@ impl Location {
     /// or sent again. The event is also written without known calls, because its commit fences the other process.
     fn taken_over(&self, cx: DecisionContext) -> Decision {
         let until = cx.now.plus(self.settings.write.call_deadline + self.settings.place_wait);
-        Decision::of(Reply::Done, vec![Event::CallsOutlast { until }])
+        Decision::new(Reply::Done, vec![Event::CallsOutlast { until }])
     }
 
     /// Applies an event. Infallible.

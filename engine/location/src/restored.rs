@@ -23,7 +23,7 @@ impl Location {
             write,
             reason: "restored from a backup: the write may have been sent since the backup".to_owned(),
         }));
-        Decision::of(Reply::Done, events)
+        Decision::new(Reply::Done, events)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
 
 /// The settings of a location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct MachineSettings {
     /// The location.
     pub location: LocationId,
     /// The time zone of the location.
@@ -176,10 +176,10 @@ impl PullRules {
     }
 }
 
-impl Settings {
+impl MachineSettings {
     /// Creates the default settings of a location without EHR.
-    pub fn new(location: LocationId, zone: Zone) -> Settings {
-        Settings {
+    pub fn new(location: LocationId, zone: Zone) -> MachineSettings {
+        MachineSettings {
             location,
             zone,
             map_by_operatory: false,

@@ -37,7 +37,7 @@ pub struct State {
     #[serde(default, rename = "told_hours")]
     pub confirmed_hours: BTreeMap<WorkingHourId, WorkingHour>,
     /// The appointments.
-    pub appointments: BTreeMap<AppointmentId, Appointment>,
+    pub appointments: BTreeMap<AppointmentId, CalendarAppointment>,
     /// The holds.
     pub holds: BTreeMap<u64, Hold>,
     /// The idempotency keys in use.
@@ -75,7 +75,7 @@ pub struct State {
 
 /// An appointment in the calendar.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Appointment {
+pub struct CalendarAppointment {
     /// The patient.
     pub patient: Option<PatientId>,
     /// The appointment type, if known.
@@ -95,7 +95,7 @@ pub struct Appointment {
     pub confirmed: Option<Placement>,
 }
 
-impl Appointment {
+impl CalendarAppointment {
     /// Returns `true` if the EHR has the appointment, as far as known.
     pub fn in_ehr(&self) -> bool {
         self.insert != Insert::Pending
@@ -177,13 +177,13 @@ impl State {
     }
 
     /// Returns every placement that an appointment occupies.
-    fn places(id: AppointmentId, appointment: &Appointment) -> impl Iterator<Item = (Placement, Holder)> {
+    fn places(id: AppointmentId, appointment: &CalendarAppointment) -> impl Iterator<Item = (Placement, Holder)> {
         let present = (!appointment.cancelling).then_some((appointment.placement, Holder::Appointment(id)));
         present.into_iter().chain(appointment.vacating.iter().map(move |place| (*place, Holder::Vacating(id))))
     }
 
     /// Adds or replaces an appointment and updates the calendar.
-    pub fn put_appointment(&mut self, id: AppointmentId, appointment: Appointment) {
+    pub fn put_appointment(&mut self, id: AppointmentId, appointment: CalendarAppointment) {
         self.remove_appointment(id);
         for (place, holder) in Self::places(id, &appointment) {
             self.occupy(&place, holder);
@@ -200,7 +200,7 @@ impl State {
     }
 
     /// Removes an appointment and updates the calendar.
-    pub fn remove_appointment(&mut self, id: AppointmentId) -> Option<Appointment> {
+    pub fn remove_appointment(&mut self, id: AppointmentId) -> Option<CalendarAppointment> {
         let appointment = self.appointments.remove(&id)?;
         for (place, holder) in Self::places(id, &appointment) {
             self.vacate(&place, holder);
@@ -209,7 +209,7 @@ impl State {
     }
 
     /// Changes an appointment, recomputes its `vacating` placements and updates the calendar.
-    pub fn change_appointment(&mut self, id: AppointmentId, change: impl FnOnce(&mut Appointment)) {
+    pub fn change_appointment(&mut self, id: AppointmentId, change: impl FnOnce(&mut CalendarAppointment)) {
         if let Some(mut appointment) = self.remove_appointment(id) {
             change(&mut appointment);
             appointment.vacating = self.vacating(id, &appointment);
@@ -218,7 +218,7 @@ impl State {
     }
 
     /// Returns the placements, other than the local one, at which the EHR may have an appointment.
-    pub(crate) fn vacating(&self, id: AppointmentId, appointment: &Appointment) -> Vec<Placement> {
+    pub(crate) fn vacating(&self, id: AppointmentId, appointment: &CalendarAppointment) -> Vec<Placement> {
         let moves = |work| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_));
         let on_the_way = self.queue.of(id).filter(|(_, write)| moves(write.work));
         // An unsent write will be sent with the current placement.

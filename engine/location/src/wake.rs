@@ -33,7 +33,7 @@ impl Location {
         let mut events = Vec::new();
         self.end_due_items(cx, &mut events);
         if !events.is_empty() {
-            return Decision::of(Reply::Done, events);
+            return Decision::new(Reply::Done, events);
         }
         let mut calls = Vec::new();
         let mut quota = self.state.quota.available(self.settings.quota, cx.now);

@@ -76,7 +76,7 @@ fn overlapping_finds_a_long_block_under_short_appointments() {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum CalendarStep {
     Insert(Column, Span, Holder),
     Remove(prop::sample::Index),
     RemoveUnknown(Column, Span, Holder),
@@ -102,13 +102,13 @@ fn any_holder() -> impl Strategy<Value = Holder> {
     })
 }
 
-fn steps() -> impl Strategy<Value = Step> {
+fn steps() -> impl Strategy<Value = CalendarStep> {
     prop_oneof![
-        8 => (columns(), spans(), any_holder()).prop_map(|(column, span, holder)| Step::Insert(column, span, holder)),
-        3 => any::<prop::sample::Index>().prop_map(Step::Remove),
-        1 => (columns(), spans(), any_holder()).prop_map(|(column, span, holder)| Step::RemoveUnknown(column, span, holder)),
-        1 => (0i64..120).prop_map(Step::Prune),
-        6 => (prop::option::of(1u64..4), 1u32..4, spans()).prop_map(|(operatory, provider, span)| Step::Query(operatory, provider, span)),
+        8 => (columns(), spans(), any_holder()).prop_map(|(column, span, holder)| CalendarStep::Insert(column, span, holder)),
+        3 => any::<prop::sample::Index>().prop_map(CalendarStep::Remove),
+        1 => (columns(), spans(), any_holder()).prop_map(|(column, span, holder)| CalendarStep::RemoveUnknown(column, span, holder)),
+        1 => (0i64..120).prop_map(CalendarStep::Prune),
+        6 => (prop::option::of(1u64..4), 1u32..4, spans()).prop_map(|(operatory, provider, span)| CalendarStep::Query(operatory, provider, span)),
     ]
 }
 
@@ -121,29 +121,29 @@ proptest! {
         let mut list: Vec<(Column, Entry)> = Vec::new();
         for step in steps {
             match step {
-                Step::Insert(column, span, holder) => {
+                CalendarStep::Insert(column, span, holder) => {
                     let entry = (column, Entry { span, holder });
                     prop_assert_eq!(calendar.insert(column, span, holder), !list.contains(&entry));
                     if !list.contains(&entry) {
                         list.push(entry);
                     }
                 }
-                Step::Remove(index) if !list.is_empty() => {
+                CalendarStep::Remove(index) if !list.is_empty() => {
                     let (column, entry) = list.remove(index.index(list.len()));
                     prop_assert!(calendar.remove(column, entry.span, entry.holder));
                 }
-                Step::Remove(_) => {}
-                Step::RemoveUnknown(column, span, holder) => {
+                CalendarStep::Remove(_) => {}
+                CalendarStep::RemoveUnknown(column, span, holder) => {
                     let known = list.iter().position(|entry| *entry == (column, Entry { span, holder }));
                     prop_assert_eq!(calendar.remove(column, span, holder), known.is_some());
                     known.map(|index| list.remove(index));
                 }
-                Step::Prune(before) => {
+                CalendarStep::Prune(before) => {
                     let count = list.len();
                     list.retain(|(_, entry)| entry.span.end > Timestamp(before));
                     prop_assert_eq!(calendar.prune(Timestamp(before)), count - list.len());
                 }
-                Step::Query(operatory, provider, span) => {
+                CalendarStep::Query(operatory, provider, span) => {
                     let of = |column: Column| {
                         let mut entries: Vec<Entry> = list.iter().filter(|(c, e)| *c == column && e.span.overlaps(span)).map(|(_, e)| *e).collect();
                         entries.sort();

@@ -49,8 +49,8 @@ fn windows_follow_clock_changes() {
     let lord_howe = zone("Australia/Lord_Howe", 2025, 2027);
     let sao_paulo = zone("America/Sao_Paulo", 2017, 2019);
     let kiritimati = zone("Pacific/Kiritimati", 1994, 1996);
-    type Case<'a> = (&'a Zone, &'a str, &'a str, &'a str, Option<(&'a str, &'a str)>);
-    let cases: &[Case<'_>] = &[
+    type WindowCase<'a> = (&'a Zone, &'a str, &'a str, &'a str, Option<(&'a str, &'a str)>);
+    let cases: &[WindowCase<'_>] = &[
         (&new_york, "2026-01-05", "09:00", "17:00", Some(("2026-01-05T14:00:00Z", "2026-01-05T22:00:00Z"))),
         // A gap: hours that begin in it, end in it, are within it, or span it.
         (&new_york, "2026-03-08", "02:30", "05:00", Some(("2026-03-08T07:00:00Z", "2026-03-08T09:00:00Z"))),

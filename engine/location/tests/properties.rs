@@ -1,7 +1,7 @@
 //! Properties of a location under random actions of clients, staff, clock and EHR. Its invariants hold after each step,
 //! no write is applied twice, and all work ends eventually.
 
-use crate::sim::{How, Sim, Staff, Step, Variant};
+use crate::sim::{How, Sim, SimStep, Staff, Variant};
 use location::{
     gate::{Gate, Shut},
     pause::Directions,
@@ -27,7 +27,7 @@ fn how() -> impl Strategy<Value = How> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = SimStep> {
     let staff = prop_oneof![Just(Staff::Book), Just(Staff::Move), Just(Staff::Cancel), Just(Staff::Delete)];
     let operation = prop_oneof![Just(Operation::Update), Just(Operation::Delete)];
     let time = prop_oneof![
@@ -38,30 +38,30 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         8 => (any::<u8>(), 0..5_u8, 0..12_u8, any::<bool>(), any::<bool>(), 0..4_u8)
-            .prop_map(|(slot, patient, key, data, new, hold)| Step::Book { slot, patient, key, data, new, hold }),
-        2 => (any::<u8>(), 0..4_u8).prop_map(|(slot, hold)| Step::Hold { slot, hold }),
-        1 => (0..4_u8).prop_map(|hold| Step::Release { hold }),
-        5 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| Step::Move { which, slot }),
-        3 => any::<u8>().prop_map(|which| Step::Cancel { which }),
-        3 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| Step::Change { which, slot }),
+            .prop_map(|(slot, patient, key, data, new, hold)| SimStep::Book { slot, patient, key, data, new, hold }),
+        2 => (any::<u8>(), 0..4_u8).prop_map(|(slot, hold)| SimStep::Hold { slot, hold }),
+        1 => (0..4_u8).prop_map(|hold| SimStep::Release { hold }),
+        5 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| SimStep::Move { which, slot }),
+        3 => any::<u8>().prop_map(|which| SimStep::Cancel { which }),
+        3 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| SimStep::Change { which, slot }),
         3 => (0..5_u8, 0..40_u8, operation)
-            .prop_map(|(patient, record, operation)| Step::Save { patient, record, operation }),
-        3 => (any::<u8>(), any::<u8>()).prop_map(|(which, what)| Step::Hour { which, what }),
-        1 => (any::<u8>(), any::<u8>()).prop_map(|(which, what)| Step::StaffHour { which, what }),
-        2 => any::<u8>().prop_map(|which| Step::Retry { which }),
-        1 => any::<u8>().prop_map(|which| Step::Drop { which }),
-        16 => (any::<u8>(), how()).prop_map(|(which, how)| Step::Answer { which, how }),
-        2 => (any::<u8>(), any::<bool>()).prop_map(|(which, off)| Step::Again { which, off }),
-        4 => (any::<u8>(), staff, any::<u8>()).prop_map(|(which, what, slot)| Step::Staff { which, what, slot }),
-        6 => time.prop_map(Step::Pass),
-        5 => Just(Step::UntilDue),
-        2 => Just(Step::Sync),
-        2 => Just(Step::Gate(Gate::Open)),
+            .prop_map(|(patient, record, operation)| SimStep::Save { patient, record, operation }),
+        3 => (any::<u8>(), any::<u8>()).prop_map(|(which, what)| SimStep::Hour { which, what }),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(which, what)| SimStep::StaffHour { which, what }),
+        2 => any::<u8>().prop_map(|which| SimStep::Retry { which }),
+        1 => any::<u8>().prop_map(|which| SimStep::Drop { which }),
+        16 => (any::<u8>(), how()).prop_map(|(which, how)| SimStep::Answer { which, how }),
+        2 => (any::<u8>(), any::<bool>()).prop_map(|(which, off)| SimStep::Again { which, off }),
+        4 => (any::<u8>(), staff, any::<u8>()).prop_map(|(which, what, slot)| SimStep::Staff { which, what, slot }),
+        6 => time.prop_map(SimStep::Pass),
+        5 => Just(SimStep::UntilDue),
+        2 => Just(SimStep::Sync),
+        2 => Just(SimStep::Gate(Gate::Open)),
         2 => (any::<bool>(), any::<bool>(), any::<bool>())
-            .prop_map(|(reading, writing, paused)| Step::Pause(Directions { reading, writing }, paused)),
-        1 => prop_oneof![Just(Shut::NoWorkstation), Just(Shut::LoggedOut)].prop_map(|why| Step::Gate(Gate::Shut(why))),
-        1 => Just(Step::Accept),
-        1 => Just(Step::Restart),
+            .prop_map(|(reading, writing, paused)| SimStep::Pause(Directions { reading, writing }, paused)),
+        1 => prop_oneof![Just(Shut::NoWorkstation), Just(Shut::LoggedOut)].prop_map(|why| SimStep::Gate(Gate::Shut(why))),
+        1 => Just(SimStep::Accept),
+        1 => Just(SimStep::Restart),
     ]
 }
 
@@ -77,7 +77,7 @@ fn variant(staff: bool) -> impl Strategy<Value = Variant> {
 }
 
 /// Runs the steps. A failure is reported with the whole log.
-fn tell(variant: &Variant, steps: &[Step]) -> Result<(), TestCaseError> {
+fn tell(variant: &Variant, steps: &[SimStep]) -> Result<(), TestCaseError> {
     let mut sim = Sim::new(variant);
     let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         for step in steps {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use crate::passes::Passes;
 use location::{
     Location,
-    command::{Command, DecisionContext, Page, SweepStep},
+    command::{Command, DecisionContext, PulledPage, SweepStep},
     decision::{Call, Decision, Reply},
     event::Event,
     ids::LocationId,
     pull::{Resource, Skipped},
-    settings::{Capabilities, PullPlan, Quota, Settings},
+    settings::{Capabilities, MachineSettings, PullPlan, Quota},
     state::State,
     time::{MINUTE, SECOND, Timestamp},
     zone::Zone,
@@ -18,7 +18,7 @@ use location::{
 
 const PAGES: u32 = 500;
 
-struct World {
+struct ReadCycleWorld {
     location: Location,
     now: Timestamp,
     passes: Passes,
@@ -27,16 +27,16 @@ struct World {
     happened: Vec<Event>,
 }
 
-impl World {
-    fn new(pulls: &[(Resource, bool)]) -> World {
-        let mut settings = Settings::new(LocationId(1), Zone::utc());
+impl ReadCycleWorld {
+    fn new(pulls: &[(Resource, bool)]) -> ReadCycleWorld {
+        let mut settings = MachineSettings::new(LocationId(1), Zone::utc());
         let plan =
             |(resource, absence): &(Resource, bool)| PullPlan { resource: *resource, deletions_by_absence: *absence };
         settings.capabilities =
             Capabilities { integrated: true, pulls: pulls.iter().map(plan).collect(), ..Capabilities::default() };
         settings.quota = Quota { per_minute: 60_000, burst: 60_000 };
         let location = Location::load(Arc::new(settings), State::default());
-        World {
+        ReadCycleWorld {
             location,
             now: Timestamp(1_795_255_200_000),
             passes: Passes::default(),
@@ -62,7 +62,7 @@ impl World {
     }
 
     /// Answers the next page request with this page.
-    fn page(&mut self, page: Page) -> Decision {
+    fn page(&mut self, page: PulledPage) -> Decision {
         if self.asked.is_none() {
             self.now = self.now.plus(SECOND);
             self.run(&Command::Wake);
@@ -84,7 +84,7 @@ impl World {
     }
 
     /// Answers requests for providers until the resource is skipped, and returns the number of pages.
-    fn pages_until_left(&mut self, page: impl Fn(u32) -> Page) -> u32 {
+    fn pages_until_left(&mut self, page: impl Fn(u32) -> PulledPage) -> u32 {
         for number in 0..2 * PAGES {
             self.page(page(number));
             if self.asked.is_none() {
@@ -99,15 +99,15 @@ impl World {
     }
 }
 
-fn numbered(number: u32) -> Page {
-    Page { cursor: format!("c{number}"), ..Page::default() }
+fn numbered(number: u32) -> PulledPage {
+    PulledPage { cursor: format!("c{number}"), ..PulledPage::default() }
 }
 
 const TWO: [(Resource, bool); 2] = [(Resource::Providers, false), (Resource::Patients, false)];
 
 #[test]
 fn endless_empty_pages_suspend_the_resource() {
-    let mut world = World::new(&TWO);
+    let mut world = ReadCycleWorld::new(&TWO);
     assert_eq!(world.pages_until_left(numbered), PAGES);
     let why = "500 pages in a row brought nothing new";
     assert_eq!(world.suspended(), [(Resource::Providers, why.to_owned())]);
@@ -117,27 +117,27 @@ fn endless_empty_pages_suspend_the_resource() {
 
 #[test]
 fn repeated_pages_of_a_whole_pass_suspend_the_resource() {
-    let mut world = World::new(&TWO);
-    let same = |number| Page { whole: true, news: true, seen: vec![1, 2, 3], records: 3, ..numbered(number) };
+    let mut world = ReadCycleWorld::new(&TWO);
+    let same = |number| PulledPage { whole: true, news: true, seen: vec![1, 2, 3], records: 3, ..numbered(number) };
     assert_eq!(world.pages_until_left(same), PAGES + 1);
 }
 
 #[test]
 fn pages_without_changes_suspend_the_resource() {
-    let mut world = World::new(&TWO);
-    let same = |number| Page { seen: vec![1, 2, 3], records: 3, ..numbered(number) };
+    let mut world = ReadCycleWorld::new(&TWO);
+    let same = |number| PulledPage { seen: vec![1, 2, 3], records: 3, ..numbered(number) };
     assert_eq!(world.pages_until_left(same), PAGES);
 }
 
 #[test]
 fn resources_with_occasional_news_are_never_suspended() {
-    let mut world = World::new(&TWO);
+    let mut world = ReadCycleWorld::new(&TWO);
     for number in 0..3 * PAGES {
         let news = number % 400 == 0;
-        assert!(matches!(world.page(Page { news, ..numbered(number) }).reply, Reply::PageApplied { .. }));
+        assert!(matches!(world.page(PulledPage { news, ..numbered(number) }).reply, Reply::PageApplied { .. }));
     }
-    let all_seen = |number: u32| Page { whole: true, seen: vec![u64::from(number)], ..numbered(number) };
-    let mut world = World::new(&TWO);
+    let all_seen = |number: u32| PulledPage { whole: true, seen: vec![u64::from(number)], ..numbered(number) };
+    let mut world = ReadCycleWorld::new(&TWO);
     for number in 0..3 * PAGES {
         world.page(all_seen(number));
     }
@@ -146,7 +146,7 @@ fn resources_with_occasional_news_are_never_suspended() {
 
 /// Ends a whole pass over `known` records, of which it lacked the first `missing`, and runs its sweep. Returns the
 /// number of steps.
-fn sweep(world: &mut World, known: u64, missing: u64) -> usize {
+fn sweep(world: &mut ReadCycleWorld, known: u64, missing: u64) -> usize {
     let step = |from: u64| {
         let to = (from + 1_000).min(known);
         let next = (to < known).then(|| to.to_string());
@@ -154,7 +154,7 @@ fn sweep(world: &mut World, known: u64, missing: u64) -> usize {
     };
     let SweepStep { known, absent, next: sweep_on } = step(0);
     let cursor = "end".to_owned();
-    world.page(Page {
+    world.page(PulledPage {
         seen: vec![99_999],
         records: 1,
         known,
@@ -163,7 +163,7 @@ fn sweep(world: &mut World, known: u64, missing: u64) -> usize {
         cursor,
         last: true,
         whole: true,
-        ..Page::default()
+        ..PulledPage::default()
     });
     for steps in 1.. {
         let Some(sweep) = world.location.state.pulls.sweep.clone() else { return steps };
@@ -181,12 +181,14 @@ fn sweep(world: &mut World, known: u64, missing: u64) -> usize {
 /// Each commit is bounded, and the cycle continues after the last one.
 #[test]
 fn many_deletions_are_applied_in_bounded_commits() {
-    let mut world = World::new(&[(Resource::Patients, true), (Resource::Providers, false)]);
-    let gone = |world: &World| world.happened.iter().filter(|event| matches!(event, Event::RecordGone { .. })).count();
+    let mut world = ReadCycleWorld::new(&[(Resource::Patients, true), (Resource::Providers, false)]);
+    let gone = |world: &ReadCycleWorld| {
+        world.happened.iter().filter(|event| matches!(event, Event::RecordGone { .. })).count()
+    };
     let steps = 200 + 200;
     assert_eq!(sweep(&mut world, 200_000, 50_000), steps, "all are counted, then all are looked at again");
     assert_eq!(gone(&world), 0, "one pass proves nothing");
-    world.page(Page { cursor: "end".to_owned(), last: true, ..Page::default() });
+    world.page(PulledPage { cursor: "end".to_owned(), last: true, ..PulledPage::default() });
     world.run(&Command::Wake);
     world.now = world.now.plus(3 * MINUTE);
     assert_eq!(sweep(&mut world, 200_000, 50_000), steps);
@@ -199,14 +201,14 @@ fn many_deletions_are_applied_in_bounded_commits() {
 
 #[test]
 fn sweep_without_missing_records_only_counts() {
-    let mut world = World::new(&[(Resource::Patients, true)]);
+    let mut world = ReadCycleWorld::new(&[(Resource::Patients, true)]);
     assert_eq!(sweep(&mut world, 5_500, 0), 6);
 }
 
 /// The guard adds up the findings of all steps before the first record is deleted.
 #[test]
 fn guard_counts_the_deletions_of_all_steps() {
-    let mut world = World::new(&[(Resource::Patients, true)]);
+    let mut world = ReadCycleWorld::new(&[(Resource::Patients, true)]);
     assert_eq!(sweep(&mut world, 10_000, 5_000), 10);
     let tripped = |event: &Event| matches!(event, Event::GuardTripped { deletions: 5_000, known: 10_000, .. });
     assert!(world.happened.iter().any(tripped));
@@ -219,10 +221,10 @@ fn guard_counts_the_deletions_of_all_steps() {
 #[test]
 fn records_of_a_pass_are_in_neither_journal_nor_state() {
     let size = |shown: u64| {
-        let mut world = World::new(&[(Resource::Patients, true)]);
+        let mut world = ReadCycleWorld::new(&[(Resource::Patients, true)]);
         for number in 0..20 {
             let seen = (u64::from(number) * shown..(u64::from(number) + 1) * shown).collect();
-            world.page(Page { whole: true, seen, records: shown as u32, ..numbered(number) });
+            world.page(PulledPage { whole: true, seen, records: shown as u32, ..numbered(number) });
         }
         (serde_json::to_vec(&world.happened).unwrap().len(), serde_json::to_vec(&world.location.state).unwrap().len())
     };
@@ -235,40 +237,45 @@ fn skipped(ids: &[&str]) -> Vec<Skipped> {
 }
 
 /// Returns the skipped records of the first resource.
-fn left_out(world: &World) -> Vec<String> {
+fn left_out(world: &ReadCycleWorld) -> Vec<String> {
     world.location.state.pulls.skipped.get(&TWO[0].0).into_iter().flatten().map(|(id, _)| id.clone()).collect()
 }
 
 /// A skipped record is removed once it is readable, or once a whole pass has not skipped it. Skipping is not a failure.
 #[test]
 fn skipped_records_are_kept_until_readable_or_a_whole_pass_ends() {
-    let mut world = World::new(&[TWO[0]]);
-    world.page(Page { whole: true, skipped: skipped(&["a", "b"]), ..numbered(1) });
-    world.page(Page { whole: true, last: true, skipped: skipped(&["c"]), ..numbered(2) });
+    let mut world = ReadCycleWorld::new(&[TWO[0]]);
+    world.page(PulledPage { whole: true, skipped: skipped(&["a", "b"]), ..numbered(1) });
+    world.page(PulledPage { whole: true, last: true, skipped: skipped(&["c"]), ..numbered(2) });
     assert_eq!(left_out(&world), ["a", "b", "c"], "all of them are of this pass");
     world.run(&Command::SyncNow);
-    world.page(Page { last: true, skipped: skipped(&["b", "d"]), read_again: vec!["a".to_owned()], ..numbered(3) });
+    world.page(PulledPage {
+        last: true,
+        skipped: skipped(&["b", "d"]),
+        read_again: vec!["a".to_owned()],
+        ..numbered(3)
+    });
     assert_eq!(left_out(&world), ["b", "c", "d"], "a delta says nothing of the others");
     world.run(&Command::SyncNow);
-    world.page(Page { whole: true, skipped: skipped(&["c"]), ..numbered(4) });
+    world.page(PulledPage { whole: true, skipped: skipped(&["c"]), ..numbered(4) });
     assert_eq!(left_out(&world), ["b", "c", "d"]);
-    world.page(Page { whole: true, last: true, ..numbered(5) });
+    world.page(PulledPage { whole: true, last: true, ..numbered(5) });
     assert_eq!(left_out(&world), ["c"]);
     let pulls = &world.location.state.pulls;
     assert_eq!((&pulls.failing, pulls.last_success.is_some()), (&None, true));
     world.run(&Command::SyncNow);
-    world.page(Page { whole: true, last: true, ..numbered(6) });
+    world.page(PulledPage { whole: true, last: true, ..numbered(6) });
     assert!(world.location.state.pulls.skipped.is_empty());
 }
 
 /// State and journal stay small, however many records an adapter cannot read.
 #[test]
 fn at_most_100_skipped_records_are_kept() {
-    let mut world = World::new(&[TWO[0]]);
+    let mut world = ReadCycleWorld::new(&[TWO[0]]);
     let ids: Vec<String> = (0..1_000).map(|number| format!("{number:04}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     for (number, ids) in (1..).zip(ids.chunks(500)) {
-        world.page(Page { whole: true, skipped: skipped(ids), ..numbered(number) });
+        world.page(PulledPage { whole: true, skipped: skipped(ids), ..numbered(number) });
     }
     assert_eq!(left_out(&world), ids[..100]);
     let of_page = |event: &Event| if let Event::PageApplied { skipped, .. } = event { skipped.len() } else { 0 };

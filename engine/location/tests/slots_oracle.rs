@@ -170,9 +170,9 @@ impl Minutes {
     }
 }
 
-type Place = (ProviderId, Option<OperatoryId>);
+type ProviderPlace = (ProviderId, Option<OperatoryId>);
 
-fn windows(case: &Case, (provider, operatory): Place, counts: impl Fn(&WorkingHour) -> bool) -> Minutes {
+fn windows(case: &Case, (provider, operatory): ProviderPlace, counts: impl Fn(&WorkingHour) -> bool) -> Minutes {
     let query = &case.query;
     let mut open = Minutes::around(case);
     // Windows of the previous evening, of the queried days, and of the days after.
@@ -194,7 +194,7 @@ fn windows(case: &Case, (provider, operatory): Place, counts: impl Fn(&WorkingHo
     open
 }
 
-fn starts_in(case: &Case, place: Place) -> BTreeSet<Timestamp> {
+fn starts_in(case: &Case, place: ProviderPlace) -> BTreeSet<Timestamp> {
     let (query, zone) = (&case.query, &case.zone);
     let is_block = |hour: &WorkingHour| hour.kind == HourKind::SchedulableBlock;
     let mut hours = windows(case, place, |hour| !is_block(hour)).stretches();
@@ -232,7 +232,7 @@ fn starts_in(case: &Case, place: Place) -> BTreeSet<Timestamp> {
 
 fn oracle(case: &Case) -> Vec<Slot> {
     let query = &case.query;
-    let places: BTreeSet<Place> = case.hours.iter().map(|hour| (hour.provider, hour.operatory)).collect();
+    let places: BTreeSet<ProviderPlace> = case.hours.iter().map(|hour| (hour.provider, hour.operatory)).collect();
     let mut offers: BTreeSet<(Timestamp, ProviderId, Option<OperatoryId>)> = BTreeSet::new();
     for place in places {
         offers.extend(starts_in(case, place).into_iter().map(|start| (start, place.0, place.1)));

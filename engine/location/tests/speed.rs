@@ -10,7 +10,7 @@ use location::{
     event::Event,
     hours::{Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
-    settings::{Capabilities, Settings},
+    settings::{Capabilities, MachineSettings},
     slots::{SlotQuery, free_slots},
     state::State,
     time::{HOUR, MINUTE, Span, Timestamp},
@@ -28,7 +28,7 @@ fn now() -> Timestamp {
 /// chosen by `free`.
 fn full(free: impl Fn(i32, u64, i64) -> bool) -> Location {
     let zone = new_york();
-    let mut settings = Settings::new(LocationId(1), zone.clone());
+    let mut settings = MachineSettings::new(LocationId(1), zone.clone());
     settings.capabilities = Capabilities {
         integrated: true,
         new_patients: true,

@@ -23,7 +23,7 @@ mod member;
 mod rendezvous;
 mod table;
 
-pub use member::{Member, MembershipChange, Moment, Place, Rules};
+pub use member::{Member, MembershipChange, MembershipRules, Moment, Place};
 pub use table::{Node, NodeId, Proposal, Row, Snapshot, View, read_snapshot};
 
 #[cfg(test)]

@@ -21,12 +21,12 @@ impl Moment {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct MembershipRules {
     /// How long a node may serve after it began a renewal, in milliseconds.
     pub period: u64,
 }
 
-impl Rules {
+impl MembershipRules {
     /// Returns the time without a renewal after which a node counts as gone. A quarter is added to the period for
     /// clocks of different speed.
     fn gone_after(self) -> u64 {
@@ -54,7 +54,7 @@ pub enum MembershipChange {
 }
 
 #[derive(Clone, Copy)]
-struct Seen {
+struct LastBeat {
     beats: u64,
     /// The time after the snapshot in which this value was first seen.
     at: Moment,
@@ -64,7 +64,7 @@ struct Seen {
 
 pub struct Member {
     node: Node,
-    rules: Rules,
+    rules: MembershipRules,
     beats: u64,
     view: View,
     follows: u64,
@@ -77,11 +77,11 @@ pub struct Member {
     settled: bool,
     /// The last view that was settled while this node was a member, and the views since then.
     kept: Vec<View>,
-    seen: BTreeMap<NodeId, Seen>,
+    seen: BTreeMap<NodeId, LastBeat>,
 }
 
 impl Member {
-    pub fn new(node: Node, rules: Rules) -> Member {
+    pub fn new(node: Node, rules: MembershipRules) -> Member {
         Member {
             node,
             rules,
@@ -144,7 +144,7 @@ impl Member {
         for row in rows {
             let before = self.seen.get(&row.node.id).copied();
             if before.is_none_or(|before| before.beats != row.beats) {
-                let seen = Seen { beats: row.beats, at: now, renewed: before.is_some() };
+                let seen = LastBeat { beats: row.beats, at: now, renewed: before.is_some() };
                 self.seen.insert(row.node.id.clone(), seen);
             }
         }

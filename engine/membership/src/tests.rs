@@ -18,17 +18,17 @@ const PERIOD: u64 = 1_000;
 const INSTITUTIONS: u32 = 24;
 
 /// The next step of a node in its round.
-enum Step {
+enum MemberStep {
     Read,
     Propose(Snapshot),
     Renew,
 }
 
-struct Process {
+struct MemberProcess {
     member: Member,
     /// Offset of the process's clock to true time.
     ahead: u64,
-    step: Step,
+    step: MemberStep,
     /// The time of its next step.
     at: u64,
     /// The epoch to confirm with `confirm_release`, and the time when the release is finished.
@@ -36,18 +36,18 @@ struct Process {
     cut_off_until: u64,
 }
 
-struct World {
+struct MembershipWorld {
     store: MemoryStore,
     now: u64,
-    processes: Vec<Process>,
+    processes: Vec<MemberProcess>,
     random: TestRng,
     incarnations: u128,
 }
 
-impl World {
-    fn new(seed: u8) -> World {
+impl MembershipWorld {
+    fn new(seed: u8) -> MembershipWorld {
         let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
-        World { store: MemoryStore::new(), now: 0, processes: Vec::new(), random, incarnations: 0 }
+        MembershipWorld { store: MemoryStore::new(), now: 0, processes: Vec::new(), random, incarnations: 0 }
     }
 
     fn below(&mut self, limit: u64) -> u64 {
@@ -63,8 +63,9 @@ impl World {
         let id = NodeId { name: name.to_owned(), incarnation: Uuid::from_u128(self.incarnations) };
         let node = Node { id, address: format!("{name}:7001") };
         let ahead = self.below(1_000_000);
-        let member = Member::new(node, Rules { period: PERIOD });
-        let process = Process { member, ahead, step: Step::Read, at: self.now, releasing: None, cut_off_until: 0 };
+        let member = Member::new(node, MembershipRules { period: PERIOD });
+        let process =
+            MemberProcess { member, ahead, step: MemberStep::Read, at: self.now, releasing: None, cut_off_until: 0 };
         self.processes.push(process);
     }
 
@@ -83,17 +84,17 @@ impl World {
             process.member.confirm_release(epoch);
         }
         if process.cut_off_until > now {
-            return process.step = Step::Read;
+            return process.step = MemberStep::Read;
         }
-        process.step = match std::mem::replace(&mut process.step, Step::Read) {
-            Step::Read => {
+        process.step = match std::mem::replace(&mut process.step, MemberStep::Read) {
+            MemberStep::Read => {
                 let snapshot = read_snapshot(store).unwrap();
                 if let Some(MembershipChange::View { epoch }) = process.member.apply(&snapshot, moment) {
                     process.releasing = Some((epoch, now + pause));
                 }
-                Step::Propose(snapshot)
+                MemberStep::Propose(snapshot)
             }
-            Step::Propose(snapshot) => {
+            MemberStep::Propose(snapshot) => {
                 if let Some(proposal) = process.member.proposal(&snapshot, moment)
                     && let Some(batch) = proposal.batch(store).unwrap()
                 {
@@ -102,15 +103,15 @@ impl World {
                         Err(error) => panic!("{error}"),
                     }
                 }
-                Step::Renew
+                MemberStep::Renew
             }
-            Step::Renew => {
+            MemberStep::Renew => {
                 match store.commit_now(process.member.renewal()) {
                     Ok(()) => process.member.renewed(moment),
                     Err(CommitError::Conflict { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
-                Step::Read
+                MemberStep::Read
             }
         };
     }
@@ -130,7 +131,7 @@ impl World {
     }
 
     fn check(&self) {
-        let serves = |process: &&Process| process.member.is_serving(Moment(self.now + process.ahead));
+        let serves = |process: &&MemberProcess| process.member.is_serving(Moment(self.now + process.ahead));
         let mut names = BTreeSet::new();
         for process in self.processes.iter().filter(serves) {
             assert!(names.insert(process.member.name()), "at {} two serve as {}", self.now, process.member.name());
@@ -148,7 +149,8 @@ impl World {
     }
 
     fn served(&self) -> usize {
-        let mine = |process: &&Process, id| process.member.place(id, Moment(self.now + process.ahead)) == Place::Mine;
+        let mine =
+            |process: &&MemberProcess, id| process.member.place(id, Moment(self.now + process.ahead)) == Place::Mine;
         (0..INSTITUTIONS).filter(|id| self.processes.iter().any(|process| mine(&process, *id))).count()
     }
 }
@@ -162,7 +164,7 @@ fn cases() -> u8 {
 fn an_institution_is_never_served_by_two() {
     let (mut served, mut checks) = (0, 0);
     for seed in 0..cases() {
-        let mut world = World::new(seed);
+        let mut world = MembershipWorld::new(seed);
         ["a", "b", "c"].into_iter().for_each(|name| world.start(name));
         for round in 1..40 {
             world.run(round * PERIOD / 2);
@@ -183,13 +185,13 @@ fn an_institution_is_never_served_by_two() {
 }
 
 /// Creates a world without random events, to measure the cost of normal operation.
-fn calm(names: &[&str]) -> World {
-    let mut world = World::new(7);
+fn calm(names: &[&str]) -> MembershipWorld {
+    let mut world = MembershipWorld::new(7);
     names.iter().for_each(|name| world.start(name));
     world
 }
 
-impl World {
+impl MembershipWorld {
     /// Lets every process read the table, propose and renew, all within a quarter of a period.
     fn round(&mut self) {
         for _ in 0..3 {
@@ -206,7 +208,7 @@ impl World {
         self.now += PERIOD / 4;
     }
 
-    fn rounds_until(&mut self, done: impl Fn(&World) -> bool) -> u32 {
+    fn rounds_until(&mut self, done: impl Fn(&MembershipWorld) -> bool) -> u32 {
         for round in 0..40 {
             if done(self) {
                 return round;
@@ -217,7 +219,7 @@ impl World {
     }
 }
 
-fn all_are_served(world: &World) -> bool {
+fn all_are_served(world: &MembershipWorld) -> bool {
     world.served() == INSTITUTIONS as usize
 }
 
@@ -225,7 +227,7 @@ fn all_are_served(world: &World) -> bool {
 fn a_joining_or_leaving_node_moves_only_its_share() {
     let mut world = calm(&["a", "b"]);
     world.rounds_until(all_are_served);
-    let of = |world: &World, index: usize| {
+    let of = |world: &MembershipWorld, index: usize| {
         let process = &world.processes[index];
         let moment = Moment(world.now + process.ahead);
         (0..INSTITUTIONS).filter(|id| process.member.place(*id, moment) == Place::Mine).collect::<BTreeSet<u32>>()
@@ -278,7 +280,7 @@ fn a_second_process_of_a_name_waits_for_the_first_to_leave() {
     assert_eq!((kept_out.as_slice(), all_are_served(&world)), (&[false, false, true][..], true));
     world.processes[0].member.leave();
     world.rounds_until(|world| world.processes.len() == 2);
-    let serves = |process: &Process, now| process.member.is_serving(Moment(now + process.ahead));
+    let serves = |process: &MemberProcess, now| process.member.is_serving(Moment(now + process.ahead));
     world.rounds_until(|world| {
         world.processes.iter().all(|process| serves(process, world.now)) && all_are_served(world)
     });
@@ -307,7 +309,7 @@ fn nodes_with_another_configuration_are_known_from_their_rows() {
         let id = NodeId { name: name.into(), incarnation: Uuid::from_u128(1) };
         Row { node: Node { id, address: format!("{name}:7001") }, beats: 1, follows: 0, leaves: false, serves }
     };
-    let mut member = Member::new(row("own", None).node, Rules { period: PERIOD });
+    let mut member = Member::new(row("own", None).node, MembershipRules { period: PERIOD });
     let rows = vec![row("own", Some(1)), row("same", Some(2)), row("other", Some(1)), row("silent", None)];
     let snapshot = Snapshot { rows, ..Snapshot::default() };
     member.set_configuration(2);

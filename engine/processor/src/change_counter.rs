@@ -3,13 +3,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        PoisonError, RwLock, RwLockReadGuard,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use location::ids::InstitutionId;
+use parking_lot::{RwLock, RwLockReadGuard};
 use setup::Setup;
 
 pub struct ChangeCounter(RwLock<HashMap<InstitutionId, AtomicU64>>);
@@ -22,7 +20,7 @@ impl ChangeCounter {
     /// Adds institutions of another setup and advances all counters, because responses show parts of the setup, too.
     /// Counters of removed institutions stay, so that no number repeats if they come back.
     pub fn set_up(&self, setup: &Setup) {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.write();
         for id in setup.institutions.keys() {
             all.entry(*id).or_default();
         }
@@ -31,7 +29,7 @@ impl ChangeCounter {
     }
 
     fn all(&self) -> RwLockReadGuard<'_, HashMap<InstitutionId, AtomicU64>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 
     /// Advances the counter. Call it after the commit: data read with a stamp is then never older than the stamp.
@@ -48,7 +46,7 @@ impl ChangeCounter {
         }
     }
 
-    pub fn of(&self, institution: InstitutionId) -> Option<u64> {
+    pub fn current(&self, institution: InstitutionId) -> Option<u64> {
         self.all().get(&institution).map(|stamp| stamp.load(Ordering::SeqCst))
     }
 }

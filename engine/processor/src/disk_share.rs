@@ -2,9 +2,8 @@
 //! and a floor of free space. Without them, an endless pull could make the store refuse the writes of all locations.
 //! Reading pauses at the floor long before bookings do.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use location::time::{MINUTE, Millis, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use records::ehr::Fault;
 use setup::EngineRules;
 use store::Health;
@@ -54,7 +53,7 @@ impl DiskShare {
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 use location::time::{DAY, Timestamp};
 use query::retention::steps;
 use records::{
-    Write,
-    document::{Document, Kind},
+    FinishedWrite,
+    document::{Document, DocumentKind},
 };
 use runtime::clock;
 use serde::Deserialize;
@@ -69,7 +69,7 @@ fn forget_writes(
     age: Age,
     batch: &mut Batch,
 ) -> Result<Option<(u32, u64)>, StoreError> {
-    let kind = Kind::Write.byte();
+    let kind = DocumentKind::Write.byte();
     let range = KeyRange::new(keys::record(kind, from.0, from.1), keys::records(kind, u32::MAX).end);
     let page = store.scan_keys(range, Direction::Forward, STEP)?;
     let ids: Vec<(u32, u64)> =
@@ -81,7 +81,7 @@ fn forget_writes(
         let key = keys::record(kind, location, *id);
         let Some(found) = store.read(&key)? else { continue };
         // An unreadable write is left for its readers to report.
-        let Ok(write) = serde_json::from_slice::<Write>(&found.value) else { continue };
+        let Ok(write) = serde_json::from_slice::<FinishedWrite>(&found.value) else { continue };
         // Ids ascend in the order of time, so later writes ended later. A time in the future comes from a clock that
         // was ahead.
         if age.horizon < write.queued_at && write.queued_at <= age.now {
@@ -104,12 +104,12 @@ fn forget_writes(
 
 /// Returns `true` if a write and all its retries ended by the horizon. Retries carry the same write key, which
 /// identifies the record in the EHR.
-fn ended_before(store: &dyn Store, write: Write, horizon: Timestamp) -> Result<bool, StoreError> {
+fn ended_before(store: &dyn Store, write: FinishedWrite, horizon: Timestamp) -> Result<bool, StoreError> {
     let mut last = write;
     for _ in 0..RETRIES {
         let Some(next) = last.retried_as else { break };
-        let value = store.get(&keys::record(Kind::Write.byte(), last.scope(), next))?;
-        match value.and_then(|bytes| serde_json::from_slice::<Write>(&bytes).ok()) {
+        let value = store.get(&keys::record(DocumentKind::Write.byte(), last.scope(), next))?;
+        match value.and_then(|bytes| serde_json::from_slice::<FinishedWrite>(&bytes).ok()) {
             Some(retry) => last = retry,
             // The retry is not finished.
             None => return Ok(false),
@@ -148,7 +148,7 @@ mod tests {
 
     fn write(location: u32, id: u64, days_ago: i64, retried_as: Option<u64>) -> (Vec<u8>, Vec<u8>) {
         let at = NOW.minus(days_ago * DAY);
-        let write = Write {
+        let write = FinishedWrite {
             id,
             location_id: location,
             work: WriteIntent::CreatePatient(PatientId(7)),
@@ -165,7 +165,7 @@ mod tests {
             withdrawn: false,
             origin: None,
         };
-        (keys::record(Kind::Write.byte(), location, id), serde_json::to_vec(&write).unwrap())
+        (keys::record(DocumentKind::Write.byte(), location, id), serde_json::to_vec(&write).unwrap())
     }
 
     fn put(store: &MemoryStore, (key, value): (Vec<u8>, Vec<u8>)) {
@@ -175,7 +175,8 @@ mod tests {
     }
 
     fn writes(store: &dyn Store, location: u32) -> Vec<u64> {
-        let found = store.scan_keys(keys::records(Kind::Write.byte(), location), Direction::Forward, usize::MAX);
+        let found =
+            store.scan_keys(keys::records(DocumentKind::Write.byte(), location), Direction::Forward, usize::MAX);
         found.unwrap().iter().map(|key| keys::parse_record(key).unwrap().2).collect()
     }
 
@@ -246,7 +247,7 @@ mod tests {
         let store = Arc::new(MemoryStore::new());
         for (id, days_ago) in [(1, 40), (2, 5)] {
             let (key, value) = write(1, id, days_ago, None);
-            let mut failed: Write = serde_json::from_slice(&value).unwrap();
+            let mut failed: FinishedWrite = serde_json::from_slice(&value).unwrap();
             failed.done = false;
             put(&store, (key, serde_json::to_vec(&failed).unwrap()));
             put(&store, (failed_write_key(1, id), Vec::new()));

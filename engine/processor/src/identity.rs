@@ -31,25 +31,27 @@ impl Processor {
     pub fn believed(&self, command: &Command, unit: &mut UnitOfWork<'_>) -> Result<Option<Command>, Reject> {
         Ok(match command {
             Command::Pushed { write, attempt, outcome: Ok(written) } => {
-                let another = self.of_another(*write, written, unit)?;
+                let another = self.identifier_conflict(*write, written, unit)?;
                 another.map(|failure| Command::Pushed { write: *write, attempt: *attempt, outcome: Err(failure) })
             }
             Command::Found { write, attempt, outcome: Ok(Some(written)) } => {
-                let another = self.of_another(*write, written, unit)?;
+                let another = self.identifier_conflict(*write, written, unit)?;
                 another.map(|failure| Command::Found { write: *write, attempt: *attempt, outcome: Err(failure) })
             }
             _ => None,
         })
     }
 
-    fn of_another(
+    fn identifier_conflict(
         &self,
         write: WriteId,
         written: &Written,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<Failure>, Reject> {
         let Some(queued) = self.machine.state.queue.get(write) else { return Ok(None) };
-        let (Some(source), Some((resource, id))) = (self.source(), made(queued.work)) else { return Ok(None) };
+        let (Some(source), Some((resource, id))) = (self.source(), created_record(queued.work)) else {
+            return Ok(None);
+        };
         let Some(link) = unit.link(source, resource, &written.foreign_id)?.filter(|link| link.id != id) else {
             return Ok(None);
         };
@@ -90,7 +92,7 @@ impl Visitor for ToKnow<'_, '_, '_> {
 }
 
 /// Returns the record that a write creates.
-fn made(work: WriteIntent) -> Option<(Resource, u64)> {
+fn created_record(work: WriteIntent) -> Option<(Resource, u64)> {
     match work {
         WriteIntent::CreatePatient(id) => Some((Resource::Patients, id.0.into())),
         WriteIntent::CreateAppointment(id) => Some((Resource::Appointments, id.0)),

@@ -2,12 +2,12 @@
 //! read and turn.
 
 use location::{ids::LocationId, time::Timestamp};
-use records::document::Kind;
+use records::document::DocumentKind;
 use store::{Key, KeyRange, keys};
 
 /// Returns the key of the time of the last successful read cycle.
 pub fn last_sync_key(location: LocationId) -> Key {
-    keys::record(Kind::LastSync.byte(), 0, location.0.into())
+    keys::record(DocumentKind::LastSync.byte(), 0, location.0.into())
 }
 
 pub fn last_sync_value(at: Timestamp) -> Vec<u8> {
@@ -15,21 +15,21 @@ pub fn last_sync_value(at: Timestamp) -> Vec<u8> {
 }
 
 pub fn description_key(location: LocationId) -> Key {
-    keys::record(Kind::Description.byte(), 0, u64::from(location.0))
+    keys::record(DocumentKind::Description.byte(), 0, u64::from(location.0))
 }
 
 pub(crate) fn last_turn_key(location: LocationId) -> Key {
-    keys::record(Kind::LastTurn.byte(), 0, u64::from(location.0))
+    keys::record(DocumentKind::LastTurn.byte(), 0, u64::from(location.0))
 }
 
 /// Returns the key that exists while a failed write waits for an operator to retry or drop it.
 pub(crate) fn failed_write_key(location: u32, write: u64) -> Key {
-    keys::record(Kind::FailedWrite.byte(), location, write)
+    keys::record(DocumentKind::FailedWrite.byte(), location, write)
 }
 
 /// Returns the range of a location's failed writes that wait for an operator.
 pub fn failed_writes_of(location: u32) -> KeyRange {
-    keys::records(Kind::FailedWrite.byte(), location)
+    keys::records(DocumentKind::FailedWrite.byte(), location)
 }
 
 /// Returns the range of all failed writes that wait for an operator, in the order of their locations.

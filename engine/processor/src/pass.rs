@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use location::pull::Resource;
-use records::document::Kind;
+use records::document::DocumentKind;
 use store::{Direction, Key, keys};
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
@@ -15,7 +15,7 @@ const BITMAP: usize = BLOCK as usize / 8;
 /// Blocks of earlier passes deleted with a page. A page adds fewer.
 const FORGOTTEN_AT_ONCE: usize = 200;
 
-pub(crate) struct Pass {
+pub(crate) struct ReadPass {
     location: u32,
     kind: u8,
     number: u64,
@@ -23,12 +23,12 @@ pub(crate) struct Pass {
     blocks: BTreeMap<u64, (Vec<u8>, bool)>,
 }
 
-impl Pass {
+impl ReadPass {
     /// Returns the running pass, or the pass that the page in flight begins.
-    pub(crate) fn of(processor: &Processor, resource: Resource) -> Pass {
+    pub(crate) fn current(processor: &Processor, resource: Resource) -> ReadPass {
         let number = processor.machine.state.pulls.pass_number(resource);
-        let (location, kind) = (processor.setup.id.0, Kind::Of(resource).byte());
-        Pass { location, kind, number, blocks: BTreeMap::new() }
+        let (location, kind) = (processor.setup.id.0, DocumentKind::Of(resource).byte());
+        ReadPass { location, kind, number, blocks: BTreeMap::new() }
     }
 
     fn key(&self, block: u64) -> Key {
@@ -37,7 +37,7 @@ impl Pass {
 
     fn block(&mut self, unit: &mut UnitOfWork<'_>, block: u64) -> Result<&mut (Vec<u8>, bool), Reject> {
         if !self.blocks.contains_key(&block) {
-            let stored = unit.own(self.key(block))?;
+            let stored = unit.read_unshared(self.key(block))?;
             self.blocks.insert(block, (stored.map_or_else(|| vec![0; BITMAP], unpacked), false));
         }
         Ok(self.blocks.entry(block).or_default())

@@ -10,7 +10,7 @@ use location::{
     command::{Closed, Command, DecisionContext},
     decision::{Decision, Reply},
     ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId},
-    settings::Settings,
+    settings::MachineSettings,
     state::State,
     time::Timestamp,
 };
@@ -98,7 +98,7 @@ impl Processor {
         let restored = deps.store.get(&keys::restored(location.0))?.is_some();
 
         let loaded = journal::load(&*deps.store, location.0)?;
-        let settings = Arc::new(settings::of(&all, &setup, description.as_ref()));
+        let settings = Arc::new(settings::for_location(&all, &setup, description.as_ref()));
         let state = match &loaded.snapshot {
             Some((_, bytes)) => serde_json::from_slice(bytes).map_err(damaged)?,
             None => State::default(),
@@ -137,7 +137,7 @@ impl Processor {
         })
     }
 
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &MachineSettings {
         &self.machine.settings
     }
 
@@ -202,7 +202,7 @@ impl Processor {
     }
 
     fn settle(&mut self, all: &Setup) {
-        self.machine.settings = Arc::new(settings::of(all, &self.setup, self.description.as_ref()));
+        self.machine.settings = Arc::new(settings::for_location(all, &self.setup, self.description.as_ref()));
     }
 
     pub fn snapshot_due(&self) -> bool {

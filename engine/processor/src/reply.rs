@@ -15,7 +15,7 @@ pub struct Saved<T> {
 }
 
 impl<T> Saved<T> {
-    pub fn of(record: T) -> Saved<T> {
+    pub fn new(record: T) -> Saved<T> {
         Saved { record, replay: false, existing: false, warnings: Vec::new() }
     }
 }

@@ -136,7 +136,7 @@ where
             Lookup::Conflict => return Err(Unmet::KeyReused.into()),
             Lookup::Replay(record) => {
                 let record = serde_json::from_value(record).map_err(|_| Reject::Damaged("an answer"))?;
-                return Ok((Decision::nothing(), Saved { replay: true, ..Saved::of(record) }));
+                return Ok((Decision::nothing(), Saved { replay: true, ..Saved::new(record) }));
             }
         }
         let (decision, saved) = self.request.prepare(at, cx, unit)?;

@@ -13,11 +13,11 @@ use records::sync_state::{SyncState, shut};
 use runtime::{
     metrics::LocationHealth,
     origin::Origin,
-    recent_errors::{Part, RecentError},
+    recent_errors::{ErrorSource, RecentError},
 };
 
-pub(crate) fn of(machine: &Location, now: Timestamp) -> LocationHealth {
-    let (state, sync) = (&machine.state, SyncState::of(machine, None, now));
+pub(crate) fn location_health(machine: &Location, now: Timestamp) -> LocationHealth {
+    let (state, sync) = (&machine.state, SyncState::from_location(machine, None, now));
     let queued = state.queue.len() as u64;
     let parked = if state.is_writing_suspended() || state.breaker.blocked.is_some() { queued } else { 0 };
     let last_read = sync.last_sync.filter(|_| machine.settings.capabilities.integrated);
@@ -36,19 +36,21 @@ pub(crate) fn errors(machine: &Location, events: &[Event], now: Timestamp) -> Ve
     let mut note = |part, reason: &str, request| errors.push(RecentError::new(part, reason, request, now));
     let write = |id: &WriteId| {
         let write = machine.state.queue.get(*id)?;
-        Some((Part::Write(*id, write.work), write.origin.as_deref().map(Origin::from)))
+        Some((ErrorSource::Write(*id, write.work), write.origin.as_deref().map(Origin::from)))
     };
     for event in events {
         match event {
-            Event::DescribeFailed { reason } => note(Part::Adapter, reason, None),
-            Event::PullFailed { resource, reason, .. } => note(Part::Pull(*resource), reason, None),
+            Event::DescribeFailed { reason } => note(ErrorSource::Adapter, reason, None),
+            Event::PullFailed { resource, reason, .. } => note(ErrorSource::Pull(*resource), reason, None),
             Event::PageApplied { resource, skipped, .. } => {
                 let reasons: BTreeSet<&str> = skipped.iter().map(|it| it.reason.as_str()).collect();
-                reasons.iter().for_each(|why| note(Part::Pull(*resource), &format!("left a record out: {why}"), None));
+                reasons
+                    .iter()
+                    .for_each(|why| note(ErrorSource::Pull(*resource), &format!("left a record out: {why}"), None));
             }
             Event::GuardTripped { resource, known, deletions, .. } => {
                 let why = format!("stopped: the EHR shows {deletions} of {known} records deleted");
-                note(Part::Pull(*resource), &why, None);
+                note(ErrorSource::Pull(*resource), &why, None);
             }
             // A write that was withdrawn before it was sent is no error, nor is one that a lookup does not find yet.
             Event::WriteFailed { how: InsertFailure::Withdrawn, .. } | Event::WriteDeferred { not_found: true, .. } => {
@@ -58,7 +60,7 @@ pub(crate) fn errors(machine: &Location, events: &[Event], now: Timestamp) -> Ve
             | Event::WriteFailed { write: id, reason, .. } => {
                 write(id).into_iter().for_each(|(part, request)| note(part, reason, request));
             }
-            Event::GateTurned { gate: Gate::Shut(why) } => note(Part::Gate, shut(*why), None),
+            Event::GateTurned { gate: Gate::Shut(why) } => note(ErrorSource::Gate, shut(*why), None),
             _ => {}
         }
     }

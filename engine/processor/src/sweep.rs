@@ -6,10 +6,10 @@ use location::{
     command::{DecisionContext, SweepStep},
     pull::Resource,
 };
-use records::document::{Kind, Link};
+use records::document::{DocumentKind, Link};
 use store::{Direction, keys};
 
-use crate::{error::Reject, pass::Pass, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{error::Reject, pass::ReadPass, processor::Processor, unit_of_work::UnitOfWork};
 
 /// Records per step of a sweep. Each deleted one costs about ten keys, and a commit holds 100,000.
 pub(crate) const SWEPT_AT_ONCE: usize = 1_000;
@@ -23,7 +23,7 @@ impl Processor {
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<SweepStep>, Reject> {
         let Some(sweep) = &self.machine.state.pulls.sweep else { return Ok(None) };
-        let mut pass = Pass::of(self, sweep.resource);
+        let mut pass = ReadPass::current(self, sweep.resource);
         self.sweep_step(cx, sweep.resource, &mut pass, (sweep.from.as_deref(), most), unit).map(Some)
     }
 
@@ -33,7 +33,7 @@ impl Processor {
         &self,
         cx: DecisionContext,
         resource: Resource,
-        pass: &mut Pass,
+        pass: &mut ReadPass,
         (from, most): (Option<&str>, usize),
         unit: &mut UnitOfWork<'_>,
     ) -> Result<SweepStep, Reject> {
@@ -53,7 +53,7 @@ impl Processor {
             return Ok(step);
         }
         let Some(source) = self.source() else { return Ok(step) };
-        let kind = Kind::Of(resource).byte();
+        let kind = DocumentKind::Of(resource).byte();
         let mut range = keys::links(source, kind);
         if let Some(from) = from {
             range = range.after(&keys::link(source, kind, from.as_bytes()));

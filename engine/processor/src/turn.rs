@@ -12,7 +12,7 @@ use location::{
     time::Timestamp,
 };
 use records::record::Record;
-use runtime::origin::{Change, Origin};
+use runtime::origin::{Origin, OriginChange};
 use store::{Batch, due, journal, keys};
 use webhooks::outbox::Enqueued;
 
@@ -40,7 +40,7 @@ pub struct PendingCommit {
     /// The batch contains a journal record.
     recorded: bool,
     /// The change for the audit trail.
-    untold: Option<(Arc<Change>, UnauditedChange)>,
+    untold: Option<(Arc<OriginChange>, UnauditedChange)>,
 }
 
 impl PendingCommit {
@@ -157,7 +157,7 @@ impl Processor {
                 serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            (enqueued, left_out) = notify::told(self, cx, request, &events, &unit, &mut batch, room)?;
+            (enqueued, left_out) = notify::enqueue_messages(self, cx, request, &events, &unit, &mut batch, room)?;
             unit.into_batch(&mut batch);
         }
         Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded, untold })
@@ -167,9 +167,9 @@ impl Processor {
     fn untold(
         &self,
         cx: DecisionContext,
-        change: &Arc<Change>,
+        change: &Arc<OriginChange>,
         events: &[Event],
-    ) -> Option<(Arc<Change>, UnauditedChange)> {
+    ) -> Option<(Arc<OriginChange>, UnauditedChange)> {
         let touched = untold::touched(events);
         if touched.is_empty() {
             return None;

@@ -53,7 +53,7 @@ pub enum Unmet {
 
 impl Unmet {
     /// Returns `None` if all preconditions are met.
-    pub fn of(mut all: Vec<Unmet>) -> Option<Unmet> {
+    pub fn from_all(mut all: Vec<Unmet>) -> Option<Unmet> {
         all.dedup();
         if all.len() > 1 { Some(Unmet::Several(all)) } else { all.pop() }
     }

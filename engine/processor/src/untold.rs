@@ -10,7 +10,6 @@
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     mem,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use location::{
@@ -19,6 +18,7 @@ use location::{
     resource::{Operation, Resource},
     time::Timestamp,
 };
+use parking_lot::{Mutex, MutexGuard};
 use runtime::origin::{Caller, DecisionId};
 use store::{Direction, KeyRange, Store, keys};
 use tokio::sync::Notify;
@@ -95,20 +95,20 @@ fn word(operation: Operation) -> &'static str {
 /// Unaudited changes of all locations in memory.
 #[derive(Default)]
 pub struct AuditOutbox {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingChanges>,
     news: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingChanges {
     all: BTreeMap<DecisionId, UnauditedChange>,
     /// Changes that no handler audits, for the writer of the trail.
     left: Vec<OrphanedChange>,
 }
 
 impl AuditOutbox {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, WaitingChanges> {
+        self.waiting.lock()
     }
 
     /// Adds a durable change. The handler of the call reports when it is audited.
@@ -127,13 +127,13 @@ impl AuditOutbox {
     }
 
     /// Removes changes that are in the trail.
-    pub fn told(&self, decisions: &[DecisionId]) {
+    pub fn mark_audited(&self, decisions: &[DecisionId]) {
         let mut waiting = self.lock();
         decisions.iter().for_each(|decision| drop(waiting.all.remove(decision)));
     }
 
     /// Returns the changes of these decisions that are not audited yet.
-    pub fn of(&self, decisions: &[DecisionId]) -> Vec<UnauditedChange> {
+    pub fn unaudited(&self, decisions: &[DecisionId]) -> Vec<UnauditedChange> {
         let waiting = self.lock();
         decisions.iter().filter_map(|decision| waiting.all.get(decision).cloned()).collect()
     }
@@ -143,7 +143,7 @@ impl AuditOutbox {
         if decisions.is_empty() {
             return;
         }
-        let left = self.of(decisions).into_iter().map(|untold| OrphanedChange { untold, may_be_audited: false });
+        let left = self.unaudited(decisions).into_iter().map(|untold| OrphanedChange { untold, may_be_audited: false });
         self.lock().left.extend(left);
         self.news.notify_one();
     }

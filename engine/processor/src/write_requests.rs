@@ -76,7 +76,7 @@ impl WriteRequest {
         failed && self.retried_as.is_none() && !self.dropped && !self.withdrawn
     }
 
-    pub fn ended(record: records::Write) -> WriteRequest {
+    pub fn ended(record: records::FinishedWrite) -> WriteRequest {
         WriteRequest {
             id: record.id,
             location_id: record.location_id,

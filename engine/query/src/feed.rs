@@ -9,7 +9,7 @@ use location::{
 };
 use store::{Batch, Direction, Store, StoreError, keys};
 
-pub use crate::stream::Change;
+pub use crate::stream::ChangeKind;
 use crate::{
     index,
     stream::{self, Readers, Recorded, Stream},
@@ -51,7 +51,7 @@ pub struct FeedEntry {
     pub at: Timestamp,
     pub resource: Resource,
     pub id: u64,
-    pub change: Change,
+    pub change: ChangeKind,
 }
 
 /// A page of the feed.
@@ -148,9 +148,9 @@ fn compacted(entries: Vec<FeedEntry>) -> Vec<FeedEntry> {
     for (index, mut entry) in entries.into_iter().enumerate() {
         let record = (entry.resource, entry.id);
         if let Some((_, before)) = last.get(&record)
-            && (before.change, entry.change) == (Change::Created, Change::Updated)
+            && (before.change, entry.change) == (ChangeKind::Created, ChangeKind::Updated)
         {
-            entry.change = Change::Created;
+            entry.change = ChangeKind::Created;
         }
         last.insert(record, (index, entry));
     }

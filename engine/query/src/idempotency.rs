@@ -160,13 +160,13 @@ mod tests {
     const OTHER_BODY: IdempotencyKey = IdempotencyKey { key: [1; 32], fingerprint: [8; 32] };
     const OTHER_KEY: IdempotencyKey = IdempotencyKey { key: [2; 32], fingerprint: [7; 32] };
 
-    struct World {
+    struct IdempotencyWorld {
         store: Arc<MemoryStore>,
     }
 
-    impl World {
-        fn new() -> World {
-            World { store: Arc::new(MemoryStore::new()) }
+    impl IdempotencyWorld {
+        fn new() -> IdempotencyWorld {
+            IdempotencyWorld { store: Arc::new(MemoryStore::new()) }
         }
 
         /// Responds with the time, unless the request is a repetition.
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_first_response_is_replayed_for_a_day() {
-        let world = World::new();
+        let world = IdempotencyWorld::new();
         assert_eq!(world.ask(&ONE, 5), Lookup::Fresh);
         assert_eq!(world.ask(&ONE, 6), Lookup::Replay(json!({ "at": 5 })));
         assert_eq!(world.ask(&OTHER_BODY, 7), Lookup::Conflict);
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn only_one_of_two_racing_requests_commits() {
-        let world = World::new();
+        let world = IdempotencyWorld::new();
         let ((first, one), (second, other)) = (world.prepare(&ONE, 5), world.prepare(&ONE, 5));
         assert_eq!((first, second), (Lookup::Fresh, Lookup::Fresh));
         world.store.commit_now(one).unwrap();
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn expired_keys_are_deleted_unless_renewed_meanwhile() {
-        let world = World::new();
+        let world = IdempotencyWorld::new();
         for n in 0..1_200u64 {
             let mut key = [0; 32];
             key[..8].copy_from_slice(&n.to_be_bytes());

@@ -96,7 +96,7 @@ mod tests {
     use testing::{Counter, HookedStore};
 
     use super::*;
-    use crate::stream::{Change, Readers, Recorded, append};
+    use crate::stream::{ChangeKind, Readers, Recorded, append};
 
     /// A thousand streams with recent changes only: few values are read, none on a runtime thread, and other
     /// tasks keep running.
@@ -117,7 +117,7 @@ mod tests {
                     at: now,
                     resource: Resource::Patients,
                     id: 1,
-                    change: Change::Updated,
+                    change: ChangeKind::Updated,
                     readers: Readers::Source(1),
                     removed: Vec::new(),
                     added: Vec::new(),

@@ -4,7 +4,7 @@
 
 use location::{pull::Resource, time::Timestamp};
 use records::{
-    document::{Document, Kind},
+    document::{Document, DocumentKind},
     record::Scope,
     schema::{RESOURCES, rules},
 };
@@ -28,8 +28,8 @@ pub enum Stream {
 
 impl Stream {
     /// Returns the stream of an owner's documents, or `None` for documents that are in no list.
-    pub fn of<T: Document>(owner: u32) -> Option<Stream> {
-        let Kind::Of(resource) = T::KIND else { return None };
+    pub fn for_documents<T: Document>(owner: u32) -> Option<Stream> {
+        let DocumentKind::Of(resource) = T::KIND else { return None };
         Some(match rules(resource).scope {
             Scope::Institution => Stream::Institution(owner),
             Scope::Source => Stream::Source(owner),
@@ -58,7 +58,7 @@ impl Stream {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change {
+pub enum ChangeKind {
     Created,
     Updated,
     /// The record no longer exists in the EHR.
@@ -82,7 +82,7 @@ pub struct Recorded {
     pub at: Timestamp,
     pub resource: Resource,
     pub id: u64,
-    pub change: Change,
+    pub change: ChangeKind,
     pub readers: Readers,
     /// Index entries to remove and to add, both sorted.
     pub removed: Vec<Entry>,
@@ -95,7 +95,7 @@ struct Stored {
     at: i64,
     tag: u8,
     id: u64,
-    change: Change,
+    change: ChangeKind,
     readers: Readers,
     removed: Vec<Entry>,
     added: Vec<Entry>,

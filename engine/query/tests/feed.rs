@@ -11,26 +11,26 @@ use processor::{
     unit_of_work::{TurnContext, UnitOfWork},
 };
 use query::{
-    feed::{Change, KEPT, Reader, page},
+    feed::{ChangeKind, KEPT, Reader, page},
     index::Index,
     retention,
 };
 use records::{AppointmentType, FeeSchedule, Operatory, record::Record};
 use store::{Batch, Direction, MemoryStore, Store, keys};
 
-type FeedPage = (Vec<(Resource, u64, Change)>, u64, bool);
+type FeedPage = (Vec<(Resource, u64, ChangeKind)>, u64, bool);
 
 const READER: Reader = Reader { institution: 3, source: Some(1), location: 9 };
 
-struct World {
+struct FeedWorld {
     store: Arc<MemoryStore>,
     index: Arc<Index>,
     now: i64,
 }
 
-impl World {
-    fn new() -> World {
-        World { store: Arc::new(MemoryStore::new()), index: Arc::default(), now: 100 * DAY }
+impl FeedWorld {
+    fn new() -> FeedWorld {
+        FeedWorld { store: Arc::new(MemoryStore::new()), index: Arc::default(), now: 100 * DAY }
     }
 
     fn turn(&self, location: u32, work: impl FnOnce(&mut UnitOfWork<'_>)) {
@@ -82,7 +82,7 @@ const ROOM: Resource = Resource::Operatories;
 
 #[test]
 fn each_changed_record_is_in_the_feed_once_in_commit_order() {
-    let world = World::new();
+    let world = FeedWorld::new();
     world.turn(9, |unit_of_work| {
         unit_of_work.put(&kind(1)).unwrap();
         unit_of_work.change::<Record<AppointmentType>>(3, 1, |it| it.minutes = 40).unwrap();
@@ -105,7 +105,7 @@ fn each_changed_record_is_in_the_feed_once_in_commit_order() {
         drop(unit_of_work.change(9, 5, |it: &mut Record<Operatory>| it.active = false).unwrap())
     });
 
-    use Change::{Created, Deleted, Updated};
+    use ChangeKind::{Created, Deleted, Updated};
     let (entries, end, more) = world.page(0, &[], 100).unwrap();
     assert_eq!(entries, [(TYPE, 1, Created), (ROOM, 5, Updated)], "the last change of each");
     assert_eq!((end, more), (6, false));
@@ -127,7 +127,7 @@ fn each_changed_record_is_in_the_feed_once_in_commit_order() {
 
 #[test]
 fn long_streams_are_merged_without_gaps() {
-    let world = World::new();
+    let world = FeedWorld::new();
     for n in 0..1_300u32 {
         world.turn(9, |unit_of_work| match n % 13 {
             0 => unit_of_work.put(&kind(n)).unwrap(),
@@ -151,7 +151,7 @@ fn long_streams_are_merged_without_gaps() {
 /// A page of a pull: many changes in one commit, read from any number among them.
 #[test]
 fn changes_of_one_value_have_separate_numbers() {
-    let world = World::new();
+    let world = FeedWorld::new();
     for turn in 0..3u32 {
         world.turn(9, |unit_of_work| {
             for n in 0..70 {
@@ -181,7 +181,7 @@ fn changes_of_one_value_have_separate_numbers() {
 
 #[test]
 fn changes_older_than_thirty_days_are_pruned_and_their_cursors_expire() {
-    let mut world = World::new();
+    let mut world = FeedWorld::new();
     for id in 0..700 {
         world.turn(9, |unit_of_work| unit_of_work.put(&operatory(id, 9)).unwrap());
     }
@@ -194,7 +194,7 @@ fn changes_older_than_thirty_days_are_pruned_and_their_cursors_expire() {
     world.run_retention();
     assert_eq!(world.page(0, &[], 10), None);
     assert_eq!(world.page(699, &[], 10), None);
-    assert_eq!(world.page(700, &[], 10).unwrap(), (vec![(TYPE, 1, Change::Created)], 702, false));
+    assert_eq!(world.page(700, &[], 10).unwrap(), (vec![(TYPE, 1, ChangeKind::Created)], 702, false));
     let left = world.store.scan_keys(keys::Space::Feed.range(), Direction::Forward, 99).unwrap();
     assert_eq!(left.len(), 1);
 }
@@ -203,7 +203,7 @@ fn changes_older_than_thirty_days_are_pruned_and_their_cursors_expire() {
 /// not affect the cursors of another.
 #[test]
 fn pruning_without_a_data_source_expires_only_cursors_of_the_location() {
-    let mut world = World::new();
+    let mut world = FeedWorld::new();
     let schedule = |id| {
         Record::new(
             id,
@@ -213,7 +213,7 @@ fn pruning_without_a_data_source_expires_only_cursors_of_the_location() {
         )
     };
     let readers = [9, 21].map(|location| Reader { institution: location / 7, source: None, location });
-    let make = |world: &World, location, id| world.turn_of(None, location, |unit| unit.put(&schedule(id)).unwrap());
+    let make = |world: &FeedWorld, location, id| world.turn_of(None, location, |unit| unit.put(&schedule(id)).unwrap());
     make(&world, 9, 1);
     make(&world, 21, 2);
     make(&world, 21, 3);

@@ -34,16 +34,21 @@ fn index() -> Index {
     Index::with(ReadBudget { named: 4, with_terms: 15, changed: 50, credit: 8, earned: 3 })
 }
 
-struct World {
+struct ListsWorld {
     store: Arc<MemoryStore>,
     pool: Pool,
     index: Arc<Index>,
     now: i64,
 }
 
-impl World {
-    fn new() -> World {
-        World { store: Arc::new(MemoryStore::new()), pool: Pool::default(), index: Arc::new(index()), now: 1_000 * DAY }
+impl ListsWorld {
+    fn new() -> ListsWorld {
+        ListsWorld {
+            store: Arc::new(MemoryStore::new()),
+            pool: Pool::default(),
+            index: Arc::new(index()),
+            now: 1_000 * DAY,
+        }
     }
 
     fn turn(&self, work: impl FnOnce(&mut UnitOfWork<'_>)) {
@@ -117,7 +122,7 @@ fn appointment(id: u64, location: u32, start: i64, now: i64) -> Record<Appointme
 
 #[test]
 fn each_condition_finds_its_records_on_pages_of_any_size() {
-    let world = World::new();
+    let world = ListsWorld::new();
     for id in 1..=300 {
         world.turn(|unit_of_work| {
             unit_of_work.put(&patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now + i64::from(id))).unwrap()
@@ -174,7 +179,7 @@ fn each_condition_finds_its_records_on_pages_of_any_size() {
 
 #[test]
 fn a_prefix_of_too_many_words_leaves_the_filter_to_the_caller() {
-    let world = World::new();
+    let world = ListsWorld::new();
     for id in 1..=300 {
         let mut named = patient(id, 0, false, world.now);
         named.last_name = format!("Q{id}");
@@ -192,7 +197,7 @@ fn a_prefix_of_too_many_words_leaves_the_filter_to_the_caller() {
 /// Unlike a range of a list, a page contains only matching records.
 #[test]
 fn a_page_contains_exactly_the_matching_records() {
-    let world = World::new();
+    let world = ListsWorld::new();
     for id in 1..=60 {
         let foreign_id = Some(format!("P-{id}"));
         let named = Record { foreign_id, ..patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now) };
@@ -207,7 +212,7 @@ fn a_page_contains_exactly_the_matching_records() {
     let request = |at| PageRequest { at, size: 4, descending: false, first_asked: now, budget: 1_000 };
     let query = |order, filters: &[Filter]| ListQuery::new([OWNER], order).filtered(filters.to_vec());
     // Reads all pages to the last one and back.
-    fn pages<D: Document>(world: &World, query: &ListQuery, request: impl Fn(PageAt) -> PageRequest) -> Vec<u64> {
+    fn pages<D: Document>(world: &ListsWorld, query: &ListQuery, request: impl Fn(PageAt) -> PageRequest) -> Vec<u64> {
         let read = |at| world.lists().list::<D>(query, &request(at), |_| true).unwrap();
         let (mut ids, mut page) = (Vec::new(), read(PageAt::Start));
         loop {
@@ -288,7 +293,7 @@ fn a_page_contains_exactly_the_matching_records() {
 
 #[test]
 fn a_prefix_longer_than_the_index_stores_is_checked_on_the_record() {
-    let world = World::new();
+    let world = ListsWorld::new();
     for (id, last_name) in ["Featherstonehaugh", "Featherstonehaughs", "Featherstone-Haugh"].iter().enumerate() {
         let mut named = patient(id as u32 + 1, 0, false, world.now);
         named.last_name = (*last_name).to_owned();
@@ -307,7 +312,7 @@ fn a_prefix_longer_than_the_index_stores_is_checked_on_the_record() {
 
 #[tokio::test]
 async fn entries_of_earlier_states_are_removed() {
-    let world = World::new();
+    let world = ListsWorld::new();
     let entries = || {
         let keys = world.store.scan(keys::Space::IndexBlock.range(), Direction::Forward, 99).unwrap();
         keys.into_iter().map(|(_, packed)| packed).collect::<Vec<_>>()
@@ -316,8 +321,8 @@ async fn entries_of_earlier_states_are_removed() {
     world.merge().await;
     let before = entries();
     assert_eq!(before.len(), 2, "a block, and what leads to it");
-    type Change = fn(&mut Record<Patient>);
-    let changes: [Change; 6] = [
+    type PatientEdit = fn(&mut Record<Patient>);
+    let changes: [PatientEdit; 6] = [
         |it| it.first_name = "Eve".into(),
         |it| it.inactive = false,
         |it| it.first_name = "Ada".into(),
@@ -341,7 +346,7 @@ async fn entries_of_earlier_states_are_removed() {
 /// read.
 #[test]
 fn a_descending_list_ends_with_changes_since_it_began() {
-    let mut world = World::new();
+    let mut world = ListsWorld::new();
     for id in 1..=6 {
         world.now += MINUTE;
         world.turn(|unit_of_work| unit_of_work.put(&patient(id, 0, false, world.now)).unwrap());
@@ -366,7 +371,7 @@ fn a_descending_list_ends_with_changes_since_it_began() {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum ListStep {
     Create {
         name: usize,
         inactive: bool,
@@ -389,32 +394,32 @@ enum Step {
     Rebuild,
 }
 
-fn some_step() -> impl Strategy<Value = Step> {
+fn some_step() -> impl Strategy<Value = ListStep> {
     prop_oneof![
-        3 => (0..NAMES.len(), any::<bool>()).prop_map(|(name, inactive)| Step::Create { name, inactive }),
+        3 => (0..NAMES.len(), any::<bool>()).prop_map(|(name, inactive)| ListStep::Create { name, inactive }),
         6 => (any::<usize>(), 0..NAMES.len(), any::<bool>())
-            .prop_map(|(which, name, inactive)| Step::Change { which, name, inactive }),
+            .prop_map(|(which, name, inactive)| ListStep::Change { which, name, inactive }),
         6 => (any::<usize>(), 0..12i64, prop::bool::weighted(0.1))
-            .prop_map(|(which, start, away)| Step::Move { which, start, away }),
-        4 => prop_oneof![Just(1), Just(2_000), Just(6_000), Just(MINUTE), Just(3 * HOUR)].prop_map(Step::Wait),
-        3 => Just(Step::Merge),
-        1 => Just(Step::Restart),
-        1 => Just(Step::Rebuild),
+            .prop_map(|(which, start, away)| ListStep::Move { which, start, away }),
+        4 => prop_oneof![Just(1), Just(2_000), Just(6_000), Just(MINUTE), Just(3 * HOUR)].prop_map(ListStep::Wait),
+        3 => Just(ListStep::Merge),
+        1 => Just(ListStep::Restart),
+        1 => Just(ListStep::Rebuild),
     ]
 }
 
 /// Patients and appointments with the same ids.
-struct Practice {
-    world: World,
+struct ListModel {
+    world: ListsWorld,
     count: u64,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Practice {
-    fn step(&mut self, step: &Step) {
+impl ListModel {
+    fn step(&mut self, step: &ListStep) {
         let now = self.world.now;
         match *step {
-            Step::Create { name, inactive } => {
+            ListStep::Create { name, inactive } => {
                 self.count += 1;
                 let id = self.count;
                 self.world.turn(|unit_of_work| {
@@ -425,7 +430,7 @@ impl Practice {
                         .unwrap();
                 });
             }
-            Step::Change { which, name, inactive } if self.count > 0 => {
+            ListStep::Change { which, name, inactive } if self.count > 0 => {
                 let id = which as u64 % self.count + 1;
                 self.world.turn(|unit_of_work| {
                     unit_of_work
@@ -437,7 +442,7 @@ impl Practice {
                         .unwrap();
                 });
             }
-            Step::Move { which, start, away } if self.count > 0 => {
+            ListStep::Move { which, start, away } if self.count > 0 => {
                 let id = which as u64 % self.count + 1;
                 self.world.turn(|unit_of_work| {
                     unit_of_work
@@ -452,10 +457,10 @@ impl Practice {
                         .unwrap();
                 });
             }
-            Step::Wait(length) => self.world.now += length,
-            Step::Merge => self.runtime.block_on(self.world.merge()),
-            Step::Restart => self.world.index = Arc::new(index()),
-            Step::Rebuild => {
+            ListStep::Wait(length) => self.world.now += length,
+            ListStep::Merge => self.runtime.block_on(self.world.merge()),
+            ListStep::Restart => self.world.index = Arc::new(index()),
+            ListStep::Rebuild => {
                 let store: Arc<dyn Store> = self.world.store.clone();
                 let rebuilt = self.runtime.block_on(rebuild(&store, Timestamp(now))).unwrap();
                 assert_eq!(rebuilt, 2 * self.count);
@@ -482,7 +487,7 @@ impl Practice {
         query: ListQuery,
         size: usize,
         there: Direction,
-        steps: &[Step],
+        steps: &[ListStep],
         position: &dyn Fn(&D) -> Position,
         keep: &dyn Fn(&D) -> bool,
     ) {
@@ -511,16 +516,16 @@ impl Practice {
         query: &ListQuery,
         size: usize,
         there: Direction,
-        steps: &[Step],
+        steps: &[ListStep],
         keep: &dyn Fn(&D) -> bool,
     ) {
         let by_change = query.order == Order::UpdatedAt;
         let there = if by_change { Direction::Forward } else { there };
         let back = if there == Direction::Forward { Direction::Backward } else { Direction::Forward };
         let mut pass =
-            Pass { query, size, steps: steps.iter(), always: self.matching(keep), moved: BTreeSet::new(), keep };
+            ListPass { query, size, steps: steps.iter(), always: self.matching(keep), moved: BTreeSet::new(), keep };
         let shown = self.pass(&mut pass, there, None);
-        let missing = |pass: &Pass<'_, D>, shown: &[Position]| -> Vec<u64> {
+        let missing = |pass: &ListPass<'_, D>, shown: &[Position]| -> Vec<u64> {
             let by_start = pass.query.order == Order::StartsAt;
             let promised = pass.always.iter().filter(|id| !by_start || !pass.moved.contains(id));
             promised.filter(|id| !shown.iter().any(|at| at.id == **id)).copied().collect()
@@ -536,7 +541,7 @@ impl Practice {
 
     fn pass<D: Document>(
         &mut self,
-        pass: &mut Pass<'_, D>,
+        pass: &mut ListPass<'_, D>,
         direction: Direction,
         mut from: Option<Position>,
     ) -> Vec<Position> {
@@ -555,7 +560,7 @@ impl Practice {
             }
             for step in pass.steps.by_ref().take(2) {
                 self.step(step);
-                if let Step::Change { which, .. } | Step::Move { which, .. } = step {
+                if let ListStep::Change { which, .. } | ListStep::Move { which, .. } = step {
                     pass.moved.insert(*which as u64 % self.count + 1);
                 }
                 let matching = self.matching(pass.keep);
@@ -565,10 +570,10 @@ impl Practice {
     }
 }
 
-struct Pass<'a, D> {
+struct ListPass<'a, D> {
     query: &'a ListQuery,
     size: usize,
-    steps: std::slice::Iter<'a, Step>,
+    steps: std::slice::Iter<'a, ListStep>,
     /// The records that existed at the beginning and have matched ever since.
     always: BTreeSet<u64>,
     /// The records changed during the walk.
@@ -588,7 +593,7 @@ proptest! {
         kind in 0..7usize,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let mut practice = Practice { world: World::new(), count: 0, runtime };
+        let mut practice = ListModel { world: ListsWorld::new(), count: 0, runtime };
         before.iter().for_each(|step| practice.step(step));
         let list = |order, filters: &[Filter]| ListQuery::new([OWNER], order).filtered(filters.to_vec());
         let by_id = |it: &Record<Patient>| Position::id(it.id.into());
@@ -620,7 +625,7 @@ proptest! {
 
 /// Counts the values read for a page of a hundred, for each kind of filter, in a list of `count` patients.
 async fn values_of_pages(count: u32) -> Vec<usize> {
-    let world = World { index: Arc::default(), ..World::new() };
+    let world = ListsWorld { index: Arc::default(), ..ListsWorld::new() };
     for first in (1..=count).step_by(500) {
         world.turn(|unit_of_work| {
             for id in first..first + 500 {

@@ -7,7 +7,7 @@ use crate::index::Indexed;
 
 /// Kinds of records, with the byte of each in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DocumentKind {
     /// Records of a resource; the byte is the tag in the table.
     Of(Resource),
     /// A finished write to the EHR.
@@ -29,7 +29,7 @@ pub enum Kind {
 /// A record in the store.
 pub trait Document: Indexed + Serialize + DeserializeOwned {
     /// The kind of the record, part of its key.
-    const KIND: Kind;
+    const KIND: DocumentKind;
     /// Returns the institution or location that the record belongs to, or 0 if ids are globally unique.
     fn scope(&self) -> u32;
     /// Returns the id, unique within the scope.

@@ -18,7 +18,7 @@ pub fn problems(schema: &Value, answers: &Value) -> Vec<String> {
     let Some(answers) = answers.as_object() else {
         return vec!["patient_submitted_data must be an object.".to_owned()];
     };
-    let mut checked = Checked { root: answers, problems: Vec::new() };
+    let mut checked = AnswerChecker { root: answers, problems: Vec::new() };
     checked.all(inside(schema), answers, "patient_submitted_data", 0);
     checked.problems.truncate(MOST_PROBLEMS);
     checked.problems
@@ -28,17 +28,17 @@ fn inside(schema: &Value) -> &[Value] {
     schema.as_array().or_else(|| schema["components"].as_array()).map_or(&[], Vec::as_slice)
 }
 
-struct Checked<'a> {
+struct AnswerChecker<'a> {
     root: &'a Map<String, Value>,
     problems: Vec<String>,
 }
 
-impl Checked<'_> {
+impl AnswerChecker<'_> {
     fn all(&mut self, components: &[Value], answers: &Map<String, Value>, path: &str, depth: usize) {
         if depth > MOST_DEEP || self.problems.len() >= MOST_PROBLEMS {
             return;
         }
-        for component in components.iter().filter(|it| shown(it, answers, self.root)) {
+        for component in components.iter().filter(|it| is_shown(it, answers, self.root)) {
             self.one(component, answers, path, depth);
         }
     }
@@ -125,7 +125,7 @@ fn parts(component: &Value) -> impl Iterator<Item = &[Value]> {
 }
 
 /// Evaluates `conditional: {show, when, eq}`. Without it, a component is shown.
-fn shown(component: &Value, answers: &Map<String, Value>, root: &Map<String, Value>) -> bool {
+fn is_shown(component: &Value, answers: &Map<String, Value>, root: &Map<String, Value>) -> bool {
     if component["hidden"] == Value::Bool(true) {
         return false;
     }

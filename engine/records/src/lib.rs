@@ -37,7 +37,7 @@ pub use crate::{
     schema::*,
     words::*,
     working_hour::WorkingHour,
-    write::Write,
+    write::FinishedWrite,
 };
 
 /// Joins the known parts of a name.

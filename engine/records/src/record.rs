@@ -10,7 +10,7 @@ use location::{pull::Resource, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    document::{Document, Kind},
+    document::{Document, DocumentKind},
     ehr::ForeignId,
     index::{Indexed, OrderBy, Term},
     references::{ForeignIdOf, Invalid, Missing, ResolveId},
@@ -223,7 +223,7 @@ impl<T: Body> DerefMut for Record<T> {
 }
 
 impl<T: Body> Document for Record<T> {
-    const KIND: Kind = Kind::Of(T::RESOURCE);
+    const KIND: DocumentKind = DocumentKind::Of(T::RESOURCE);
     const SHARED: bool = T::SCOPE.shared();
     const GUARDED: bool = Self::SHARED || matches!(T::SCOPE, Scope::Everywhere);
 

@@ -174,7 +174,7 @@ const NO_WORKSTATION: &str = "no staff workstation is connected";
 
 impl SyncState {
     /// Creates the status from the state of a location, without adapter and gate (see `through` and `at_gate`).
-    pub fn of(machine: &Location, description: Option<&Description>, now: Timestamp) -> SyncState {
+    pub fn from_location(machine: &Location, description: Option<&Description>, now: Timestamp) -> SyncState {
         let (state, settings) = (&machine.state, &machine.settings);
         let (pulls, queue) = (&state.pulls, &state.queue);
         let integrated = settings.capabilities.integrated;
@@ -341,7 +341,7 @@ pub enum Cause {
 
 impl Cause {
     /// Returns the cause of a `read_reason` or `write_reason`. A reason given by the EHR is `Cause::Ehr`.
-    pub fn of(reason: &str) -> Cause {
+    pub fn from_reason(reason: &str) -> Cause {
         let begins = |with: &[&str]| with.iter().any(|with| reason.starts_with(with));
         match reason {
             READING_PAUSED | WRITING_PAUSED => Cause::Paused,
@@ -382,7 +382,7 @@ mod tests {
             ("the first read cycle is not complete: an insert on its way may be on the page", Cause::FirstCycle),
             ("it is down", Cause::Ehr),
         ] {
-            assert_eq!(Cause::of(reason), cause, "{reason}");
+            assert_eq!(Cause::from_reason(reason), cause, "{reason}");
         }
         assert_eq!(with_resources("it is down", &guarded), "it is down");
     }

@@ -89,7 +89,7 @@ pub struct Json(String);
 
 impl Json {
     /// Serializes a value to JSON.
-    pub fn of(value: &impl Serialize) -> serde_json::Result<Json> {
+    pub fn encode(value: &impl Serialize) -> serde_json::Result<Json> {
         serde_json::to_string(value).map(Json)
     }
 

@@ -4,13 +4,13 @@ use location::{intent::WriteIntent, order::OrderingKey, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    document::{Document, Kind},
+    document::{Document, DocumentKind},
     index::Indexed,
 };
 
 /// A finished write to the EHR; unfinished ones are in the state of their location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Write {
+pub struct FinishedWrite {
     /// The id, unique within the location.
     pub id: u64,
     /// The location of the write.
@@ -48,7 +48,7 @@ pub struct Write {
     pub origin: Option<String>,
 }
 
-impl Write {
+impl FinishedWrite {
     /// Returns `true` if the write failed and waits for an operator to retry or drop it.
     pub fn needs_operator(&self) -> bool {
         !self.done && !self.withdrawn && !self.dropped && self.retried_as.is_none()
@@ -56,12 +56,12 @@ impl Write {
 }
 
 /// No index terms: looked up by id only.
-impl Indexed for Write {
+impl Indexed for FinishedWrite {
     const LISTED_BY_ID: bool = false;
 }
 
-impl Document for Write {
-    const KIND: Kind = Kind::Write;
+impl Document for FinishedWrite {
+    const KIND: DocumentKind = DocumentKind::Write;
     const SHARED: bool = false;
 
     fn scope(&self) -> u32 {

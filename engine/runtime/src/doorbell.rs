@@ -1,10 +1,8 @@
 //! A wake-up set of keys: many tasks add keys, one task takes them. A key is contained once, which bounds the size.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeSet;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub struct Doorbell<K> {
@@ -20,13 +18,13 @@ impl<K> Default for Doorbell<K> {
 
 impl<K: Ord> Doorbell<K> {
     pub fn ring(&self, keys: impl IntoIterator<Item = K>) {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
+        self.rung.lock().extend(keys);
         self.notify.notify_one();
     }
 
     /// Returns the keys added since the last call.
     pub fn answer(&self) -> BTreeSet<K> {
-        std::mem::take(&mut *self.rung.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.rung.lock())
     }
 
     pub async fn wait(&self) {

@@ -2,16 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use location::{
     ids::LocationId,
     time::{SECOND, Timestamp},
 };
+use parking_lot::Mutex;
 use prometheus::HistogramOpts;
 pub use prometheus::{Histogram, HistogramVec, core::Collector, proto::MetricFamily as Family};
 
@@ -21,9 +19,9 @@ use crate::recent_errors::RecentErrors;
 pub const NAMESPACE: &str = "practice_sync";
 
 #[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
+pub struct MetricCounter(AtomicU64);
 
-impl Counter {
+impl MetricCounter {
     pub fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
@@ -83,24 +81,24 @@ impl Durations {
 /// Counters of the running engine.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    pub locations_active: Counter,
-    pub commits: Counter,
-    pub commands: Counter,
+    pub locations_active: MetricCounter,
+    pub commits: MetricCounter,
+    pub commands: MetricCounter,
     pub durations: Durations,
-    pub refused_busy: Counter,
-    pub adapter_calls: Counter,
-    pub adapter_faults: Counter,
+    pub refused_busy: MetricCounter,
+    pub adapter_calls: MetricCounter,
+    pub adapter_faults: MetricCounter,
     /// Writes that ended without success, including withdrawn ones.
-    pub writes_failed: Counter,
+    pub writes_failed: MetricCounter,
     pub locations: Locations,
     pub recent_errors: RecentErrors,
     /// Institutions on this node, if there are several nodes.
-    pub institutions_here: Counter,
+    pub institutions_here: MetricCounter,
     /// Institutions that moved to this node, and away from it.
-    pub institutions_came: Counter,
-    pub institutions_left: Counter,
-    pub webhooks_delivered: Counter,
-    pub webhooks_failed: Counter,
+    pub institutions_came: MetricCounter,
+    pub institutions_left: MetricCounter,
+    pub webhooks_delivered: MetricCounter,
+    pub webhooks_failed: MetricCounter,
 }
 
 /// The status of a location after its last turn. Only turns change it, so it stays valid when the location leaves
@@ -127,21 +125,21 @@ pub struct Locations(Mutex<BTreeMap<LocationId, LocationHealth>>);
 
 impl Locations {
     pub fn note(&self, location: LocationId, standing: LocationHealth) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(location, standing);
+        self.0.lock().insert(location, standing);
     }
 
     pub fn all(&self) -> BTreeMap<LocationId, LocationHealth> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     fn retain(&self, keep: impl Fn(LocationId) -> bool) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|location, _| keep(*location));
+        self.0.lock().retain(|location, _| keep(*location));
     }
 
     /// Adds the locations' part of the numbers.
     fn add_to(&self, numbers: &mut Numbers, now: Timestamp) {
         let age = |since: Timestamp| u64::try_from(now.since(since) / SECOND).unwrap_or(0);
-        for standing in self.0.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        for standing in self.0.lock().values() {
             numbers.writes_queued += standing.queued;
             numbers.writes_parked += standing.parked;
             numbers.oldest_write_seconds = numbers.oldest_write_seconds.max(standing.oldest_write.map_or(0, age));

@@ -1,31 +1,26 @@
 //! The request that caused an operation: its id, and the caller if the request may change data. Only logs and stored
 //! records use it. It is therefore a task-local up to the entry of the engine, and an argument from there on.
 
-use std::{
-    future::Future,
-    mem,
-    net::IpAddr,
-    ops::Deref,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{future::Future, mem, net::IpAddr, ops::Deref, sync::Arc};
 
 use location::ids::LocationId;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 /// A request. Dereferences to its id.
 #[derive(Clone, Debug)]
 pub struct Origin {
     id: Arc<str>,
-    change: Option<Arc<Change>>,
+    change: Option<Arc<OriginChange>>,
 }
 
 impl Origin {
     /// Marks the request as one whose changes belong in the audit trail.
-    pub fn changing(self, change: Arc<Change>) -> Origin {
+    pub fn changing(self, change: Arc<OriginChange>) -> Origin {
         Origin { change: Some(change), ..self }
     }
 
-    pub fn change(&self) -> Option<&Arc<Change>> {
+    pub fn change(&self) -> Option<&Arc<OriginChange>> {
         self.change.as_ref()
     }
 }
@@ -59,7 +54,7 @@ pub struct Caller {
 
 /// A call that may change data, and its decisions that are durable together with the caller.
 #[derive(Debug)]
-pub struct Change {
+pub struct OriginChange {
     pub caller: Caller,
     decisions: Mutex<Vec<DecisionId>>,
 }
@@ -67,18 +62,18 @@ pub struct Change {
 /// A record in the journal of a location.
 pub type DecisionId = (LocationId, u64);
 
-impl Change {
-    pub fn new(caller: Caller) -> Arc<Change> {
-        Arc::new(Change { caller, decisions: Mutex::default() })
+impl OriginChange {
+    pub fn new(caller: Caller) -> Arc<OriginChange> {
+        Arc::new(OriginChange { caller, decisions: Mutex::default() })
     }
 
     pub fn committed(&self, decision: DecisionId) {
-        self.decisions.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
+        self.decisions.lock().push(decision);
     }
 
     /// Returns the decisions committed since the last call.
     pub fn take(&self) -> Vec<DecisionId> {
-        mem::take(&mut *self.decisions.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut *self.decisions.lock())
     }
 }
 

@@ -22,7 +22,7 @@ impl FairSemaphore {
 
     /// Creates a semaphore for work that also waits for the disk, or mostly waits for another machine if `from_afar`.
     /// While some of it waits, the rest uses the processors.
-    pub fn of_readers(from_afar: bool) -> FairSemaphore {
+    pub fn for_readers(from_afar: bool) -> FairSemaphore {
         let each = if from_afar { 32 } else { 2 };
         FairSemaphore::at_once(each * available_parallelism().map_or(1, NonZero::get))
     }

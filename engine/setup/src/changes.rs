@@ -21,7 +21,7 @@ pub struct Difference<K> {
 }
 
 impl<K: Clone + Ord> Difference<K> {
-    fn of<V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap<K, V>) -> Difference<K> {
+    fn between<V: PartialEq>(before: &BTreeMap<K, V>, after: &BTreeMap<K, V>) -> Difference<K> {
         let added = after.keys().filter(|id| !before.contains_key(id)).cloned().collect();
         let gone = before.keys().filter(|id| !after.contains_key(id)).cloned().collect();
         let other = |(id, value): (&K, &V)| before.get(id).is_some_and(|before| before != value).then(|| id.clone());
@@ -35,7 +35,7 @@ impl<K: Clone + Ord> Difference<K> {
 
 /// Changes that apply while the engine runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changes {
+pub struct SetupChanges {
     pub institutions: Difference<InstitutionId>,
     pub sources: Difference<u32>,
     pub locations: Difference<LocationId>,
@@ -63,8 +63,8 @@ pub enum ChangeImpact {
     Source,
 }
 
-impl Changes {
-    pub fn between(before: &Setup, after: &Setup) -> Changes {
+impl SetupChanges {
+    pub fn between(before: &Setup, after: &Setup) -> SetupChanges {
         let (old, new) = (&before.engine, &after.engine);
         let active = |setup: &Setup, id: &LocationId| {
             setup.locations.get(id).is_some_and(|location| location.status == LocationStatus::Active)
@@ -73,11 +73,11 @@ impl Changes {
             let turned = after.locations.keys().filter(|id| !active(from, id) && active(to, id));
             turned.copied().collect()
         };
-        Changes {
-            institutions: Difference::of(&before.institutions, &after.institutions),
-            sources: Difference::of(&before.sources, &after.sources),
-            locations: Difference::of(&before.locations, &after.locations),
-            adapters: Difference::of(&old.adapters, &new.adapters),
+        SetupChanges {
+            institutions: Difference::between(&before.institutions, &after.institutions),
+            sources: Difference::between(&before.sources, &after.sources),
+            locations: Difference::between(&before.locations, &after.locations),
+            adapters: Difference::between(&old.adapters, &new.adapters),
             opened: turned(before, after),
             closed: turned(after, before),
             engine: changed(before, after, ReloadClass::Reload).collect(),

@@ -1,22 +1,24 @@
 //! The setup in force, which an operator may replace while it is served.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
 
 use crate::Setup;
 
 /// The setup in force. Callers keep the version that they have read for the duration of an operation.
-pub struct Current(RwLock<Arc<Setup>>);
+pub struct Current(ArcSwap<Setup>);
 
 impl Current {
     pub fn new(setup: impl Into<Arc<Setup>>) -> Arc<Current> {
-        Arc::new(Current(RwLock::new(setup.into())))
+        Arc::new(Current(ArcSwap::new(setup.into())))
     }
 
     pub fn now(&self) -> Arc<Setup> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.load_full()
     }
 
     pub fn replace(&self, setup: Arc<Setup>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = setup;
+        self.0.store(setup);
     }
 }

@@ -1,15 +1,15 @@
 //! Settings of a machine, derived from the setup and the EHR's capabilities.
 
 use location::{
-    settings::{Capabilities, PullPlan, Settings},
+    settings::{Capabilities, MachineSettings, PullPlan},
     time::Millis,
 };
 use records::{ehr::Description, schema};
 
 use crate::{LocationSetup, LocationStatus, Setup, zones};
 
-pub fn of(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Settings {
-    Settings {
+pub fn for_location(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> MachineSettings {
+    MachineSettings {
         location: location.id,
         zone: (*zones::zone(location.zone)).clone(),
         map_by_operatory: location.map_by_operatory,

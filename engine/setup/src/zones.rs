@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
 
 use chrono::{DateTime, Offset, TimeZone, Utc};
@@ -11,6 +11,7 @@ use location::{
     time::{DAY, SECOND, Timestamp},
     zone::{Zone, ZoneChange},
 };
+use parking_lot::Mutex;
 
 /// Years in which changes are computed. The first and last offsets apply before and after.
 const YEARS: std::ops::Range<i32> = 1970..2100;
@@ -19,7 +20,7 @@ static ZONES: LazyLock<Mutex<HashMap<Tz, Arc<Zone>>>> = LazyLock::new(Mutex::def
 
 /// Returns a zone as data. It is computed once per process, which takes some milliseconds.
 pub fn zone(tz: Tz) -> Arc<Zone> {
-    let mut zones = ZONES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut zones = ZONES.lock();
     zones.entry(tz).or_insert_with(|| Arc::new(compute(tz))).clone()
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use location::ids::{InstitutionId, LocationId};
 use setup::{
     LocationSetup, LocationStatus, Setup, WorkstationAccess,
-    changes::{ChangeImpact, Changes, Difference, needs_restart},
+    changes::{ChangeImpact, Difference, SetupChanges, needs_restart},
 };
 
 const IDS: [LocationId; 4] = [LocationId(1), LocationId(2), LocationId(3), LocationId(4)];
@@ -27,7 +27,7 @@ fn a_change_touches_only_the_locations_it_concerns() {
         let mut after = setup();
         change(&mut after);
         assert_eq!(needs_restart(&before, &after), <[String; 0]>::default());
-        Changes::between(&before, &after).touched.into_iter().collect::<Vec<_>>()
+        SetupChanges::between(&before, &after).touched.into_iter().collect::<Vec<_>>()
     };
     use ChangeImpact::{Connection, Settings, Source};
     let [one, two, three, four] = IDS;
@@ -58,7 +58,7 @@ fn added_and_removed_parts_are_named() {
     changed(&mut after, IDS[1], |it| it.status = LocationStatus::Pending);
     after.engine.adapters.insert("new".into(), "new.wasm".into());
     after.engine.history_days += 1;
-    let changes = Changes::between(&before, &after);
+    let changes = SetupChanges::between(&before, &after);
     let locations = Difference { added: vec![LocationId(9)], changed: vec![IDS[1]], gone: vec![IDS[0]] };
     assert_eq!(changes.locations, locations);
     assert_eq!(
@@ -66,7 +66,7 @@ fn added_and_removed_parts_are_named() {
         ([LocationId(9)].as_slice(), [IDS[1]].as_slice())
     );
     assert_eq!((changes.adapters.added, changes.engine), (vec!["new".to_owned()], vec!["engine.history_days"]));
-    assert!(Changes::between(&after, &after).is_empty());
+    assert!(SetupChanges::between(&after, &after).is_empty());
 }
 
 #[test]

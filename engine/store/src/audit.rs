@@ -2,10 +2,9 @@
 //! committer updates the sum for keys that have already been checked. At the end, the sum must match the
 //! watermark record.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     range::{Key, KeyRange},
@@ -13,7 +12,7 @@ use super::{
     watermark::WatermarkRecord,
 };
 
-struct Progress {
+struct AuditProgress {
     found: WatermarkRecord,
     /// Values with keys below this one are included in `found`.
     passed: Key,
@@ -25,7 +24,7 @@ struct Progress {
 
 #[derive(Default)]
 pub(super) struct Audit {
-    progress: Mutex<Option<Progress>>,
+    progress: Mutex<Option<AuditProgress>>,
     stop: AtomicBool,
 }
 
@@ -42,7 +41,7 @@ impl Audit {
     /// Starts the check. Must be called before the first commit.
     pub(crate) fn begin(&self, last: WatermarkRecord) {
         let found = WatermarkRecord::default();
-        *self.progress() = Some(Progress { found, passed: Key::new(), last, since: Vec::new() });
+        *self.progress() = Some(AuditProgress { found, passed: Key::new(), last, since: Vec::new() });
     }
 
     /// Makes a group visible and updates the sum atomically. Never waits for a page to be read.
@@ -97,7 +96,7 @@ impl Audit {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn progress(&self) -> MutexGuard<'_, Option<Progress>> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress(&self) -> MutexGuard<'_, Option<AuditProgress>> {
+        self.progress.lock()
     }
 }

@@ -30,7 +30,7 @@ use super::{
     key_id::KeyId,
     keys::{self, Space},
     range::{Direction, Key, KeyRange},
-    shared::Shared,
+    shared::StoreState,
     store_keys::StoreKeys,
     version::Version,
     watermark::{WATERMARK_KEY, WatermarkRecord},
@@ -62,7 +62,7 @@ pub(super) struct Limits {
 /// Writes the backup under a temporary name and renames it when it is complete. Reports the number of values
 /// written by each step.
 pub(super) fn write(
-    shared: &Shared,
+    shared: &StoreState,
     to: &Path,
     limits: Limits,
     mut written: impl FnMut(u64),
@@ -84,7 +84,7 @@ pub(super) fn write(
 }
 
 fn write_draft(
-    shared: &Shared,
+    shared: &StoreState,
     draft: &Path,
     Limits { floor, kept }: Limits,
     written: &mut impl FnMut(u64),
@@ -117,7 +117,7 @@ fn write_draft(
         let Some((last, _)) = page.last() else { break };
         rest = rest.after(last);
         for (key, sealed) in &page {
-            found.replace(None, Some(Version::of(sealed)));
+            found.replace(None, Some(Version::from_sealed(sealed)));
             bytes += put(&mut file, key, sealed).map_err(io)?;
             // A value that cannot be opened here could not be restored from the backup either.
             shared.envelope.open(key, sealed.clone())?;
@@ -201,7 +201,7 @@ struct Adjustments {
 impl Adjustments {
     fn value(&mut self, key: &[u8], value: Vec<u8>, ids: &[Counter<'_>]) -> Result<Vec<u8>, StoreError> {
         self.locations.extend(keys::parse_snapshot(key).or_else(|| Some(keys::parse_journal(key)?.0)));
-        let last = match Space::of(key) {
+        let last = match Space::from_key(key) {
             Some(Space::Counter) => {
                 let name = keys::parse_counter(key).unwrap_or_default();
                 self.counters.insert(name.to_owned());
@@ -247,7 +247,7 @@ impl Backup {
     /// Returns the next value, opened, or `None` after the verified end.
     fn next(&mut self) -> Result<Option<(Key, Vec<u8>)>, StoreError> {
         let (key, sealed) = self.records.next()?;
-        let (version, id) = (Version::of(&sealed), sealed_with(&sealed));
+        let (version, id) = (Version::from_sealed(&sealed), sealed_with(&sealed));
         let first = self.found == WatermarkRecord::default();
         let value = self.envelope.open(&key, sealed).map_err(|error| match error {
             StoreError::NoKey { .. } => {

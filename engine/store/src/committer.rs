@@ -15,18 +15,18 @@ use super::{
     engine::Writer,
     error::{CommitError, StoreError},
     group::Group,
-    jobs::{Job, Outcome, Queue, start_committer, waited},
+    jobs::{CommitOutcome, CommitQueue, Job, start_committer, waited},
     keys,
     range::Key,
-    shared::Shared,
+    shared::StoreState,
     version::Version,
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
 
 pub(super) struct Committer {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<StoreState>,
     pub writer: Box<dyn Writer>,
-    pub queue: Arc<Queue>,
+    pub queue: Arc<CommitQueue>,
     pub floor: Arc<Floor>,
     pub disk: Arc<dyn Disk>,
     pub watermark: WatermarkFile,
@@ -40,7 +40,7 @@ impl Committer {
         start_committer(self.queue.clone(), move |jobs| self.commit(jobs))
     }
 
-    fn commit(&mut self, jobs: &[Job]) -> Vec<Outcome> {
+    fn commit(&mut self, jobs: &[Job]) -> Vec<CommitOutcome> {
         // After a panic in the engine, callers must not wait forever, and later commits must not build on half a
         // group.
         let outcomes = catch_unwind(AssertUnwindSafe(|| self.outcomes(jobs))).unwrap_or_else(|_| {
@@ -51,12 +51,12 @@ impl Committer {
         outcomes
     }
 
-    fn outcomes(&mut self, jobs: &[Job]) -> Vec<Outcome> {
+    fn outcomes(&mut self, jobs: &[Job]) -> Vec<CommitOutcome> {
         if let Err(error) = self.may_write() {
             return vec![Err(error); jobs.len()];
         }
         let mut group = Group::default();
-        let mut outcomes: Vec<Outcome> = jobs.iter().map(|job| group.admit(&mut *self.writer, job)).collect();
+        let mut outcomes: Vec<CommitOutcome> = jobs.iter().map(|job| group.admit(&mut *self.writer, job)).collect();
         if group.is_empty() {
             self.writer.forget();
             return outcomes;
@@ -92,7 +92,7 @@ impl Committer {
         before.extend(appended.replaced.iter().map(|(key, version)| (key.as_slice(), *version)));
         let mut replaced: Vec<Replaced> = Vec::with_capacity(writes.len());
         for (key, sealed) in &writes {
-            let (old, new) = (before.get(key).copied().flatten(), sealed.map(Version::of));
+            let (old, new) = (before.get(key).copied().flatten(), sealed.map(Version::from_sealed));
             next.replace(old, new);
             replaced.push((key.to_vec(), old, new));
         }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 pub use super::sled::Compacted;
 use super::{
     config::StoreConfig,
-    directory::Directory,
+    directory::DirectoryLock,
     engine::Opened,
     engine_kind::EngineKind,
     envelope::Envelope,
     error::{LayoutProblem, StoreError},
     integrity, layout,
-    shared::Shared,
+    shared::StoreState,
     weight::{self, Weight},
 };
 
@@ -29,12 +29,12 @@ pub fn compact(config: &StoreConfig, progress: impl FnMut(u64, u64)) -> Result<C
         Some(EngineKind::Fjall) => return Err(refused(LayoutProblem::GivesBack)),
         None => return Err(refused(LayoutProblem::Missing)),
     }
-    let _directory = Directory::claim(&config.dir)?;
+    let _directory = DirectoryLock::claim(&config.dir)?;
     super::sled::compact(config, progress)
 }
 
 /// Opens the engine, after compaction if that is due. If compaction fails, opens the files unchanged.
-pub(super) fn open(config: &StoreConfig, directory: &Directory) -> Result<Opened, StoreError> {
+pub(super) fn open(config: &StoreConfig, directory: &DirectoryLock) -> Result<Opened, StoreError> {
     let opened = open_engine(config, directory)?;
     if !is_due(config, directory, &opened)? {
         return Ok(opened);
@@ -57,14 +57,14 @@ pub(super) fn open(config: &StoreConfig, directory: &Directory) -> Result<Opened
     open_engine(config, directory)
 }
 
-fn open_engine(config: &StoreConfig, directory: &Directory) -> Result<Opened, StoreError> {
+fn open_engine(config: &StoreConfig, directory: &DirectoryLock) -> Result<Opened, StoreError> {
     match config.engine {
         EngineKind::Sled => super::sled::open(&directory.path, config.cache_bytes),
         EngineKind::Fjall => super::fjall::open(&directory.path, config.cache_bytes),
     }
 }
 
-fn is_due(config: &StoreConfig, directory: &Directory, opened: &Opened) -> Result<bool, StoreError> {
+fn is_due(config: &StoreConfig, directory: &DirectoryLock, opened: &Opened) -> Result<bool, StoreError> {
     if config.engine != EngineKind::Sled || config.compact_ratio == 0 {
         return Ok(false);
     }
@@ -73,12 +73,12 @@ fn is_due(config: &StoreConfig, directory: &Directory, opened: &Opened) -> Resul
     let Some(weight) = Weight::read(&directory.path).filter(|_| files > config.compact_above_bytes) else {
         return Ok(false);
     };
-    let shared = Shared::new(opened.medium.clone(), Envelope::new(&config.keys));
+    let shared = StoreState::new(opened.medium.clone(), Envelope::new(&config.keys));
     let Some(last) = integrity::read_record(&shared, &directory.name())? else { return Ok(false) };
     if !weight.is_too_little(last.values(), files, config.compact_ratio) {
         return Ok(false);
     }
-    let needed = weight.of(last.values()).saturating_mul(ROOM).saturating_add(config.floor_bytes);
+    let needed = weight.estimate_bytes(last.values()).saturating_mul(ROOM).saturating_add(config.floor_bytes);
     let free = fs4::available_space(&directory.path).map_err(io)?;
     if free < needed {
         tracing::warn!(

@@ -60,9 +60,9 @@ macro_rules! conformance {
 }
 pub(crate) use conformance;
 
-type Step<'a> = &'a dyn for<'b> Fn(&'b mut Batch) -> &'b mut Batch;
+type FillBatch<'a> = &'a dyn for<'b> Fn(&'b mut Batch) -> &'b mut Batch;
 
-async fn commit(store: &Arc<dyn Store>, fill: Step<'_>) -> Result<(), CommitError> {
+async fn commit(store: &Arc<dyn Store>, fill: FillBatch<'_>) -> Result<(), CommitError> {
     let mut batch = Batch::new();
     fill(&mut batch);
     store.commit(batch).await
@@ -343,7 +343,7 @@ pub(crate) async fn durable_after_reopening<S: Subject>() {
 pub(crate) async fn bad_batches_are_refused<S: Subject>() {
     let subject = S::fresh();
     let store = subject.store();
-    let refused = async |step: Step<'_>| match commit(&store, step).await {
+    let refused = async |step: FillBatch<'_>| match commit(&store, step).await {
         Err(CommitError::Store(error)) => error,
         other => panic!("{other:?}"),
     };
@@ -526,7 +526,7 @@ pub(crate) async fn the_feed_continues_after_reopening<S: Subject>() {
 }
 
 #[derive(Clone, Debug)]
-enum Action {
+enum ScriptAction {
     Commit { expects: Vec<(Key, Wish)>, writes: Vec<(Key, Option<usize>)>, appends: Vec<(u64, usize)> },
     Scan { from: Key, to: Key, backward: bool, limit: usize },
     Reopen,
@@ -550,7 +550,7 @@ fn some_size() -> impl Strategy<Value = usize> {
     prop_oneof![6 => 0..40usize, 2 => 3_500..3_600usize, 1 => 7_000..20_000usize]
 }
 
-fn some_action() -> impl Strategy<Value = Action> {
+fn some_action() -> impl Strategy<Value = ScriptAction> {
     let expect = prop_oneof![
         6 => Just(Wish::AsIs),
         1 => Just(Wish::Absent),
@@ -563,10 +563,10 @@ fn some_action() -> impl Strategy<Value = Action> {
         prop::collection::vec((0..3u64, some_size()), 0..3),
     );
     prop_oneof![
-        12 => commit.prop_map(|(expects, writes, appends)| Action::Commit { expects, writes, appends }),
+        12 => commit.prop_map(|(expects, writes, appends)| ScriptAction::Commit { expects, writes, appends }),
         4 => (some_key(), some_key(), any::<bool>(), 0..20usize)
-            .prop_map(|(from, to, backward, limit)| Action::Scan { from, to, backward, limit }),
-        1 => Just(Action::Reopen),
+            .prop_map(|(from, to, backward, limit)| ScriptAction::Scan { from, to, backward, limit }),
+        1 => Just(ScriptAction::Reopen),
     ]
 }
 
@@ -607,7 +607,7 @@ pub(crate) async fn behaves_like_a_map<S: Subject>() {
     let mut runner = prop::test_runner::TestRunner::new(ProptestConfig { cases: 24, ..ProptestConfig::default() });
     let script = prop::collection::vec(some_action(), 1..60);
     let handle = tokio::runtime::Handle::current();
-    let run = |script: Vec<Action>| tokio::task::block_in_place(|| handle.block_on(play::<S>(script)));
+    let run = |script: Vec<ScriptAction>| tokio::task::block_in_place(|| handle.block_on(play::<S>(script)));
     runner.run(&script, run).unwrap();
 }
 
@@ -619,13 +619,13 @@ fn own_scan(store: &Arc<dyn Store>, range: KeyRange, direction: Direction, limit
     found
 }
 
-async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
+async fn play<S: Subject>(script: Vec<ScriptAction>) -> Result<(), TestCaseError> {
     let mut subject = S::fresh();
     let mut model: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
     let (mut pending, mut seen) = (Vec::new(), SeenVersions::default());
     let mut last = 0;
-    for action in script.into_iter().chain([Action::Reopen]) {
-        if let Action::Commit { expects, writes, appends } = action {
+    for action in script.into_iter().chain([ScriptAction::Reopen]) {
+        if let ScriptAction::Commit { expects, writes, appends } = action {
             let mut batch = Batch::new();
             let mut holds = true;
             for (key, expect) in expects {
@@ -661,7 +661,7 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
         for (commit, holds) in pending.drain(..) {
             prop_assert_eq!(commit.await.is_ok(), holds);
         }
-        if let Action::Scan { from, to, backward, limit } = action {
+        if let ScriptAction::Scan { from, to, backward, limit } = action {
             let direction = if backward { Direction::Backward } else { Direction::Forward };
             let found = own_scan(&subject.store(), KeyRange::new(from.clone(), to.clone()), direction, limit);
             let mut expected: Vec<_> = model

@@ -2,11 +2,7 @@
 //! when the process ends, so ids increase with gaps of at most a block per restart. No id is handed out
 //! twice, by any number of processes.
 
-use std::{
-    collections::HashMap,
-    ops::Range,
-    sync::{Arc, PoisonError},
-};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use super::{
     batch::Batch,
@@ -76,12 +72,12 @@ impl From<StoreError> for IdError {
 
 pub struct Ids {
     store: Arc<dyn Store>,
-    leases: std::sync::Mutex<HashMap<String, Arc<tokio::sync::Mutex<Range<u64>>>>>,
+    leases: parking_lot::Mutex<HashMap<String, Arc<tokio::sync::Mutex<Range<u64>>>>>,
 }
 
 impl Ids {
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, leases: std::sync::Mutex::default() }
+        Self { store, leases: parking_lot::Mutex::default() }
     }
 
     /// Returns the next `n` ids, which are consecutive.
@@ -111,7 +107,7 @@ impl Ids {
     }
 
     fn lease(&self, name: &str) -> Arc<tokio::sync::Mutex<Range<u64>>> {
-        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leases = self.leases.lock();
         match leases.get(name) {
             Some(lease) => lease.clone(),
             None => leases.entry(name.to_owned()).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(0..0))).clone(),

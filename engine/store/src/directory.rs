@@ -16,12 +16,12 @@ use crate::files;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The lock of an open store. Dropping it releases the directory to other processes.
-pub(super) struct Directory {
+pub(super) struct DirectoryLock {
     pub path: PathBuf,
     _lock: File,
 }
 
-impl Directory {
+impl DirectoryLock {
     pub(crate) fn claim(path: &Path) -> Result<Self, StoreError> {
         let io = |error| StoreError::io(format!("the store's directory {}", path.display()))(error);
         create_for_owner(path).map_err(io)?;

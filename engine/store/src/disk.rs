@@ -3,9 +3,10 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use super::{
     engine::SyncFn,
@@ -84,7 +85,7 @@ impl Floor {
     }
 
     pub(crate) fn free(&self, disk: &dyn Disk) -> io::Result<u64> {
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = self.reading.lock();
         if reading.at.is_none_or(|at| at.elapsed() >= GOOD_FOR) || reading.written >= GOOD_FOR_BYTES {
             *reading = Reading { at: Some(Instant::now()), free: disk.free()?, written: 0 };
         }
@@ -97,6 +98,6 @@ impl Floor {
     }
 
     pub(crate) fn written(&self, bytes: u64) {
-        self.reading.lock().unwrap_or_else(PoisonError::into_inner).written += bytes;
+        self.reading.lock().written += bytes;
     }
 }

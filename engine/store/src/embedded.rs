@@ -13,26 +13,26 @@ use super::{
     compact,
     config::StoreConfig,
     contract::{BackedUp, CommitFuture, Health, Store},
-    directory::Directory,
+    directory::DirectoryLock,
     disk::{Disk, Floor, RealDisk},
     engine::{Opened, Outline},
     envelope::{Envelope, sealed_with},
     error::StoreError,
     integrity,
-    jobs::{Job, Outcome, Queue},
+    jobs::{CommitOutcome, CommitQueue, Job},
     key_id::KeyId,
     keys, layout,
     range::{Direction, Key, KeyRange},
     rotation::{Resealed, Sealed, commit_nothing, reseal_on},
-    shared::Shared,
+    shared::StoreState,
     store_keys::StoreKeys,
     version::{Version, Versioned},
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
 
 pub struct EmbeddedStore {
-    shared: Arc<Shared>,
-    queue: Arc<Queue>,
+    shared: Arc<StoreState>,
+    queue: Arc<CommitQueue>,
     floor: Arc<Floor>,
     disk: Arc<dyn Disk>,
     backup_kept: u64,
@@ -41,7 +41,7 @@ pub struct EmbeddedStore {
     committer: Option<JoinHandle<()>>,
     audit: Option<JoinHandle<()>>,
     /// Dropped last, after the committer has ended and the engine is closed.
-    _directory: Directory,
+    _directory: DirectoryLock,
 }
 
 impl EmbeddedStore {
@@ -51,12 +51,12 @@ impl EmbeddedStore {
 
     /// Opens the store with a disk that wraps or replaces the real one.
     pub fn open_on(config: StoreConfig, disk: impl FnOnce(RealDisk) -> Arc<dyn Disk>) -> Result<Self, StoreError> {
-        let directory = Directory::claim(&config.dir)?;
+        let directory = DirectoryLock::claim(&config.dir)?;
         layout::claim(&directory.path, config.engine)?;
         let Opened { medium, mut writer, sync } = compact::open(&config, &directory)?;
         directory.sync_names()?;
         let disk = disk(RealDisk::new(sync, &directory.path));
-        let shared = Arc::new(Shared::new(medium, Envelope::new(&config.keys)));
+        let shared = Arc::new(StoreState::new(medium, Envelope::new(&config.keys)));
         let (watermark, mark) =
             WatermarkFile::open(&directory.path).map_err(StoreError::io("opening the watermark"))?;
         let found = integrity::last_group(&shared, &mut *writer, &directory, || disk.sync(), mark)?;
@@ -68,7 +68,7 @@ impl EmbeddedStore {
         if audited {
             shared.audit.begin(found);
         }
-        let queue = Arc::new(Queue::new(config.queue, MAX_BATCH_BYTES));
+        let queue = Arc::new(CommitQueue::new(config.queue, MAX_BATCH_BYTES));
         let floor = Arc::new(Floor::new(config.floor_bytes));
         let committer = Committer {
             shared: shared.clone(),
@@ -121,7 +121,7 @@ impl EmbeddedStore {
         found.into_iter().map(open).collect()
     }
 
-    fn submit(&self, batch: Batch) -> Result<oneshot::Receiver<Outcome>, StoreError> {
+    fn submit(&self, batch: Batch) -> Result<oneshot::Receiver<CommitOutcome>, StoreError> {
         self.shared.refusing()?;
         let (reply, outcome) = oneshot::channel();
         let _sealing = self.shared.envelope.sealing();
@@ -134,7 +134,7 @@ impl Store for EmbeddedStore {
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
         let Some(sealed) = self.shared.medium.view().sealed(key)? else { return Ok(None) };
-        let version = Version::of(&sealed);
+        let version = Version::from_sealed(&sealed);
         Ok(Some(Versioned { value: self.shared.envelope.open(key, sealed)?, version }))
     }
 

@@ -39,7 +39,7 @@ pub(super) trait Medium: Send + Sync + 'static {
 }
 
 /// A key and its new sealed value, or `None` for a deletion.
-pub(super) type Write<'a> = (&'a [u8], Option<&'a [u8]>);
+pub(super) type KeyWrite<'a> = (&'a [u8], Option<&'a [u8]>);
 
 pub(super) trait Writer: Send {
     /// Returns the version of a key before the group.
@@ -51,7 +51,7 @@ pub(super) trait Writer: Send {
     fn fresh(&mut self, key: &[u8]);
     /// Passes all writes to the kernel as one unit, without showing them to readers. After an error, no further
     /// write is allowed.
-    fn apply(&mut self, writes: &[Write<'_>]) -> Result<(), String>;
+    fn apply(&mut self, writes: &[KeyWrite<'_>]) -> Result<(), String>;
     /// Makes the applied writes visible to readers. Called once they are durable.
     fn show(&mut self);
     /// Discards the collected group.

@@ -5,15 +5,13 @@
 //! bytes). In earlier versions the counter had all 8 bytes, but never exceeded 4. Values of those versions
 //! therefore contain the key id 0.
 
-use std::{
-    io,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
-};
+use std::{io, sync::Arc};
 
 use chacha20poly1305::{
     Key as CipherKey, KeyInit, Tag, XChaCha20Poly1305, XNonce,
     aead::{AeadInOut, inout::InOutBuf},
 };
+use parking_lot::{RwLock, RwLockReadGuard};
 
 use super::{error::StoreError, key_id::KeyId, keys, store_keys::StoreKeys, version::Version};
 
@@ -33,7 +31,7 @@ struct Ring {
 }
 
 impl Ring {
-    fn of(keys: &StoreKeys) -> Arc<Self> {
+    fn from_keys(keys: &StoreKeys) -> Arc<Self> {
         let cipher = |key: [u8; 32]| XChaCha20Poly1305::new(&CipherKey::from(key));
         let ciphers: Vec<_> = keys.all().map(|(id, key)| (*id, cipher(key.0))).collect();
         let newest = ciphers.last().cloned().expect("there is one key at least");
@@ -47,23 +45,23 @@ impl Ring {
 
 impl Envelope {
     pub(crate) fn new(keys: &StoreKeys) -> Self {
-        Self { ring: RwLock::new(Ring::of(keys)), sealing: RwLock::new(()) }
+        Self { ring: RwLock::new(Ring::from_keys(keys)), sealing: RwLock::new(()) }
     }
 
     fn ring(&self) -> Arc<Ring> {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.ring.read().clone()
     }
 
     /// Returns a guard to hold from the sealing of a batch until it is in the queue.
     pub(crate) fn sealing(&self) -> RwLockReadGuard<'_, ()> {
-        self.sealing.read().unwrap_or_else(PoisonError::into_inner)
+        self.sealing.read()
     }
 
     /// Seals with the newest of these keys from now on. Returns after all values sealed with an earlier key are
     /// in the queue.
     pub(crate) fn use_keys(&self, keys: &StoreKeys) {
-        let _exclusive = self.sealing.write().unwrap_or_else(PoisonError::into_inner);
-        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring::of(keys);
+        let _exclusive = self.sealing.write();
+        *self.ring.write() = Ring::from_keys(keys);
     }
 
     /// Returns a sealer for one batch. It draws random bytes once and derives a unique nonce for each value.
@@ -104,7 +102,7 @@ impl Envelope {
         if sealed_with(&sealed) == *id {
             return Ok(None);
         }
-        let version = Version::of(&sealed);
+        let version = Version::from_sealed(&sealed);
         let value = self.open(key, sealed)?;
         seal(cipher, version.nonce(*id), key, &value).map(Some)
     }
@@ -214,7 +212,7 @@ mod tests {
         for _ in 0..20 {
             let mut sealer = envelope.sealer().unwrap();
             for size in [10, 10, 5_000] {
-                assert!(seen.insert(Version::of(&sealer.seal(b"key", &vec![0; size]).unwrap()).0));
+                assert!(seen.insert(Version::from_sealed(&sealer.seal(b"key", &vec![0; size]).unwrap()).0));
             }
         }
     }
@@ -245,7 +243,7 @@ mod tests {
         for old in &old {
             let again = envelope.reseal(b"key", old.clone()).unwrap().unwrap();
             assert_eq!((sealed_with(&again), again.len()), (both.newest(), old.len()));
-            assert!(Version::of(&again) == Version::of(old));
+            assert!(Version::from_sealed(&again) == Version::from_sealed(old));
             assert_eq!(envelope.open(b"key", again).unwrap(), b"Jane");
         }
         envelope.use_keys(&both.without(KeyId::FIRST));

@@ -7,18 +7,18 @@ use super::{
     batch::Append,
     engine::Writer,
     error::{CommitError, StoreError},
-    jobs::{Job, Outcome},
+    jobs::{CommitOutcome, Job},
     version::Version,
 };
 
 /// The state of the store before the group.
-pub(super) trait Found {
+pub(super) trait PriorVersions {
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
     /// Like `version`, for a key that the group may write.
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
 }
 
-impl<T: Writer + ?Sized> Found for T {
+impl<T: Writer + ?Sized> PriorVersions for T {
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         Writer::version(self, key)
     }
@@ -43,10 +43,10 @@ impl<'a> Group<'a> {
     }
 
     /// Admits the batch, or returns the reason for its refusal and leaves the group unchanged.
-    pub(crate) fn admit<F: Found + ?Sized>(&mut self, found: &mut F, job: &'a Job) -> Outcome {
+    pub(crate) fn admit<F: PriorVersions + ?Sized>(&mut self, found: &mut F, job: &'a Job) -> CommitOutcome {
         for (key, expect) in &job.expects {
             let held = match self.writes.get(key.as_slice()) {
-                Some(value) => value.map(Version::of),
+                Some(value) => value.map(Version::from_sealed),
                 None => found.version(key)?,
             };
             if !expect.is_met(held) {

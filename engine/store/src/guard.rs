@@ -36,26 +36,26 @@ pub(super) fn quiet_panics() {
 }
 
 /// Runs a call into an engine and returns a panic as an error, because engines panic on some kinds of damage.
-pub(super) fn guarded<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Fault<E>> {
+pub(super) fn guarded<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, GuardError<E>> {
     let outside = INSIDE.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
     INSIDE.set(outside);
     match done {
-        Ok(done) => done.map_err(Fault::Failed),
+        Ok(done) => done.map_err(GuardError::Failed),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-            Err(Fault::Panicked(text.unwrap_or_else(|| "no message".into())))
+            Err(GuardError::Panicked(text.unwrap_or_else(|| "no message".into())))
         }
     }
 }
 
-pub(super) enum Fault<E> {
+pub(super) enum GuardError<E> {
     Failed(E),
     Panicked(String),
 }
 
-impl<E: fmt::Display> fmt::Display for Fault<E> {
+impl<E: fmt::Display> fmt::Display for GuardError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(error) => error.fmt(f),

@@ -9,12 +9,12 @@ use std::{
 };
 
 use super::{
-    directory::Directory,
+    directory::DirectoryLock,
     engine::{Outline, Writer},
     envelope::sealed_with,
     error::StoreError,
     range::{Direction, KeyRange},
-    shared::Shared,
+    shared::StoreState,
     version::Version,
     watermark::{WATERMARK_KEY, WatermarkRecord},
 };
@@ -29,9 +29,9 @@ const LOG_EVERY: Duration = Duration::from_secs(3_600);
 /// Reads the watermark record, or writes the first one of a new store. A store that lost its record is never
 /// treated as new.
 pub(super) fn last_group(
-    shared: &Shared,
+    shared: &StoreState,
     writer: &mut dyn Writer,
-    directory: &Directory,
+    directory: &DirectoryLock,
     sync: impl FnOnce() -> io::Result<()>,
     mark: u64,
 ) -> Result<WatermarkRecord, StoreError> {
@@ -54,7 +54,7 @@ pub(super) fn last_group(
 }
 
 /// Returns the record of the last group, or `None` for a new store.
-pub(super) fn read_record(shared: &Shared, dir: &str) -> Result<Option<WatermarkRecord>, StoreError> {
+pub(super) fn read_record(shared: &StoreState, dir: &str) -> Result<Option<WatermarkRecord>, StoreError> {
     let Some(sealed) = shared.medium.view().sealed(WATERMARK_KEY)? else { return Ok(None) };
     let id = sealed_with(&sealed);
     let opened = shared.envelope.open(WATERMARK_KEY, sealed);
@@ -65,7 +65,7 @@ pub(super) fn read_record(shared: &Shared, dir: &str) -> Result<Option<Watermark
 }
 
 fn begin(
-    shared: &Shared,
+    shared: &StoreState,
     writer: &mut dyn Writer,
     sync: impl FnOnce() -> io::Result<()>,
 ) -> Result<WatermarkRecord, StoreError> {
@@ -80,7 +80,7 @@ fn begin(
 
 /// Checks that the versions of all values match the watermark record, and returns the size of all values.
 /// Damage to a log can remove single records or restore older ones, each of which is valid by itself.
-pub(super) fn verify(shared: &Shared, last: WatermarkRecord) -> Result<u64, StoreError> {
+pub(super) fn verify(shared: &StoreState, last: WatermarkRecord) -> Result<u64, StoreError> {
     let mut bytes = 0;
     let mut found = WatermarkRecord::before_counting(last.group);
     let mut rest = KeyRange::prefix(&[]);
@@ -100,32 +100,32 @@ pub(super) fn verify(shared: &Shared, last: WatermarkRecord) -> Result<u64, Stor
 }
 
 /// The result of a step: the size of the values of a page, or the total number of values after the last page.
-enum Step {
+enum IntegrityStep {
     Bytes(u64),
     Through { values: u64 },
 }
 
-fn step(shared: &Shared) -> Result<Step, StoreError> {
+fn step(shared: &StoreState) -> Result<IntegrityStep, StoreError> {
     let Some((rest, view)) = shared.audit.next_page(|| shared.medium.view()) else {
-        return Ok(Step::Through { values: 0 });
+        return Ok(IntegrityStep::Through { values: 0 });
     };
     let mut bytes = 0;
     let mut page = Vec::with_capacity(AT_ONCE);
     for (key, sealed) in view.scan(rest, Direction::Forward, AT_ONCE)? {
-        page.push((key.clone(), Version::of(&sealed)));
+        page.push((key.clone(), Version::from_sealed(&sealed)));
         bytes += (key.len() + sealed.len()) as u64;
         shared.envelope.open(&key, sealed)?;
     }
     match shared.audit.add(&page) {
-        Some(sums) => sums.found.is_all_of(sums.last).map(|()| Step::Through { values: sums.last.values() }),
-        None => Ok(Step::Bytes(bytes)),
+        Some(sums) => sums.found.is_all_of(sums.last).map(|()| IntegrityStep::Through { values: sums.last.values() }),
+        None => Ok(IntegrityStep::Bytes(bytes)),
     }
 }
 
 /// Checks all values in a background thread, until the end or until the store is closed. `whole` receives the
 /// number and size of the values if none is missing.
 pub(super) fn start_audit(
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
     whole: impl FnOnce(u64, u64) + Send + 'static,
 ) -> Result<JoinHandle<()>, StoreError> {
     let run = move || {
@@ -135,11 +135,11 @@ pub(super) fn start_audit(
                 return;
             }
             match step(&shared) {
-                Ok(Step::Bytes(bytes)) => {
+                Ok(IntegrityStep::Bytes(bytes)) => {
                     all += bytes;
                     thread::sleep(PAUSE);
                 }
-                Ok(Step::Through { values }) => {
+                Ok(IntegrityStep::Through { values }) => {
                     whole(values, all);
                     return tracing::info!("the integrity check of the store is complete: no value is missing");
                 }

@@ -2,11 +2,12 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::{
@@ -23,7 +24,7 @@ use super::{
 const GROUP_BYTES: usize = 256 << 10;
 const GROUP_BATCHES: usize = 1_024;
 
-pub(super) type Outcome = Result<(), CommitError>;
+pub(super) type CommitOutcome = Result<(), CommitError>;
 
 /// A queued batch with sealed values.
 pub(super) struct Job {
@@ -34,11 +35,15 @@ pub(super) struct Job {
     pub appends: Vec<Append>,
     bytes: usize,
     pub arrived: Instant,
-    pub reply: oneshot::Sender<Outcome>,
+    pub reply: oneshot::Sender<CommitOutcome>,
 }
 
 impl Job {
-    pub(crate) fn seal(envelope: &Envelope, batch: Batch, reply: oneshot::Sender<Outcome>) -> Result<Self, StoreError> {
+    pub(crate) fn seal(
+        envelope: &Envelope,
+        batch: Batch,
+        reply: oneshot::Sender<CommitOutcome>,
+    ) -> Result<Self, StoreError> {
         let bytes = batch.weigh()?;
         let mut sealer = envelope.sealer()?;
         let writes = batch
@@ -51,14 +56,15 @@ impl Job {
     }
 
     /// Creates the job that replaces a value by its resealed form, if the stored version is still the same.
-    pub(crate) fn reseal(key: Key, sealed: Vec<u8>, reply: oneshot::Sender<Outcome>) -> Self {
-        let (expects, bytes) = (vec![(key.clone(), Expect::Version(Version::of(&sealed)))], key.len() + sealed.len());
+    pub(crate) fn reseal(key: Key, sealed: Vec<u8>, reply: oneshot::Sender<CommitOutcome>) -> Self {
+        let (expects, bytes) =
+            (vec![(key.clone(), Expect::Version(Version::from_sealed(&sealed)))], key.len() + sealed.len());
         let (writes, appends) = (vec![(key, Some(sealed))], Vec::new());
         Self { expects, writes, appends, bytes, arrived: Instant::now(), reply }
     }
 
     /// Creates a job that forces a group: it deletes a key that never has a value.
-    pub(crate) fn nothing(reply: oneshot::Sender<Outcome>) -> Self {
+    pub(crate) fn nothing(reply: oneshot::Sender<CommitOutcome>) -> Self {
         let (expects, writes, appends) = (Vec::new(), vec![(vec![0], None)], Vec::new());
         Self { expects, writes, appends, bytes: 1, arrived: Instant::now(), reply }
     }
@@ -67,8 +73,8 @@ impl Job {
 /// Starts the thread of a committer, which commits groups and completes their futures until the queue is
 /// closed.
 pub(super) fn start_committer(
-    queue: Arc<Queue>,
-    mut commit: impl FnMut(&[Job]) -> Vec<Outcome> + Send + 'static,
+    queue: Arc<CommitQueue>,
+    mut commit: impl FnMut(&[Job]) -> Vec<CommitOutcome> + Send + 'static,
 ) -> Result<JoinHandle<()>, StoreError> {
     let run = move || {
         while let Some(jobs) = queue.next_group() {
@@ -88,21 +94,21 @@ pub(super) fn waited(jobs: &[Job]) -> Duration {
 }
 
 /// The bounded queue of batches. Pushing never blocks: a full queue is an error.
-pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
+pub(super) struct CommitQueue {
+    waiting: Mutex<WaitingJobs>,
     arrived: Condvar,
     limit: usize,
     limit_bytes: usize,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingJobs {
     jobs: VecDeque<Job>,
     bytes: usize,
     closed: bool,
 }
 
-impl Queue {
+impl CommitQueue {
     pub(crate) fn new(limit: usize, limit_bytes: usize) -> Self {
         Self { waiting: Mutex::default(), arrived: Condvar::new(), limit, limit_bytes }
     }
@@ -133,11 +139,8 @@ impl Queue {
     /// Returns the oldest queued batches, up to the limits of a group. Blocks while the queue is empty. Returns
     /// `None` once the queue is closed and empty.
     pub(crate) fn next_group(&self) -> Option<Vec<Job>> {
-        let waiting = self.lock();
-        let mut waiting = self
-            .arrived
-            .wait_while(waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.lock();
+        self.arrived.wait_while(&mut waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed);
         let (mut group, mut bytes) = (Vec::new(), 0);
         while let Some(job) = waiting
             .jobs
@@ -150,7 +153,7 @@ impl Queue {
         (!group.is_empty()).then_some(group)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, WaitingJobs> {
+        self.waiting.lock()
     }
 }

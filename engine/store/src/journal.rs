@@ -60,7 +60,7 @@ pub enum Damage {
 /// Returns whether a conflict at this key means that another process has written the journal. The host of the
 /// location must then reload it. After a conflict at any other key, the turn only has to be prepared again.
 pub fn is_lock(key: &[u8]) -> bool {
-    matches!(Space::of(key), Some(Space::Journal | Space::Snapshot))
+    matches!(Space::from_key(key), Some(Space::Journal | Space::Snapshot))
 }
 
 /// Appends a record, with the precondition that `seq` is the next number.

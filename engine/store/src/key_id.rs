@@ -12,7 +12,7 @@ impl KeyId {
     /// The id of the key that the store was created with.
     pub const FIRST: KeyId = KeyId(0);
 
-    pub(crate) fn of(key: &[u8; 32]) -> Self {
+    pub(crate) fn from_key(key: &[u8; 32]) -> Self {
         let mut hash = Sha256::new();
         hash.update(b"practice-sync store key");
         hash.update(key);

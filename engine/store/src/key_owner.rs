@@ -95,23 +95,23 @@ impl OwnerField {
 }
 
 /// Returns the owner of a key. Keys that are too short or of no known space are shared.
-pub fn of_key(key: &[u8]) -> KeyOwner {
+pub fn owner_for_key(key: &[u8]) -> KeyOwner {
     read(key).unwrap_or(KeyOwner::Shared)
 }
 
 fn read(key: &[u8]) -> Option<KeyOwner> {
-    Some(match owner_field(Space::of(key)?) {
+    Some(match owner_field(Space::from_key(key)?) {
         OwnerField::Absent => KeyOwner::Shared,
         OwnerField::Location(at) => KeyOwner::Location(number(key, at)?),
         OwnerField::Source(at) => KeyOwner::Source(number(key, at)?),
         OwnerField::Institution(at) => KeyOwner::Institution(number(key, at)?),
         OwnerField::Records(at) => KeyOwner::Records { kind: *key.get(at)?, scope: number(key, at + 1)? },
-        OwnerField::Stream(at) => of_stream(u64::from(number(key, at)?) << 32 | u64::from(number(key, at + 4)?)),
+        OwnerField::Stream(at) => owner_for_stream(u64::from(number(key, at)?) << 32 | u64::from(number(key, at + 4)?)),
     })
 }
 
 /// Returns the owner of a stream of the feed. Stream numbers are built in `query::stream`.
-pub fn of_stream(stream: u64) -> KeyOwner {
+pub fn owner_for_stream(stream: u64) -> KeyOwner {
     let id = (stream & u64::from(u32::MAX)) as u32;
     match stream >> 32 {
         1 => KeyOwner::Source(id),
@@ -122,10 +122,10 @@ pub fn of_stream(stream: u64) -> KeyOwner {
 }
 
 /// Returns the common owner of all keys of a range, or `None` if they may have several.
-pub fn of_range(range: &KeyRange) -> Option<KeyOwner> {
-    let owner_field = owner_field(Space::of(&range.start)?);
+pub fn owner_for_range(range: &KeyRange) -> Option<KeyOwner> {
+    let owner_field = owner_field(Space::from_key(&range.start)?);
     let prefix = range.start.get(..owner_field.length())?;
-    (range.end <= prefix_end(prefix)).then(|| of_key(prefix))
+    (range.end <= prefix_end(prefix)).then(|| owner_for_key(prefix))
 }
 
 fn number(key: &[u8], at: usize) -> Option<u32> {
@@ -182,16 +182,16 @@ mod tests {
             (Space::TokenUsed, keys::token_used(&digest), KeyOwner::Shared),
         ];
         for (space, key, key_owner) in &known {
-            assert_eq!((Space::of(key), of_key(key)), (Some(*space), *key_owner), "{space:?}");
-            assert_eq!(of_key(&key[..1]), KeyOwner::Shared, "{space:?}, cut short");
+            assert_eq!((Space::from_key(key), owner_for_key(key)), (Some(*space), *key_owner), "{space:?}");
+            assert_eq!(owner_for_key(&key[..1]), KeyOwner::Shared, "{space:?}, cut short");
         }
         for space in Space::ALL {
             let webhooks = (Space::Endpoint as u8..=Space::DeliveryStripes as u8).contains(&(*space as u8));
             assert_eq!(known.iter().any(|(it, ..)| it == space), !webhooks, "{space:?}");
-            assert_eq!(of_range(&space.range()), webhooks_or_shared(*space), "{space:?}");
+            assert_eq!(owner_for_range(&space.range()), webhooks_or_shared(*space), "{space:?}");
         }
-        assert_eq!(of_key(&[]), KeyOwner::Shared);
-        assert_eq!(of_key(&[0xEF, 1]), KeyOwner::Shared);
+        assert_eq!(owner_for_key(&[]), KeyOwner::Shared);
+        assert_eq!(owner_for_key(&[0xEF, 1]), KeyOwner::Shared);
     }
 
     /// Returns the owner of a whole space, which is known only if its keys contain no owner.
@@ -216,7 +216,7 @@ mod tests {
             (keys::once_expired(5), KeyOwner::Shared),
         ];
         for (range, key_owner) in one {
-            assert_eq!(of_range(&range), Some(key_owner), "{range:?}");
+            assert_eq!(owner_for_range(&range), Some(key_owner), "{range:?}");
         }
         let several = [
             KeyRange::prefix(&[]),
@@ -230,7 +230,7 @@ mod tests {
             KeyRange::new(vec![1], vec![2]),
         ];
         for range in several {
-            assert_eq!(of_range(&range), None, "{range:?}");
+            assert_eq!(owner_for_range(&range), None, "{range:?}");
         }
     }
 
@@ -252,8 +252,8 @@ mod tests {
                     if direction == Direction::Forward {
                         range.start = key.clone();
                     }
-                    let key_owner = of_range(&range);
-                    assert!(key_owner.is_none_or(|key_owner| key_owner == of_key(key)), "{range:?}");
+                    let key_owner = owner_for_range(&range);
+                    assert!(key_owner.is_none_or(|key_owner| key_owner == owner_for_key(key)), "{range:?}");
                 }
             }
         }

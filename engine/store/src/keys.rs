@@ -121,7 +121,7 @@ spaces! {
 }
 
 impl Space {
-    pub fn of(key: &[u8]) -> Option<Self> {
+    pub fn from_key(key: &[u8]) -> Option<Self> {
         let tag = key.first()?;
         Self::ALL.iter().copied().find(|space| *space as u8 == *tag)
     }
@@ -134,7 +134,7 @@ impl Space {
 
 /// Returns the name of the key's space for messages and logs. Other parts of a key may contain a foreign id.
 pub fn space_name(key: &[u8]) -> &'static str {
-    Space::of(key).map_or("store", Space::name)
+    Space::from_key(key).map_or("store", Space::name)
 }
 
 /// Describes the owner of a key for an operator, without foreign ids.
@@ -207,7 +207,7 @@ pub fn adapter_versions(sha256: &[u8; 32]) -> KeyRange {
 }
 
 pub fn parse_adapter_version(key: &[u8]) -> Option<([u8; 32], &str)> {
-    let mut parts = Parts::of(Space::AdapterVersion, key)?;
+    let mut parts = Parts::new(Space::AdapterVersion, key)?;
     Some((parts.take()?, std::str::from_utf8(parts.0).ok()?))
 }
 
@@ -307,7 +307,7 @@ pub fn once_expiry(expires: i64, digest: &[u8; 32]) -> Key {
 }
 
 pub fn parse_once_expiry(key: &[u8]) -> Option<(i64, [u8; 32])> {
-    let mut parts = Parts::of(Space::OnceExpiry, key)?;
+    let mut parts = Parts::new(Space::OnceExpiry, key)?;
     Some((parts.i64()?, parts.rest().try_into().ok()?))
 }
 
@@ -341,7 +341,7 @@ pub fn counter(name: &str) -> Key {
 }
 
 pub fn parse_counter(key: &[u8]) -> Option<&str> {
-    std::str::from_utf8(Parts::of(Space::Counter, key)?.rest()).ok()
+    std::str::from_utf8(Parts::new(Space::Counter, key)?.rest()).ok()
 }
 
 pub fn record(kind: u8, scope: u32, id: u64) -> Key {
@@ -366,7 +366,7 @@ pub fn link(scope: u32, kind: u8, foreign_id: &[u8]) -> Key {
 }
 
 pub fn parse_link(key: &[u8]) -> Option<(u32, u8, &[u8])> {
-    let mut parts = Parts::of(Space::Link, key)?;
+    let mut parts = Parts::new(Space::Link, key)?;
     Some((parts.u32()?, parts.u8()?, parts.rest()))
 }
 
@@ -379,7 +379,7 @@ pub fn claim(institution: u32, hash: &[u8; 32]) -> Key {
 }
 
 pub fn parse_claim(key: &[u8]) -> Option<(u32, [u8; 32])> {
-    let mut parts = Parts::of(Space::Claim, key)?;
+    let mut parts = Parts::new(Space::Claim, key)?;
     Some((parts.u32()?, parts.rest().try_into().ok()?))
 }
 
@@ -392,7 +392,7 @@ pub fn pairing_code_of(location: u32, expires: i64, digest: &[u8; 32]) -> Key {
 }
 
 pub fn parse_pairing_code_of(key: &[u8]) -> Option<(u32, i64, [u8; 32])> {
-    let mut parts = Parts::of(Space::PairingCodeOf, key)?;
+    let mut parts = Parts::new(Space::PairingCodeOf, key)?;
     Some((parts.u32()?, parts.i64()?, parts.rest().try_into().ok()?))
 }
 
@@ -410,7 +410,7 @@ pub fn workstation_at(location: u32, id: &[u8; 16]) -> Key {
 }
 
 pub fn parse_workstation_at(key: &[u8]) -> Option<(u32, [u8; 16])> {
-    let mut parts = Parts::of(Space::WorkstationAt, key)?;
+    let mut parts = Parts::new(Space::WorkstationAt, key)?;
     Some((parts.u32()?, parts.rest().try_into().ok()?))
 }
 
@@ -477,13 +477,13 @@ impl Build {
 struct Parts<'a>(&'a [u8]);
 
 impl<'a> Parts<'a> {
-    fn of(space: Space, key: &'a [u8]) -> Option<Self> {
+    fn new(space: Space, key: &'a [u8]) -> Option<Self> {
         key.strip_prefix(&[space as u8]).map(Self)
     }
 
     /// Parses a key of fixed parts. Returns `None` if bytes follow them.
     fn parse<T>(space: Space, key: &'a [u8], read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        let mut parts = Self::of(space, key)?;
+        let mut parts = Self::new(space, key)?;
         let parsed = read(&mut parts)?;
         parts.0.is_empty().then_some(parsed)
     }
@@ -595,7 +595,7 @@ mod tests {
         let webhooks = 13;
         assert_eq!(keys.len() + webhooks, Space::ALL.len());
         for (space, key) in keys {
-            assert_eq!(Space::of(&key), Some(space));
+            assert_eq!(Space::from_key(&key), Some(space));
             assert!(space.range().start <= key && key < space.range().end);
         }
     }
@@ -615,7 +615,7 @@ mod tests {
         assert_eq!(parse_index_manifest(&index_manifest(7)), Some(7));
         assert_eq!(parse_adapter_version(&adapter_version(&[8; 32], "fhir")), Some(([8; 32], "fhir")));
         assert_eq!(parse_adapter_version(&adapter_part(&[8; 32], 7)), None);
-        assert_eq!(Space::of(&[0xFF, 1]), None);
+        assert_eq!(Space::from_key(&[0xFF, 1]), None);
     }
 
     #[test]

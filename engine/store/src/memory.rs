@@ -3,9 +3,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     batch::{Append, Batch, check_key},
@@ -27,11 +28,11 @@ pub enum Fault {
 
 #[derive(Default)]
 pub struct MemoryStore {
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
 }
 
 #[derive(Clone, Default)]
-struct State {
+struct MemoryState {
     values: BTreeMap<Key, Versioned>,
     /// The last version given.
     version: u128,
@@ -48,8 +49,8 @@ impl MemoryStore {
 
     /// Returns the state that a crash at this moment would leave on the disk: the values without the faults.
     pub fn fork(&self) -> Self {
-        let State { values, version, .. } = self.lock().clone();
-        Self { state: Mutex::new(State { values, version, ..State::default() }) }
+        let MemoryState { values, version, .. } = self.lock().clone();
+        Self { state: Mutex::new(MemoryState { values, version, ..MemoryState::default() }) }
     }
 
     /// Queues a fault. Each commit takes one.
@@ -87,8 +88,8 @@ impl MemoryStore {
         if lost { Err(StoreError::Unknown { why: "the answer was lost".into() }.into()) } else { Ok(()) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
+        self.state.lock()
     }
 
     fn collect<T>(
@@ -109,7 +110,7 @@ impl MemoryStore {
     }
 }
 
-impl State {
+impl MemoryState {
     fn apply(&mut self, batch: Batch) -> Result<(), CommitError> {
         for (key, expect) in batch.expects {
             if !expect.is_met(self.values.get(&key).map(|found| found.version)) {

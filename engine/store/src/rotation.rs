@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::{
     envelope::Envelope,
     error::{CommitError, StoreError},
-    jobs::{Job, Outcome, Queue},
+    jobs::{CommitOutcome, CommitQueue, Job},
     key_id::KeyId,
     range::{Key, KeyRange},
     store_keys::StoreKeys,
@@ -109,7 +109,7 @@ pub fn reseal(
 /// Reseals values through the queue of a committer, which writes a value only if its version is unchanged.
 pub(super) fn reseal_on(
     envelope: &Envelope,
-    queue: &Queue,
+    queue: &CommitQueue,
     values: impl Iterator<Item = Result<(Key, Vec<u8>), StoreError>>,
 ) -> Result<Resealed, StoreError> {
     let (mut done, mut waiting, mut bytes) = (Resealed::default(), Vec::new(), 0);
@@ -136,13 +136,13 @@ pub(super) fn reseal_on(
 }
 
 /// Waits for a group that writes only the store's internal records.
-pub(super) fn commit_nothing(queue: &Queue) -> Result<(), StoreError> {
+pub(super) fn commit_nothing(queue: &CommitQueue) -> Result<(), StoreError> {
     let (reply, outcome) = oneshot::channel();
     queue.push(Job::nothing(reply))?;
     written(std::iter::once(outcome)).map(drop)
 }
 
-fn written(outcomes: impl Iterator<Item = oneshot::Receiver<Outcome>>) -> Result<u64, StoreError> {
+fn written(outcomes: impl Iterator<Item = oneshot::Receiver<CommitOutcome>>) -> Result<u64, StoreError> {
     let mut values = 0;
     for outcome in outcomes {
         match outcome.blocking_recv() {

@@ -10,7 +10,7 @@ use std::{
 
 use super::{audit::Audit, contract::feed_number, engine::Medium, envelope::Envelope, error::StoreError, keys};
 
-pub(super) struct Shared {
+pub(super) struct StoreState {
     pub medium: Arc<dyn Medium>,
     pub envelope: Envelope,
     pub refusing: OnceLock<String>,
@@ -21,7 +21,7 @@ pub(super) struct Shared {
     last_commit: AtomicU64,
 }
 
-impl Shared {
+impl StoreState {
     pub(crate) fn new(medium: Arc<dyn Medium>, envelope: Envelope) -> Self {
         Self {
             medium,

@@ -85,12 +85,13 @@ impl StoreKeys {
     /// Returns these keys plus a new one, which is the newest.
     pub fn and_a_new_one(&self) -> Result<Self, StoreError> {
         let mut key = StoreKey::draw();
-        while key.as_ref().is_ok_and(|key| self.has(KeyId::of(&key.0)) || KeyId::of(&key.0) == KeyId::FIRST) {
+        while key.as_ref().is_ok_and(|key| self.has(KeyId::from_key(&key.0)) || KeyId::from_key(&key.0) == KeyId::FIRST)
+        {
             key = StoreKey::draw();
         }
         let key = key.map_err(std::io::Error::other).map_err(StoreError::io("the system's random numbers"))?;
         let older = self.all().map(|(id, key)| (*id, key.clone())).collect();
-        Ok(Self { older, newest: (KeyId::of(&key.0), key) })
+        Ok(Self { older, newest: (KeyId::from_key(&key.0), key) })
     }
 
     /// Returns these keys without the given one, which must not be the newest.
@@ -131,7 +132,7 @@ impl StoreKeys {
             let (id, key) = line.trim().split_once(' ').unwrap_or(("00000000", line));
             let wrong = || format!("line {number} does not hold 64 hex digits, after the id of the key if it has one");
             let (id, key): (KeyId, _) = id.parse().ok().zip(StoreKey::from_hex(key)).ok_or_else(wrong)?;
-            if id != KeyId::FIRST && id != KeyId::of(&key.0) {
+            if id != KeyId::FIRST && id != KeyId::from_key(&key.0) {
                 return Err(format!("the key in line {number} is not the key {id}: put the file back from its backup"));
             }
             if found.iter().any(|(known, _)| *known == id) {

@@ -11,7 +11,7 @@ pub struct Version(pub(crate) u128);
 impl Version {
     /// Returns the version of a sealed value, derived from its nonce. Nonces are never reused. The sum of all
     /// versions reveals missing, old and surplus values.
-    pub(crate) fn of(sealed: &[u8]) -> Self {
+    pub(crate) fn from_sealed(sealed: &[u8]) -> Self {
         let nonce = sealed.get(1..).and_then(|nonce| nonce.split_first_chunk::<16>());
         // Opening the value reports this damage.
         let Some((prefix, rest)) = nonce else { return Self(0) };

@@ -31,7 +31,7 @@ impl Weight {
     }
 
     /// Estimates the size of this number of values from the last full read.
-    pub(crate) fn of(self, values: u64) -> u64 {
+    pub(crate) fn estimate_bytes(self, values: u64) -> u64 {
         let bytes = u128::from(self.bytes) * u128::from(values) / u128::from(self.values.max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
@@ -39,7 +39,7 @@ impl Weight {
     /// Returns whether files of this size contain too little live data. Small values have overhead that remains
     /// after a compaction, so the files must also have doubled since then.
     pub(crate) fn is_too_little(self, values: u64, files: u64, ratio: u32) -> bool {
-        files > self.of(values).saturating_mul(ratio.into()) && files >= self.compacted.saturating_mul(2)
+        files > self.estimate_bytes(values).saturating_mul(ratio.into()) && files >= self.compacted.saturating_mul(2)
     }
 }
 

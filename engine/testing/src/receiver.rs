@@ -63,14 +63,14 @@ impl Received {
 pub struct Receiver {
     /// The address it listens on.
     pub address: SocketAddr,
-    seen: Arc<Seen>,
+    seen: Arc<ReceiverState>,
     task: JoinHandle<()>,
 }
 
 type Script = dyn Fn(usize, &Received) -> Answer + Send + Sync;
 
 /// The state that connections share.
-struct Seen {
+struct ReceiverState {
     script: Box<Script>,
     messages: watch::Sender<Vec<Received>>,
     at_once: AtomicUsize,
@@ -92,7 +92,8 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (messages, none) = (watch::Sender::default(), AtomicUsize::default);
-        let seen = Arc::new(Seen { script: Box::new(script), messages, at_once: none(), most_at_once: none() });
+        let seen =
+            Arc::new(ReceiverState { script: Box::new(script), messages, at_once: none(), most_at_once: none() });
         let shared = seen.clone();
         let task = tokio::spawn(async move {
             loop {
@@ -132,7 +133,7 @@ impl Drop for Receiver {
     }
 }
 
-async fn serve(mut stream: TcpStream, seen: Arc<Seen>) {
+async fn serve(mut stream: TcpStream, seen: Arc<ReceiverState>) {
     while let Some(message) = read_message(&mut stream).await {
         let mut number = 0;
         seen.messages.send_modify(|messages| {

@@ -85,7 +85,8 @@ async fn writes_wait_for_approval_and_declined_ones_fail() {
     let staff = office.connect(&token, Does::AsksTheStaff).await;
     office.patients_are_there().await;
     let (yes, no) = (office.pay("1").await, office.pay("2").await);
-    let asked = until("both are asked for", async || Some(staff.asked()).filter(|asked| asked.len() == 2)).await;
+    let asked =
+        until("both are asked for", async || Some(staff.requested_approvals()).filter(|asked| asked.len() == 2)).await;
     let waiting = office.writes().await;
     assert_eq!(waiting.len(), 2);
     assert!(office.state().await.write_ok, "what waits for the staff does not block the way");
@@ -117,7 +118,8 @@ async fn writes_awaiting_approval_are_shown_to_the_next_workstation() {
     office.patients_are_there().await;
     office.pay("1").await;
     office.pay("2").await;
-    let asked = until("both are asked for", async || Some(first.asked()).filter(|asked| asked.len() == 2)).await;
+    let asked =
+        until("both are asked for", async || Some(first.requested_approvals()).filter(|asked| asked.len() == 2)).await;
     // A write in flight when the workstations change is retried only after a pause.
     let waiting = async || Some(office.writes().await).filter(|all| all.iter().all(|it| it.status != Status::Sending));
     until("both wait", waiting).await;
@@ -125,7 +127,9 @@ async fn writes_awaiting_approval_are_shown_to_the_next_workstation() {
     let second = office.connect(&two, Does::AsksTheStaff).await;
     first.leave().await;
     let again = async |staff: &office::Workstation| {
-        let shown = until("both are asked for again", async || Some(staff.asked()).filter(|asked| asked.len() == 2));
+        let shown = until("both are asked for again", async || {
+            Some(staff.requested_approvals()).filter(|asked| asked.len() == 2)
+        });
         let mut shown = shown.await;
         shown.sort_by_key(|id| asked.iter().position(|known| known == id));
         assert_eq!(shown, asked);

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
 };
 
 use adapter_host::{AdapterRegistry, Host};
@@ -14,8 +14,9 @@ use location::{
     settings::{PullRules, WriteRules},
     time::{DAY, HOUR, SECOND},
 };
+use parking_lot::Mutex;
 use processor::{commands::CreateRecord, write_requests::WriteRequest};
-use records::{self, Payment, document::Kind, ehr::Resource, schema, sync_state::SyncState};
+use records::{self, Payment, document::DocumentKind, ehr::Resource, schema, sync_state::SyncState};
 use serde_json::{Value, json};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, guests::HostLimits};
 use store::{MemoryStore, Store};
@@ -46,7 +47,7 @@ impl Cloud {
 
     /// Returns status and body of the response.
     fn handle(&self, request: &Request) -> (u16, String) {
-        let mut records = self.0.lock().unwrap();
+        let mut records = self.0.lock();
         match (request.method.as_str(), request.path.strip_prefix("/writes/")) {
             ("POST", Some(key)) => {
                 let tag = request.write.as_ref().expect("a write says what it is");
@@ -67,7 +68,7 @@ impl Cloud {
 
     /// Returns the keys of stored writes, each once, in the order of their first arrival.
     pub fn written(&self) -> Vec<String> {
-        let records = self.0.lock().unwrap();
+        let records = self.0.lock();
         let mut known: Vec<String> = Vec::new();
         for key in &records.posted {
             if !known.contains(key) {
@@ -79,15 +80,15 @@ impl Cloud {
 
     /// Returns the keys of all writes that arrived.
     pub fn posted(&self) -> Vec<String> {
-        self.0.lock().unwrap().posted.clone()
+        self.0.lock().posted.clone()
     }
 
     pub fn kinds(&self) -> Vec<String> {
-        self.0.lock().unwrap().kinds.clone()
+        self.0.lock().kinds.clone()
     }
 
     pub fn looked_up(&self) -> usize {
-        self.0.lock().unwrap().looked_up
+        self.0.lock().looked_up
     }
 }
 
@@ -136,7 +137,7 @@ impl Office {
     pub async fn connect(&self, token: &str, does: Does) -> Workstation {
         let hello = json!({"type": "hello", "token": token, "extension": "1.0.0"});
         let (session, messages) = self.engine.gateway().connect(&hello.to_string(), None).unwrap();
-        let desk = Arc::new(Desk {
+        let desk = Arc::new(WorkstationDesk {
             session: Mutex::new(Some(session)),
             cloud: self.cloud.clone(),
             does: Mutex::new(does),
@@ -159,7 +160,7 @@ impl Office {
     }
 
     fn patient(&self, foreign_id: &str) -> Option<u64> {
-        self.engine.id_of_foreign(SOURCE, Kind::Of(Resource::Patients), foreign_id).unwrap()
+        self.engine.id_of_foreign(SOURCE, DocumentKind::Of(Resource::Patients), foreign_id).unwrap()
     }
 
     /// Creates a payment, and returns its id.
@@ -175,9 +176,9 @@ impl Office {
         self.engine.unfinished_writes(HERE).await.unwrap()
     }
 
-    pub fn ended(&self) -> Vec<records::Write> {
+    pub fn ended(&self) -> Vec<records::FinishedWrite> {
         use store::{Direction, keys};
-        let range = keys::records(Kind::Write.byte(), HERE.0);
+        let range = keys::records(DocumentKind::Write.byte(), HERE.0);
         let found = self.store.scan(range, Direction::Forward, 100).unwrap();
         found.into_iter().map(|(_, bytes)| serde_json::from_slice(&bytes).unwrap()).collect()
     }
@@ -234,11 +235,11 @@ pub enum Does {
 }
 
 pub struct Workstation {
-    desk: Arc<Desk>,
+    desk: Arc<WorkstationDesk>,
     working: JoinHandle<()>,
 }
 
-struct Desk {
+struct WorkstationDesk {
     /// `None` after the socket was closed.
     session: Mutex<Option<Session>>,
     cloud: Arc<Cloud>,
@@ -251,29 +252,29 @@ struct Desk {
 
 impl Workstation {
     pub async fn leave(self) {
-        drop(self.desk.session.lock().unwrap().take());
+        drop(self.desk.session.lock().take());
         self.working.await.unwrap();
     }
 
     pub fn will(&self, does: Does) {
-        *self.desk.does.lock().unwrap() = does;
+        *self.desk.does.lock() = does;
     }
 
     pub fn last_lease(&self) -> u64 {
-        *self.desk.lease.lock().unwrap()
+        *self.desk.lease.lock()
     }
 
     /// Returns the writes that the staff was asked to approve.
-    pub fn asked(&self) -> Vec<String> {
-        self.desk.asked.lock().unwrap().clone()
+    pub fn requested_approvals(&self) -> Vec<String> {
+        self.desk.asked.lock().clone()
     }
 
     pub fn approve(&self, id: &str) {
-        self.desk.approved.lock().unwrap().push(id.to_owned());
+        self.desk.approved.lock().push(id.to_owned());
     }
 
     pub fn decline(&self, id: &str) {
-        self.desk.declined.lock().unwrap().push(id.to_owned());
+        self.desk.declined.lock().push(id.to_owned());
     }
 
     pub fn say(&self, message: Value) {
@@ -281,17 +282,17 @@ impl Workstation {
     }
 }
 
-impl Desk {
+impl WorkstationDesk {
     fn say(&self, message: Value) {
-        if let Some(session) = &*self.session.lock().unwrap() {
+        if let Some(session) = &*self.session.lock() {
             session.received(&message.to_string()).unwrap();
         }
     }
 
-    async fn work(self: Arc<Desk>, mut messages: workstations::Messages) {
+    async fn work(self: Arc<WorkstationDesk>, mut messages: workstations::Messages) {
         while let Some(message) = messages.recv().await {
             match *message {
-                ToWorkstation::Lease { lease: Some(lease) } => *self.lease.lock().unwrap() = lease,
+                ToWorkstation::Lease { lease: Some(lease) } => *self.lease.lock() = lease,
                 ToWorkstation::Request(request) => self.perform(&request),
                 ToWorkstation::Ping { n } => self.say(json!({"type": "pong", "n": n})),
                 _ => {}
@@ -300,18 +301,18 @@ impl Desk {
     }
 
     fn perform(&self, request: &Request) {
-        let does = *self.does.lock().unwrap();
+        let does = *self.does.lock();
         match (&request.write, does) {
             (Some(_), Does::WritesAndGoes) => {
                 self.cloud.handle(request);
-                drop(self.session.lock().unwrap().take());
+                drop(self.session.lock().take());
             }
             (Some(_), Does::WritesAndHangs) => drop(self.cloud.handle(request)),
-            (Some(write), Does::AsksTheStaff) if self.declined.lock().unwrap().contains(&write.id) => {
+            (Some(write), Does::AsksTheStaff) if self.declined.lock().contains(&write.id) => {
                 self.fail(request, "declined", "not this one");
             }
-            (Some(write), Does::AsksTheStaff) if !self.approved.lock().unwrap().contains(&write.id) => {
-                let mut asked = self.asked.lock().unwrap();
+            (Some(write), Does::AsksTheStaff) if !self.approved.lock().contains(&write.id) => {
+                let mut asked = self.asked.lock();
                 if !asked.contains(&write.id) {
                     asked.push(write.id.clone());
                 }

@@ -13,7 +13,7 @@ use super::{
     egress::{Egress, SendError},
     keys::{self, Due},
     model::Endpoint,
-    outcomes::{Change, Outcomes, SetAsideReason},
+    outcomes::{DeliveryChange, Outcomes, SetAsideReason},
     payload_cache::PayloadCache,
     registry::EndpointRegistry,
     schedule::AttemptOutcome,
@@ -21,7 +21,7 @@ use super::{
 };
 
 /// The source of the current time; tests set their own.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub type WebhookClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The source of randomness for the jitter of retries; tests set their own.
 pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -33,7 +33,7 @@ pub struct Sender {
     pub registry: Arc<EndpointRegistry>,
     pub egress: Arc<Egress>,
     pub metrics: Arc<Metrics>,
-    pub clock: Clock,
+    pub clock: WebhookClock,
     pub random: Random,
 }
 
@@ -88,7 +88,7 @@ impl Sender {
         };
         report(&after);
         let ended = !after.is_pending();
-        let change = Change::replaced(before, after);
+        let change = DeliveryChange::replaced(before, after);
         let health = answer.filter(|answer| self.registry.health_changes(due.endpoint, *answer, attempted));
         let recorded = match health {
             Some(answer) => outcomes.record_with_health(change, answer, attempted).await,
@@ -148,7 +148,7 @@ impl Sender {
 
     async fn set_aside(&self, due: Due, why: SetAsideReason, outcomes: &Outcomes) -> AfterAttempt {
         tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, ?why, "webhook delivery cannot be processed");
-        outcomes.record(Change::set_aside(due, why, (self.clock)())).await;
+        outcomes.record(DeliveryChange::set_aside(due, why, (self.clock)())).await;
         AfterAttempt::Pending
     }
 }

@@ -4,12 +4,13 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use location::time::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use setup::WebhookRules;
 use store::{Batch, CommitError, Direction, Store};
@@ -17,7 +18,7 @@ use store::{Batch, CommitError, Direction, Store};
 use super::{
     counts::{CountChange, Counts},
     keys,
-    load_error::LoadError,
+    load_error::WebhookLoadError,
     model::EndpointId,
     placement::Placement,
 };
@@ -39,7 +40,7 @@ pub struct Backlog {
 
 impl Overflow {
     /// Returns an overflow of one event.
-    pub fn of_one(at: Timestamp) -> Overflow {
+    pub fn single(at: Timestamp) -> Overflow {
         Overflow { events: 1, since: at, until: at }
     }
 
@@ -73,7 +74,7 @@ impl Default for Backlogs {
 
 impl Backlogs {
     /// Loads the counts from the store. If the store is `shared` with other nodes, only `refresh` loads the counts.
-    pub(super) fn load(store: &dyn Store, limit: usize, shared: bool) -> Result<Backlogs, LoadError> {
+    pub(super) fn load(store: &dyn Store, limit: usize, shared: bool) -> Result<Backlogs, WebhookLoadError> {
         let (counts, waiting) = if shared { (Counts::unclaimed(), BTreeMap::new()) } else { Counts::load(store)? };
         let waiting = waiting.into_iter().filter(|(_, waiting)| *waiting != 0);
         let mut of: HashMap<EndpointId, Backlog> =
@@ -94,7 +95,7 @@ impl Backlogs {
     }
 
     /// Reloads the counts and overflows, including those of other nodes.
-    pub(super) fn refresh(&self, store: &dyn Store) -> Result<(), LoadError> {
+    pub(super) fn refresh(&self, store: &dyn Store) -> Result<(), WebhookLoadError> {
         let (sums, overflows) = (self.counts.sums(store)?, overflows(store)?);
         let mut of = self.lock();
         of.clear();
@@ -134,12 +135,12 @@ impl Backlogs {
 
     /// Returns `true` if the queue of the endpoint has room for another delivery.
     pub(super) fn admits(&self, endpoint: EndpointId) -> bool {
-        self.of(endpoint).waiting() < self.limit.load(Ordering::Relaxed) as u64
+        self.for_endpoint(endpoint).waiting() < self.limit.load(Ordering::Relaxed) as u64
     }
 
     /// Adds the overflow of an endpoint to a batch. `dropped` covers all events of that batch.
     pub(super) fn put_overflow(&self, endpoint: EndpointId, dropped: Overflow, batch: &mut Batch) {
-        let overflow = self.of(endpoint).overflow.map_or(dropped, |before| before.and(dropped));
+        let overflow = self.for_endpoint(endpoint).overflow.map_or(dropped, |before| before.and(dropped));
         let value = serde_json::to_vec(&overflow).expect("plain data makes JSON");
         batch.put(keys::overflow(endpoint), value);
     }
@@ -156,7 +157,7 @@ impl Backlogs {
     pub(super) fn room(&self, endpoint: EndpointId) -> usize {
         self.limit
             .load(Ordering::Relaxed)
-            .saturating_sub(usize::try_from(self.of(endpoint).waiting()).unwrap_or(usize::MAX))
+            .saturating_sub(usize::try_from(self.for_endpoint(endpoint).waiting()).unwrap_or(usize::MAX))
     }
 
     /// Clears the overflow, after the owner has activated the endpoint again or the endpoint was deleted.
@@ -166,7 +167,7 @@ impl Backlogs {
         }
     }
 
-    pub fn of(&self, endpoint: EndpointId) -> Backlog {
+    pub fn for_endpoint(&self, endpoint: EndpointId) -> Backlog {
         self.lock().get(&endpoint).copied().unwrap_or_default()
     }
 
@@ -181,11 +182,11 @@ impl Backlogs {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<EndpointId, Backlog>> {
-        self.of.lock().unwrap_or_else(PoisonError::into_inner)
+        self.of.lock()
     }
 }
 
-fn overflows(store: &dyn Store) -> Result<Vec<(EndpointId, Overflow)>, LoadError> {
+fn overflows(store: &dyn Store) -> Result<Vec<(EndpointId, Overflow)>, WebhookLoadError> {
     let mut overflows = Vec::new();
     for (key, value) in store.scan(keys::overflows(), Direction::Forward, usize::MAX)? {
         if let Some(endpoint) = keys::parse_overflow(&key) {

@@ -4,7 +4,7 @@ use location::{
     pull::Resource::{self, *},
     resource::Operation,
 };
-use query::stream::Change;
+use query::stream::ChangeKind;
 use serde::{Deserialize, Serialize};
 
 /// The longest part of a caller's text that an error message repeats.
@@ -203,7 +203,7 @@ impl std::fmt::Display for EventName {
 impl ResourceType {
     /// Returns the type under which subscribers know the resource; `None` if its changes are not sent. A conversation
     /// of the EHR is sent as one `Message`, because its single texts have no identity there.
-    pub fn of(resource: Resource) -> Option<ResourceType> {
+    pub fn from_resource(resource: Resource) -> Option<ResourceType> {
         Some(match resource {
             Providers => ResourceType::Provider,
             Patients => ResourceType::Patient,
@@ -247,11 +247,11 @@ impl ResourceType {
     }
 
     /// Returns the event for a change of a record. Creations and deletions without an event are sent as updates.
-    pub fn changed(self, change: Change) -> Option<Event> {
+    pub fn changed(self, change: ChangeKind) -> Option<Event> {
         let named = match change {
-            Change::Created => self.ending_with("_created"),
-            Change::Updated => None,
-            Change::Deleted => self.ending_with("_deleted"),
+            ChangeKind::Created => self.ending_with("_created"),
+            ChangeKind::Updated => None,
+            ChangeKind::Deleted => self.ending_with("_deleted"),
         };
         named.or_else(|| self.ending_with("_updated"))
     }
@@ -423,13 +423,13 @@ mod tests {
         let (payment, history) = (ResourceType::Payment, ResourceType::MedicalHistory);
         let items = Event::MedicalHistoryPatientItemsUpdated;
         for (kind, change, event) in [
-            (payment, Change::Created, Some(Event::PaymentCreated)),
-            (payment, Change::Updated, Some(Event::PaymentUpdated)),
-            (payment, Change::Deleted, Some(Event::PaymentDeleted)),
-            (ResourceType::Provider, Change::Deleted, Some(Event::ProviderUpdated)),
-            (ResourceType::FormResponse, Change::Created, None),
-            (history, Change::Created, Some(items)),
-            (history, Change::Deleted, Some(items)),
+            (payment, ChangeKind::Created, Some(Event::PaymentCreated)),
+            (payment, ChangeKind::Updated, Some(Event::PaymentUpdated)),
+            (payment, ChangeKind::Deleted, Some(Event::PaymentDeleted)),
+            (ResourceType::Provider, ChangeKind::Deleted, Some(Event::ProviderUpdated)),
+            (ResourceType::FormResponse, ChangeKind::Created, None),
+            (history, ChangeKind::Created, Some(items)),
+            (history, ChangeKind::Deleted, Some(items)),
         ] {
             assert_eq!(kind.changed(change), event, "{kind:?} {change:?}");
         }

@@ -10,16 +10,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use runtime::clock;
 use store::{Batch, CommitError, Direction, KeyRange, Store, StoreError, Version};
 use uuid::Builder;
 
 use super::{
     keys,
-    load_error::LoadError,
+    load_error::WebhookLoadError,
     model::EndpointId,
     placement::{Placement, RACES},
 };
@@ -65,7 +66,7 @@ impl Stripes {
 
 impl Counts {
     /// Loads the counts. Returns the sum for each endpoint too.
-    pub(super) fn load(store: &dyn Store) -> Result<(Counts, BTreeMap<EndpointId, i64>), LoadError> {
+    pub(super) fn load(store: &dyn Store) -> Result<(Counts, BTreeMap<EndpointId, i64>), WebhookLoadError> {
         let of = read(store, keys::counts())?;
         let (sums, free) = (sums(of.values()), of.keys().copied().collect());
         Ok((Counts(Mutex::new(Stripes { of, free, ownership: StripeOwnership::All })), sums))
@@ -112,7 +113,10 @@ impl Counts {
     }
 
     /// Returns the number of waiting deliveries, including those counted by other nodes.
-    pub(super) fn sums(&self, store: &dyn Store) -> Result<impl FnOnce() -> BTreeMap<EndpointId, i64>, LoadError> {
+    pub(super) fn sums(
+        &self,
+        store: &dyn Store,
+    ) -> Result<impl FnOnce() -> BTreeMap<EndpointId, i64>, WebhookLoadError> {
         let mut all = read(store, keys::counts())?;
         Ok(move || {
             let stripes = self.lock();
@@ -126,7 +130,7 @@ impl Counts {
     }
 
     fn lock(&self) -> MutexGuard<'_, Stripes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -155,7 +159,7 @@ fn free_block(store: &dyn Store, placement: &dyn Placement) -> Result<(u16, Opti
     gone.ok_or(StoreError::Busy)
 }
 
-fn read(store: &dyn Store, mut range: KeyRange) -> Result<BTreeMap<u32, BTreeMap<EndpointId, i64>>, LoadError> {
+fn read(store: &dyn Store, mut range: KeyRange) -> Result<BTreeMap<u32, BTreeMap<EndpointId, i64>>, WebhookLoadError> {
     let mut stripes: BTreeMap<u32, BTreeMap<EndpointId, i64>> = BTreeMap::new();
     loop {
         let page = store.scan(range.clone(), Direction::Forward, PAGE)?;

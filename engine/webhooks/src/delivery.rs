@@ -102,7 +102,7 @@ impl std::fmt::Debug for Delivery {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct DeliveryBody<'a> {
     resource_type: &'a str,
     event_name: &'a str,
     event_time: String,
@@ -128,7 +128,7 @@ impl Delivery {
 
     /// Builds the body of the next attempt.
     pub fn body(&self, data: &RawValue) -> Vec<u8> {
-        let message = Message {
+        let message = DeliveryBody {
             resource_type: self.resource(),
             event_name: &self.event_name,
             event_time: sign::event_time(self.event_time),

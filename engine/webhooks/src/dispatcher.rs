@@ -170,7 +170,7 @@ impl DispatchLoop {
                     }
                 }
                 Some(moved) = moved.recv() => self.moved(moved),
-                _ = looks.tick(), if shared => self.look(),
+                _ = looks.tick(), if shared => self.start_refresh(),
                 () = sleep(pause) => {}
             }
         }
@@ -200,7 +200,7 @@ impl DispatchLoop {
         match moved {
             Move::Came => {
                 self.came = true;
-                self.look();
+                self.start_refresh();
             }
             Move::Gone(ended) => {
                 for endpoint in self.queues.known() {
@@ -236,10 +236,10 @@ impl DispatchLoop {
 
     /// Looks for changes by other nodes and for deliveries that they left for endpoints of this node. Doubles as the
     /// fallback for a lost notification, if nodes ever notify each other.
-    fn look(&mut self) {
+    fn start_refresh(&mut self) {
         if !std::mem::replace(&mut self.looking, true) {
             let sender = self.sender.clone();
-            self.tasks.spawn(async move { TaskOutcome::Looked(sender.look().await) });
+            self.tasks.spawn(async move { TaskOutcome::Looked(sender.refresh().await) });
         }
     }
 
@@ -465,7 +465,7 @@ impl DispatchLoop {
 
 impl Sender {
     /// Loads the changes of other nodes, and finds the endpoints with waiting deliveries.
-    async fn look(&self) -> Look {
+    async fn refresh(&self) -> Look {
         self.registry.refresh().await?;
         Ok(self.first_due()?)
     }

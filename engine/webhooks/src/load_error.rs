@@ -4,7 +4,7 @@ use store::StoreError;
 
 /// A webhook record could not be read at the start.
 #[derive(Debug, thiserror::Error)]
-pub enum LoadError {
+pub enum WebhookLoadError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("a webhook endpoint or subscription in the store cannot be read: {0}")]

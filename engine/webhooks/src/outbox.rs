@@ -182,7 +182,7 @@ impl Outbox {
         enqueued: &mut Enqueued,
     ) {
         for subscription in subscribed {
-            let (endpoint, one) = (subscription.webhook_endpoint_id, Overflow::of_one(at));
+            let (endpoint, one) = (subscription.webhook_endpoint_id, Overflow::single(at));
             let dropped = enqueued.dropped.get(&endpoint).map_or(one, |before| before.and(one));
             enqueued.dropped.insert(endpoint, dropped);
             self.subscriptions.backlogs.put_overflow(endpoint, dropped, batch);

@@ -30,7 +30,7 @@ pub(crate) enum SetAsideReason {
 }
 
 /// The effect of an attempt on the store. Applies only if the delivery is still due as before.
-pub(crate) struct Change {
+pub(crate) struct DeliveryChange {
     endpoint: EndpointId,
     /// The key of the delivery in the due index.
     due: Key,
@@ -48,17 +48,17 @@ enum What {
     },
 }
 
-impl Change {
+impl DeliveryChange {
     /// Creates the change from a pending delivery to its state after the attempt.
-    pub(crate) fn replaced(before: Delivery, after: Delivery) -> Change {
+    pub(crate) fn replaced(before: Delivery, after: Delivery) -> DeliveryChange {
         let (endpoint, due, ended) = (before.endpoint_id, before.index_key(), !after.is_pending());
-        Change { endpoint, due, ended, what: What::Replaced(Box::new((before, after))) }
+        DeliveryChange { endpoint, due, ended, what: What::Replaced(Box::new((before, after))) }
     }
 
-    pub(crate) fn set_aside(due: Due, why: SetAsideReason, at: Timestamp) -> Change {
+    pub(crate) fn set_aside(due: Due, why: SetAsideReason, at: Timestamp) -> DeliveryChange {
         let finished = (why != SetAsideReason::NotDue).then(|| keys::finished(at, due.delivery));
         let key = keys::due(due.endpoint, due.at, due.delivery);
-        Change { endpoint: due.endpoint, due: key, ended: true, what: What::SetAside { finished } }
+        DeliveryChange { endpoint: due.endpoint, due: key, ended: true, what: What::SetAside { finished } }
     }
 
     fn put(&self, batch: &mut Batch, count: &mut CountChange) {
@@ -85,7 +85,7 @@ pub(crate) struct Outcomes {
 }
 
 struct Waiting {
-    change: Change,
+    change: DeliveryChange,
     reply: oneshot::Sender<bool>,
 }
 
@@ -99,7 +99,7 @@ impl Outcomes {
     }
 
     /// Records a change in a group commit. Returns `false` if the delivery was changed concurrently.
-    pub(crate) async fn record(&self, change: Change) -> bool {
+    pub(crate) async fn record(&self, change: DeliveryChange) -> bool {
         let (reply, recorded) = oneshot::channel();
         let sent = self.waiting.send(Waiting { change, reply }).await;
         // The task and the attempts end together, with the threads.
@@ -109,7 +109,7 @@ impl Outcomes {
     /// Records a change in a separate commit, together with its effect on the endpoint's health.
     pub(crate) async fn record_with_health(
         &self,
-        change: Change,
+        change: DeliveryChange,
         answer: AttemptOutcome,
         attempted: Timestamp,
     ) -> bool {

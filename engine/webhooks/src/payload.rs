@@ -37,7 +37,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    pub fn of(event: Event) -> Layout {
+    pub fn for_event(event: Event) -> Layout {
         match (event, event.resource_type()) {
             (Event::AppointmentCreated, _) | (_, ResourceType::Patient) => Layout::Many,
             (_, ResourceType::MedicalHistory) => Layout::OfPatient,
@@ -48,7 +48,7 @@ impl Layout {
 
 /// Builds the messages, as many as the records need.
 pub fn messages(event: Event, items: Vec<Item>, failure: Option<&str>) -> Vec<Message> {
-    let layout = Layout::of(event);
+    let layout = Layout::for_event(event);
     let mut messages = Vec::new();
     for items in shared(layout, items) {
         let mut data = Map::new();
@@ -133,19 +133,19 @@ mod tests {
         Item { view: json!({ "id": id }), previous, patient, location: None }
     }
 
-    fn told(event: Event, items: Vec<Item>) -> Value {
+    fn message_data(event: Event, items: Vec<Item>) -> Value {
         messages(event, items, None).into_iter().map(|message| Value::Object(message.data)).collect()
     }
 
     #[test]
     fn each_layout_has_its_key() {
         let two = || vec![item(1, None, None), item(2, None, None)];
-        assert_eq!(told(Event::PaymentCreated, two()), json!([{"payment": {"id": 1}}, {"payment": {"id": 2}}]));
-        assert_eq!(told(Event::AppointmentCreated, two()), json!([{"appointments": [{"id": 1}, {"id": 2}]}]));
-        assert_eq!(told(Event::PatientUpdated, two()), json!([{"patients": [{"id": 1}, {"id": 2}]}]));
+        assert_eq!(message_data(Event::PaymentCreated, two()), json!([{"payment": {"id": 1}}, {"payment": {"id": 2}}]));
+        assert_eq!(message_data(Event::AppointmentCreated, two()), json!([{"appointments": [{"id": 1}, {"id": 2}]}]));
+        assert_eq!(message_data(Event::PatientUpdated, two()), json!([{"patients": [{"id": 1}, {"id": 2}]}]));
         let of_two =
             vec![item(1, None, Some(7)), item(2, Some(json!({"note": null})), Some(8)), item(3, None, Some(7))];
-        let told = told(Event::MedicalHistoryPatientItemsUpdated, of_two);
+        let told = message_data(Event::MedicalHistoryPatientItemsUpdated, of_two);
         let first = json!({"medical_history": {"patient_id": 7, "patient_items": [{"id": 1}, {"id": 3}]}});
         let second = json!({"medical_history": {"patient_id": 8, "patient_items": [{"id": 2}]},
             "previous_attributes": [{"note": null}]});
@@ -155,9 +155,9 @@ mod tests {
     #[test]
     fn previous_values_are_in_the_order_of_the_records() {
         let items = vec![item(1, Some(json!({"name": "Al"})), None), item(2, None, None)];
-        let told = told(Event::PatientUpdated, items);
+        let told = message_data(Event::PatientUpdated, items);
         assert_eq!(told[0]["previous_attributes"], json!([{"name": "Al"}, null]));
-        let one = self::told(Event::ChargeUpdated, vec![item(1, Some(json!({"fee": 5})), None)]);
+        let one = self::message_data(Event::ChargeUpdated, vec![item(1, Some(json!({"fee": 5})), None)]);
         assert_eq!(one, json!([{"charge": {"id": 1}, "previous_attributes": {"fee": 5}}]));
         let failed = messages(Event::PaymentInsertion, vec![item(1, None, None)], Some("no such type"));
         assert_eq!(failed[0].data["failure_reason"], "no such type");

@@ -2,9 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
 use store::{Store, StoreError};
 use uuid::Uuid;
@@ -32,6 +33,6 @@ impl PayloadCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Weak<RawValue>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -1,15 +1,13 @@
 //! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then
 //! in memory. If another node commits first, its change is loaded and the decision is repeated.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use location::{
     ids::{InstitutionId, LocationId},
     time::{Millis, Timestamp},
 };
+use parking_lot::RwLock;
 use query::idempotency::{self, IdempotencyKey, InBatch, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 use setup::WebhookRules;
@@ -25,11 +23,11 @@ use super::{
     delivery_id::DeliveryIds,
     egress::{Egress, RefusedUrl},
     keys, limits,
-    load_error::LoadError,
+    load_error::WebhookLoadError,
     model::{Endpoint, EndpointId, NextSecret, Owner, Subscription, SubscriptionId},
     placement::{Placement, RACES},
     schedule::{self, AttemptOutcome, HealthChange},
-    shared::Shared,
+    shared::SharedEndpoints,
     sign::SecretKey,
     subscriptions::{Audience, Changed, Subscriptions},
 };
@@ -127,7 +125,7 @@ impl EndpointRegistry {
         egress: Arc<Egress>,
         rules: WebhookRules,
         audience: Arc<dyn Audience>,
-    ) -> Result<Arc<EndpointRegistry>, LoadError> {
+    ) -> Result<Arc<EndpointRegistry>, WebhookLoadError> {
         EndpointRegistry::load_among(store, ids, egress, rules, audience, None)
     }
 
@@ -139,11 +137,11 @@ impl EndpointRegistry {
         rules: WebhookRules,
         audience: Arc<dyn Audience>,
         placement: Option<Arc<dyn Placement>>,
-    ) -> Result<Arc<EndpointRegistry>, LoadError> {
+    ) -> Result<Arc<EndpointRegistry>, WebhookLoadError> {
         let last = store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
         let delivery_ids = DeliveryIds::after(last.first().and_then(|key| keys::parse_delivery(key)));
         let backlogs = Backlogs::load(&*store, rules.queue, placement.is_some())?;
-        let shared = placement.map(|placement| Shared::new(store.clone(), placement));
+        let shared = placement.map(|placement| SharedEndpoints::new(store.clone(), placement));
         let subscriptions = Arc::new(Subscriptions::new(backlogs, delivery_ids, audience, shared));
         subscriptions.load(&*store)?;
         let rules = RwLock::new(rules);
@@ -167,19 +165,19 @@ impl EndpointRegistry {
         let backlogs = &self.subscriptions.backlogs;
         backlogs.claim(&*self.store, &*shared.placement).await?;
         backlogs.refresh(&*self.store).map_err(|error| match error {
-            LoadError::Store(error) => error.into(),
-            LoadError::Record(_) => StoreError::damaged(&keys::counts().start, "counts nobody can read").into(),
+            WebhookLoadError::Store(error) => error.into(),
+            WebhookLoadError::Record(_) => StoreError::damaged(&keys::counts().start, "counts nobody can read").into(),
         })
     }
 
     /// Returns the current rules.
     pub fn rules(&self) -> WebhookRules {
-        *self.rules.read().unwrap_or_else(PoisonError::into_inner)
+        *self.rules.read()
     }
 
     /// Sets the rules, which apply from the next event, secret and pruning on.
     pub fn set_rules(&self, rules: WebhookRules) {
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        *self.rules.write() = rules;
         self.subscriptions.backlogs.set_limit(rules.queue);
     }
 

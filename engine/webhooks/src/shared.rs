@@ -5,27 +5,25 @@
 //! institution as a precondition, so that institutions do not block each other. The row holds the number of the last
 //! change of the institution's recipients.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use location::ids::InstitutionId;
+use parking_lot::{Mutex, MutexGuard};
 use store::{Key, Store, StoreError, Version};
 
 use super::{keys, placement::Placement};
 
 /// The connection of this process to the others.
-pub(super) struct Shared {
+pub(super) struct SharedEndpoints {
     pub store: Arc<dyn Store>,
     pub placement: Arc<dyn Placement>,
     /// The rows of institutions that match the subscriptions in memory.
     rows: Mutex<HashMap<InstitutionId, Version>>,
 }
 
-impl Shared {
-    pub(super) fn new(store: Arc<dyn Store>, placement: Arc<dyn Placement>) -> Shared {
-        Shared { store, placement, rows: Mutex::default() }
+impl SharedEndpoints {
+    pub(super) fn new(store: Arc<dyn Store>, placement: Arc<dyn Placement>) -> SharedEndpoints {
+        SharedEndpoints { store, placement, rows: Mutex::default() }
     }
 
     /// Returns the number of changes of endpoints and subscriptions, and the version of that value.
@@ -63,6 +61,6 @@ impl Shared {
     }
 
     fn rows(&self) -> MutexGuard<'_, HashMap<InstitutionId, Version>> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rows.lock()
     }
 }

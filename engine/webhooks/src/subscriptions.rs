@@ -3,10 +3,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    sync::Arc,
 };
 
 use location::ids::{InstitutionId, LocationId};
+use parking_lot::{RwLock, RwLockReadGuard};
 use serde::de::DeserializeOwned;
 use store::{Batch, Direction, KeyRange, Store, StoreError};
 
@@ -15,10 +16,10 @@ use super::{
     catalogue::{Event, EventName, ResourceType},
     delivery_id::DeliveryIds,
     keys,
-    load_error::LoadError,
+    load_error::WebhookLoadError,
     model::{Endpoint, EndpointId, Owner, Subscription, SubscriptionId},
     placement::RACES,
-    shared::Shared,
+    shared::SharedEndpoints,
 };
 
 /// Records per read while loading.
@@ -51,7 +52,7 @@ pub struct Subscriptions {
     pub backlogs: Backlogs,
     pub(super) delivery_ids: DeliveryIds,
     /// `None` if no other process uses the store.
-    pub(super) shared: Option<Shared>,
+    pub(super) shared: Option<SharedEndpoints>,
 }
 
 /// No endpoints and subscriptions, and no restriction of the audience.
@@ -99,19 +100,19 @@ impl Subscriptions {
         backlogs: Backlogs,
         delivery_ids: DeliveryIds,
         audience: Arc<dyn Audience>,
-        shared: Option<Shared>,
+        shared: Option<SharedEndpoints>,
     ) -> Subscriptions {
         Subscriptions { index: RwLock::default(), audience, backlogs, delivery_ids, shared }
     }
 
     /// Reads all endpoints and subscriptions. The result is consistent even if other nodes change them during the read.
-    pub(super) fn load(&self, store: &dyn Store) -> Result<(), LoadError> {
+    pub(super) fn load(&self, store: &dyn Store) -> Result<(), WebhookLoadError> {
         for _ in 0..RACES {
-            let changes = || self.shared.as_ref().map_or(Ok((0, None)), Shared::changes);
+            let changes = || self.shared.as_ref().map_or(Ok((0, None)), SharedEndpoints::changes);
             let before = changes()?;
             let index = Index { changes: before.0, ..Index::read(store)? };
             if changes()? == before {
-                let mut known = self.index.write().unwrap_or_else(PoisonError::into_inner);
+                let mut known = self.index.write();
                 if index.changes >= known.changes {
                     *known = index;
                 }
@@ -125,8 +126,8 @@ impl Subscriptions {
     pub(super) fn at_least(&self, changes: u64) -> Result<(), StoreError> {
         match &self.shared {
             Some(shared) if self.read().changes < changes => self.load(&*shared.store).map_err(|error| match error {
-                LoadError::Store(error) => error,
-                LoadError::Record(_) => {
+                WebhookLoadError::Store(error) => error,
+                WebhookLoadError::Record(_) => {
                     StoreError::damaged(&keys::changes(), "an endpoint or subscription cannot be decoded")
                 }
             }),
@@ -247,7 +248,7 @@ impl Subscriptions {
 
     /// Applies a durable change. `changes` is the change number of the commit, if nodes share the store.
     pub(super) fn apply(&self, changed: Changed, changes: u64) {
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        let mut index = self.index.write();
         if let Some(endpoint) = changed.overflow_forgotten {
             self.backlogs.forget_overflow(endpoint);
         }
@@ -259,12 +260,12 @@ impl Subscriptions {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
+        self.index.read()
     }
 }
 
 impl Index {
-    fn read(store: &dyn Store) -> Result<Index, LoadError> {
+    fn read(store: &dyn Store) -> Result<Index, WebhookLoadError> {
         let mut index = Index::default();
         each(store, keys::endpoints(), |endpoint| {
             index.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
@@ -298,7 +299,11 @@ impl Index {
     }
 }
 
-fn each<T: DeserializeOwned>(store: &dyn Store, mut range: KeyRange, mut take: impl FnMut(T)) -> Result<(), LoadError> {
+fn each<T: DeserializeOwned>(
+    store: &dyn Store,
+    mut range: KeyRange,
+    mut take: impl FnMut(T),
+) -> Result<(), WebhookLoadError> {
     loop {
         let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
         let Some((last, _)) = page.last() else { return Ok(()) };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use location::{pull::Resource, time::Timestamp};
 use records::{
-    document::{Document, Kind},
+    document::{Document, DocumentKind},
     sync_state::SyncState,
 };
 use serde_json::Value;
@@ -51,13 +51,13 @@ pub trait RelatedRecords {
 /// Reads directly from the store.
 impl RelatedRecords for &dyn Store {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.get(&keys::record(Kind::Of(resource).byte(), scope, id))
+        self.get(&keys::record(DocumentKind::Of(resource).byte(), scope, id))
     }
 }
 
 impl dyn RelatedRecords + '_ {
     pub fn get<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, ViewError> {
-        let Kind::Of(resource) = T::KIND else { return Ok(None) };
+        let DocumentKind::Of(resource) = T::KIND else { return Ok(None) };
         let stored = self.stored(resource, scope, id)?;
         stored.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(|_| ViewError::Damaged)
     }

@@ -268,7 +268,7 @@ impl Devices {
     }
 
     /// Returns the workstation to which a token belongs.
-    pub fn of_token(&self, token: &str) -> Result<Option<(Uuid, Device)>, StoreError> {
+    pub fn find_by_token(&self, token: &str) -> Result<Option<(Uuid, Device)>, StoreError> {
         let id = token.strip_prefix(TOKEN_PREFIX).and_then(|rest| Uuid::try_parse(rest.get(..32)?).ok());
         let Some(id) = id else { return Ok(None) };
         let device = self.get(id)?;

@@ -4,13 +4,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use location::ids::LocationId;
+use parking_lot::RwLock;
 use tokio::{
     runtime::Handle,
     sync::mpsc::{self, UnboundedReceiver},
@@ -20,7 +21,7 @@ use uuid::Uuid;
 
 use adapter_host::{AdapterRegistry, LoadState, Url};
 use records::sync_state::{GateState, GateStatus};
-use runtime::{clock, doorbell::Doorbell, metrics::Counter};
+use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Current};
 use store::{Store, secrets::Secrets};
 
@@ -75,7 +76,7 @@ impl Gateway {
         let news = Arc::new(Doorbell::default());
         let devices = Arc::new(Devices::new(store, secrets));
         let runtime = Handle::current();
-        let (acts, refused) = (Acts::default(), Counter::default());
+        let (acts, refused) = (Acts::default(), MetricCounter::default());
         let shared = Arc::new(Shared { devices: devices.clone(), news: news.clone(), refused, runtime, acts });
         let (locations, adapters) = (RwLock::default(), adapters.clone());
         let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
@@ -97,7 +98,7 @@ impl Gateway {
                 (location.id, gated)
             })
             .collect();
-        *self.locations.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(locations);
+        *self.locations.write() = Arc::new(locations);
         let told = |setup: &Setup, id| {
             let (location, ehr) = self.lent(setup, id)?;
             Some((location.name.clone(), location.workstation.approval, ehr))
@@ -107,7 +108,7 @@ impl Gateway {
     }
 
     fn locations(&self) -> Arc<GatewayLocations> {
-        self.locations.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.locations.read().clone()
     }
 
     /// Creates a code with which an operator pairs workstations with a location. Returned only once.
@@ -228,7 +229,7 @@ impl Gateway {
         if self.stopping.load(Ordering::SeqCst) {
             return Err(ByeReason::Shutdown);
         }
-        let found = self.devices.of_token(token).map_err(|error| {
+        let found = self.devices.find_by_token(token).map_err(|error| {
             tracing::error!(%error, "a workstation's token could not be looked up");
             ByeReason::Shutdown
         })?;

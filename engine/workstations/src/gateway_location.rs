@@ -3,14 +3,15 @@
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
 use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
 use location::{gate::Gate as GateTold, ids::LocationId, time::Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use records::sync_state::{GateStatus, Holder, QueueChange};
-use runtime::{clock, doorbell::Doorbell, metrics::Counter};
+use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};
 use tokio::{
     runtime::Handle,
     sync::{mpsc, oneshot},
@@ -26,7 +27,7 @@ use super::{
 };
 
 pub type Messages = mpsc::Receiver<Box<ToWorkstation>>;
-type Outcome = Result<HttpResponse, GateError>;
+type GateOutcome = Result<HttpResponse, GateError>;
 
 /// State shared by the locations of a gateway.
 pub struct Shared {
@@ -34,7 +35,7 @@ pub struct Shared {
     /// Wakes the task that reads the gates of the given locations.
     pub news: Arc<Doorbell<LocationId>>,
     /// Rejected answers.
-    pub refused: Counter,
+    pub refused: MetricCounter,
     pub runtime: Handle,
     pub(crate) acts: Acts,
 }
@@ -63,7 +64,7 @@ struct Asker {
     max_body: usize,
     /// The write request, if the request writes.
     write: Option<u64>,
-    outcome: oneshot::Sender<Outcome>,
+    outcome: oneshot::Sender<GateOutcome>,
 }
 
 /// The engine's end of one connection.
@@ -102,7 +103,7 @@ impl GatewayLocation {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// Adds the connection of a workstation, replacing an older one of the same workstation.
@@ -185,7 +186,7 @@ impl GatewayLocation {
             FromWorkstation::State(state) => {
                 let session = SessionState { login: state.session, paused: state.paused, awaiting: state.awaiting };
                 self.tell_of_session(&inner, id, session);
-                inner.lease.said(now, id, session)
+                inner.lease.update_session(now, id, session)
             }
             FromWorkstation::Answer(answer) => {
                 let (number, status) = (answer.claim.number, answer.status.to_string());
@@ -400,7 +401,7 @@ impl GatewayLocation {
         });
     }
 
-    async fn sent(&self, request: GateRequest, deadline: Duration) -> Outcome {
+    async fn sent(&self, request: GateRequest, deadline: Duration) -> GateOutcome {
         let now = Instant::now();
         let until = now + deadline;
         let (outcome, mut answer) = oneshot::channel();
@@ -460,7 +461,7 @@ impl Drop for GivenUp<'_> {
 }
 
 /// Converts an answer for adapters.
-fn response(answer: RequestAnswer, max_body: usize) -> Outcome {
+fn response(answer: RequestAnswer, max_body: usize) -> GateOutcome {
     if answer.body.len() > max_body {
         return Err(GateError::NoAnswer(format!("its body is longer than {max_body} bytes")));
     }

@@ -1,20 +1,17 @@
 //! Rate limits of wrong pairing codes, per address and in total.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashMap, net::IpAddr};
 
 use location::{quota::Bucket, settings::Quota, time::Timestamp};
+use parking_lot::Mutex;
 
 use super::limits::{GUESSERS, GUESSES_OF_ALL, GUESSES_OF_ONE};
 
 #[derive(Default)]
-pub(crate) struct CodeRateLimiter(Mutex<Counts>);
+pub(crate) struct CodeRateLimiter(Mutex<GuessCounts>);
 
 #[derive(Default)]
-struct Counts {
+struct GuessCounts {
     all: Bucket,
     peers: HashMap<IpAddr, Bucket>,
 }
@@ -28,7 +25,7 @@ impl CodeRateLimiter {
         try_it: impl FnOnce() -> Result<Option<T>, E>,
     ) -> Result<Result<Option<T>, E>, u32> {
         let peer = network(peer);
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let wait = |bucket: &Bucket, quota: Quota| bucket.next_at(quota, now).since(now);
         let of_one = counts.peers.get(&peer).map_or(0, |bucket| wait(bucket, GUESSES_OF_ONE));
         let longest = of_one.max(wait(&counts.all, GUESSES_OF_ALL));
@@ -43,7 +40,7 @@ impl CodeRateLimiter {
     }
 }
 
-impl Counts {
+impl GuessCounts {
     fn wrong(&mut self, peer: IpAddr, now: Timestamp) {
         self.all.take(GUESSES_OF_ALL, now);
         if self.peers.len() >= GUESSERS {

@@ -162,7 +162,7 @@ impl Lease {
         self.settle(now, Vec::new())
     }
 
-    pub(crate) fn said(&mut self, now: Instant, id: ConnectionId, state: SessionState) -> Vec<Effect> {
+    pub(crate) fn update_session(&mut self, now: Instant, id: ConnectionId, state: SessionState) -> Vec<Effect> {
         if let Some(session) = self.sessions.get_mut(&id) {
             *session = Some(state);
         }

@@ -18,7 +18,7 @@ pub const SUBPROTOCOL: &str = "practice-sync.workstation.v1";
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromWorkstation {
     Hello(Hello),
-    State(State),
+    State(WorkstationState),
     Answer(RequestAnswer),
     Failure(Failure),
     /// The staff decided about these writes.
@@ -54,7 +54,7 @@ pub enum Login {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct WorkstationState {
     pub session: Login,
     #[serde(default)]
     pub paused: bool,

@@ -1,11 +1,11 @@
 //! State of the application: the practice's records, sessions, faults and request counts.
 
 use crate::{
-    Markup, Practice, SessionOver, Settings, User,
-    asked::Request,
+    CloudEhrSettings, CloudPractice, Markup, SessionOver, User,
+    asked::WebRequest,
     quota::Quota,
     seed,
-    sessions::{self, Ended, Session, Sessions},
+    sessions::{self, Ended, LoginSession, Sessions},
     spoil::FaultPlan,
 };
 
@@ -13,7 +13,7 @@ pub const COOKIE: &str = "ehr_session";
 
 /// Number of requests by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RequestCounts {
     pub pages: usize,
     /// Calls that check the session.
     pub probes: usize,
@@ -29,12 +29,12 @@ pub struct Counts {
 }
 
 pub struct Application {
-    pub practice: Practice,
+    pub practice: CloudPractice,
     pub sessions: Sessions,
     pub users: Vec<User>,
     pub quota: Quota,
     pub spoiling: FaultPlan,
-    pub counts: Counts,
+    pub counts: RequestCounts,
     pub markup: Markup,
     pub session_over: SessionOver,
     /// Identifies these records. Marks with another epoch are rejected.
@@ -49,9 +49,9 @@ pub struct Visitor {
 }
 
 impl Application {
-    pub fn new(settings: &Settings) -> Application {
+    pub fn new(settings: &CloudEhrSettings) -> Application {
         let now = settings.seeded_at.unwrap_or_else(|| (settings.clock)());
-        let mut practice = Practice::new(&settings.practice, settings.zone);
+        let mut practice = CloudPractice::new(&settings.practice, settings.zone);
         seed::fill(&mut practice, now);
         Application {
             practice,
@@ -59,7 +59,7 @@ impl Application {
             users: settings.users.clone(),
             quota: Quota::new(settings.calls_per_minute),
             spoiling: FaultPlan::default(),
-            counts: Counts::default(),
+            counts: RequestCounts::default(),
             markup: settings.markup,
             session_over: settings.session_over,
             epoch: sessions::random(),
@@ -67,14 +67,14 @@ impl Application {
     }
 
     /// Returns the user of an open session. `active`: the request counts as activity.
-    pub fn visitor(&mut self, now: i64, asked: &Request, active: bool) -> Option<Visitor> {
-        let Session { user, csrf, .. } = self.sessions.find(asked.cookie(COOKIE)?, now, active)?.clone();
+    pub fn visitor(&mut self, now: i64, asked: &WebRequest, active: bool) -> Option<Visitor> {
+        let LoginSession { user, csrf, .. } = self.sessions.find(asked.cookie(COOKIE)?, now, active)?.clone();
         let user = self.users.iter().find(|held| held.name == user)?.clone();
         Some(Visitor { user, csrf })
     }
 
     /// Returns the reason why the request's session ended.
-    pub fn ended(&self, asked: &Request) -> Option<Ended> {
+    pub fn ended(&self, asked: &WebRequest) -> Option<Ended> {
         self.sessions.why(asked.cookie(COOKIE)?)
     }
 }

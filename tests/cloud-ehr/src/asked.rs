@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// One request.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct WebRequest {
     pub method: String,
     pub path: String,
     pub query: String,
@@ -13,7 +13,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-impl Request {
+impl WebRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(held, _)| held.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
@@ -48,31 +48,31 @@ fn field(encoded: &str, name: &str) -> Option<String> {
 }
 
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct WebResponse {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
 }
 
-impl Answer {
-    pub fn new(status: u16, media_type: &str, body: impl Into<Vec<u8>>) -> Answer {
-        Answer { status, headers: vec![("content-type", media_type.to_owned())], body: body.into() }
+impl WebResponse {
+    pub fn new(status: u16, media_type: &str, body: impl Into<Vec<u8>>) -> WebResponse {
+        WebResponse { status, headers: vec![("content-type", media_type.to_owned())], body: body.into() }
     }
 
-    pub fn html(status: u16, page: String) -> Answer {
-        Answer::new(status, "text/html; charset=utf-8", page)
+    pub fn html(status: u16, page: String) -> WebResponse {
+        WebResponse::new(status, "text/html; charset=utf-8", page)
     }
 
-    pub fn json(status: u16, body: &Value) -> Answer {
-        Answer::new(status, "application/json", body.to_string())
+    pub fn json(status: u16, body: &Value) -> WebResponse {
+        WebResponse::new(status, "application/json", body.to_string())
     }
 
     /// Redirects with 303, so that the browser continues with GET.
-    pub fn go(to: &str) -> Answer {
-        Answer { status: 303, headers: vec![("location", to.to_owned())], body: Vec::new() }
+    pub fn go(to: &str) -> WebResponse {
+        WebResponse { status: 303, headers: vec![("location", to.to_owned())], body: Vec::new() }
     }
 
-    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Answer {
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> WebResponse {
         self.headers.push((name, value.into()));
         self
     }

@@ -1,25 +1,25 @@
 //! Routing: a page or a call answers a request, unless the session has ended or a test injects a fault.
 
 use crate::{
-    Refusal, SessionOver,
+    FormRefusal, SessionOver,
     application::Application,
-    asked::{Answer, Request},
+    asked::{WebRequest, WebResponse},
     calls, pages,
     spoil::Trouble,
 };
 
 /// The outcome of a request.
-pub enum Reply {
-    Answered(Answer),
+pub enum DispatchReply {
+    Answered(WebResponse),
     /// The connection breaks.
     Lost,
-    Late(Answer, std::time::Duration),
+    Late(WebResponse, std::time::Duration),
 }
 
-pub fn handle(application: &mut Application, now: i64, asked: &Request) -> Reply {
+pub fn handle(application: &mut Application, now: i64, asked: &WebRequest) -> DispatchReply {
     if !asked.is_call() {
         application.counts.pages += 1;
-        return Reply::Answered(pages::handle(application, now, asked));
+        return DispatchReply::Answered(pages::handle(application, now, asked));
     }
     let probe = calls::is_probe(asked);
     match probe {
@@ -29,56 +29,58 @@ pub fn handle(application: &mut Application, now: i64, asked: &Request) -> Reply
     }
     let trouble = if probe { None } else { application.spoiling.next(asked.changes()) };
     match trouble {
-        None => Reply::Answered(called(application, now, asked)),
+        None => DispatchReply::Answered(called(application, now, asked)),
         Some(trouble) => spoilt(application, now, asked, trouble),
     }
 }
 
-fn spoilt(application: &mut Application, now: i64, asked: &Request, trouble: Trouble) -> Reply {
+fn spoilt(application: &mut Application, now: i64, asked: &WebRequest, trouble: Trouble) -> DispatchReply {
     match trouble {
-        Trouble::LoseRequest => Reply::Lost,
+        Trouble::LoseRequest => DispatchReply::Lost,
         Trouble::Redirect(to) => {
-            Reply::Answered(Answer { status: 302, headers: vec![("location", to)], body: Vec::new() })
+            DispatchReply::Answered(WebResponse { status: 302, headers: vec![("location", to)], body: Vec::new() })
         }
-        Trouble::Answer(status, media_type, body) => Reply::Answered(Answer::new(status, media_type, body)),
+        Trouble::Answer(status, media_type, body) => {
+            DispatchReply::Answered(WebResponse::new(status, media_type, body))
+        }
         Trouble::SessionEnds => {
             application.sessions.expire_all();
-            Reply::Answered(called(application, now, asked))
+            DispatchReply::Answered(called(application, now, asked))
         }
         Trouble::LoseReply => {
             called(application, now, asked);
-            Reply::Lost
+            DispatchReply::Lost
         }
         Trouble::LoginPage => {
             called(application, now, asked);
             application.sessions.expire_all();
-            Reply::Answered(over(application, asked))
+            DispatchReply::Answered(over(application, asked))
         }
-        Trouble::Slow(time) => Reply::Late(called(application, now, asked), time),
+        Trouble::Slow(time) => DispatchReply::Late(called(application, now, asked), time),
         Trouble::Huge(bytes) => {
             let mut answer = called(application, now, asked);
             // Whitespace keeps the JSON equal.
             answer.body.extend(std::iter::repeat_n(b' ', bytes));
-            Reply::Answered(answer)
+            DispatchReply::Answered(answer)
         }
     }
 }
 
-fn called(application: &mut Application, now: i64, asked: &Request) -> Answer {
+fn called(application: &mut Application, now: i64, asked: &WebRequest) -> WebResponse {
     calls::handle(application, now, asked).unwrap_or_else(|| over(application, asked))
 }
 
 /// Returns the answer to a call without a session.
-fn over(application: &mut Application, asked: &Request) -> Answer {
+fn over(application: &mut Application, asked: &WebRequest) -> WebResponse {
     application.counts.logged_out += 1;
     match application.session_over {
         SessionOver::LoginPage => pages::login(application, asked, None),
         SessionOver::Unauthorized => {
-            let refusal = Refusal::new(401, "logged_out", "Please log in again.");
+            let refusal = FormRefusal::new(401, "logged_out", "Please log in again.");
             calls::refused(application.markup, &refusal)
         }
         SessionOver::Redirect => {
-            Answer { status: 302, headers: vec![("location", pages::LOGIN.to_owned())], body: Vec::new() }
+            WebResponse { status: 302, headers: vec![("location", pages::LOGIN.to_owned())], body: Vec::new() }
         }
     }
 }

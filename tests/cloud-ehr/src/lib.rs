@@ -26,12 +26,14 @@ mod settings;
 mod spoil;
 mod table;
 
-pub use application::Counts;
+pub use application::RequestCounts;
 pub use markup::Markup;
-pub use practice::Practice;
-pub use records::{Appointment, AppointmentType, Hours, Operatory, Patient, Provider, Status};
-pub use refusal::Refusal;
+pub use practice::CloudPractice;
+pub use records::{
+    AppointmentStatus, CloudAppointment, CloudAppointmentType, CloudPatient, Hours, Operatory, Provider,
+};
+pub use refusal::FormRefusal;
 pub use server::{CloudEhr, PracticeGuard};
 pub use sessions::SessionOver;
-pub use settings::{Clock, Settings, User};
+pub use settings::{CloudEhrSettings, UnixClock, User};
 pub use spoil::{CallSelector, Trouble};

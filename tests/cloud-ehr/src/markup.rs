@@ -113,7 +113,7 @@ impl Markup {
     }
 
     /// Renames an object's fields from this crate's names to the release's.
-    pub fn shown(self, names: Names, object: &Value) -> Value {
+    pub fn render(self, names: Names, object: &Value) -> Value {
         let mut shown = json!({});
         for (own, v3, v4) in names {
             if let Some(value) = object.get(own) {
@@ -134,7 +134,7 @@ impl Markup {
 
     /// Returns a complete answer.
     pub fn framed(self, object: &Value) -> Value {
-        let mut framed = self.shown(FRAME, object);
+        let mut framed = self.render(FRAME, object);
         framed["markup"] = self.word().into();
         framed
     }
@@ -167,12 +167,12 @@ mod tests {
     fn field_names_round_trip() {
         let own = json!({"id": "P-1", "firstName": "Ada", "zip": "10001", "email": null, "inactive": false});
         assert_eq!(
-            Markup::V4.shown(PATIENT, &own),
+            Markup::V4.render(PATIENT, &own),
             json!({"key": "P-1", "name": {"given": "Ada"}, "home": {"zip": "10001"}, "contact": {"email": null},
                 "archived": false})
         );
         for markup in [Markup::V3, Markup::V4, Markup::V5] {
-            assert_eq!(Value::Object(markup.read(PATIENT, &markup.shown(PATIENT, &own))), own, "{markup:?}");
+            assert_eq!(Value::Object(markup.read(PATIENT, &markup.render(PATIENT, &own))), own, "{markup:?}");
         }
         let list = Markup::V4.framed(&json!({"items": [], "mark": "1", "more": false}));
         assert_eq!(list, json!({"markup": "v4", "data": {"rows": []}, "page": {"mark": "1", "more": false}}));

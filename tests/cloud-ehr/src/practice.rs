@@ -4,8 +4,8 @@ use chrono::DateTime;
 use chrono_tz::Tz;
 
 use crate::{
-    Appointment, AppointmentType, Hours, Operatory, Patient, Provider, Refusal, Status,
-    table::{Changes, Table},
+    AppointmentStatus, CloudAppointment, CloudAppointmentType, CloudPatient, FormRefusal, Hours, Operatory, Provider,
+    table::{Table, TableChanges},
 };
 
 /// Maximum length of an appointment.
@@ -14,23 +14,23 @@ const LONGEST: i64 = 12 * 3_600;
 const TEXT: usize = 4_000;
 
 #[derive(Clone, Debug)]
-pub struct Practice {
+pub struct CloudPractice {
     pub name: String,
     pub zone: Tz,
     revision: u64,
     made: u64,
-    pub(crate) patients: Table<Patient>,
+    pub(crate) patients: Table<CloudPatient>,
     pub(crate) providers: Table<Provider>,
     pub(crate) operatories: Table<Operatory>,
-    pub(crate) types: Table<AppointmentType>,
+    pub(crate) types: Table<CloudAppointmentType>,
     pub(crate) hours: Table<Hours>,
-    pub(crate) appointments: Table<Appointment>,
+    pub(crate) appointments: Table<CloudAppointment>,
 }
 
 /// Access of staff with all rights, without the rules of the forms.
 macro_rules! staff {
     ($($table:ident: $record:ty, $one:ident $edit:ident $remove:ident;)+) => {
-        impl Practice {
+        impl CloudPractice {
             $(
                 pub fn $table(&self) -> Vec<$record> {
                     self.$table.all().cloned().collect()
@@ -60,17 +60,17 @@ macro_rules! staff {
 }
 
 staff! {
-    patients: Patient, patient edit_patient remove_patient;
+    patients: CloudPatient, patient edit_patient remove_patient;
     providers: Provider, provider edit_provider remove_provider;
     operatories: Operatory, operatory edit_operatory remove_operatory;
-    types: AppointmentType, appointment_type edit_type remove_type;
+    types: CloudAppointmentType, appointment_type edit_type remove_type;
     hours: Hours, hours_of edit_hours remove_hours;
-    appointments: Appointment, appointment edit_appointment remove_appointment;
+    appointments: CloudAppointment, appointment edit_appointment remove_appointment;
 }
 
-impl Practice {
-    pub fn new(name: &str, zone: Tz) -> Practice {
-        Practice {
+impl CloudPractice {
+    pub fn new(name: &str, zone: Tz) -> CloudPractice {
+        CloudPractice {
             name: name.to_owned(),
             zone,
             revision: 0,
@@ -99,16 +99,16 @@ impl Practice {
     }
 
     /// Adds a patient by the rules of the form and returns the id.
-    pub fn add_patient(&mut self, mut patient: Patient) -> Result<String, Refusal> {
+    pub fn add_patient(&mut self, mut patient: CloudPatient) -> Result<String, FormRefusal> {
         self.check_patient(&patient)?;
         patient.id = self.id("P");
         Ok(self.keep_patient(patient))
     }
 
     /// Saves the patient as sent in the form.
-    pub fn save_patient(&mut self, patient: Patient) -> Result<(), Refusal> {
+    pub fn save_patient(&mut self, patient: CloudPatient) -> Result<(), FormRefusal> {
         if self.patients.get(&patient.id).is_none() {
-            return Err(Refusal::not_found("patient"));
+            return Err(FormRefusal::not_found("patient"));
         }
         self.check_patient(&patient)?;
         self.keep_patient(patient);
@@ -116,7 +116,7 @@ impl Practice {
     }
 
     /// Adds an appointment or a block by the rules of the schedule, and returns the id.
-    pub fn book(&mut self, mut appointment: Appointment) -> Result<String, Refusal> {
+    pub fn book(&mut self, mut appointment: CloudAppointment) -> Result<String, FormRefusal> {
         appointment.id = String::new();
         self.check_appointment(&appointment)?;
         appointment.id = self.id("A");
@@ -124,22 +124,22 @@ impl Practice {
     }
 
     /// Changes an appointment. `known` is the revision that the form is based on, if given.
-    pub fn change(&mut self, appointment: Appointment, known: Option<u64>) -> Result<(), Refusal> {
-        let held = self.appointments.row(&appointment.id).ok_or_else(|| Refusal::not_found("appointment"))?;
-        if held.record.status == Status::Cancelled {
-            return Err(Refusal::new(409, "cancelled", "This appointment was cancelled."));
+    pub fn change(&mut self, appointment: CloudAppointment, known: Option<u64>) -> Result<(), FormRefusal> {
+        let held = self.appointments.row(&appointment.id).ok_or_else(|| FormRefusal::not_found("appointment"))?;
+        if held.record.status == AppointmentStatus::Cancelled {
+            return Err(FormRefusal::new(409, "cancelled", "This appointment was cancelled."));
         }
         if known.is_some_and(|known| known != held.revision) {
-            return Err(Refusal::new(
+            return Err(FormRefusal::new(
                 409,
                 "changed_meanwhile",
                 "Somebody changed this appointment. Please look again.",
             ));
         }
-        let place = |a: &Appointment| (a.operatory.clone(), a.start, a.end, a.status.is_off());
+        let place = |a: &CloudAppointment| (a.operatory.clone(), a.start, a.end, a.status.is_off());
         let moved = place(&held.record) != place(&appointment);
-        if moved && held.record.status == Status::Completed {
-            return Err(Refusal::new(409, "completed", "This visit is over."));
+        if moved && held.record.status == AppointmentStatus::Completed {
+            return Err(FormRefusal::new(409, "completed", "This visit is over."));
         }
         // Overlaps created by staff are permitted until the appointment is moved.
         if moved || held.record.patient != appointment.patient {
@@ -151,14 +151,14 @@ impl Practice {
     }
 
     /// Stores a record without checks, also for the seed.
-    pub(crate) fn keep_appointment(&mut self, appointment: Appointment) -> String {
+    pub(crate) fn keep_appointment(&mut self, appointment: CloudAppointment) -> String {
         self.revision += 1;
         let id = appointment.id.clone();
         self.appointments.put(&id, appointment, self.revision);
         id
     }
 
-    pub(crate) fn keep_patient(&mut self, patient: Patient) -> String {
+    pub(crate) fn keep_patient(&mut self, patient: CloudPatient) -> String {
         self.revision += 1;
         let id = patient.id.clone();
         self.patients.put(&id, patient, self.revision);
@@ -170,7 +170,7 @@ impl Practice {
         self.revision
     }
 
-    pub(crate) fn changes<'a, T>(&self, table: &'a Table<T>, since: u64, limit: usize) -> Changes<'a, T> {
+    pub(crate) fn changes<'a, T>(&self, table: &'a Table<T>, since: u64, limit: usize) -> TableChanges<'a, T> {
         table.since(since, limit)
     }
 
@@ -179,57 +179,59 @@ impl Practice {
         format!("{prefix}-{:06}", self.made)
     }
 
-    fn check_patient(&self, patient: &Patient) -> Result<(), Refusal> {
+    fn check_patient(&self, patient: &CloudPatient) -> Result<(), FormRefusal> {
         for (field, text) in [("first name", &patient.first_name), ("last name", &patient.last_name)] {
             if text.trim().is_empty() {
-                return Err(Refusal::missing(field));
+                return Err(FormRefusal::missing(field));
             }
             check_text(field, &Some(text.clone()))?;
         }
         let is_date = |text: &String| chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok();
         if !patient.born.as_ref().is_none_or(is_date) {
-            return Err(Refusal::wrong("date of birth"));
+            return Err(FormRefusal::wrong("date of birth"));
         }
         if !patient.sex.as_deref().is_none_or(|sex| matches!(sex, "female" | "male" | "other")) {
-            return Err(Refusal::wrong("sex"));
+            return Err(FormRefusal::wrong("sex"));
         }
         if patient.provider.as_ref().is_some_and(|id| self.providers.get(id).is_none()) {
-            return Err(Refusal::unknown("unknown_provider", "provider"));
+            return Err(FormRefusal::unknown("unknown_provider", "provider"));
         }
-        let of_another = |held: &&Patient| held.id != patient.id && held.chart == patient.chart;
+        let of_another = |held: &&CloudPatient| held.id != patient.id && held.chart == patient.chart;
         if let Some(chart) = &patient.chart
             && let Some(other) = self.patients.all().find(of_another)
         {
             let words = format!("Chart number {chart} belongs to {} already.", other.name());
-            return Err(Refusal::new(409, "chart_taken", words));
+            return Err(FormRefusal::new(409, "chart_taken", words));
         }
         Ok(())
     }
 
-    fn check_appointment(&self, a: &Appointment) -> Result<(), Refusal> {
+    fn check_appointment(&self, a: &CloudAppointment) -> Result<(), FormRefusal> {
         if a.status.is_off() {
             return Ok(());
         }
         match &a.patient {
-            Some(id) if self.patients.get(id).is_none() => return Err(Refusal::unknown("unknown_patient", "patient")),
-            None if !a.block => return Err(Refusal::missing("patient")),
+            Some(id) if self.patients.get(id).is_none() => {
+                return Err(FormRefusal::unknown("unknown_patient", "patient"));
+            }
+            None if !a.block => return Err(FormRefusal::missing("patient")),
             _ => (),
         }
         if a.provider.as_ref().is_some_and(|id| self.providers.get(id).is_none()) {
-            return Err(Refusal::unknown("unknown_provider", "provider"));
+            return Err(FormRefusal::unknown("unknown_provider", "provider"));
         }
         let chair = self.operatories.get(&a.operatory);
         let Some(chair) = chair.filter(|chair| !chair.closed) else {
-            return Err(Refusal::unknown("unknown_chair", "chair"));
+            return Err(FormRefusal::unknown("unknown_chair", "chair"));
         };
         if a.kind.as_ref().is_some_and(|id| self.types.get(id).is_none()) {
-            return Err(Refusal::unknown("unknown_type", "appointment type"));
+            return Err(FormRefusal::unknown("unknown_type", "appointment type"));
         }
         if a.end <= a.start || a.end - a.start > LONGEST {
-            return Err(Refusal::wrong("begin and end"));
+            return Err(FormRefusal::wrong("begin and end"));
         }
         check_text("note", &a.note)?;
-        let in_the_way = |held: &&Appointment| {
+        let in_the_way = |held: &&CloudAppointment| {
             held.id != a.id
                 && held.operatory == a.operatory
                 && !held.status.is_off()
@@ -237,7 +239,7 @@ impl Practice {
                 && a.start < held.end
         };
         if let Some(other) = self.appointments.all().find(in_the_way) {
-            let who = other.patient.as_ref().and_then(|id| self.patients.get(id)).map(Patient::name);
+            let who = other.patient.as_ref().and_then(|id| self.patients.get(id)).map(CloudPatient::name);
             let words = format!(
                 "{} is taken from {} to {} ({}).",
                 chair.name,
@@ -245,15 +247,15 @@ impl Practice {
                 self.clock_time(other.end),
                 who.unwrap_or_else(|| "blocked".to_owned())
             );
-            return Err(Refusal::new(409, "overlap", words));
+            return Err(FormRefusal::new(409, "overlap", words));
         }
         Ok(())
     }
 }
 
-fn check_text(field: &str, text: &Option<String>) -> Result<(), Refusal> {
+fn check_text(field: &str, text: &Option<String>) -> Result<(), FormRefusal> {
     if text.as_ref().is_some_and(|text| text.chars().count() > TEXT) {
-        return Err(Refusal::new(422, "too_long", format!("This is too long: {field}.")));
+        return Err(FormRefusal::new(422, "too_long", format!("This is too long: {field}.")));
     }
     Ok(())
 }
@@ -263,29 +265,29 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn practice() -> Practice {
-        let mut practice = Practice::new("Test", chrono_tz::UTC);
+    fn practice() -> CloudPractice {
+        let mut practice = CloudPractice::new("Test", chrono_tz::UTC);
         let revision = practice.next_revision();
         for id in ["O-1", "O-2"] {
             practice.operatories.put(id, Operatory { id: id.into(), name: id.into(), closed: false }, revision);
         }
-        practice.keep_patient(Patient {
+        practice.keep_patient(CloudPatient {
             id: "P-1".into(),
             first_name: "Ada".into(),
             last_name: "Bauer".into(),
             chart: Some("C-1".into()),
-            ..Patient::default()
+            ..CloudPatient::default()
         });
         practice
     }
 
-    fn visit(start: i64, end: i64) -> Appointment {
-        Appointment {
+    fn visit(start: i64, end: i64) -> CloudAppointment {
+        CloudAppointment {
             patient: Some("P-1".into()),
             operatory: "O-1".into(),
             start: start * 3_600,
             end: end * 3_600,
-            ..Appointment::default()
+            ..CloudAppointment::default()
         }
     }
 
@@ -302,10 +304,10 @@ mod tests {
             (refused.code, refused.words.as_str()),
             ("overlap", "O-1 is taken from 09:00 to 11:00 (Ada Bauer).")
         );
-        practice.book(Appointment { operatory: "O-2".into(), ..visit(10, 12) }).unwrap();
-        let own = Appointment { id: id.clone(), ..visit(10, 12) };
+        practice.book(CloudAppointment { operatory: "O-2".into(), ..visit(10, 12) }).unwrap();
+        let own = CloudAppointment { id: id.clone(), ..visit(10, 12) };
         practice.change(own.clone(), None).unwrap();
-        practice.change(Appointment { status: Status::Cancelled, ..own.clone() }, None).unwrap();
+        practice.change(CloudAppointment { status: AppointmentStatus::Cancelled, ..own.clone() }, None).unwrap();
         practice.book(visit(10, 12)).unwrap();
         assert_eq!(practice.change(own, None).unwrap_err().code, "cancelled");
     }
@@ -316,7 +318,7 @@ mod tests {
         let id = practice.book(visit(9, 11)).unwrap();
         let known = practice.revision();
         assert!(practice.edit_appointment(&id, |a| a.note = Some("called".into())));
-        let moved = Appointment { id, ..visit(12, 13) };
+        let moved = CloudAppointment { id, ..visit(12, 13) };
         assert_eq!(practice.change(moved.clone(), Some(known)).unwrap_err().code, "changed_meanwhile");
         practice.change(moved, Some(known + 1)).unwrap();
     }
@@ -324,17 +326,17 @@ mod tests {
     #[test]
     fn a_chart_number_belongs_to_one_patient() {
         let mut practice = practice();
-        let other = Patient {
+        let other = CloudPatient {
             first_name: "Ed".into(),
             last_name: "Cole".into(),
             chart: Some("C-1".into()),
-            ..Patient::default()
+            ..CloudPatient::default()
         };
         let refused = practice.add_patient(other.clone()).unwrap_err();
         assert_eq!((refused.code, refused.words.contains("Ada Bauer")), ("chart_taken", true));
-        let id = practice.add_patient(Patient { chart: None, ..other.clone() }).unwrap();
-        assert!(practice.save_patient(Patient { id: id.clone(), ..other.clone() }).is_err());
-        practice.save_patient(Patient { id, chart: Some("C-2".into()), ..other }).unwrap();
+        let id = practice.add_patient(CloudPatient { chart: None, ..other.clone() }).unwrap();
+        assert!(practice.save_patient(CloudPatient { id: id.clone(), ..other.clone() }).is_err());
+        practice.save_patient(CloudPatient { id, chart: Some("C-2".into()), ..other }).unwrap();
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The types of records.
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Patient {
+pub struct CloudPatient {
     pub id: String,
     pub first_name: String,
     pub middle_name: Option<String>,
@@ -28,7 +28,7 @@ pub struct Patient {
     pub reference: Option<String>,
 }
 
-impl Patient {
+impl CloudPatient {
     pub fn name(&self) -> String {
         format!("{} {}", self.first_name, self.last_name)
     }
@@ -58,7 +58,7 @@ pub struct Operatory {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AppointmentType {
+pub struct CloudAppointmentType {
     pub id: String,
     pub name: String,
     pub minutes: u32,
@@ -78,7 +78,7 @@ pub struct Hours {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Status {
+pub enum AppointmentStatus {
     #[default]
     Scheduled,
     Confirmed,
@@ -88,33 +88,33 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
-    const ALL: [(Status, &str); 6] = [
-        (Status::Scheduled, "scheduled"),
-        (Status::Confirmed, "confirmed"),
-        (Status::Arrived, "arrived"),
-        (Status::Completed, "completed"),
-        (Status::Missed, "missed"),
-        (Status::Cancelled, "cancelled"),
+impl AppointmentStatus {
+    const ALL: [(AppointmentStatus, &str); 6] = [
+        (AppointmentStatus::Scheduled, "scheduled"),
+        (AppointmentStatus::Confirmed, "confirmed"),
+        (AppointmentStatus::Arrived, "arrived"),
+        (AppointmentStatus::Completed, "completed"),
+        (AppointmentStatus::Missed, "missed"),
+        (AppointmentStatus::Cancelled, "cancelled"),
     ];
 
     pub fn word(self) -> &'static str {
-        Status::ALL.iter().find(|(status, _)| *status == self).map_or("", |(_, word)| word)
+        AppointmentStatus::ALL.iter().find(|(status, _)| *status == self).map_or("", |(_, word)| word)
     }
 
-    pub fn of(word: &str) -> Option<Status> {
-        Status::ALL.iter().find(|(_, held)| *held == word).map(|(status, _)| *status)
+    pub fn from_word(word: &str) -> Option<AppointmentStatus> {
+        AppointmentStatus::ALL.iter().find(|(_, held)| *held == word).map(|(status, _)| *status)
     }
 
     /// Returns whether the appointment no longer occupies its time.
     pub fn is_off(self) -> bool {
-        matches!(self, Status::Missed | Status::Cancelled)
+        matches!(self, AppointmentStatus::Missed | AppointmentStatus::Cancelled)
     }
 }
 
 /// An appointment, or a block of time without a patient.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Appointment {
+pub struct CloudAppointment {
     pub id: String,
     pub patient: Option<String>,
     pub provider: Option<String>,
@@ -124,13 +124,13 @@ pub struct Appointment {
     pub start: i64,
     pub end: i64,
     pub note: Option<String>,
-    pub status: Status,
+    pub status: AppointmentStatus,
     pub confirmed_by_patient: bool,
     pub arrived_at: Option<i64>,
     pub left_at: Option<i64>,
     pub cancel_reason: Option<String>,
     /// Time without a patient, such as lunch or a meeting.
     pub block: bool,
-    /// See [`Patient::reference`].
+    /// See [`CloudPatient::reference`].
     pub reference: Option<String>,
 }

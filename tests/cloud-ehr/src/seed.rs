@@ -4,7 +4,9 @@
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, TimeZone, Weekday};
 
-use crate::{Appointment, AppointmentType, Hours, Operatory, Patient, Practice, Provider, Status};
+use crate::{
+    AppointmentStatus, CloudAppointment, CloudAppointmentType, CloudPatient, CloudPractice, Hours, Operatory, Provider,
+};
 
 const PATIENTS: u64 = 40;
 const DAYS_BACK: u64 = 2;
@@ -46,7 +48,7 @@ const TYPES: [(&str, &str, u32); 4] =
     [("T-1", "Check-up", 30), ("T-2", "Cleaning", 45), ("T-3", "Filling", 60), ("T-4", "Crown", 90)];
 const NOTES: [&str; 4] = ["Prefers mornings", "Bring x-rays", "Running late is likely", "Second visit"];
 
-pub fn fill(practice: &mut Practice, now: i64) {
+pub fn fill(practice: &mut CloudPractice, now: i64) {
     for (id, first, last, npi) in [("D-1", "Amelia", "Hart", "1902000017"), ("D-2", "Jonas", "Lindgren", "1902000025")]
     {
         let provider = Provider {
@@ -66,7 +68,7 @@ pub fn fill(practice: &mut Practice, now: i64) {
     }
     for (id, name, minutes) in TYPES {
         let revision = practice.next_revision();
-        practice.types.put(id, AppointmentType { id: id.into(), name: name.into(), minutes }, revision);
+        practice.types.put(id, CloudAppointmentType { id: id.into(), name: name.into(), minutes }, revision);
     }
     for (id, provider, operatory, begin, end) in [
         ("H-1", "D-1", "O-1", "08:00", "17:00"),
@@ -97,13 +99,13 @@ pub fn fill(practice: &mut Practice, now: i64) {
     }
 }
 
-fn patient(n: u64) -> Patient {
+fn patient(n: u64) -> CloudPatient {
     let mut dice = Dice::new(n);
     let first = FIRST[dice.below(20) as usize];
     // Each last name twice, so that there are families.
     let last = LAST[(n % 20) as usize];
     let phone = |kind: u64| Some(format!("+1 518 555 {:04}", kind * 1_000 + n));
-    Patient {
+    CloudPatient {
         id: format!("P-{n:02}"),
         first_name: first.into(),
         last_name: last.into(),
@@ -120,11 +122,11 @@ fn patient(n: u64) -> Patient {
         language: Some(if n.is_multiple_of(7) { "es" } else { "en" }.into()),
         provider: Some(if n.is_multiple_of(2) { "D-2" } else { "D-1" }.into()),
         chart: Some(format!("M{:04}", 1_000 + n)),
-        ..Patient::default()
+        ..CloudPatient::default()
     }
 }
 
-fn fill_day(practice: &mut Practice, day: NaiveDate, operatory: &str, provider: &str, now: i64) {
+fn fill_day(practice: &mut CloudPractice, day: NaiveDate, operatory: &str, provider: &str, now: i64) {
     let seed = u64::try_from(day.num_days_from_ce()).unwrap_or_default() * 7 + u64::from(operatory.as_bytes()[2]);
     let mut dice = Dice::new(seed);
     let zone = practice.zone;
@@ -135,14 +137,14 @@ fn fill_day(practice: &mut Practice, day: NaiveDate, operatory: &str, provider: 
     let named =
         |minute: u32| format!("A{}-{}-{:02}{:02}", day.format("%y%m%d"), &operatory[2..], minute / 60, minute % 60);
     if let (Some(start), Some(end)) = (at(LUNCH), at(LUNCH + 60)) {
-        practice.keep_appointment(Appointment {
+        practice.keep_appointment(CloudAppointment {
             id: named(LUNCH),
             operatory: operatory.into(),
             start,
             end,
             note: Some("Lunch".into()),
             block: true,
-            ..Appointment::default()
+            ..CloudAppointment::default()
         });
     }
     let mut minute = OPENS;
@@ -159,15 +161,15 @@ fn fill_day(practice: &mut Practice, day: NaiveDate, operatory: &str, provider: 
         if let (true, Some(start), Some(end)) = (taken, at(minute), at(minute + length)) {
             let over = end <= now;
             let status = match word {
-                0..5 => Status::Cancelled,
-                5..10 if over => Status::Missed,
-                _ if over => Status::Completed,
-                _ if start <= now => Status::Arrived,
-                10..60 => Status::Confirmed,
-                _ => Status::Scheduled,
+                0..5 => AppointmentStatus::Cancelled,
+                5..10 if over => AppointmentStatus::Missed,
+                _ if over => AppointmentStatus::Completed,
+                _ if start <= now => AppointmentStatus::Arrived,
+                10..60 => AppointmentStatus::Confirmed,
+                _ => AppointmentStatus::Scheduled,
             };
-            let came = matches!(status, Status::Arrived | Status::Completed);
-            practice.keep_appointment(Appointment {
+            let came = matches!(status, AppointmentStatus::Arrived | AppointmentStatus::Completed);
+            practice.keep_appointment(CloudAppointment {
                 id: named(minute),
                 patient: Some(patient),
                 provider: Some(provider.into()),
@@ -177,10 +179,10 @@ fn fill_day(practice: &mut Practice, day: NaiveDate, operatory: &str, provider: 
                 end,
                 note: NOTES.get(note).map(|note| (*note).to_owned()),
                 status,
-                confirmed_by_patient: status == Status::Confirmed && word < 30,
+                confirmed_by_patient: status == AppointmentStatus::Confirmed && word < 30,
                 arrived_at: came.then_some(start - 300),
-                left_at: (status == Status::Completed).then_some(end),
-                ..Appointment::default()
+                left_at: (status == AppointmentStatus::Completed).then_some(end),
+                ..CloudAppointment::default()
             });
         }
         minute += if taken { length } else { 30 };
@@ -214,8 +216,8 @@ mod tests {
     /// 2026-12-01T15:00:00Z, a Tuesday.
     const NOW: i64 = 1_796_137_200;
 
-    fn filled(now: i64) -> Practice {
-        let mut practice = Practice::new("Test", chrono_tz::America::New_York);
+    fn filled(now: i64) -> CloudPractice {
+        let mut practice = CloudPractice::new("Test", chrono_tz::America::New_York);
         fill(&mut practice, now);
         practice
     }
@@ -230,7 +232,7 @@ mod tests {
 
     #[test]
     fn appointments_of_a_day_are_independent_of_the_creation_day() {
-        let place = |a: &Appointment| (a.id.clone(), a.patient.clone(), a.start, a.end);
+        let place = |a: &CloudAppointment| (a.id.clone(), a.patient.clone(), a.start, a.end);
         let earlier: Vec<_> = filled(NOW).appointments().iter().map(place).collect();
         let later = filled(NOW + 3 * 86_400);
         let both = later.appointments().iter().filter(|a| earlier.contains(&place(a))).count();

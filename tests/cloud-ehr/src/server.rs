@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     ops::{Deref, DerefMut},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -17,12 +17,14 @@ use actix_web::{
     rt,
     web::{self, Bytes, Data, PayloadConfig},
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
-    Appointment, CallSelector, Clock, Counts, Markup, Patient, Practice, SessionOver, Settings, Trouble,
+    CallSelector, CloudAppointment, CloudEhrSettings, CloudPatient, CloudPractice, Markup, RequestCounts, SessionOver,
+    Trouble, UnixClock,
     application::{Application, COOKIE},
-    asked::{Answer, Request},
-    dispatch::{self, Reply},
+    asked::{WebRequest, WebResponse},
+    dispatch::{self, DispatchReply},
 };
 
 /// Maximum size of a request body.
@@ -32,7 +34,7 @@ const MAX_BODY: usize = 1 << 20;
 #[derive(Clone)]
 pub struct CloudEhr {
     address: SocketAddr,
-    clock: Clock,
+    clock: UnixClock,
     application: Arc<Mutex<Application>>,
     server: ServerHandle,
 }
@@ -41,24 +43,24 @@ pub struct CloudEhr {
 pub struct PracticeGuard<'a>(MutexGuard<'a, Application>);
 
 impl Deref for PracticeGuard<'_> {
-    type Target = Practice;
+    type Target = CloudPractice;
 
-    fn deref(&self) -> &Practice {
+    fn deref(&self) -> &CloudPractice {
         &self.0.practice
     }
 }
 
 impl DerefMut for PracticeGuard<'_> {
-    fn deref_mut(&mut self) -> &mut Practice {
+    fn deref_mut(&mut self) -> &mut CloudPractice {
         &mut self.0.practice
     }
 }
 
 impl CloudEhr {
     /// Starts the application. Must be called within an actix system.
-    pub fn start(settings: Settings) -> io::Result<CloudEhr> {
+    pub fn start(settings: CloudEhrSettings) -> io::Result<CloudEhr> {
         let application = Arc::new(Mutex::new(Application::new(&settings)));
-        let shared = Data::new(Shared { application: application.clone(), clock: settings.clock.clone() });
+        let shared = Data::new(SharedApplication { application: application.clone(), clock: settings.clock.clone() });
         let server = HttpServer::new(move || {
             App::new().app_data(shared.clone()).app_data(PayloadConfig::new(MAX_BODY)).default_service(web::to(answer))
         })
@@ -91,11 +93,11 @@ impl CloudEhr {
         PracticeGuard(self.application())
     }
 
-    pub fn appointments(&self) -> Vec<Appointment> {
+    pub fn appointments(&self) -> Vec<CloudAppointment> {
         self.practice().appointments()
     }
 
-    pub fn patients(&self) -> Vec<Patient> {
+    pub fn patients(&self) -> Vec<CloudPatient> {
         self.practice().patients()
     }
 
@@ -152,23 +154,23 @@ impl CloudEhr {
         self.application().spoiling.spoilt()
     }
 
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RequestCounts {
         self.application().counts
     }
 
     fn application(&self) -> MutexGuard<'_, Application> {
-        self.application.lock().unwrap_or_else(PoisonError::into_inner)
+        self.application.lock()
     }
 }
 
-struct Shared {
+struct SharedApplication {
     application: Arc<Mutex<Application>>,
-    clock: Clock,
+    clock: UnixClock,
 }
 
-async fn answer(shared: Data<Shared>, request: HttpRequest, body: Bytes) -> HttpResponse {
+async fn answer(shared: Data<SharedApplication>, request: HttpRequest, body: Bytes) -> HttpResponse {
     let headers = request.headers().iter();
-    let asked = Request {
+    let asked = WebRequest {
         method: request.method().to_string(),
         path: request.uri().path().to_owned(),
         query: request.uri().query().unwrap_or_default().to_owned(),
@@ -178,20 +180,20 @@ async fn answer(shared: Data<Shared>, request: HttpRequest, body: Bytes) -> Http
         body: body.to_vec(),
     };
     let reply = {
-        let mut application = shared.application.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut application = shared.application.lock();
         dispatch::handle(&mut application, (shared.clock)(), &asked)
     };
     match reply {
-        Reply::Answered(answer) => response(answer),
-        Reply::Late(answer, after) => {
+        DispatchReply::Answered(answer) => response(answer),
+        DispatchReply::Late(answer, after) => {
             rt::time::sleep(after).await;
             response(answer)
         }
-        Reply::Lost => HttpResponse::Ok().body(Broken),
+        DispatchReply::Lost => HttpResponse::Ok().body(Broken),
     }
 }
 
-fn response(answer: Answer) -> HttpResponse {
+fn response(answer: WebResponse) -> HttpResponse {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = HttpResponse::build(status);
     // Pages use only their own resources, and browsers on shared computers store nothing.

@@ -26,7 +26,7 @@ pub enum Ended {
 }
 
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct LoginSession {
     pub user: String,
     pub csrf: String,
     active_at: i64,
@@ -35,7 +35,7 @@ pub struct Session {
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
     pub idle_seconds: i64,
-    open: BTreeMap<String, Session>,
+    open: BTreeMap<String, LoginSession>,
     ended: VecDeque<(String, Ended)>,
 }
 
@@ -48,13 +48,13 @@ impl Sessions {
     pub fn open(&mut self, user: &str, now: i64) -> String {
         self.end_where(Ended::Elsewhere, |session| session.user == user);
         let token = random();
-        let session = Session { user: user.to_owned(), csrf: random(), active_at: now };
+        let session = LoginSession { user: user.to_owned(), csrf: random(), active_at: now };
         self.open.insert(token.clone(), session);
         token
     }
 
     /// Returns the session of a token. `active`: the request counts as activity.
-    pub fn find(&mut self, token: &str, now: i64, active: bool) -> Option<&Session> {
+    pub fn find(&mut self, token: &str, now: i64, active: bool) -> Option<&LoginSession> {
         let idle = self.idle_seconds;
         self.end_where(Ended::Idle, |session| now - session.active_at >= idle);
         let session = self.open.get_mut(token)?;
@@ -87,7 +87,7 @@ impl Sessions {
         self.open.values().map(|session| session.user.clone()).collect()
     }
 
-    fn end_where(&mut self, why: Ended, fits: impl Fn(&Session) -> bool) {
+    fn end_where(&mut self, why: Ended, fits: impl Fn(&LoginSession) -> bool) {
         let over: Vec<String> =
             self.open.iter().filter(|(_, session)| fits(session)).map(|(token, _)| token.clone()).collect();
         for token in over {

@@ -10,7 +10,7 @@ use chrono_tz::Tz;
 use crate::{Markup, SessionOver};
 
 /// Returns seconds since 1970.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+pub type UnixClock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 #[derive(Clone, Debug)]
 pub struct User {
@@ -27,14 +27,14 @@ impl User {
 }
 
 #[derive(Clone)]
-pub struct Settings {
+pub struct CloudEhrSettings {
     /// Port on loopback; 0 for any free one.
     pub port: u16,
     pub practice: String,
     pub users: Vec<User>,
     /// The practice's zone.
     pub zone: Tz,
-    pub clock: Clock,
+    pub clock: UnixClock,
     /// The time for which the records are created; by default the clock's.
     pub seeded_at: Option<i64>,
     /// Seconds without activity after which a session ends.
@@ -45,9 +45,9 @@ pub struct Settings {
     pub session_over: SessionOver,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for CloudEhrSettings {
+    fn default() -> CloudEhrSettings {
+        CloudEhrSettings {
             port: 0,
             practice: "Maple Street Dental".into(),
             users: vec![

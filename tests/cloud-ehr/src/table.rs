@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
-pub struct Row<T> {
+pub struct RevisedRow<T> {
     pub record: T,
     pub revision: u64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Table<T> {
-    rows: BTreeMap<String, Row<T>>,
+    rows: BTreeMap<String, RevisedRow<T>>,
     removed: BTreeMap<String, u64>,
 }
 
@@ -22,8 +22,8 @@ impl<T> Default for Table<T> {
 
 /// Changes after a revision, in order.
 #[derive(Debug)]
-pub struct Changes<'a, T> {
-    pub rows: Vec<&'a Row<T>>,
+pub struct TableChanges<'a, T> {
+    pub rows: Vec<&'a RevisedRow<T>>,
     pub removed: Vec<&'a str>,
     pub revision: u64,
     pub more: bool,
@@ -34,7 +34,7 @@ impl<T> Table<T> {
         self.rows.get(id).map(|row| &row.record)
     }
 
-    pub fn row(&self, id: &str) -> Option<&Row<T>> {
+    pub fn row(&self, id: &str) -> Option<&RevisedRow<T>> {
         self.rows.get(id)
     }
 
@@ -42,7 +42,7 @@ impl<T> Table<T> {
         self.rows.values().map(|row| &row.record)
     }
 
-    pub fn rows(&self) -> impl Iterator<Item = &Row<T>> {
+    pub fn rows(&self) -> impl Iterator<Item = &RevisedRow<T>> {
         self.rows.values()
     }
 
@@ -53,7 +53,7 @@ impl<T> Table<T> {
     /// Stores a record. Each revision belongs to one record, so that a page of changes can end at any revision.
     pub fn put(&mut self, id: &str, record: T, revision: u64) {
         self.removed.remove(id);
-        self.rows.insert(id.to_owned(), Row { record, revision });
+        self.rows.insert(id.to_owned(), RevisedRow { record, revision });
     }
 
     pub fn remove(&mut self, id: &str, revision: u64) -> bool {
@@ -65,23 +65,23 @@ impl<T> Table<T> {
     }
 
     /// Returns at most `limit` changes.
-    pub fn since(&self, revision: u64, limit: usize) -> Changes<'_, T> {
-        enum What<'a, T> {
-            Row(&'a Row<T>),
+    pub fn since(&self, revision: u64, limit: usize) -> TableChanges<'_, T> {
+        enum ChangedRow<'a, T> {
+            Row(&'a RevisedRow<T>),
             Removed(&'a str),
         }
-        let rows = self.rows.values().map(|row| (row.revision, What::Row(row)));
-        let removed = self.removed.iter().map(|(id, at)| (*at, What::Removed(id)));
+        let rows = self.rows.values().map(|row| (row.revision, ChangedRow::Row(row)));
+        let removed = self.removed.iter().map(|(id, at)| (*at, ChangedRow::Removed(id)));
         let mut changed: Vec<_> = rows.chain(removed).filter(|(at, _)| *at > revision).collect();
         changed.sort_by_key(|(at, _)| *at);
         let more = changed.len() > limit;
         changed.truncate(limit);
-        let mut all = Changes { rows: Vec::new(), removed: Vec::new(), revision, more };
+        let mut all = TableChanges { rows: Vec::new(), removed: Vec::new(), revision, more };
         for (at, what) in changed {
             all.revision = at;
             match what {
-                What::Row(row) => all.rows.push(row),
-                What::Removed(id) => all.removed.push(id),
+                ChangedRow::Row(row) => all.rows.push(row),
+                ChangedRow::Removed(id) => all.removed.push(id),
             }
         }
         all

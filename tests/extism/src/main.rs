@@ -12,8 +12,8 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use contract::{Answer, Fault};
-use ehr::Ehr;
+use contract::{PullAnswer, PullFault};
+use ehr::InstantEhr;
 use extism::{CompiledPlugin, Error, Plugin, UserData};
 use plugins::{Memory, compile, pull};
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Error> {
     let wasm = fs::read(&path).map_err(|e| Error::msg(format!("{}: {e}; build it: {BUILD}", path.display())))?;
     println!("the plug-in: {:.2} MB", wasm.len() as f64 / 1e6);
     let now_ms = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis())?;
-    let ehr = UserData::new(Ehr::new(now_ms, PATIENTS)?);
+    let ehr = UserData::new(InstantEhr::new(now_ms, PATIENTS)?);
 
     let start = Instant::now();
     let compiled = compile(&wasm, &ehr, Memory::Fresh)?;
@@ -48,10 +48,10 @@ fn fresh(way: &str, compiled: &CompiledPlugin) -> Result<(), Error> {
     series(way, |call| call(&mut Plugin::new_from_compiled(compiled)?))
 }
 
-type Call<'a> = &'a dyn Fn(&mut Plugin) -> Result<(), Error>;
+type PluginCall<'a> = &'a dyn Fn(&mut Plugin) -> Result<(), Error>;
 
 /// Measures all figures of one kind of instantiation.
-fn series(way: &str, mut through: impl FnMut(Call<'_>) -> Result<(), Error>) -> Result<(), Error> {
+fn series(way: &str, mut through: impl FnMut(PluginCall<'_>) -> Result<(), Error>) -> Result<(), Error> {
     println!("\n{way}; one after the other; median and 99th of {CALLS}, of {PAGES} pages");
     timed("a call whose guest does nothing", CALLS, || through(&nothing))?;
     for limit in [100, PATIENTS] {
@@ -63,14 +63,14 @@ fn series(way: &str, mut through: impl FnMut(Call<'_>) -> Result<(), Error>) -> 
 /// Calls with an invalid cursor, which the guest rejects without further work.
 fn nothing(plugin: &mut Plugin) -> Result<(), Error> {
     match pull(plugin, Some("no cursor"), 1)? {
-        Answer::Fault(Fault::Rejected(_)) => Ok(()),
+        PullAnswer::Fault(PullFault::Rejected(_)) => Ok(()),
         other => Err(Error::msg(format!("expected a rejection, got {other:?}"))),
     }
 }
 
 fn page(plugin: &mut Plugin, limit: u32) -> Result<(), Error> {
     match pull(plugin, None, limit)? {
-        Answer::Page(page) if page.records.len() == limit as usize => Ok(()),
+        PullAnswer::Page(page) if page.records.len() == limit as usize => Ok(()),
         other => Err(Error::msg(format!("expected {limit} patients, got {other:?}"))),
     }
 }

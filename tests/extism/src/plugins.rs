@@ -6,8 +6,8 @@ use extism::{CompiledPlugin, Error, Manifest, PTR, Plugin, PluginBuilder, UserDa
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::{
-    contract::{Answer, Pull, Request},
-    ehr::{Ehr, LOCATION},
+    contract::{EhrHttpRequest, Pull, PullAnswer},
+    ehr::{InstantEhr, LOCATION},
 };
 
 /// Memory and deadline of a call, equal to the limits of the adapter host.
@@ -18,7 +18,7 @@ const PAGE_OF_WASM: usize = 64 << 10;
 const KEPT_MEMORY: usize = 256 << 10;
 const KEPT_TABLE: usize = 16 << 10;
 
-host_fn!(send(ehr: Ehr; request: Json<Request>) -> Vec<u8> {
+host_fn!(send(ehr: InstantEhr; request: Json<EhrHttpRequest>) -> Vec<u8> {
     let ehr = ehr.get()?;
     let mut ehr = ehr.lock().map_err(|_| Error::msg("a call before this one panicked"))?;
     ehr.answer(&request.0)
@@ -33,7 +33,7 @@ pub enum Memory {
     Pooled,
 }
 
-pub fn compile(wasm: &[u8], ehr: &UserData<Ehr>, memory: Memory) -> Result<CompiledPlugin, Error> {
+pub fn compile(wasm: &[u8], ehr: &UserData<InstantEhr>, memory: Memory) -> Result<CompiledPlugin, Error> {
     let pages = u32::try_from(MEMORY / PAGE_OF_WASM)?;
     let manifest = Manifest::new([Wasm::data(wasm)])
         .with_memory_max(pages)
@@ -58,8 +58,8 @@ fn pooled() -> Config {
     config
 }
 
-pub fn pull(plugin: &mut Plugin, cursor: Option<&str>, limit: u32) -> Result<Answer, Error> {
+pub fn pull(plugin: &mut Plugin, cursor: Option<&str>, limit: u32) -> Result<PullAnswer, Error> {
     let asked = Pull { resource: "patients".to_owned(), cursor: cursor.map(str::to_owned), limit };
-    let Json(answer) = plugin.call::<_, Json<Answer>>("pull", Json(asked))?;
+    let Json(answer) = plugin.call::<_, Json<PullAnswer>>("pull", Json(asked))?;
     Ok(answer)
 }

@@ -67,7 +67,7 @@ impl Cluster {
     /// Starts a server in a temporary folder, reached by TCP on loopback.
     pub fn temporary(durability: Durability) -> io::Result<Cluster> {
         let folder = tempfile::tempdir()?;
-        let mut cluster = Cluster::made(folder.path(), durability)?;
+        let mut cluster = Cluster::create(folder.path(), durability)?;
         cluster.folder = Some(folder);
         cluster.run()?;
         Ok(cluster)
@@ -75,12 +75,12 @@ impl Cluster {
 
     /// Starts a server in a new folder of `parent`.
     pub fn start(parent: &Path, durability: Durability) -> io::Result<Cluster> {
-        let mut cluster = Cluster::made(parent, durability)?;
+        let mut cluster = Cluster::create(parent, durability)?;
         cluster.run()?;
         Ok(cluster)
     }
 
-    fn made(parent: &Path, durability: Durability) -> io::Result<Cluster> {
+    fn create(parent: &Path, durability: Durability) -> io::Result<Cluster> {
         let dir = parent.join("postgres");
         fs::create_dir(&dir)?;
         if is_root() {

@@ -4,12 +4,14 @@ use std::{
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     thread,
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// A client's commit in the wire protocol.
 const COMMIT: &[u8] = b"COMMIT\0";
@@ -29,7 +31,7 @@ struct Joined {
 }
 
 #[derive(Default)]
-struct State {
+struct ProxyState {
     /// Alive while one of the two directions is open.
     connections: Vec<Weak<Joined>>,
     /// New connections are closed immediately.
@@ -45,13 +47,13 @@ struct State {
 
 pub struct Proxy {
     address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ProxyState>>,
 }
 
 impl Proxy {
     pub fn to(server_port: u16) -> io::Result<Proxy> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        let (address, state) = (listener.local_addr()?, Arc::<Mutex<State>>::default());
+        let (address, state) = (listener.local_addr()?, Arc::<Mutex<ProxyState>>::default());
         let shared = state.clone();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -116,7 +118,7 @@ impl Proxy {
         (state.refusing, state.stalled, state.delay, state.next_commit) = (false, false, Duration::ZERO, None);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProxyState> {
         lock(&self.state)
     }
 }
@@ -132,7 +134,7 @@ impl Drop for Proxy {
     }
 }
 
-impl State {
+impl ProxyState {
     fn cut(&mut self) {
         for joined in self.connections.drain(..).filter_map(|joined| joined.upgrade()) {
             let _ = joined.client.shutdown(Shutdown::Both);
@@ -141,11 +143,11 @@ impl State {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<ProxyState>) -> MutexGuard<'_, ProxyState> {
+    state.lock()
 }
 
-fn join(client: TcpStream, server_port: u16, shared: &Arc<Mutex<State>>) -> io::Result<()> {
+fn join(client: TcpStream, server_port: u16, shared: &Arc<Mutex<ProxyState>>) -> io::Result<()> {
     let refusing = {
         let mut state = lock(shared);
         state.came += 1;
@@ -173,7 +175,7 @@ fn join(client: TcpStream, server_port: u16, shared: &Arc<Mutex<State>>) -> io::
     Ok(())
 }
 
-fn requests(mut client: &TcpStream, mut server: &TcpStream, state: &Mutex<State>, mute: &AtomicBool) {
+fn requests(mut client: &TcpStream, mut server: &TcpStream, state: &Mutex<ProxyState>, mute: &AtomicBool) {
     let mut buffer = vec![0; 256 << 10];
     while let Ok(length @ 1..) = client.read(&mut buffer) {
         let bytes = &buffer[..length];
@@ -193,7 +195,7 @@ fn requests(mut client: &TcpStream, mut server: &TcpStream, state: &Mutex<State>
     let _ = client.shutdown(Shutdown::Both);
 }
 
-fn answers(mut server: &TcpStream, mut client: &TcpStream, state: &Mutex<State>, mute: &AtomicBool) {
+fn answers(mut server: &TcpStream, mut client: &TcpStream, state: &Mutex<ProxyState>, mute: &AtomicBool) {
     let mut buffer = vec![0; 256 << 10];
     while let Ok(length @ 1..) = server.read(&mut buffer) {
         pause(state);
@@ -210,7 +212,7 @@ fn answers(mut server: &TcpStream, mut client: &TcpStream, state: &Mutex<State>,
 }
 
 /// Waits for the configured delay, and while the proxy is stalled.
-fn pause(state: &Mutex<State>) {
+fn pause(state: &Mutex<ProxyState>) {
     let delay = lock(state).delay;
     if !delay.is_zero() {
         thread::sleep(delay);

@@ -34,10 +34,10 @@ use webhooks::{
 };
 
 use super::{
-    options::{Options, Outcome},
+    options::{BenchResult, Options},
     own_ehr::{InProcessEhr, Writes},
     practices,
-    report::{Aim, Report, median},
+    report::{Aim, BenchReport, median},
 };
 use crate::harness::fixtures;
 
@@ -46,7 +46,7 @@ const ROUNDS: usize = 7;
 /// Commits in flight while the journal is filled.
 const AHEAD: usize = 2_000;
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "activation",
         format!("one location on the embedded store, each time from a store opened anew; median of {ROUNDS}"),
@@ -187,7 +187,7 @@ async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usiz
 }
 
 /// Returns an in-process EHR for each location.
-pub fn own(locations: u32, writes: Writes) -> HashMap<LocationId, Arc<dyn Ehr>> {
+pub fn in_process_ehrs(locations: u32, writes: Writes) -> HashMap<LocationId, Arc<dyn Ehr>> {
     let ehr = |id| (LocationId(id), Arc::new(InProcessEhr::new(writes)) as Arc<dyn Ehr>);
     (1..=locations).map(ehr).collect()
 }

@@ -14,9 +14,9 @@ use sandbox_ehr::{Profile, SandboxEhr, SandboxRequest};
 use setup::guests::HostLimits;
 
 use super::{
-    options::Outcome,
+    options::BenchResult,
     raw_wasmtime::Raw,
-    report::{Aim, Report, median},
+    report::{Aim, BenchReport, median},
 };
 use crate::harness::{components, external, fixtures, javascript::Toolbox};
 
@@ -59,20 +59,20 @@ impl Transport for Canned {
     }
 }
 
-pub fn run(report: &mut Report) -> Outcome {
+pub fn run(report: &mut BenchReport) -> BenchResult {
     actix_rt::System::new().block_on(async {
         let aim = Aim::Below(Duration::from_micros(50));
-        of(report, "the sandbox adapter", components::component("sandbox"), aim).await?;
+        measure_adapter(report, "the sandbox adapter", components::component("sandbox"), aim).await?;
         if external::named().contains(&external::Suite::Node) {
             let component = components::root().join("target/adapters/measured/sandbox-js.wasm");
             Toolbox::installed().await.build(&components::root().join("adapters/sandbox-js"), &component).await;
-            of(report, "the same in JavaScript", component, Aim::None).await?;
+            measure_adapter(report, "the same in JavaScript", component, Aim::None).await?;
         }
         Ok(())
     })
 }
 
-async fn of(report: &mut Report, adapter: &str, component: PathBuf, aim: Aim) -> Outcome {
+async fn measure_adapter(report: &mut BenchReport, adapter: &str, component: PathBuf, aim: Aim) -> BenchResult {
     report.section(
         "adapter host",
         format!("{adapter}, one call after the other, each in a fresh instance, in turns with wasmtime alone; median and 99th of {CALLS}, of {PAGES} pages, of a tenth of the long ones"),
@@ -126,13 +126,13 @@ async fn of(report: &mut Report, adapter: &str, component: PathBuf, aim: Aim) ->
 
 /// Alternates the calls, so that both sides run under the same load of the machine.
 async fn beside(
-    report: &mut Report,
+    report: &mut BenchReport,
     what: &str,
     aim: Aim,
     calls: usize,
     hosted: impl AsyncFn() -> Result<(), String>,
     alone: impl AsyncFn() -> Result<(), String>,
-) -> Outcome {
+) -> BenchResult {
     let (mut with_host, mut without) = (Vec::with_capacity(calls), Vec::with_capacity(calls));
     for _ in 0..calls {
         let start = Instant::now();

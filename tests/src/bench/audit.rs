@@ -5,8 +5,8 @@ use std::fs;
 
 use super::{
     bookings,
-    options::{Options, Outcome},
-    report::{Aim, Report},
+    options::{BenchResult, Options},
+    report::{Aim, BenchReport},
 };
 
 const ROUNDS: usize = 3;
@@ -14,7 +14,7 @@ const ROUNDS: usize = 3;
 const WAYS: [(&str, &str); 3] =
     [("wait", "neither"), ("wait+audit", "with the audit trail"), ("wait+log", "with the access log, to a file")];
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "the audit trail and the access log",
         format!("bookings over HTTP as in `bookings`, write-backs queued; {ROUNDS} rounds, a server of its own for each figure"),

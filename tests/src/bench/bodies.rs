@@ -12,7 +12,7 @@ const DIGITS: usize = 146;
 
 /// The body of POST /intent/booking/book.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Booking {
+pub struct BookingBody {
     pub slot_token: String,
     pub idempotency_key: String,
     pub patient: Patient,
@@ -28,9 +28,9 @@ pub struct Patient {
     pub email: String,
 }
 
-pub fn booking(number: usize, slot_token: String) -> Booking {
+pub fn booking(number: usize, slot_token: String) -> BookingBody {
     let person = number % PEOPLE;
-    Booking {
+    BookingBody {
         slot_token,
         idempotency_key: format!("bench-{number:08}-5f0c9c1e-7d0b"),
         patient: Patient {
@@ -45,7 +45,7 @@ pub fn booking(number: usize, slot_token: String) -> Booking {
 }
 
 /// Returns the request with the location in the query.
-pub fn request(booking: &Booking, query: &str, authorization: &str) -> Vec<u8> {
+pub fn request(booking: &BookingBody, query: &str, authorization: &str) -> Vec<u8> {
     let body = serde_json::to_vec(booking).expect("a booking has string keys");
     api_request("POST", &format!("/intent/booking/book?{query}"), authorization, &body)
 }

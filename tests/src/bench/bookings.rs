@@ -13,13 +13,13 @@ use tokio::task::JoinSet;
 
 use super::{
     bodies::{PlainSlot, booking, request},
-    load::{Load, Outcome as Run, Requests},
-    options::{Options, Outcome},
+    load::{Load, LoadOutcome as Run, Requests},
+    options::{BenchResult, Options},
     own_ehr::{OPERATORIES, PROVIDERS},
     practices::SUBDOMAIN,
     processor_time::ProcessorTime,
-    report::{self, Aim, Report, short},
-    servers::{Server, WORKERS, product::API_KEY},
+    report::{self, Aim, BenchReport, short},
+    servers::{BenchServer, WORKERS, product::API_KEY},
 };
 use crate::harness::{fixtures, http_client::Caller};
 
@@ -28,7 +28,7 @@ const SEARCHERS: u32 = 8;
 /// Maximum number of offers per search; also the slots of half the operatories on one day.
 const OFFERS: usize = 100;
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "bookings over HTTP",
         format!(
@@ -69,7 +69,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-pub fn report_run(report: &mut Report, what: &str, run: &Run) {
+pub fn report_run(report: &mut BenchReport, what: &str, run: &Run) {
     report.number(what, run.per_second, "/s", Aim::None);
     report.note(format!("  half within {}, 99 of 100 within {}", short(run.median), short(run.slow)));
     if !run.refused.is_empty() {
@@ -101,8 +101,8 @@ fn used(dir: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-async fn echo(options: &Options, report: &mut Report) -> Result<Run, Box<dyn Error>> {
-    let server = Server::start(&["echo"])?;
+async fn echo(options: &Options, report: &mut BenchReport) -> Result<Run, Box<dyn Error>> {
+    let server = BenchServer::start(&["echo"])?;
     let spent = ProcessorTime::by(server.pid())?;
     let run = load(options).run(server.address, plain_requests(options.locations)).await?;
     report_run(report, "bare actix-web JSON echo of the same bodies", &run);
@@ -113,11 +113,12 @@ async fn echo(options: &Options, report: &mut Report) -> Result<Run, Box<dyn Err
 async fn postgres(options: &Options, dir: &Path) -> Result<Run, Box<dyn Error>> {
     let cluster = Cluster::start(dir, Durability::Synced)?;
     let sockets = cluster.sockets().to_str().ok_or("a folder whose name is no text")?;
-    let server = Server::start(&["postgres", sockets, &cluster.port().to_string(), &options.sessions.to_string()])?;
+    let server =
+        BenchServer::start(&["postgres", sockets, &cluster.port().to_string(), &options.sessions.to_string()])?;
     Ok(load(options).run(server.address, plain_requests(options.locations)).await?)
 }
 
-async fn in_database(options: &Options, dir: &Path, report: &mut Report) -> Result<Run, Box<dyn Error>> {
+async fn in_database(options: &Options, dir: &Path, report: &mut BenchReport) -> Result<Run, Box<dyn Error>> {
     let dir = dir.join("in-database");
     std::fs::create_dir(&dir)?;
     let cluster = Cluster::start(&dir, Durability::Synced)?;
@@ -132,7 +133,7 @@ pub async fn product(
     writes: &str,
     database: Option<&str>,
     what: &str,
-    report: &mut Report,
+    report: &mut BenchReport,
 ) -> Result<Run, Box<dyn Error>> {
     let dir = dir.join(writes);
     std::fs::create_dir(&dir)?;
@@ -140,7 +141,7 @@ pub async fn product(
     let locations = options.locations.to_string();
     let mut arguments = vec!["product", name, &locations, writes];
     arguments.extend(database);
-    let server = Server::start(&arguments)?;
+    let server = BenchServer::start(&arguments)?;
     let caller = Caller::sign_in(server.address, API_KEY).await?;
     let offers = offers(server.address, &caller, options, |_| SUBDOMAIN.to_owned()).await?;
     let authorization = caller.authorization().to_owned();
@@ -193,7 +194,7 @@ pub async fn offers(
             let mut found = Vec::new();
             for location in (1 + first..=locations).step_by(SEARCHERS as usize) {
                 let place = format!("subdomain={}&location_id={location}", subdomain(location));
-                found.push((location, of_location(&mut caller, &place, each).await?));
+                found.push((location, slot_tokens_for(&mut caller, &place, each).await?));
             }
             Ok::<_, String>(found)
         });
@@ -211,7 +212,7 @@ pub async fn offers(
     Ok(in_turn)
 }
 
-async fn of_location(caller: &mut Caller, place: &str, count: usize) -> Result<Vec<String>, String> {
+async fn slot_tokens_for(caller: &mut Caller, place: &str, count: usize) -> Result<Vec<String>, String> {
     let (_, hours) = caller.get(&format!("/working_hours?{place}&per_page=100")).await.map_err(|e| e.to_string())?;
     let halves = halves(&hours["data"]);
     if halves.iter().map(Vec::len).ne([PROVIDERS; OPERATORIES / PROVIDERS]) {

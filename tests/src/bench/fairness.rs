@@ -19,10 +19,10 @@ use sha2::{Digest, Sha256};
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{
-    options::{Options, Outcome},
+    options::{BenchResult, Options},
     practices,
-    report::{Aim, Report},
-    servers::Server,
+    report::{Aim, BenchReport},
+    servers::BenchServer,
 };
 use crate::harness::{
     components,
@@ -69,7 +69,7 @@ struct Run {
     refused: usize,
 }
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "fairness",
         format!(
@@ -111,7 +111,7 @@ async fn scene(options: &Options, beside: Neighbour) -> Result<Run, Box<dyn std:
     let config = dir.path().join("practice-sync.toml");
     fs::write(&config, configuration(dir.path(), beside, &ehr.url(), &other.url(), hanging.local_addr()?))?;
     fs::write(dir.path().join("keys.toml"), keys())?;
-    let server = Server::start(&["configured", config.to_str().ok_or("a folder whose name is no text")?])?;
+    let server = BenchServer::start(&["configured", config.to_str().ok_or("a folder whose name is no text")?])?;
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;
     process::first_sync(&mut caller).await?;
     let place = LOCATIONS[0].0;
@@ -131,7 +131,7 @@ async fn scene(options: &Options, beside: Neighbour) -> Result<Run, Box<dyn std:
 
 /// Books at a constant rate and counts the write-backs in that time.
 async fn book(
-    server: &Server,
+    server: &BenchServer,
     caller: &Caller,
     offers: Vec<String>,
     seconds: u64,

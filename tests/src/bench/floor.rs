@@ -9,12 +9,13 @@ use std::{
     io::{self, BufReader, BufWriter, ErrorKind, Read, Write},
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use setup::EngineRules;
 use store::{Batch, Store, StoreError, keys};
 use testing::HookedStore;
@@ -26,17 +27,17 @@ const MOST: usize = 3_584;
 const DELETED: u32 = u32::MAX;
 
 /// A recording of a store's commits without values.
-pub struct Recorded {
+pub struct RecordedStore {
     commits: Mutex<BufWriter<File>>,
     /// Number of appended feed entries.
     appended: AtomicU64,
 }
 
-impl Recorded {
+impl RecordedStore {
     /// Records commits made through the returned store in a file.
-    pub fn over(store: Arc<dyn Store>, file: &Path) -> io::Result<(Arc<dyn Store>, Arc<Recorded>)> {
+    pub fn over(store: Arc<dyn Store>, file: &Path) -> io::Result<(Arc<dyn Store>, Arc<RecordedStore>)> {
         let commits = Mutex::new(BufWriter::new(File::create(file)?));
-        let recorded = Arc::new(Recorded { commits, appended: AtomicU64::new(0) });
+        let recorded = Arc::new(RecordedStore { commits, appended: AtomicU64::new(0) });
         let record = recorded.clone();
         let hooked = HookedStore::over(store).on_commit(move |store, batch| match record.note(&batch) {
             Ok(()) => store.commit(batch),
@@ -49,11 +50,11 @@ impl Recorded {
     }
 
     pub fn flush(&self) -> io::Result<()> {
-        self.commits.lock().unwrap_or_else(PoisonError::into_inner).flush()
+        self.commits.lock().flush()
     }
 
     fn note(&self, batch: &Batch) -> io::Result<()> {
-        let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut commits = self.commits.lock();
         commits.write_all(&((batch.writes().len() + batch.appends().len()) as u32).to_le_bytes())?;
         let mut note = |key: &[u8], value: Option<usize>| {
             commits.write_all(&[key.len() as u8])?;

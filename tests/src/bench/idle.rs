@@ -29,11 +29,11 @@ use webhooks::subscriptions::Everyone;
 
 use super::{
     activation::first_sync,
-    options::{Options, Outcome},
+    options::{BenchResult, Options},
     own_ehr::InProcessEhr,
     practices,
-    report::{Aim, Report, say},
-    servers::{Server, ready},
+    report::{Aim, BenchReport, say},
+    servers::{BenchServer, ready},
 };
 use crate::harness::fixtures;
 
@@ -44,7 +44,7 @@ const AT_ONCE: u32 = 500;
 /// Idle time before the process's memory is read again.
 const REST: Duration = Duration::from_secs(3);
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "idle locations",
         format!(
@@ -58,19 +58,19 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     let folder = dir.path().to_str().ok_or("a folder whose name is no text")?;
     let locations = options.idle.to_string();
     for (verify, what) in [("true", "every record verified"), ("false", "as shipped")] {
-        let server = Server::start(&["idle", folder, &locations, verify])?;
-        let start = Duration::from_secs_f64(said(&server, "start")?);
+        let server = BenchServer::start(&["idle", folder, &locations, verify])?;
+        let start = Duration::from_secs_f64(printed_figure(&server, "start")?);
         std::thread::sleep(REST);
         let memory = resident(server.pid())?;
         report.time(&format!("start: store and engine, {what}"), start, Aim::Below(Duration::from_millis(500)));
         report.megabytes("  memory of the whole process after 3 s", memory, Aim::BelowMegabytes(200.0));
-        report.megabytes("  of it the configuration of all locations", said(&server, "setup")?, Aim::None);
+        report.megabytes("  of it the configuration of all locations", printed_figure(&server, "setup")?, Aim::None);
     }
     Ok(())
 }
 
 /// Returns a figure that the process printed before it was ready.
-fn said(server: &Server, name: &str) -> Result<f64, String> {
+fn printed_figure(server: &BenchServer, name: &str) -> Result<f64, String> {
     let figure = server.said.iter().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     figure.ok_or_else(|| format!("the process did not say `{name}`: {:?}", server.said))
 }
@@ -86,7 +86,7 @@ fn setup(locations: u32) -> Setup {
 }
 
 /// One location runs its first pull and becomes idle; the others are copies of it.
-async fn prepare(dir: &Path, locations: u32) -> Outcome {
+async fn prepare(dir: &Path, locations: u32) -> BenchResult {
     let first = LocationId(1);
     let start = (i64::from(fixtures::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(InProcessEhr::booked(start, APPOINTMENTS));
@@ -119,14 +119,14 @@ async fn prepare(dir: &Path, locations: u32) -> Outcome {
 /// Returns the state that a load of the location would produce.
 fn state_of(model: &journal::Loaded) -> Result<Vec<u8>, Box<dyn Error>> {
     #[derive(Deserialize)]
-    struct Turn {
+    struct JournalTurn {
         at: Timestamp,
         events: Vec<Event>,
     }
     let snapshot = model.snapshot.as_ref().map(|(_, bytes)| serde_json::from_slice(bytes)).transpose()?;
     let mut state: State = snapshot.unwrap_or_default();
     for (_, bytes) in &model.tail {
-        let turn: Turn = serde_json::from_slice(bytes)?;
+        let turn: JournalTurn = serde_json::from_slice(bytes)?;
         turn.events.iter().for_each(|event| state.evolve(turn.at, event, Quota::default()));
     }
     Ok(serde_json::to_vec(&state)?)
@@ -139,7 +139,7 @@ fn last_record(store: &dyn Store, location: u32) -> Result<Vec<u8>, Box<dyn Erro
 }
 
 /// Starts an engine in this process and idles.
-pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
+pub async fn serve(dir: &Path, locations: u32, verify: bool) -> BenchResult {
     let before = resident(std::process::id())?;
     let mut setup = setup(locations);
     setup.engine.store_verify = verify;

@@ -28,9 +28,9 @@ use store::{Batch, Direction, Store, StoreError};
 
 use super::{
     idle::resident,
-    options::{Options, Outcome},
+    options::{BenchResult, Options},
     practices,
-    report::{Aim, Report, median},
+    report::{Aim, BenchReport, median},
 };
 
 const INSTITUTION: u32 = 1;
@@ -43,7 +43,7 @@ const COMMITS: usize = 8;
 const LAST_NAMES: u32 = 40_000;
 const FIRST_NAMES: u32 = 800;
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     let count = options.patients.max(10_000);
     report.section(
         "lists",
@@ -56,7 +56,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     measure(dir.path(), count, report)
 }
 
-fn measure(dir: &Path, count: u32, report: &mut Report) -> Outcome {
+fn measure(dir: &Path, count: u32, report: &mut BenchReport) -> BenchResult {
     let store = practices::store(dir)?;
     let index = Arc::new(Index::default());
     let started = Instant::now();
@@ -88,7 +88,7 @@ fn measure(dir: &Path, count: u32, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-async fn load(store: &Arc<dyn Store>, index: &Arc<Index>, count: u32) -> Outcome {
+async fn load(store: &Arc<dyn Store>, index: &Arc<Index>, count: u32) -> BenchResult {
     let merging = tokio::spawn(index::run(index.clone(), store.clone()));
     let pool = Pool::default();
     let mut under_way = VecDeque::new();
@@ -141,7 +141,7 @@ struct Query {
     keep: Box<Keep>,
 }
 
-struct Case {
+struct ListCase {
     what: &'static str,
     order: Order,
     /// Pages start at the probed patient instead of the first one.
@@ -149,15 +149,15 @@ struct Case {
     ask: Box<dyn Fn(u32) -> Query>,
 }
 
-fn cases(count: u32) -> Vec<Case> {
-    let shallow = |what, ask: fn(u32) -> Query| Case { what, order: Order::Id, deep: false, ask: Box::new(ask) };
-    let deep = |what, ask: fn(u32) -> Query| Case { deep: true, ..shallow(what, ask) };
+fn cases(count: u32) -> Vec<ListCase> {
+    let shallow = |what, ask: fn(u32) -> Query| ListCase { what, order: Order::Id, deep: false, ask: Box::new(ask) };
+    let deep = |what, ask: fn(u32) -> Query| ListCase { deep: true, ..shallow(what, ask) };
     let lately = |what, one_in: u32| {
         let ask = move |_| {
             let since = Timestamp(i64::from(count - count / one_in) * MINUTE);
             Query { filters: vec![Filter::UpdatedSince(since)], keep: Box::new(move |it| it.updated_at >= since) }
         };
-        Case { what, order: Order::Id, deep: true, ask: Box::new(ask) }
+        ListCase { what, order: Order::Id, deep: true, ask: Box::new(ask) }
     };
     vec![
         shallow("first page", |_| all()),
@@ -187,8 +187,8 @@ fn cases(count: u32) -> Vec<Case> {
         lately("changed lately, as one in a thousand", 1_000),
         lately("changed lately, as one in a hundred", 100),
         lately("changed lately, as one in ten", 10),
-        Case { order: Order::UpdatedAt, ..shallow("by the time of change, first page", |_| all()) },
-        Case { order: Order::UpdatedAt, ..deep("by the time of change, deep in the list", |_| all()) },
+        ListCase { order: Order::UpdatedAt, ..shallow("by the time of change, first page", |_| all()) },
+        ListCase { order: Order::UpdatedAt, ..deep("by the time of change, deep in the list", |_| all()) },
     ]
 }
 
@@ -206,7 +206,7 @@ fn named(name: String) -> Query {
 }
 
 /// Reads one page like the API: reads on until the caller's filter has kept enough.
-fn page(lists: &Lists<'_>, case: &Case, n: u32) -> Result<usize, StoreError> {
+fn page(lists: &Lists<'_>, case: &ListCase, n: u32) -> Result<usize, StoreError> {
     let Query { filters, keep } = (case.ask)(n);
     let query = ListQuery::new([INSTITUTION], case.order).filtered(filters);
     let mut from = match (case.deep, case.order) {

@@ -6,11 +6,13 @@ use std::{
     io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use crate::harness::http_client::Connection;
 
@@ -25,7 +27,7 @@ pub struct Load {
 }
 
 /// Results after the warm-up.
-pub struct Outcome {
+pub struct LoadOutcome {
     pub per_second: f64,
     /// Including the warm-up.
     pub answered: u64,
@@ -47,7 +49,7 @@ struct Tally {
 }
 
 impl Load {
-    pub async fn run(self, address: SocketAddr, requests: Requests) -> io::Result<Outcome> {
+    pub async fn run(self, address: SocketAddr, requests: Requests) -> io::Result<LoadOutcome> {
         let (next, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Tally::default())));
         let begin = Instant::now() + self.warm_up;
         let end = begin + self.length;
@@ -59,16 +61,16 @@ impl Load {
         for client in clients {
             client.await.map_err(io::Error::other)??;
         }
-        let tally = std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner));
+        let tally = std::mem::take(&mut *all.lock());
         Ok(outcome(tally, begin))
     }
 }
 
-fn outcome(mut tally: Tally, begin: Instant) -> Outcome {
+fn outcome(mut tally: Tally, begin: Instant) -> LoadOutcome {
     tally.times.sort_unstable();
     let at = |per_cent: usize| tally.times.get(tally.times.len() * per_cent / 100).copied().unwrap_or_default();
     let took = tally.last.map_or(Duration::ZERO, |last| last.duration_since(begin));
-    Outcome {
+    LoadOutcome {
         per_second: tally.times.len() as f64 / took.as_secs_f64().max(1e-9),
         answered: tally.answered,
         median: at(50),
@@ -105,7 +107,7 @@ async fn client(
             own.last = Some(answered);
         }
     }
-    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = all.lock();
     all.answered += own.answered;
     all.times.append(&mut own.times);
     all.ran_out |= own.ran_out;

@@ -29,8 +29,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use options::{Options, Outcome, Section};
-use report::{Report, say};
+use options::{BenchResult, Options, Section};
+use report::{BenchReport, say};
 
 pub fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,8 +47,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options) -> Outcome {
-    let mut report = Report::start(&options.dir);
+fn run(options: &Options) -> BenchResult {
+    let mut report = BenchReport::start(&options.dir);
     let all = [
         Section::Slots,
         Section::Adapter,
@@ -89,7 +89,7 @@ fn run(options: &Options) -> Outcome {
 }
 
 /// Runs one of the measured servers in this process.
-fn serve(arguments: &[String]) -> Outcome {
+fn serve(arguments: &[String]) -> BenchResult {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     actix_rt::System::new().block_on(async {
         match arguments.as_slice() {

@@ -14,12 +14,12 @@ use postgres_server::{Cluster, Durability};
 use super::{
     bodies::{booking, request},
     bookings::{load, offers},
-    load::{Load, Outcome as Run, Requests},
-    options::{Options, Outcome},
+    load::{Load, LoadOutcome as Run, Requests},
+    options::{BenchResult, Options},
     practices::subdomain,
     processor_time::ProcessorTime,
-    report::{Aim, Report, median, short},
-    servers::{Server, product::API_KEY},
+    report::{Aim, BenchReport, median, short},
+    servers::{BenchServer, product::API_KEY},
 };
 use crate::harness::http_client::Caller;
 
@@ -29,7 +29,7 @@ const INSTITUTIONS: usize = 24;
 /// Calls per kind.
 const CALLS: usize = 400;
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "nodes",
         format!(
@@ -50,7 +50,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 }
 
 /// Returns the processor time of a booking in all nodes and the database.
-async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Result<f64, Box<dyn Error>> {
+async fn bookings(options: &Options, nodes: usize, report: &mut BenchReport) -> Result<f64, Box<dyn Error>> {
     let dir = tempfile::Builder::new().prefix("bench-nodes").tempdir_in(&options.dir)?;
     let cluster = Cluster::start(dir.path(), Durability::Synced)?;
     let database = cluster.database()?;
@@ -62,7 +62,7 @@ async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Resul
             INSTITUTIONS.to_string(),
             format!("{name}:{port}"),
         );
-        servers.push(Server::start(&["product", folder, &locations, "wait", &database, &node])?);
+        servers.push(BenchServer::start(&["product", folder, &locations, "wait", &database, &node])?);
     }
     let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.address).collect();
     let caller = Caller::sign_in(addresses[0], API_KEY).await?;
@@ -101,7 +101,7 @@ async fn bookings(options: &Options, nodes: usize, report: &mut Report) -> Resul
 }
 
 /// Measures the same call at the node that hosts the institution and at one that forwards it.
-async fn forwarding(caller: &Caller, servers: &[Server], report: &mut Report) -> Outcome {
+async fn forwarding(caller: &Caller, servers: &[BenchServer], report: &mut BenchReport) -> BenchResult {
     let (mut right, mut wrong) = (Vec::new(), Vec::new());
     let path = format!("/operatories?subdomain={}&location_id=1", subdomain(1));
     for server in servers {
@@ -127,7 +127,7 @@ async fn forwarding(caller: &Caller, servers: &[Server], report: &mut Report) ->
 }
 
 /// Returns the number of calls that a node has forwarded.
-async fn forwarded(node: &Server) -> Result<u64, Box<dyn Error>> {
+async fn forwarded(node: &BenchServer) -> Result<u64, Box<dyn Error>> {
     let mut connection =
         crate::harness::http_client::Connection::open(node.operators.ok_or("no listener for operators")?).await?;
     let answer = connection.send(&crate::harness::http_client::request("GET", "/metrics", &[], &[])).await?;
@@ -136,14 +136,14 @@ async fn forwarded(node: &Server) -> Result<u64, Box<dyn Error>> {
     Ok(line.ok_or("no count of calls handed on")?.parse()?)
 }
 
-fn spent(servers: &[Server], cluster: &Cluster) -> Result<Duration, Box<dyn Error>> {
+fn spent(servers: &[BenchServer], cluster: &Cluster) -> Result<Duration, Box<dyn Error>> {
     let nodes = servers.iter().map(|server| Ok(ProcessorTime::by(server.pid())?.total()));
     let nodes: Duration = nodes.sum::<Result<_, std::io::Error>>()?;
-    Ok(nodes + of_database(&cluster.sockets().join("data"))?)
+    Ok(nodes + database_processor_time(&cluster.sockets().join("data"))?)
 }
 
 /// Returns the processor time of the server and its child processes, which serve one session each.
-fn of_database(data: &Path) -> Result<Duration, Box<dyn Error>> {
+fn database_processor_time(data: &Path) -> Result<Duration, Box<dyn Error>> {
     let server: u32 = fs::read_to_string(data.join("postmaster.pid"))?.lines().next().ok_or("no pid")?.parse()?;
     let mut spent = ProcessorTime::by(server)?.total();
     for process in fs::read_dir("/proc")?.flatten() {

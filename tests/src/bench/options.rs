@@ -4,7 +4,7 @@ use std::{error::Error, path::PathBuf};
 
 use clap::{Parser, ValueEnum};
 
-pub(super) type Outcome = Result<(), Box<dyn Error>>;
+pub(super) type BenchResult = Result<(), Box<dyn Error>>;
 
 /// Prints figures with their aims. Runs all sections unless some are named.
 #[derive(Clone, Parser)]

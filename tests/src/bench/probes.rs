@@ -13,10 +13,10 @@ use serde_json::json;
 
 use super::{
     load::Requests,
-    options::{Options, Outcome},
+    options::{BenchResult, Options},
     practices::SUBDOMAIN,
     reads,
-    report::{Aim, Report, short},
+    report::{Aim, BenchReport, short},
     servers::{WORKERS, product::API_KEY},
 };
 use crate::harness::http_client::{Caller, Connection, api_request, request};
@@ -24,7 +24,7 @@ use crate::harness::http_client::{Caller, Connection, api_request, request};
 /// Pause between two probes of a connection.
 const PAUSE: Duration = Duration::from_millis(2);
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "probes",
         format!(
@@ -38,7 +38,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     runtime.block_on(measure(options, dir.path(), report))
 }
 
-async fn measure(options: &Options, dir: &Path, report: &mut Report) -> Outcome {
+async fn measure(options: &Options, dir: &Path, report: &mut BenchReport) -> BenchResult {
     let lists = reads::fill(options, dir).await?;
     let server = reads::server(dir)?;
     let operators = server.operators.ok_or("no listener of operators")?;
@@ -115,7 +115,7 @@ fn probe(address: SocketAddr, path: &str, length: Duration) -> io::Result<Vec<Du
 }
 
 /// Reports the times. The aim applies to the operators' listener only, because clients' probes wait for clients.
-fn tell(when: &str, all: Times, aim: Option<Duration>, report: &mut Report) {
+fn tell(when: &str, all: Times, aim: Option<Duration>, report: &mut BenchReport) {
     for (name, times) in all {
         let at = |per_cent: usize| times[(times.len() * per_cent / 100).min(times.len() - 1)];
         let aim = aim.filter(|_| name.starts_with("operators")).map_or(Aim::None, Aim::Below);

@@ -3,7 +3,7 @@
 
 use std::{fs, io, time::Duration};
 
-use super::report::{Report, short};
+use super::report::{BenchReport, short};
 
 /// Names and thread names of the parts.
 const PARTS: [(&str, &str); 2] =
@@ -41,7 +41,7 @@ impl ProcessorTime {
     }
 
     /// Reports the time since `before` per each of `count` pieces of work.
-    pub fn report(&self, before: &ProcessorTime, count: f64, report: &Report) {
+    pub fn report(&self, before: &ProcessorTime, count: f64, report: &BenchReport) {
         let each = |now: Duration, before: Duration| short(now.saturating_sub(before).div_f64(count.max(1.0)));
         let parts = PARTS.iter().zip(self.parts.iter().zip(before.parts));
         let mut parts: Vec<String> =

@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -18,6 +18,7 @@ use location::{
     settings::{PullRules, Quota},
     time::DAY,
 };
+use parking_lot::Mutex;
 use records::{
     ehr::{Ehr, Resource},
     sync_state::SyncState,
@@ -28,11 +29,11 @@ use serde_json::json;
 use setup::{LocationSetup, Setup};
 
 use super::{
-    floor::{self, Recorded},
+    floor::{self, RecordedStore},
     idle::resident,
-    options::{Options, Outcome},
+    options::{BenchResult, Options},
     practices,
-    report::{self, Aim, Report},
+    report::{self, Aim, BenchReport},
 };
 use crate::harness::{components, fixtures};
 
@@ -52,7 +53,7 @@ struct Timed {
 impl Timed {
     fn handle(&self, request: &SandboxRequest) -> HttpResponse {
         let started = Instant::now();
-        let reply = self.ehr.lock().unwrap_or_else(PoisonError::into_inner).handle(clock::now().0, request);
+        let reply = self.ehr.lock().handle(clock::now().0, request);
         self.nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::Relaxed);
         HttpResponse { status: reply.status, headers: reply.headers, body: reply.body }
@@ -77,7 +78,7 @@ impl Transport for Timed {
     }
 }
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     let timed = Arc::new(Timed {
         ehr: Mutex::new(SandboxEhr::new(profile(options.pulled))),
         nanos: AtomicU64::new(0),
@@ -104,7 +105,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         report.time("  the simulated EHR meanwhile, not counted above", of_ehr, Aim::None);
 
         let commits = dir.path().join("commits");
-        let (store, recorded) = Recorded::over(practices::store(dir.path())?, &commits)?;
+        let (store, recorded) = RecordedStore::over(practices::store(dir.path())?, &commits)?;
         let mut parts = Parts::new(store, RecordViews::shared());
         parts.adapters = registry;
         parts.in_process.insert(fixtures::SOURCE, timed.clone() as Arc<dyn Transport>);

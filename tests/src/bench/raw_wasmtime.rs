@@ -73,8 +73,8 @@ impl Raw {
     ) -> wasmtime::Result<Result<Page, Fault>> {
         let mut store = Store::new(&self.engine, Alone(ehr));
         let instance = self.pre.instantiate_async(&mut store).await?;
-        type Arguments<'a> = (Resource, Option<&'a str>, u32);
-        let pull = instance.get_typed_func::<Arguments<'_>, (Result<Page, Fault>,)>(&mut store, self.pull)?;
+        type PullArguments<'a> = (Resource, Option<&'a str>, u32);
+        let pull = instance.get_typed_func::<PullArguments<'_>, (Result<Page, Fault>,)>(&mut store, self.pull)?;
         Ok(pull.call_async(&mut store, (Resource::Patients, cursor, limit)).await?.0)
     }
 }

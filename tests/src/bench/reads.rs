@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 
 use super::{
     bookings::{offers, report_run},
-    load::{Load, Outcome as Run, Requests},
-    options::{Options, Outcome},
+    load::{Load, LoadOutcome as Run, Requests},
+    options::{BenchResult, Options},
     practices::SUBDOMAIN,
-    report::{Aim, Report},
-    servers::{Server, WORKERS, product::API_KEY},
+    report::{Aim, BenchReport},
+    servers::{BenchServer, WORKERS, product::API_KEY},
 };
 use crate::harness::http_client::{Caller, api_request, request};
 
 const APPOINTMENTS: usize = 100;
 const PATIENTS: usize = 1_000;
 
-pub(super) struct List {
+pub(super) struct ListEndpoint {
     what: &'static str,
     pub(super) path: String,
     rows: usize,
 }
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "lists over HTTP",
         format!(
@@ -49,14 +49,14 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-pub(super) fn server(dir: &Path) -> Result<Server, Box<dyn Error>> {
+pub(super) fn server(dir: &Path) -> Result<BenchServer, Box<dyn Error>> {
     let dir = dir.to_str().ok_or("a folder whose name is no text")?;
-    Ok(Server::start(&["product", dir, "1", "wait"])?)
+    Ok(BenchServer::start(&["product", dir, "1", "wait"])?)
 }
 
 /// Books and registers patients through the API, and returns the lists that show them.
-pub(super) async fn fill(options: &Options, dir: &Path) -> Result<Vec<List>, Box<dyn Error>> {
-    let server = server(dir, "0")?;
+pub(super) async fn fill(options: &Options, dir: &Path) -> Result<Vec<ListEndpoint>, Box<dyn Error>> {
+    let server = server(dir)?;
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;
     let few = Options { locations: 1, bookings: APPOINTMENTS, ..options.clone() };
     let place = format!("subdomain={SUBDOMAIN}&location_id=1");
@@ -66,23 +66,23 @@ pub(super) async fn fill(options: &Options, dir: &Path) -> Result<Vec<List>, Box
         let patient = json!({"first_name": "Ada", "last_name": format!("Booked{number}"), "date_of_birth": "1990-01-01",
             "phone_number": format!("+1 555 {number:07}")});
         let body = json!({"slot_token": token, "idempotency_key": number.to_string(), "patient": patient});
-        made(caller.post(&format!("/intent/booking/book?{place}"), &body).await?)?;
+        check_created(caller.post(&format!("/intent/booking/book?{place}"), &body).await?)?;
     }
     let (_, providers) = caller.get(&format!("/providers?{place}")).await?;
     for number in APPOINTMENTS..PATIENTS {
         let bio = json!({"date_of_birth": "1985-05-05", "phone_number": format!("+1 555 {number:07}")});
         let body = json!({"provider": {"provider_id": providers["data"][0]["id"]},
             "patient": {"first_name": "Ada", "last_name": format!("Listed{number}"), "email": "ada@example.com", "bio": bio}});
-        made(caller.post(&format!("/patients?{place}"), &body).await?)?;
+        check_created(caller.post(&format!("/patients?{place}"), &body).await?)?;
     }
     let always = "start=2020-01-01T00:00:00Z&end=2090-01-01T00:00:00Z";
     Ok(vec![
-        List {
+        ListEndpoint {
             what: "a list of 100 appointments",
             path: format!("/appointments?{place}&{always}&per_page={APPOINTMENTS}"),
             rows: APPOINTMENTS,
         },
-        List {
+        ListEndpoint {
             what: "a list of 1,000 patients",
             path: format!("/patients?{place}&per_page={PATIENTS}"),
             rows: PATIENTS,
@@ -90,12 +90,12 @@ pub(super) async fn fill(options: &Options, dir: &Path) -> Result<Vec<List>, Box
     ])
 }
 
-fn made((status, answer): (u16, Value)) -> Result<(), String> {
+fn check_created((status, answer): (u16, Value)) -> Result<(), String> {
     if status < 300 { Ok(()) } else { Err(format!("{status}: {answer}")) }
 }
 
-async fn bytes_of(dir: &Path, list: &List) -> Result<Vec<u8>, Box<dyn Error>> {
-    let server = server(dir, "0")?;
+async fn bytes_of(dir: &Path, list: &ListEndpoint) -> Result<Vec<u8>, Box<dyn Error>> {
+    let server = server(dir)?;
     let caller = Caller::sign_in(server.address, API_KEY).await?;
     let mut connection = crate::harness::http_client::Connection::open(server.address).await?;
     let answer = connection.send(&api_request("GET", &list.path, caller.authorization(), b"")).await?;
@@ -119,11 +119,11 @@ fn always(request: Vec<u8>) -> Requests {
 }
 
 async fn bare(options: &Options, file: &Path) -> Result<Run, Box<dyn Error>> {
-    let server = Server::start(&["bytes", file.to_str().ok_or("a file whose name is no text")?])?;
+    let server = BenchServer::start(&["bytes", file.to_str().ok_or("a file whose name is no text")?])?;
     Ok(load(options).run(server.address, always(request("GET", "/list", &[], b""))).await?)
 }
 
-async fn product(options: &Options, dir: &Path, list: &List) -> Result<Run, Box<dyn Error>> {
+async fn product(options: &Options, dir: &Path, list: &ListEndpoint) -> Result<Run, Box<dyn Error>> {
     let server = server(dir)?;
     let caller = Caller::sign_in(server.address, API_KEY).await?;
     let request = api_request("GET", &list.path, caller.authorization(), b"");

@@ -37,17 +37,17 @@ fn by_engine(sled: f64, fjall: f64) -> f64 {
     }
 }
 
-pub struct Report {
+pub struct BenchReport {
     missed: usize,
 }
 
-impl Report {
-    pub fn start(dir: &Path) -> Report {
+impl BenchReport {
+    pub fn start(dir: &Path) -> BenchReport {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let profile = if cfg!(debug_assertions) { "debug (figures mean little)" } else { "release" };
         say(format!("machine: {cores} cores, {}, {}; load {} before the run", processor(), memory(), busy()));
         say(format!("build: {profile}; data in {} ({}), on {}", dir.display(), filesystem(dir), practices::engine()));
-        Report { missed: 0 }
+        BenchReport { missed: 0 }
     }
 
     pub fn section(&self, name: &str, setting: impl Display) {

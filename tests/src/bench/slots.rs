@@ -16,8 +16,8 @@ use location::{
 use runtime::clock;
 
 use super::{
-    options::Outcome,
-    report::{Aim, Report, median},
+    options::BenchResult,
+    report::{Aim, BenchReport, median},
 };
 use crate::harness::fixtures;
 
@@ -28,7 +28,7 @@ const HALF_HOURS: u16 = 16;
 const OPENS: u16 = 9 * 60;
 const RUNS: usize = 300;
 
-pub fn run(report: &mut Report) -> Outcome {
+pub fn run(report: &mut BenchReport) -> BenchResult {
     report.section(
         "free slots",
         format!(

@@ -33,10 +33,10 @@ use webhooks::{
 };
 
 use super::{
-    options::{Options, Outcome},
+    options::{BenchResult, Options},
     practices,
-    report::{Aim, Report},
-    servers::Server,
+    report::{Aim, BenchReport},
+    servers::BenchServer,
 };
 use crate::harness::fixtures;
 
@@ -44,7 +44,7 @@ const OWNERS: usize = 10;
 /// Events committed ahead of deliveries, so that the dispatcher always has work and commits overlap with deliveries.
 const AHEAD: u64 = 20;
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     let endpoints = OWNERS * limits::MAX_ENDPOINTS_PER_OWNER;
     report.section(
         "webhooks",
@@ -55,7 +55,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
             limits::CONCURRENCY
         ),
     );
-    let sink = Server::start(&["sink"])?;
+    let sink = BenchServer::start(&["sink"])?;
     actix_rt::System::new().block_on(async {
         let bare = bare(sink.address, endpoints * options.events).await?;
         report.number("bare client loop, posts per second", bare, "", Aim::None);
@@ -181,7 +181,7 @@ async fn register(registry: &Arc<EndpointRegistry>, sink: SocketAddr) -> Result<
     Ok(OWNERS * limits::MAX_ENDPOINTS_PER_OWNER)
 }
 
-async fn happened(store: &dyn Store, outbox: &Outbox, event: usize) -> Outcome {
+async fn happened(store: &dyn Store, outbox: &Outbox, event: usize) -> BenchResult {
     let name = EventName::written(Event::AppointmentInsertion, WriteOutcome::Complete).ok_or("no such event")?;
     let data = data(event);
     let mut batch = Batch::new();

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cloud_ehr::{CloudEhr, Settings};
+use cloud_ehr::{CloudEhr, CloudEhrSettings};
 use location::ids::LocationId;
 use sandbox_host::Sandboxes;
 use serde_json::json;
@@ -18,15 +18,15 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
     idle::resident,
-    options::{Options, Outcome},
-    report::{Aim, Report, median},
-    servers::{Server, gateway},
+    options::{BenchResult, Options},
+    report::{Aim, BenchReport, median},
+    servers::{BenchServer, gateway},
 };
 use crate::harness::{
     http_client::{Caller, Connection, request},
     process::{self, API_KEY, Listen},
     workstation::{
-        Workstation,
+        TestWorkstation,
         gated_process::{self, LOCATION},
         socket::Socket,
     },
@@ -41,12 +41,12 @@ const SPARE: usize = 500;
 /// per second.
 const PER_MINUTE: u32 = 480;
 
-pub fn run(options: &Options, report: &mut Report) -> Outcome {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     connected(options, report)?;
     drained(options, report)
 }
 
-fn connected(options: &Options, report: &mut Report) -> Outcome {
+fn connected(options: &Options, report: &mut BenchReport) -> BenchResult {
     let most = descriptors()?.saturating_sub(SPARE);
     let count = options.workstations.min(most);
     report.section(
@@ -62,7 +62,7 @@ fn connected(options: &Options, report: &mut Report) -> Outcome {
     }
     let dir = tempfile::Builder::new().prefix("bench-workstations").tempdir_in(&options.dir)?;
     let folder = dir.path().to_str().ok_or("a folder whose name is no text")?;
-    let server = Server::start(&["gateway", folder, &count.to_string()])?;
+    let server = BenchServer::start(&["gateway", folder, &count.to_string()])?;
     let tokens = fs::read_to_string(gateway::tokens(dir.path()))?;
     actix_rt::System::new().block_on(async {
         let (before, idle) = (resident(server.pid())?, busy(server.pid(), Duration::from_secs(5)).await?);
@@ -165,7 +165,7 @@ async fn answer(address: SocketAddr) -> io::Result<Duration> {
 }
 
 /// Runs the product, the cloud EHR and the workstation in one process: at this quota, none of them is busy.
-fn drained(options: &Options, report: &mut Report) -> Outcome {
+fn drained(options: &Options, report: &mut BenchReport) -> BenchResult {
     let writes = 2 * options.gated as u64;
     report.section(
         "a queue behind a closed gate",
@@ -175,7 +175,7 @@ fn drained(options: &Options, report: &mut Report) -> Outcome {
         ),
     );
     actix_rt::System::new().block_on(async {
-        let ehr = CloudEhr::start(Settings { calls_per_minute: None, ..Settings::default() })?;
+        let ehr = CloudEhr::start(CloudEhrSettings { calls_per_minute: None, ..CloudEhrSettings::default() })?;
         let dir = tempfile::tempdir()?;
         let rules =
             format!("[defaults.quota]\nper_minute = {PER_MINUTE}\nburst = 1\n[defaults.pull]\nevery = \"1d\"\n");
@@ -190,7 +190,7 @@ fn drained(options: &Options, report: &mut Report) -> Outcome {
         let (address, place) = (running.address, LocationId(LOCATION));
         let engine = running.engine.clone();
         let code = engine.gateway().new_code(place, workstations::CodeKind::Single).await?.code;
-        let workstation = Workstation::pair(address, &code, "Front desk").await?;
+        let workstation = TestWorkstation::pair(address, &code, "Front desk").await?;
         workstation.browser.log_in(&ehr.log_in("frontdesk"));
         let connection = workstation.start().await?;
         until("the first read cycle", async || engine.sync_state(place).await.ok()?.last_sync).await;

@@ -19,12 +19,12 @@ pub struct Connection {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpAnswer {
     pub status: u16,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// Parses the body; `Null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
@@ -51,7 +51,7 @@ impl Connection {
     }
 
     /// Sends a request and waits for its answer. After an error, the connection cannot be used again.
-    pub async fn send(&mut self, request: &[u8]) -> io::Result<Answer> {
+    pub async fn send(&mut self, request: &[u8]) -> io::Result<HttpAnswer> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
         let (status, head, length) = loop {
@@ -67,7 +67,7 @@ impl Connection {
         if self.buffer.len() > head + length {
             return Err(invalid("more than one answer"));
         }
-        Ok(Answer { status, body: self.buffer[head..].to_vec() })
+        Ok(HttpAnswer { status, body: self.buffer[head..].to_vec() })
     }
 
     async fn read_some(&mut self) -> io::Result<()> {

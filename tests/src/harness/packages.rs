@@ -117,24 +117,24 @@ pub(crate) fn refresh(source: &Path, copy: &Path) {
 }
 
 async fn check_node(suite: Suite) {
-    let version = said("node", &["--version"]).await.unwrap_or_else(|why| suite.lacks(&why));
+    let version = command_output("node", &["--version"]).await.unwrap_or_else(|why| suite.lacks(&why));
     if number(version.trim_start_matches('v'), 0).is_none_or(|major| major < OLDEST_NODE) {
         suite.lacks(&format!("node is {version}"));
     }
 }
 
 async fn check_python(suite: Suite) {
-    let version = said("python3", &["--version"]).await.unwrap_or_else(|why| suite.lacks(&why));
+    let version = command_output("python3", &["--version"]).await.unwrap_or_else(|why| suite.lacks(&why));
     let numbers = version.trim_start_matches("Python ");
     if number(numbers, 0) != Some(3) || number(numbers, 1).is_none_or(|minor| minor < OLDEST_PYTHON) {
         suite.lacks(&version);
     }
-    if let Err(why) = said("python3", &["-c", "import venv, ensurepip"]).await {
+    if let Err(why) = command_output("python3", &["-c", "import venv, ensurepip"]).await {
         suite.lacks(&why);
     }
 }
 
-async fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
+async fn command_output(program: &str, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new(program);
     command.args(arguments);
     let output = run(command, VERSION_LIMIT).await?;

@@ -72,7 +72,10 @@ pub fn built(arguments: &[&str]) -> PathBuf {
         }
     }
     let built = cargo.output().expect("cargo runs this test");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // The reason is at the end.
+    let output = String::from_utf8_lossy(&built.stderr);
+    let last: Vec<&str> = output.lines().rev().take(40).collect();
+    assert!(built.status.success(), "{}", last.into_iter().rev().collect::<Vec<_>>().join("\n"));
     let messages = String::from_utf8_lossy(&built.stdout);
     let executable = messages.lines().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;

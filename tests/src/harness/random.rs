@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-pub struct Random(u64);
+pub struct SeededRandom(u64);
 
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ 0x5851_f42d_4c95_7f2d)
+impl SeededRandom {
+    pub fn new(seed: u64) -> SeededRandom {
+        SeededRandom(seed.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ 0x5851_f42d_4c95_7f2d)
     }
 
     /// Returns the next number of the SplitMix64 sequence.

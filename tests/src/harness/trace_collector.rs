@@ -1,19 +1,16 @@
 //! A collector that stores the received spans.
 
-use std::{
-    io,
-    net::TcpListener,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{io, net::TcpListener, sync::Arc};
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value, trace::v1,
 };
+use parking_lot::Mutex;
 use prost::Message;
 
 #[derive(Clone, Debug)]
-pub struct Span {
+pub struct CollectedSpan {
     pub trace: String,
     pub id: String,
     /// Empty for the root of a trace.
@@ -22,7 +19,7 @@ pub struct Span {
     pub fields: Vec<(String, String)>,
 }
 
-impl Span {
+impl CollectedSpan {
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }
@@ -31,7 +28,7 @@ impl Span {
 /// The spans, and all received data as text.
 #[derive(Default)]
 struct Received {
-    spans: Vec<Span>,
+    spans: Vec<CollectedSpan>,
     text: String,
 }
 
@@ -60,32 +57,32 @@ impl TraceCollector {
     }
 
     /// Returns the spans of a request's trace.
-    pub fn of_request(&self, request: &str) -> Vec<Span> {
-        let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn spans_for_request(&self, request: &str) -> Vec<CollectedSpan> {
+        let received = self.received.lock();
         let of = received.spans.iter().find(|span| span.field("request") == Some(request)).map(|span| &span.trace);
         received.spans.iter().filter(|span| Some(&span.trace) == of).cloned().collect()
     }
 
-    pub fn spans(&self) -> Vec<Span> {
-        self.received.lock().unwrap_or_else(PoisonError::into_inner).spans.clone()
+    pub fn spans(&self) -> Vec<CollectedSpan> {
+        self.received.lock().spans.clone()
     }
 
     /// Returns all received data as text: fields, events and resource attributes.
     pub fn text(&self) -> String {
-        self.received.lock().unwrap_or_else(PoisonError::into_inner).text.clone()
+        self.received.lock().text.clone()
     }
 }
 
 async fn receive(body: web::Bytes, received: web::Data<Mutex<Received>>) -> HttpResponse {
     let Ok(sent) = ExportTraceServiceRequest::decode(body) else { return HttpResponse::BadRequest().finish() };
-    let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut received = received.lock();
     received.text.push_str(&format!("{sent:?}\n"));
     let spans = sent.resource_spans.into_iter().flat_map(|of| of.scope_spans).flat_map(|of| of.spans);
     received.spans.extend(spans.map(span));
     HttpResponse::Ok().content_type("application/x-protobuf").finish()
 }
 
-fn span(span: v1::Span) -> Span {
+fn span(span: v1::Span) -> CollectedSpan {
     let value = |value: Value| match value {
         Value::StringValue(text) => text,
         Value::IntValue(number) => number.to_string(),
@@ -95,7 +92,7 @@ fn span(span: v1::Span) -> Span {
         let of = field.value.and_then(|of| of.value).map(value);
         (field.key, of.unwrap_or_default())
     });
-    Span {
+    CollectedSpan {
         trace: hex::encode(span.trace_id),
         id: hex::encode(span.span_id),
         parent: hex::encode(span.parent_span_id),

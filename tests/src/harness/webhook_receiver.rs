@@ -1,13 +1,9 @@
 //! A receiver that stores webhook messages.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    net::TcpListener,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, io, net::TcpListener, sync::Arc};
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use parking_lot::Mutex;
 
 /// The documentation's sample code for receivers.
 #[path = "../../../api/src/resources/documentation/snippets/verify.rs"]
@@ -15,12 +11,12 @@ pub mod verify;
 
 /// A received message. Header names are in lower case.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct WebhookMessage {
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
 }
 
-impl Message {
+impl WebhookMessage {
     /// Returns whether signature and time are valid.
     pub fn is_signed_with(&self, secret: &str) -> bool {
         verify::verify(secret, |name| self.headers.get(name).map(String::as_str), &self.body)
@@ -30,7 +26,7 @@ impl Message {
 #[derive(Clone)]
 pub struct WebhookReceiver {
     pub url: String,
-    messages: Arc<Mutex<Vec<Message>>>,
+    messages: Arc<Mutex<Vec<WebhookMessage>>>,
 }
 
 impl WebhookReceiver {
@@ -48,15 +44,19 @@ impl WebhookReceiver {
         Ok(receiver)
     }
 
-    pub fn messages(&self) -> Vec<Message> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn messages(&self) -> Vec<WebhookMessage> {
+        self.messages.lock().clone()
     }
 }
 
-async fn receive(request: HttpRequest, body: web::Bytes, kept: web::Data<Arc<Mutex<Vec<Message>>>>) -> HttpResponse {
+async fn receive(
+    request: HttpRequest,
+    body: web::Bytes,
+    kept: web::Data<Arc<Mutex<Vec<WebhookMessage>>>>,
+) -> HttpResponse {
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let headers = request.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes())));
-    let message = Message { headers: headers.collect(), body: body.to_vec() };
-    kept.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+    let message = WebhookMessage { headers: headers.collect(), body: body.to_vec() };
+    kept.lock().push(message);
     HttpResponse::Ok().finish()
 }

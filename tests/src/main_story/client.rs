@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::practice::{LOCATION, Person, Visit};
+use super::practice::{LOCATION, Person, StoryVisit};
 use crate::harness::{
     http_client::Caller,
     process::{self, Installation, SUBDOMAIN},
@@ -25,14 +25,14 @@ pub struct Client {
 }
 
 /// A free slot.
-pub struct Offer {
+pub struct StoryOffer {
     pub start: DateTime<Utc>,
     pub end: DateTime<Utc>,
     token: String,
 }
 
 /// The client's record of a booking.
-pub struct Booking {
+pub struct StoryBooking {
     pub id: u64,
     pub patient: u64,
     pub start: DateTime<Utc>,
@@ -41,7 +41,7 @@ pub struct Booking {
 }
 
 impl Client {
-    pub async fn of(installation: &Installation) -> Client {
+    pub async fn connect(installation: &Installation) -> Client {
         let caller = installation.sign_in().await.expect("the key is good").at("v3.1.0");
         let operator = installation.operator().await.expect("the operators' listener accepts connections");
         Client { caller, operator, column: None, booked: 0 }
@@ -49,7 +49,7 @@ impl Client {
 
     /// Connects the client to a restarted process.
     pub async fn again(self, installation: &Installation) -> Client {
-        Client { column: self.column, booked: self.booked, ..Client::of(installation).await }
+        Client { column: self.column, booked: self.booked, ..Client::connect(installation).await }
     }
 
     pub async fn first_sync(&mut self) {
@@ -108,13 +108,13 @@ impl Client {
     }
 
     /// Returns the patients' appointments from this day on, by their ids in the EHR.
-    pub async fn visits(&mut self, from: NaiveDate) -> Vec<Visit> {
+    pub async fn visits(&mut self, from: NaiveDate) -> Vec<StoryVisit> {
         let days = (from - Days::new(1), from + Days::new(DAYS));
         let path = format!("/appointments?start={}T00:00:00Z&end={}T00:00:00Z&unavailable=false", days.0, days.1);
         let mut visits = Vec::new();
         for it in self.list(&path).await {
             let patient = self.patient(it["patient_id"].as_u64().expect("the appointment has a patient")).await;
-            visits.push(Visit {
+            visits.push(StoryVisit {
                 id: text(&it["foreign_id"]),
                 patient: text(&patient["foreign_id"]),
                 start: moment(&it["start_time"]),
@@ -126,7 +126,7 @@ impl Client {
     }
 
     /// Returns the first free half hour of the story's provider and operatory.
-    pub async fn offer(&mut self, from: NaiveDate) -> Offer {
+    pub async fn offer(&mut self, from: NaiveDate) -> StoryOffer {
         let kind = self.list("/appointment_types").await[0]["id"].clone();
         let mut asked = json!({"start_date": from.to_string(), "days": 3, "appointment_type_id": kind});
         if let Some((provider, operatory)) = &self.column {
@@ -138,10 +138,10 @@ impl Client {
         self.column = Some((slot["provider_id"].clone(), slot["operatory_id"].clone()));
         let start = moment(&slot["start_iso"]);
         let end = start + TimeDelta::minutes(slot["duration_minutes"].as_i64().expect("a number"));
-        Offer { start, end, token: text(&slot["slot_token"]) }
+        StoryOffer { start, end, token: text(&slot["slot_token"]) }
     }
 
-    pub async fn book(&mut self, offer: &Offer, person: &Value) -> Booking {
+    pub async fn book(&mut self, offer: &StoryOffer, person: &Value) -> StoryBooking {
         self.booked += 1;
         let key = format!("main-story-{}", self.booked);
         let request = json!({"slot_token": offer.token, "idempotency_key": key, "patient": person, "note": "läuft ☺"});
@@ -150,17 +150,17 @@ impl Client {
         let made = &answer["booking"];
         let id = made["appointment_id"].as_u64().expect("an id");
         let patient = self.appointment(id).await["patient_id"].as_u64().expect("an id");
-        Booking { id, patient, start: offer.start, booking_ref: text(&made["booking_ref"]), request }
+        StoryBooking { id, patient, start: offer.start, booking_ref: text(&made["booking_ref"]), request }
     }
 
     /// Repeats the request, which must return the same booking.
-    pub async fn asks_again(&mut self, booking: &Booking) {
+    pub async fn asks_again(&mut self, booking: &StoryBooking) {
         let again = self.post("/intent/booking/book", &booking.request).await;
         assert_eq!((&again["replay"], &again["booking"]["appointment_id"]), (&json!(true), &json!(booking.id)));
     }
 
     /// Returns the writeback state of a booking.
-    pub async fn write_back(&mut self, booking: &Booking) -> String {
+    pub async fn write_back(&mut self, booking: &StoryBooking) -> String {
         let path = format!("/intent/booking/status?booking_ref={}", booking.booking_ref);
         let (status, answer) = self.caller.get(&full(&path)).await.expect("the product answers");
         assert_eq!(status, 200, "{answer}");
@@ -169,7 +169,7 @@ impl Client {
         text(&booking["ehr_writeback"])
     }
 
-    pub async fn written(&mut self, booking: &Booking) {
+    pub async fn written(&mut self, booking: &StoryBooking) {
         until("the write-back", async || match self.write_back(booking).await.as_str() {
             "confirmed" => Some(()),
             "pending" => None,
@@ -184,7 +184,7 @@ impl Client {
         assert_eq!(status, 200, "{change}: {answer}");
     }
 
-    pub async fn cancel(&mut self, booking: &Booking) {
+    pub async fn cancel(&mut self, booking: &StoryBooking) {
         let body = json!({"booking_ref": booking.booking_ref, "reason": "feels better already"});
         self.post("/intent/booking/cancel", &body).await;
     }

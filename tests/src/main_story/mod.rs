@@ -15,9 +15,9 @@ use tempfile::TempDir;
 use crate::harness::process::{Installation, Process};
 use testing::until;
 
-use client::{Booking, Client, moment, text};
+use client::{Client, StoryBooking, moment, text};
 pub use ehrs::{fhir::FhirPractice, gnuhealth::GnuHealthPractice, open_dental::OpenDentalPractice};
-use practice::{Practice, Visit};
+use practice::{StoryPractice, StoryVisit};
 use subscriber::Subscriber;
 
 /// Delay of the EHR's answers, in which the product is killed between a write and its answer.
@@ -43,7 +43,7 @@ burst = 10000
 "#;
 
 /// Runs the whole story. `program` is the product.
-pub async fn tell(program: &Path, practice: impl Practice) {
+pub async fn tell(program: &Path, practice: impl StoryPractice) {
     let mut story = Story::begin(program, practice).await;
     let zoe = new_patient("Zoë", "Ångström-D’Arc", 0);
     let booking = story.a_new_patient_books(&zoe).await;
@@ -77,7 +77,7 @@ struct Story<P> {
     _dir: TempDir,
 }
 
-impl<P: Practice> Story<P> {
+impl<P: StoryPractice> Story<P> {
     /// Starts a product that has read the practice once, with a subscriber from then on.
     async fn begin(program: &Path, practice: P) -> Story<P> {
         let proxy = FlakyProxy::to(practice.address()).await;
@@ -86,7 +86,7 @@ impl<P: Practice> Story<P> {
         let installation =
             Installation::serving(program, dir.path(), &served, RULES).expect("its configuration can be written");
         let process = installation.start().await.expect("the product starts");
-        let mut client = Client::of(&installation).await;
+        let mut client = Client::connect(&installation).await;
         client.first_sync().await;
         let subscriber = Subscriber::begin(&mut client).await;
         let mut story = Story { practice, proxy, installation, process, client, subscriber, _dir: dir };
@@ -97,7 +97,7 @@ impl<P: Practice> Story<P> {
 
     async fn both_sides_show_the_same(&mut self) {
         assert_eq!(self.client.patients().await, self.practice.patients().await);
-        let standing = |visits: Vec<Visit>| -> BTreeSet<_> {
+        let standing = |visits: Vec<StoryVisit>| -> BTreeSet<_> {
             let standing = visits.into_iter().filter(|visit| !visit.cancelled);
             standing.map(|visit| (visit.id, visit.patient, visit.start)).collect()
         };
@@ -121,7 +121,7 @@ impl<P: Practice> Story<P> {
         }
     }
 
-    async fn a_new_patient_books(&mut self, person: &Value) -> Booking {
+    async fn a_new_patient_books(&mut self, person: &Value) -> StoryBooking {
         let booking = self.book(person).await;
         self.client.written(&booking).await;
         self.is_there_once(&booking, person).await;
@@ -130,12 +130,12 @@ impl<P: Practice> Story<P> {
         booking
     }
 
-    async fn book(&mut self, person: &Value) -> Booking {
+    async fn book(&mut self, person: &Value) -> StoryBooking {
         let offer = self.client.offer(self.practice.first_day()).await;
         self.client.book(&offer, person).await
     }
 
-    async fn hears_of_booking(&mut self, booking: &Booking, NewPatient(new): NewPatient) {
+    async fn hears_of_booking(&mut self, booking: &StoryBooking, NewPatient(new): NewPatient) {
         if new {
             let of_patient = ["patient_created", "patient_updated", "patient_updated.complete"];
             self.subscriber.hears("patient", booking.patient, &of_patient).await;
@@ -145,11 +145,11 @@ impl<P: Practice> Story<P> {
     }
 
     /// Checks that the EHR has the booking and its patient once, under the ids we know.
-    async fn is_there_once(&mut self, booking: &Booking, person: &Value) {
+    async fn is_there_once(&mut self, booking: &StoryBooking, person: &Value) {
         let named: Vec<_> =
             self.practice.patients().await.into_iter().filter(|it| person["last_name"] == it.last_name).collect();
         assert_eq!(named.len(), 1, "{named:?}");
-        let at_that_time = |visit: &Visit| visit.patient == named[0].id && visit.start == booking.start;
+        let at_that_time = |visit: &StoryVisit| visit.patient == named[0].id && visit.start == booking.start;
         let visits: Vec<_> = self.practice.visits().await.into_iter().filter(at_that_time).collect();
         assert_eq!(visits.len(), 1, "{visits:?}");
         assert!(!visits[0].cancelled, "{visits:?}");
@@ -158,13 +158,13 @@ impl<P: Practice> Story<P> {
         assert_eq!(self.client.patient(booking.patient).await["foreign_id"], named[0].id);
     }
 
-    async fn visit(&mut self, booking: &Booking) -> Visit {
+    async fn visit(&mut self, booking: &StoryBooking) -> StoryVisit {
         let ours = self.client.appointment(booking.id).await;
         let visits = self.practice.visits().await;
         visits.into_iter().find(|visit| ours["foreign_id"] == visit.id).expect("the EHR has it")
     }
 
-    async fn we_move_it(&mut self, booking: &Booking) {
+    async fn we_move_it(&mut self, booking: &StoryBooking) {
         let to = self.client.offer(self.practice.first_day()).await;
         self.client.change(booking.id, &json!({"start_time": to.start, "end_time": to.end})).await;
         self.client.idle().await;
@@ -174,7 +174,7 @@ impl<P: Practice> Story<P> {
     }
 
     /// Some systems have no unconfirmed appointments.
-    async fn we_confirm_it(&mut self, booking: &Booking) {
+    async fn we_confirm_it(&mut self, booking: &StoryBooking) {
         let already = self.client.appointment(booking.id).await["confirmed"] == true;
         self.client.change(booking.id, &json!({"confirmed": true})).await;
         self.client.idle().await;
@@ -185,7 +185,7 @@ impl<P: Practice> Story<P> {
     }
 
     /// The change by staff must have a message, which `sync` checks.
-    async fn staff_move_it(&mut self, booking: &Booking) {
+    async fn staff_move_it(&mut self, booking: &StoryBooking) {
         let visit = self.visit(booking).await;
         let to = self.client.offer(self.practice.first_day()).await.start;
         self.practice.move_visit(&visit.id, to).await;
@@ -200,7 +200,7 @@ impl<P: Practice> Story<P> {
     }
 
     /// The EHR stores the entry, and one reply is lost.
-    async fn communication_log_is_written_once(&mut self, booking: &Booking) {
+    async fn communication_log_is_written_once(&mut self, booking: &StoryBooking) {
         let note = "Reminded by text: läuft ☺";
         let log = json!({"patient_id": booking.patient, "note": note, "mode": "text", "direction": "sent"});
         self.proxy.set(When::Nth(2), InjectedFault::LoseReply);
@@ -220,7 +220,7 @@ impl<P: Practice> Story<P> {
         let booking = self.book(person).await;
         until("the write", async || {
             assert_eq!(self.client.write_back(&booking).await, "pending");
-            let at_that_time = |visit: &Visit| visit.start == booking.start && !visit.cancelled;
+            let at_that_time = |visit: &StoryVisit| visit.start == booking.start && !visit.cancelled;
             self.practice.visits().await.into_iter().find(at_that_time)
         })
         .await;
@@ -237,7 +237,7 @@ impl<P: Practice> Story<P> {
         self
     }
 
-    async fn we_cancel_it(&mut self, booking: &Booking) {
+    async fn we_cancel_it(&mut self, booking: &StoryBooking) {
         self.client.cancel(booking).await;
         self.client.idle().await;
         assert!(self.visit(booking).await.cancelled);
@@ -257,7 +257,7 @@ impl<P: Practice> Story<P> {
     }
 
     /// Staff create a patient and an appointment.
-    async fn staff_admit_and_book(&mut self, beside: &Booking) {
+    async fn staff_admit_and_book(&mut self, beside: &StoryBooking) {
         let visit = self.visit(beside).await;
         let patient = self.practice.admit("Þóra", "Walked-In").await;
         let start = self.client.offer(self.practice.first_day()).await.start;

@@ -10,7 +10,7 @@ use crate::harness::process::ServedEhr;
 pub const LOCATION: u32 = 7;
 
 /// A practice with its EHR as used by its own staff: through the EHR's API and never through the product.
-pub trait Practice {
+pub trait StoryPractice {
     /// Returns the EHR's address.
     fn address(&self) -> SocketAddr;
 
@@ -24,7 +24,7 @@ pub trait Practice {
 
     /// Returns the patients' appointments from the first day on, including past and cancelled ones, without other
     /// calendar entries.
-    fn visits(&self) -> impl Future<Output = Vec<Visit>>;
+    fn visits(&self) -> impl Future<Output = Vec<StoryVisit>>;
 
     /// Returns the entries of a patient's communication log.
     fn log(&self, patient: &str) -> impl Future<Output = Vec<String>>;
@@ -47,7 +47,7 @@ pub struct Person {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Visit {
+pub struct StoryVisit {
     pub id: String,
     pub patient: String,
     pub start: DateTime<Utc>,

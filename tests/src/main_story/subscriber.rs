@@ -20,7 +20,7 @@ const EVENTS: [(&str, &str); 5] = [
 ];
 
 /// A record in a message: kind and id.
-pub type Record = (&'static str, u64);
+pub type RecordKey = (&'static str, u64);
 
 pub struct Subscriber {
     receiver: WebhookReceiver,
@@ -29,8 +29,8 @@ pub struct Subscriber {
     /// Number of verified messages.
     verified: usize,
     /// Messages by delivery and record, so that a repeated message counts once.
-    heard: BTreeMap<(String, Record), ReceivedEvent>,
-    expected: BTreeMap<Record, Vec<String>>,
+    heard: BTreeMap<(String, RecordKey), ReceivedEvent>,
+    expected: BTreeMap<RecordKey, Vec<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +71,7 @@ impl Subscriber {
         }
     }
 
-    fn events(&self, record: Record) -> Vec<String> {
+    fn events(&self, record: RecordKey) -> Vec<String> {
         let mut events: Vec<_> =
             self.heard.iter().filter(|((_, of), _)| *of == record).map(|(_, told)| told.event.clone()).collect();
         events.sort();
@@ -79,7 +79,7 @@ impl Subscriber {
     }
 
     /// Describes the messages of a record, for error messages.
-    fn story_of(&self, record: Record) -> String {
+    fn story_of(&self, record: RecordKey) -> String {
         let of = self.heard.iter().filter(|((_, of), _)| *of == record);
         let mut told: Vec<String> = of
             .map(|((id, _), told)| format!("{} {} {} {}", told.shape["updated_at"], told.event, told.previous, id))
@@ -89,7 +89,7 @@ impl Subscriber {
     }
 
     /// Returns the records with messages.
-    pub fn known(&self) -> Vec<Record> {
+    pub fn known(&self) -> Vec<RecordKey> {
         self.expected.keys().copied().collect()
     }
 
@@ -119,7 +119,7 @@ impl Subscriber {
         until("every delivery", async || client.get(&path).await.as_array().filter(|all| all.is_empty()).map(drop))
             .await;
         self.listen();
-        let records: BTreeSet<Record> = self.heard.keys().map(|(_, record)| *record).collect();
+        let records: BTreeSet<RecordKey> = self.heard.keys().map(|(_, record)| *record).collect();
         for record in records {
             let expected = self.expected.get(&record).cloned().unwrap_or_default();
             assert_eq!(self.events(record), expected, "{record:?}\n{}", self.story_of(record));
@@ -128,7 +128,7 @@ impl Subscriber {
 }
 
 /// Returns the records in the data of a message.
-fn records(data: &Value) -> Vec<(Record, Value)> {
+fn records(data: &Value) -> Vec<(RecordKey, Value)> {
     let mut records = Vec::new();
     for (kind, many) in [("appointment", "appointments"), ("patient", "patients")] {
         let several = data[many].as_array().cloned().unwrap_or_default();

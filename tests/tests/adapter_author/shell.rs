@@ -14,7 +14,7 @@ use std::{
 
 use crate::adapter_author::{
     answers,
-    steps::{Seen, Step, StepKind},
+    steps::{DocumentStep, Seen, StepKind},
 };
 
 /// A step may compile all dependencies of an adapter.
@@ -65,7 +65,7 @@ impl Shell {
         Ok(Shell { process, input, said, folder, desk, path, terminals: Vec::new(), ports, heard: Vec::new() })
     }
 
-    pub fn follow(&mut self, step: &Step) -> Result<(), String> {
+    pub fn follow(&mut self, step: &DocumentStep) -> Result<(), String> {
         match &step.what {
             StepKind::Run { text, sees } => self.run(&answers::filled(&self.placed(text), &self.heard)?, sees)?,
             StepKind::Background { text, sees } => self.background(&self.placed(text), sees)?,
@@ -96,7 +96,7 @@ impl Shell {
             said.push_str(&line);
             said.push('\n');
         }
-        let shown = self.shown(text, &said, sees);
+        let shown = self.verify_output(text, &said, sees);
         self.heard.push(said);
         shown
     }
@@ -115,7 +115,7 @@ impl Shell {
         loop {
             let ended = terminal.try_wait().map_err(|error| error.to_string())?;
             let said = fs::read_to_string(&file).map_err(|error| error.to_string())?;
-            let shown = self.shown(text, &said, sees);
+            let shown = self.verify_output(text, &said, sees);
             if let Some(status) = ended {
                 return Err(format!("`{text}` ended ({status}), and said:\n{said}"));
             }
@@ -128,7 +128,7 @@ impl Shell {
         }
     }
 
-    fn shown(&self, text: &str, said: &str, sees: &[Seen]) -> Result<(), String> {
+    fn verify_output(&self, text: &str, said: &str, sees: &[Seen]) -> Result<(), String> {
         let missing = sees.iter().find_map(|seen| match seen {
             Seen::Line(line) => Some(line).filter(|line| !shows(said, &self.placed(line))),
             Seen::Json(json) => {

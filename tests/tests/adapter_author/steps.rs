@@ -9,7 +9,7 @@
 //! | `diff edit FILE` | an edit, with a blank, `-` or `+` before each line |
 
 #[derive(Debug)]
-pub struct Step {
+pub struct DocumentStep {
     /// Line number in the document.
     pub line: usize,
     pub what: StepKind,
@@ -39,11 +39,11 @@ pub enum OtherBlocks {
 }
 
 /// Parses the steps of the section with this heading, up to the next heading of the same level.
-pub fn parse(document: &str, heading: &str, others: OtherBlocks) -> Result<Vec<Step>, String> {
+pub fn parse(document: &str, heading: &str, others: OtherBlocks) -> Result<Vec<DocumentStep>, String> {
     let level = format!("{} ", heading.split(' ').next().unwrap_or_default());
     let mut lines = document.lines().enumerate().skip_while(|(_, line)| *line != heading);
     lines.next().ok_or_else(|| format!("there is no section `{heading}`"))?;
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<DocumentStep> = Vec::new();
     while let Some((n, line)) = lines.next().filter(|(_, line)| !line.starts_with(&level)) {
         let Some(info) = line.strip_prefix("```") else { continue };
         let at = |error: &str| format!("line {}: {error}", n + 1);
@@ -75,14 +75,14 @@ pub fn parse(document: &str, heading: &str, others: OtherBlocks) -> Result<Vec<S
             (_, Some(file)) => edit(file, &block).map_err(|error| at(&error))?,
             _ => return Err(at(&format!("`{info}` is no kind of block"))),
         };
-        steps.push(Step { line: n + 1, what });
+        steps.push(DocumentStep { line: n + 1, what });
     }
     seen(&mut steps)?;
     if steps.is_empty() { Err(format!("`{heading}` has no step")) } else { Ok(steps) }
 }
 
 /// Rejects a last step without expected output.
-fn seen(steps: &mut [Step]) -> Result<(), String> {
+fn seen(steps: &mut [DocumentStep]) -> Result<(), String> {
     let Some(step) = steps.last_mut() else { return Ok(()) };
     let line = step.line;
     match step.what.sees() {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use cloud_ehr::{CloudEhr, Settings};
+use cloud_ehr::{CloudEhr, CloudEhrSettings};
 use sandbox_ehr::{Control, Profile, records::Resource};
 use serde_json::{Value, json};
 use tests::harness::{
@@ -260,7 +260,7 @@ async fn operators_roll_an_adapter_out_and_back() {
 #[actix::test]
 async fn operators_pair_workstations_and_revoke_them() {
     let Some(kit) = chromium::kit().await else { return };
-    let settings = Settings { calls_per_minute: None, ..Settings::default() };
+    let settings = CloudEhrSettings { calls_per_minute: None, ..CloudEhrSettings::default() };
     // A short patience, so that a missing workstation is reported soon.
     let rules = format!("{HASTY}\n[defaults.workstation]\npatience = \"2s\"\n");
     let product = GatedProcess::open_on(binary(), &rules, CloudEhr::start(settings).unwrap()).await;

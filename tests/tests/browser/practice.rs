@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cloud_ehr::{CloudEhr, Settings, Status};
+use cloud_ehr::{AppointmentStatus, CloudEhr, CloudEhrSettings};
 use serde_json::json;
 use testing::until;
 use tests::harness::{
@@ -117,7 +117,7 @@ struct Bookings {
 }
 
 impl Bookings {
-    async fn of(product: &GatedProcess) -> Bookings {
+    async fn new(product: &GatedProcess) -> Bookings {
         let mut caller = product.caller().await;
         let mut offers = process::offers(&mut caller, LOCATION).await.unwrap();
         // Distant slots first.
@@ -170,7 +170,7 @@ impl Bookings {
         let ours: Vec<_> =
             ours.iter().filter(|it| it.note.as_deref().is_some_and(|it| it.contains("booking <"))).collect();
         assert_eq!(ours.len(), self.made.len());
-        assert!(ours.iter().all(|it| it.status != Status::Cancelled));
+        assert!(ours.iter().all(|it| it.status != AppointmentStatus::Cancelled));
         let patients: BTreeSet<_> = ours.iter().filter_map(|it| it.patient.clone()).collect();
         let new: Vec<_> =
             product.ehr.patients().into_iter().filter(|it| it.last_name.starts_with("Ångström-")).collect();
@@ -179,7 +179,7 @@ impl Bookings {
 }
 
 async fn product(more: &str) -> GatedProcess {
-    let settings = Settings { calls_per_minute: None, ..Settings::default() };
+    let settings = CloudEhrSettings { calls_per_minute: None, ..CloudEhrSettings::default() };
     let program = binary();
     GatedProcess::open_on(program, &format!("{RULES}{more}"), CloudEhr::start(settings).unwrap()).await
 }
@@ -195,7 +195,7 @@ async fn every_booking_is_in_the_ehr_once_after_a_day_of_failures() {
     front.log_in(&product).await;
     front.shows("Connected").await;
     product.read().await;
-    let mut bookings = Bookings::of(&product).await;
+    let mut bookings = Bookings::new(&product).await;
     front.log_out().await;
     front.shows("Logged out").await;
     product.gate_is(LOCATION, "logged_out").await;
@@ -273,7 +273,7 @@ async fn staff_approve_and_decline_writes() {
     front.log_in(&product).await;
     front.shows("Connected").await;
     product.read().await;
-    let mut bookings = Bookings::of(&product).await;
+    let mut bookings = Bookings::new(&product).await;
     bookings.make(&product, 2).await;
     front.shows("Your approval is needed").await;
     product.gate_is(LOCATION, "waiting_for_approval").await;

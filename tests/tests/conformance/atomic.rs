@@ -1,37 +1,38 @@
 //! The FHIR adapter against a test server with atomic transactions, opaque links and a capability statement. No
 //! public registry has such a server. The fake does not prove the behaviour of real servers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use actix_web::{
     App, HttpRequest, HttpResponse, HttpServer,
     http::StatusCode,
     web::{self, Bytes, Data},
 };
+use parking_lot::Mutex;
 use records::ehr::{EhrAppointment, Resource, Write};
 use runtime::clock;
 use serde_json::{Value, json};
-use tests::conformance::{EhrUnderTest, ExistingIds, Place};
+use tests::conformance::{EhrAddress, EhrUnderTest, ExistingIds};
 
-use crate::conformance::atomic_server::{Asked, AtomicServer, BASE};
+use crate::conformance::atomic_server::{AtomicServer, BASE, ServerRequest};
 
 const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up","minutes":30}]"#;
 const HISTORY: &str = r#"[{"category":"allergies","code":"91936005","name":"Penicillin allergy"},
     {"category":"conditions","code":"I10","name":"Hypertension"}]"#;
 
-type Shared = Arc<Mutex<AtomicServer>>;
+type SharedAtomicServer = Arc<Mutex<AtomicServer>>;
 
 pub struct Atomic {
     address: std::net::SocketAddr,
-    server: Shared,
+    server: SharedAtomicServer,
     site: String,
     here: ExistingIds,
     /// Sorted starts of the slots, in seconds; the last one limits the covered time.
     slots: Vec<i64>,
 }
 
-fn with<T>(server: &Shared, work: impl FnOnce(&mut AtomicServer) -> T) -> T {
-    work(&mut server.lock().unwrap_or_else(PoisonError::into_inner))
+fn with<T>(server: &SharedAtomicServer, work: impl FnOnce(&mut AtomicServer) -> T) -> T {
+    work(&mut server.lock())
 }
 
 fn text(value: &Value) -> String {
@@ -100,14 +101,14 @@ fn instant(at: i64) -> String {
     chrono::DateTime::from_timestamp(at, 0).unwrap().to_rfc3339()
 }
 
-async fn answer(server: Data<Shared>, request: HttpRequest, body: Bytes) -> HttpResponse {
+async fn answer(server: Data<SharedAtomicServer>, request: HttpRequest, body: Bytes) -> HttpResponse {
     let headers = request.headers().iter();
     let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
     let uri = request.uri().to_string();
     let path = uri.strip_prefix(BASE).unwrap_or("/outside");
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let host = request.connection_info().host().to_owned();
-    let asked = Asked { method: request.method().as_str(), path: &path, headers, body: &body };
+    let asked = ServerRequest { method: request.method().as_str(), path: &path, headers, body: &body };
     let answered = with(&server, |server| server.handle(clock::now().0 / 1_000, &host, &asked));
     let mut response = HttpResponse::build(StatusCode::from_u16(answered.status).unwrap());
     for header in answered.headers {
@@ -117,8 +118,8 @@ async fn answer(server: Data<Shared>, request: HttpRequest, body: Bytes) -> Http
 }
 
 impl EhrUnderTest for Atomic {
-    fn place(&self) -> Place {
-        Place::Loopback(self.address)
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.address)
     }
 
     fn base_path(&self) -> &str {

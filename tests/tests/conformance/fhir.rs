@@ -4,7 +4,7 @@ use location::resource::Operation;
 use records::ehr::{EhrAppointment, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, ExistingIds, Place},
+    conformance::{EhrAddress, EhrUnderTest, ExistingIds},
     harness::ehr_server::fhir::{FhirServer, Program, Seeded},
 };
 
@@ -97,8 +97,8 @@ fn holds(resource: &Value, text: &str) -> bool {
 }
 
 impl EhrUnderTest for Fhir {
-    fn place(&self) -> Place {
-        Place::Loopback(self.server.address())
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.server.address())
     }
 
     fn base_path(&self) -> &str {

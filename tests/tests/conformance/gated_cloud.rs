@@ -3,11 +3,11 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use adapter_host::Gate;
-use cloud_ehr::{Appointment, CloudEhr, Markup, Settings, Status};
+use cloud_ehr::{AppointmentStatus, CloudAppointment, CloudEhr, CloudEhrSettings, Markup};
 use records::ehr::{EhrAppointment, EhrPatient, Resource, Write};
 use runtime::clock;
 use tests::{
-    conformance::{EhrUnderTest, ExistingIds, Place},
+    conformance::{EhrAddress, EhrUnderTest, ExistingIds},
     harness::session_gate::SessionGate,
 };
 
@@ -21,21 +21,22 @@ pub struct Cloud {
 
 impl Cloud {
     pub fn start(markup: Markup) -> Cloud {
-        let ehr = CloudEhr::start(Settings { markup, calls_per_minute: None, ..Settings::default() }).unwrap();
+        let ehr = CloudEhr::start(CloudEhrSettings { markup, calls_per_minute: None, ..CloudEhrSettings::default() })
+            .unwrap();
         let cookie = ehr.log_in("frontdesk");
         let today = clock::now().0 / 1_000 / DAY;
         Cloud { ehr, cookie, first_free: (today + 30) * DAY }
     }
 
     fn patients(&self, wanted: &EhrPatient) -> usize {
-        let same = |p: &&cloud_ehr::Patient| {
+        let same = |p: &&cloud_ehr::CloudPatient| {
             p.first_name == wanted.first_name && p.last_name == wanted.last_name && p.email == wanted.email
         };
         self.ehr.patients().iter().filter(same).count()
     }
 
     fn standing(&self, wanted: &EhrAppointment) -> usize {
-        let there = |a: &&Appointment| {
+        let there = |a: &&CloudAppointment| {
             a.patient == wanted.patient && Some(&a.operatory) == wanted.operatory.as_ref() && a.start == wanted.start
         };
         self.ehr.appointments().iter().filter(there).count()
@@ -43,8 +44,8 @@ impl Cloud {
 }
 
 impl EhrUnderTest for Cloud {
-    fn place(&self) -> Place {
-        Place::Loopback(self.ehr.address())
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.ehr.address())
     }
 
     fn base_path(&self) -> &str {
@@ -111,7 +112,7 @@ impl EhrUnderTest for Cloud {
             Resource::Operatories => practice.remove_operatory(id),
             Resource::AppointmentTypes => practice.remove_type(id),
             Resource::WorkingHours => practice.remove_hours(id),
-            Resource::Appointments => practice.edit_appointment(id, |a| a.status = Status::Cancelled),
+            Resource::Appointments => practice.edit_appointment(id, |a| a.status = AppointmentStatus::Cancelled),
             _ => false,
         }
     }

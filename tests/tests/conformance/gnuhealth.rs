@@ -6,7 +6,7 @@ use location::resource::Operation;
 use records::ehr::{EhrAppointment, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, ExistingIds, Place},
+    conformance::{EhrAddress, EhrUnderTest, ExistingIds},
     harness::ehr_server::gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, day, moment},
 };
 
@@ -122,8 +122,8 @@ fn field(model: &str) -> Option<&'static str> {
 }
 
 impl EhrUnderTest for Clinic {
-    fn place(&self) -> Place {
-        Place::Loopback(self.server.address())
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.server.address())
     }
 
     fn base_path(&self) -> &str {

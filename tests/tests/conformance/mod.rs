@@ -29,7 +29,7 @@ mod adapter_time {
 
 #[actix::test]
 async fn the_sandbox_adapter_conforms() {
-    run("sandbox", sandbox::Sandbox::start()).await;
+    run("sandbox", sandbox::SandboxUnderTest::start()).await;
 }
 
 #[actix::test]
@@ -39,7 +39,7 @@ async fn the_sandbox_adapter_in_javascript_conforms() {
     }
     let component = root().join("target/adapters/sandbox-js.wasm");
     Toolbox::installed().await.build(&root().join("adapters/sandbox-js"), &component).await;
-    run_component(component, sandbox::Sandbox::start()).await;
+    run_component(component, sandbox::SandboxUnderTest::start()).await;
 }
 
 #[actix::test]

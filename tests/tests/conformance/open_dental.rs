@@ -7,8 +7,8 @@ use records::values::Day;
 use runtime::clock;
 use serde_json::{Value, json};
 use tests::{
-    conformance::{EhrUnderTest, ExistingIds, Place},
-    harness::ehr_server::open_dental::{BASE, Database, OpenDentalServer, Row, Seeded},
+    conformance::{EhrAddress, EhrUnderTest, ExistingIds},
+    harness::ehr_server::open_dental::{BASE, Database, OpenDentalRow, OpenDentalServer, Seeded},
 };
 
 const KEYS: &str = "d3veloper/cust0mer";
@@ -33,14 +33,14 @@ impl OpenDental {
     }
 
     fn local(&self, at: i64) -> String {
-        self.server.database().shown(DateTime::from_timestamp(at, 0).unwrap())
+        self.server.database().local_time(DateTime::from_timestamp(at, 0).unwrap())
     }
 
     /// Counts the rows of a table with these field values.
     fn matching(&self, table: &str, wanted: Value) -> usize {
         let wanted = wanted.as_object().unwrap().clone();
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let fits = |row: &&Row| wanted.iter().all(|(field, value)| plain(&row[field]) == plain(value));
+        let fits = |row: &&OpenDentalRow| wanted.iter().all(|(field, value)| plain(&row[field]) == plain(value));
         self.server.database().rows(table).filter(fits).count()
     }
 
@@ -62,7 +62,7 @@ impl OpenDental {
             Resource::InsurancePlans => self.matching("insplans", json!({"GroupNum": text("group_number")})),
             Resource::Coverages => {
                 let subscriptions = self.server.database();
-                let ours = |row: &&Row| row["SubscriberID"] == text("subscriber_number");
+                let ours = |row: &&OpenDentalRow| row["SubscriberID"] == text("subscriber_number");
                 let keys: Vec<Value> =
                     subscriptions.rows("inssubs").filter(ours).map(|row| row["InsSubNum"].clone()).collect();
                 subscriptions.rows("patplans").filter(|row| keys.contains(&row["InsSubNum"])).count()
@@ -109,8 +109,8 @@ fn row_of(resource: Resource, id: &str) -> Option<(&'static str, u64)> {
 }
 
 impl EhrUnderTest for OpenDental {
-    fn place(&self) -> Place {
-        Place::Loopback(self.server.address)
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.server.address)
     }
 
     fn base_path(&self) -> &str {

@@ -8,20 +8,20 @@ use sandbox_ehr::{
 };
 use serde_json::{Map, Value, json};
 use tests::{
-    conformance::{EhrUnderTest, ExistingIds, Place},
+    conformance::{EhrAddress, EhrUnderTest, ExistingIds},
     harness::ehr_server::EhrServer,
 };
 
 const TOKEN: &str = "s3cret-of-the-sandbox";
 const DAY: i64 = 86_400;
 
-pub struct Sandbox {
+pub struct SandboxUnderTest {
     server: EhrServer,
     first_free: i64,
 }
 
-impl Sandbox {
-    pub fn start() -> Sandbox {
+impl SandboxUnderTest {
+    pub fn start() -> SandboxUnderTest {
         let today = clock::now().0 / 1_000 / DAY;
         let profile = Profile {
             seed: 11,
@@ -38,7 +38,7 @@ impl Sandbox {
             control: false,
         };
         let server = EhrServer::start(profile).unwrap();
-        let sandbox = Sandbox { server, first_free: (today + 30) * DAY };
+        let sandbox = SandboxUnderTest { server, first_free: (today + 30) * DAY };
         sandbox.switch(json!({"token": TOKEN}));
         sandbox
     }
@@ -77,9 +77,9 @@ fn field(resource: Resource) -> Option<&'static str> {
     })
 }
 
-impl EhrUnderTest for Sandbox {
-    fn place(&self) -> Place {
-        Place::Loopback(self.server.address)
+impl EhrUnderTest for SandboxUnderTest {
+    fn place(&self) -> EhrAddress {
+        EhrAddress::Loopback(self.server.address)
     }
 
     fn credentials(&self) -> Vec<(String, String)> {

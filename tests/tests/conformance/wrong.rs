@@ -6,7 +6,7 @@ use sandbox_ehr::{SandboxEhr, SandboxRequest};
 use serde_json::{Value, json};
 use tests::harness::{
     components,
-    ehr_server::fake::{FakeServer, Request, Respond, Response},
+    ehr_server::fake::{FakeRequest, FakeServer, Respond, Response},
 };
 
 /// Defect added to the simulated EHR's answers.
@@ -71,8 +71,8 @@ impl WrongEhr {
 }
 
 impl Respond for WrongEhr {
-    fn respond(&mut self, request: Request) -> Response {
-        let Request { method, path, query, headers, body } = request;
+    fn respond(&mut self, request: FakeRequest) -> Response {
+        let FakeRequest { method, path, query, headers, body } = request;
         let request = SandboxRequest { method, path, query, headers, body };
         let reply = self.ehr.handle(clock::now().0, &request);
         let mut body = serde_json::from_slice(&reply.body).unwrap_or_default();

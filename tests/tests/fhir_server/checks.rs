@@ -13,12 +13,12 @@ use tests::harness::{
     fixtures::INSTITUTION,
     in_process::{
         LOCATION,
-        fhir::{Harness, KEYS, key_of},
+        fhir::{FhirHarness, KEYS, key_of},
     },
 };
 
 /// Checks that the EHR has this number of our patients and appointments, each write once.
-pub async fn once_each(harness: &Harness, patients: usize, appointments: usize) {
+pub async fn once_each(harness: &FhirHarness, patients: usize, appointments: usize) {
     for (resource_type, expected) in [("Patient", patients), ("Appointment", appointments)] {
         let ours = harness.ours(resource_type).await;
         let keys: BTreeSet<_> = ours.iter().filter_map(key_of).collect();
@@ -27,7 +27,7 @@ pub async fn once_each(harness: &Harness, patients: usize, appointments: usize) 
 }
 
 /// Returns the appointment in the EHR after checking its origin, place, time, and that its slot is busy.
-pub async fn check_in_ehr(harness: &Harness, record: &Record<records::Appointment>, place: Placement) -> Value {
+pub async fn check_in_ehr(harness: &FhirHarness, record: &Record<records::Appointment>, place: Placement) -> Value {
     let there = harness.in_ehr(record).await;
     let key = key_of(&there).unwrap();
     assert!(key.starts_with(&format!("ps-{LOCATION}-")), "{key}");
@@ -56,7 +56,7 @@ fn span(resource: &Value) -> Span {
 }
 
 /// Returns an appointment's patient in the EHR.
-pub async fn patient_of(harness: &Harness, record: &Record<records::Appointment>) -> Value {
+pub async fn patient_of(harness: &FhirHarness, record: &Record<records::Appointment>) -> Value {
     let patient = harness.engine.patient(INSTITUTION, record.patient_id.unwrap()).unwrap().unwrap();
     harness.server.read("Patient", &patient.foreign_id.unwrap()).await
 }

@@ -3,7 +3,7 @@
 use location::ids::AppointmentId;
 use records::Writeback;
 use testing::until;
-use tests::harness::in_process::{LOCATION, fhir::Harness, visitor};
+use tests::harness::in_process::{LOCATION, fhir::FhirHarness, visitor};
 
 use crate::fhir_server::{
     NINE, TEN,
@@ -12,7 +12,7 @@ use crate::fhir_server::{
 
 #[actix::test]
 async fn each_write_happens_once_after_any_lost_request_or_reply() {
-    let Some(harness) = Harness::open().await else { return };
+    let Some(harness) = FhirHarness::open().await else { return };
     let mut booked = Vec::new();
     // A booking writes the patient, the slot and the appointment.
     for (n, (fault, position)) in losses(3).into_iter().enumerate() {
@@ -64,7 +64,7 @@ fn losses(writes: u32) -> Vec<(&'static str, u32)> {
 
 #[actix::test]
 async fn downtime_and_restart_only_delay_a_booking() {
-    let Some(mut harness) = Harness::open().await else { return };
+    let Some(mut harness) = FhirHarness::open().await else { return };
     harness.proxy.shut().await;
     let mut requests = Vec::new();
     for n in 0..3 {
@@ -110,7 +110,7 @@ async fn downtime_and_restart_only_delay_a_booking() {
 
 #[actix::test]
 async fn engine_resumes_a_booking_after_a_restart() {
-    let Some(mut harness) = Harness::open().await else { return };
+    let Some(mut harness) = FhirHarness::open().await else { return };
     // Before the first write, after each write, and before the reply of the last one.
     for (n, writes) in [0, 1, 2, 3].into_iter().enumerate() {
         let place = harness.place(n % 3, 1, TEN + 30 * i64::try_from(n).unwrap());
@@ -130,7 +130,7 @@ async fn engine_resumes_a_booking_after_a_restart() {
 /// A slot reserved for a booking that was never written is free for the next booking.
 #[actix::test]
 async fn booking_cancelled_before_it_was_written_frees_its_slot() {
-    let Some(mut harness) = Harness::open().await else { return };
+    let Some(mut harness) = FhirHarness::open().await else { return };
     let place = harness.place(0, 1, NINE);
     harness.server.fault("drop_request", 3).await;
     let id = harness.book(place, "gone-1", &visitor("Never", "Came", "555-060-0000"), "").await.unwrap().appointment.id;
@@ -147,7 +147,7 @@ async fn booking_cancelled_before_it_was_written_frees_its_slot() {
     harness.engine.stop().await;
 }
 
-async fn nothing_more_is_lost(harness: &Harness) {
+async fn nothing_more_is_lost(harness: &FhirHarness) {
     let faults = harness.server.faults().await;
     assert_eq!((faults.drop_reply, faults.drop_request), (0, 0), "the fault was met");
 }

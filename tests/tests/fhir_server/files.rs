@@ -10,7 +10,7 @@ use processor::{
 };
 use records::{
     self, CommunicationLog, Coverage, HistoryCategory, HistoryItem, InsurancePlan, PatientAlert, PatientHistoryItem,
-    document::Kind,
+    document::DocumentKind,
     record::{Body, Record, WriteStatus},
     schema,
 };
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use setup::LocationSetup;
 use tests::harness::{
     fixtures::{INSTITUTION, SOURCE},
-    in_process::{LOCATION, fhir::Harness},
+    in_process::{LOCATION, fhir::FhirHarness},
 };
 
 /// All resources of the adapter.
@@ -35,12 +35,12 @@ pub fn everything(place: &mut LocationSetup) {
 }
 
 /// Returns the stored record with this foreign id, whether read or written.
-pub fn entry<T: Body>(harness: &Harness, foreign_id: &str) -> Option<Record<T>> {
-    let id = harness.engine.id_of_foreign(SOURCE, Kind::Of(T::RESOURCE), foreign_id).unwrap()?;
+pub fn entry<T: Body>(harness: &FhirHarness, foreign_id: &str) -> Option<Record<T>> {
+    let id = harness.engine.id_of_foreign(SOURCE, DocumentKind::Of(T::RESOURCE), foreign_id).unwrap()?;
     harness.engine.entry(SOURCE, id).unwrap()
 }
 
-pub async fn save<T, R: Request<Reply = Saved<T>> + Clone>(harness: &Harness, request: R) -> T {
+pub async fn save<T, R: Request<Reply = Saved<T>> + Clone>(harness: &FhirHarness, request: R) -> T {
     let saved = harness.engine.send(LOCATION, request).await;
     saved.unwrap_or_else(|refused| panic!("{refused:?}")).record
 }
@@ -50,7 +50,7 @@ pub fn new<T: Body>(patient: Option<u32>, body: Value) -> CreateRecord<T> {
 }
 
 /// Returns the record after it was written to the EHR.
-pub async fn filed<T: Body>(harness: &Harness, id: u64) -> Record<T> {
+pub async fn filed<T: Body>(harness: &FhirHarness, id: u64) -> Record<T> {
     harness.idle().await;
     let entry: Record<T> = harness.engine.entry(SOURCE, id).unwrap().unwrap();
     let write = entry.write.as_ref().unwrap();
@@ -58,7 +58,7 @@ pub async fn filed<T: Body>(harness: &Harness, id: u64) -> Record<T> {
     entry
 }
 
-pub fn patient_of_seed(harness: &Harness, n: usize) -> Record<records::Patient> {
+pub fn patient_of_seed(harness: &FhirHarness, n: usize) -> Record<records::Patient> {
     harness.patient_by_foreign(&harness.seeded.patients[n])
 }
 
@@ -68,7 +68,7 @@ pub fn talk(patient: u32, note: &str) -> Value {
 
 #[actix::test]
 async fn files_are_synchronized_in_both_directions() {
-    let Some(harness) = Harness::open_with(everything).await else { return };
+    let Some(harness) = FhirHarness::open_with(everything).await else { return };
     let zoe = patient_of_seed(&harness, 0);
     let theirs = format!("Patient/{}", zoe.foreign_id.as_deref().unwrap());
     insurance_goes_both_ways(&harness, zoe.id, &theirs).await;
@@ -81,7 +81,7 @@ async fn files_are_synchronized_in_both_directions() {
     harness.engine.stop().await;
 }
 
-async fn insurance_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
+async fn insurance_goes_both_ways(harness: &FhirHarness, patient: u32, theirs: &str) {
     let plan = json!({"name": "Delta Zähne", "payer_id": "60054", "group_number": "G-7"});
     let plan: Record<InsurancePlan> = save(harness, new(None, plan)).await;
     let body = json!({"patient_id": patient, "plan_id": plan.id, "relation": "self", "priority": 1, "active": true,
@@ -119,7 +119,7 @@ async fn insurance_goes_both_ways(harness: &Harness, patient: u32, theirs: &str)
     assert!(gone.deleted_at.is_some());
 }
 
-async fn history_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
+async fn history_goes_both_ways(harness: &FhirHarness, patient: u32, theirs: &str) {
     let penicillin = entry::<HistoryItem>(harness, "allergies:http://snomed.info/sct|91936005").unwrap();
     assert_eq!(
         (penicillin.body.name.as_str(), penicillin.body.category),
@@ -166,7 +166,7 @@ async fn history_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
     assert_eq!((seen.body.item_id, diabetes.body.name.as_str()), (diabetes.id.into(), "Diabetes"));
 }
 
-async fn talk_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
+async fn talk_goes_both_ways(harness: &FhirHarness, patient: u32, theirs: &str) {
     let log: Record<CommunicationLog> = save(harness, new(Some(patient), talk(patient, "Erinnert – läuft"))).await;
     let log = filed::<CommunicationLog>(harness, log.id).await;
     let there = harness.server.search("Communication", &[]).await;
@@ -191,7 +191,7 @@ async fn talk_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
     );
 }
 
-async fn alerts_are_raised_and_disabled(harness: &Harness, patient: u32, theirs: &str) {
+async fn alerts_are_raised_and_disabled(harness: &FhirHarness, patient: u32, theirs: &str) {
     let body = json!({"patient_id": patient, "note": "Latex!"});
     let alert: Record<PatientAlert> = save(harness, new(Some(patient), body)).await;
     let alert = filed::<PatientAlert>(harness, alert.id.into()).await;
@@ -206,7 +206,7 @@ async fn alerts_are_raised_and_disabled(harness: &Harness, patient: u32, theirs:
     assert_eq!(seen["disabled_at"], json!(1_795_168_800));
 }
 
-async fn a_patients_change_keeps_what_staff_wrote(harness: &Harness, zoe: &Record<records::Patient>) {
+async fn a_patients_change_keeps_what_staff_wrote(harness: &FhirHarness, zoe: &Record<records::Patient>) {
     let id = zoe.foreign_id.as_deref().unwrap();
     let mut there = harness.server.read("Patient", id).await;
     there["maritalStatus"] = json!({"text": "married"});
@@ -221,7 +221,7 @@ async fn a_patients_change_keeps_what_staff_wrote(harness: &Harness, zoe: &Recor
     assert_eq!((&there["maritalStatus"]["text"], &there["name"][0]["use"]), (&json!("married"), &json!("nickname")));
 }
 
-async fn a_restart_in_the_middle_files_once(harness: Harness, patient: u32) -> Harness {
+async fn a_restart_in_the_middle_files_once(harness: FhirHarness, patient: u32) -> FhirHarness {
     let before = harness.server.search("Communication", &[]).await.len();
     let log: Record<CommunicationLog> = save(&harness, new(Some(patient), talk(patient, "in the middle"))).await;
     let harness = harness.restart().await;
@@ -230,7 +230,7 @@ async fn a_restart_in_the_middle_files_once(harness: Harness, patient: u32) -> H
     harness
 }
 
-async fn nothing_changes_by_reading_again(harness: &Harness) {
+async fn nothing_changes_by_reading_again(harness: &FhirHarness) {
     harness.sync().await;
     let stamps = || -> BTreeMap<String, i64> {
         let patients = harness.patients().into_iter().map(|p| (format!("P{}", p.id), p.updated_at.0));

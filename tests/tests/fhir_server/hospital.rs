@@ -3,16 +3,16 @@
 
 use serde_json::{Value, json};
 use setup::LocationSetup;
-use tests::harness::{ehr_server::fhir::Program, in_process::fhir::Harness};
+use tests::harness::{ehr_server::fhir::Program, in_process::fhir::FhirHarness};
 
 use super::{NINE, TEN, the_story, zoe};
 
 /// Opens a hospital of which every pull reads everything, so that deletions are noticed.
-async fn hospital() -> Option<Harness> {
+async fn hospital() -> Option<FhirHarness> {
     let whole = |place: &mut LocationSetup| {
         place.adapter_config.insert("whole_pass_minutes".to_owned(), "0".to_owned());
     };
-    Harness::open_on(Program::Sekmet, whole, |_| ()).await
+    FhirHarness::open_on(Program::Sekmet, whole, |_| ()).await
 }
 
 #[actix::test]
@@ -23,7 +23,7 @@ async fn booking_at_a_hospital_is_visible_on_both_sides() {
 }
 
 /// Returns the id of a room's slot at a time.
-async fn slot(harness: &Harness, room: usize, day: i32, minute: i64) -> String {
+async fn slot(harness: &FhirHarness, room: usize, day: i32, minute: i64) -> String {
     let schedule = format!("Schedule/{}", harness.seeded.schedules[room]);
     let slots = harness.server.search("Slot", &[("schedule", &schedule)]).await;
     let start = |slot: &Value| chrono::DateTime::parse_from_rfc3339(slot["start"].as_str().unwrap()).unwrap();
@@ -32,20 +32,20 @@ async fn slot(harness: &Harness, room: usize, day: i32, minute: i64) -> String {
 }
 
 /// Performs a staff action, reads the hospital, and returns the appointment's id.
-async fn act(harness: &Harness, workflow: &str, arguments: Value) -> String {
+async fn act(harness: &FhirHarness, workflow: &str, arguments: Value) -> String {
     let done = harness.server.staff(workflow, arguments).await;
     harness.sync().await;
     done["appointment"]["id"].as_str().unwrap().to_owned()
 }
 
-async fn book(harness: &Harness, status: &str, (room, day, minute): (usize, i32, i64)) -> String {
+async fn book(harness: &FhirHarness, status: &str, (room, day, minute): (usize, i32, i64)) -> String {
     let arguments = json!({
         "patient": harness.seeded.patients[4], "slot": slot(harness, room, day, minute).await, "status": status,
     });
     act(harness, "scheduling.book", arguments).await
 }
 
-async fn is_free(harness: &Harness, room: usize, day: i32, time: &str) -> bool {
+async fn is_free(harness: &FhirHarness, room: usize, day: i32, time: &str) -> bool {
     harness.free_times(room, day).await.iter().any(|free| free == time)
 }
 

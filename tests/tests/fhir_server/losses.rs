@@ -5,7 +5,7 @@ use adapter_conformance::flaky_proxy::{InjectedFault, When};
 use location::{command::Placement, ids::AppointmentId};
 use processor::commands::{AppointmentChange, ChangeAppointment};
 use records::{self, CommunicationLog, record::Record};
-use tests::harness::in_process::{LOCATION, fhir::Harness, visitor};
+use tests::harness::in_process::{LOCATION, fhir::FhirHarness, visitor};
 
 use crate::fhir_server::{
     checks::{check_in_ehr, once_each},
@@ -37,7 +37,7 @@ async fn each_write_is_in_the_ehr_once_after_any_loss() {
     let seeds = std::env::var(VARIABLE).map_or(FEW, |text| text.parse().unwrap());
     let mut told = 0;
     while told < seeds {
-        let Some(harness) = Harness::open_with(everything).await else { return };
+        let Some(harness) = FhirHarness::open_with(everything).await else { return };
         let here = AT_ONE_CLINIC.min(seeds - told);
         for nth in 0..here {
             story(&harness, told + nth, usize::try_from(nth).unwrap()).await;
@@ -49,7 +49,7 @@ async fn each_write_is_in_the_ehr_once_after_any_loss() {
     }
 }
 
-async fn story(harness: &Harness, seed: u64, nth: usize) {
+async fn story(harness: &FhirHarness, seed: u64, nth: usize) {
     let mut random = Random(seed);
     let mut lose = || {
         let trouble = if random.below(2) == 0 { InjectedFault::LoseReply } else { InjectedFault::LoseRequest };
@@ -96,7 +96,7 @@ async fn story(harness: &Harness, seed: u64, nth: usize) {
 }
 
 /// Returns the first free slot of a room.
-async fn free(harness: &Harness, room: usize) -> Placement {
+async fn free(harness: &FhirHarness, room: usize) -> Placement {
     let room = room % 3;
     for day in 0..3 {
         if let Some(slot) = harness.free(room, day).await.first() {

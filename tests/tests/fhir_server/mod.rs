@@ -19,7 +19,7 @@ use tests::harness::{
     fixtures::INSTITUTION,
     in_process::{
         LOCATION,
-        fhir::{CHECK_UP, Harness},
+        fhir::{CHECK_UP, FhirHarness},
         visitor,
     },
 };
@@ -30,12 +30,12 @@ const TEN: i64 = 10 * 60;
 
 #[actix::test]
 async fn booking_and_its_changes_are_visible_on_both_sides() {
-    let Some(harness) = Harness::open().await else { return };
+    let Some(harness) = FhirHarness::open().await else { return };
     the_story(&harness).await;
     harness.engine.stop().await;
 }
 
-async fn the_story(harness: &Harness) {
+async fn the_story(harness: &FhirHarness) {
     assert_eq!(harness.server.status_for_strangers().await, 401, "the credentials are needed");
     the_first_pull_shows_the_practice(harness);
     slots_without_appointments_are_free(harness).await;
@@ -48,7 +48,7 @@ async fn the_story(harness: &Harness) {
     staff_book_and_close_rooms(harness).await;
 }
 
-fn the_first_pull_shows_the_practice(harness: &Harness) {
+fn the_first_pull_shows_the_practice(harness: &FhirHarness) {
     let providers = harness.providers();
     let names: Vec<_> = providers.iter().map(|provider| provider.name()).collect();
     assert_eq!(names, ["Dr. Åsa Lindqvist", "Dr. Tomasz Żółkowski", "Dr. Mai Nguyễn"]);
@@ -92,7 +92,7 @@ fn the_first_pull_shows_the_practice(harness: &Harness) {
     assert!(seen("elsewhere").is_none());
 }
 
-async fn slots_without_appointments_are_free(harness: &Harness) {
+async fn slots_without_appointments_are_free(harness: &FhirHarness) {
     let whole_day: Vec<String> =
         (18..34).filter(|half| !(24..26).contains(half)).map(|h| format!("{:02}:{:02}", h / 2, h % 2 * 30)).collect();
     let without = |taken: &[&str]| -> Vec<String> {
@@ -112,7 +112,7 @@ fn zoe() -> PatientDetails {
     PatientDetails { middle_name: Some("Maria".to_owned()), ..visitor("Zoë", "Ångström-D’Arc", "555-010-7788") }
 }
 
-async fn a_new_patient_books(harness: &Harness) -> u64 {
+async fn a_new_patient_books(harness: &FhirHarness) -> u64 {
     let (server, before) = (&harness.server, harness.server.faults().await.writes);
     let booked = harness.book(harness.place(0, 0, TEN), "story-1", &zoe(), "first visit ☺").await.unwrap();
     let record = harness.written(booked.appointment.id).await;
@@ -142,7 +142,7 @@ async fn a_new_patient_books(harness: &Harness) -> u64 {
     record.id
 }
 
-async fn we_move_it(harness: &Harness, id: u64) {
+async fn we_move_it(harness: &FhirHarness, id: u64) {
     let to = harness.place(1, 1, TEN);
     let old_slot = slot_of(&harness.in_ehr(&harness.appointment(id)).await);
     harness.engine.reschedule(LOCATION, AppointmentId(id), to, true).await.unwrap();
@@ -155,7 +155,7 @@ async fn we_move_it(harness: &Harness, id: u64) {
 }
 
 /// The change is based on the last version read. `If-Match` rejects it, and the booking keeps the EHR's placement.
-async fn a_change_by_staff_is_not_overwritten(harness: &Harness, id: u64) {
+async fn a_change_by_staff_is_not_overwritten(harness: &FhirHarness, id: u64) {
     let (stood, to) = (harness.place(1, 1, TEN), harness.place(2, 1, TEN));
     let mut theirs = harness.in_ehr(&harness.appointment(id)).await;
     theirs["comment"] = json!("allergic to latex");
@@ -174,7 +174,7 @@ async fn a_change_by_staff_is_not_overwritten(harness: &Harness, id: u64) {
     assert_eq!(moved["comment"], "allergic to latex");
 }
 
-async fn staff_move_it(harness: &Harness, id: u64) {
+async fn staff_move_it(harness: &FhirHarness, id: u64) {
     let to = harness.place(0, 2, NINE);
     let mut theirs = harness.in_ehr(&harness.appointment(id)).await;
     theirs["start"] = json!(instant(to.span.start));
@@ -192,7 +192,7 @@ async fn staff_move_it(harness: &Harness, id: u64) {
     assert!(!harness.free_times(0, 2).await.contains(&"09:00".to_owned()));
 }
 
-async fn we_cancel_it_and_the_patient_books_again(harness: &Harness, id: u64) {
+async fn we_cancel_it_and_the_patient_books_again(harness: &FhirHarness, id: u64) {
     let place = harness.appointment(id).placement;
     let reason = Some("feels better already".to_owned());
     assert!(!harness.engine.cancel(LOCATION, AppointmentId(id), reason).await.unwrap());
@@ -216,7 +216,7 @@ async fn we_cancel_it_and_the_patient_books_again(harness: &Harness, id: u64) {
 }
 
 /// Staff cancel the appointment but do not free its slot.
-async fn staff_cancel_it(harness: &Harness) {
+async fn staff_cancel_it(harness: &FhirHarness) {
     let place = harness.place(0, 2, TEN);
     let booked = harness.book(place, "story-3", &zoe(), "one more").await.unwrap();
     let record = harness.written(booked.appointment.id).await;
@@ -231,7 +231,7 @@ async fn staff_cancel_it(harness: &Harness) {
     check_in_ehr(harness, &harness.written(again.appointment.id).await, place).await;
 }
 
-async fn staff_book_and_close_rooms(harness: &Harness) {
+async fn staff_book_and_close_rooms(harness: &FhirHarness) {
     let actor = |reference: String| json!({"actor": {"reference": reference}, "status": "accepted"});
     let theirs = json!({
         "resourceType": "Appointment", "status": "booked", "comment": "by telephone",
@@ -274,7 +274,7 @@ async fn deletions_are_read_and_small_pages_lose_no_records() {
         place.pull.page = 2;
         place.adapter_config.insert("whole_pass_minutes".to_owned(), "0".to_owned());
     };
-    let Some(harness) = Harness::open_with(whole).await else { return };
+    let Some(harness) = FhirHarness::open_with(whole).await else { return };
     the_first_pull_shows_the_practice(&harness);
     let ours = harness.book(harness.place(1, 0, TEN), "delete-1", &zoe(), "to be deleted").await.unwrap();
     let ours = harness.written(ours.appointment.id).await;
@@ -295,7 +295,7 @@ async fn deletions_are_read_and_small_pages_lose_no_records() {
 
 #[actix::test]
 async fn names_in_any_script_arrive_unchanged() {
-    let Some(harness) = Harness::open().await else { return };
+    let Some(harness) = FhirHarness::open().await else { return };
     let names = [
         ("Łucja", "Żółć-Ŵïllîăms"),
         ("Þórður", "Ægisson"),

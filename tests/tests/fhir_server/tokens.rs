@@ -17,7 +17,7 @@ use setup::{
     login::{OAuth, Proof, SigningKey},
 };
 use tests::harness::in_process::{
-    fhir::{Harness, TOKEN},
+    fhir::{FhirHarness, TOKEN},
     visitor,
 };
 
@@ -27,14 +27,14 @@ use crate::fhir_server::{NINE, checks::check_in_ehr};
 const KEY: &[u8] = include_bytes!("../../../engine/adapter-host/tests/adapter_host/keys/p384.pem");
 
 #[derive(Deserialize)]
-struct Asked {
+struct TokenRequest {
     grant_type: String,
     client_assertion: String,
 }
 
 /// Checks only that the assertion is a JWT; the tests of the host verify its content. The server rejects the first
 /// granted token, as if revoked.
-async fn token(asked: Form<Asked>, granted: Data<AtomicUsize>) -> HttpResponse {
+async fn token(asked: Form<TokenRequest>, granted: Data<AtomicUsize>) -> HttpResponse {
     if asked.grant_type != "client_credentials" || asked.client_assertion.split('.').count() != 3 {
         return HttpResponse::BadRequest().json(json!({"error": "invalid_request"}));
     }
@@ -59,7 +59,7 @@ async fn access_tokens_are_obtained_and_renewed() {
         source.headers.clear();
         source.login = Some(oauth.into());
     };
-    let Some(harness) = Harness::open_as(|_| (), by_token).await else { return };
+    let Some(harness) = FhirHarness::open_as(|_| (), by_token).await else { return };
     assert_eq!(harness.patients().len(), 6);
     let place = harness.place(0, 1, NINE);
     let person = visitor("Holds", "A Token", "555-070-0000");

@@ -5,7 +5,7 @@ use adapter_conformance::flaky_proxy::{InjectedFault, When};
 use serde_json::{Value, json};
 use tests::harness::ehr_server::gnuhealth::{LOGIN, moment};
 
-use crate::gnuhealth::practice::Practice;
+use crate::gnuhealth::practice::GnuHealthHarness;
 
 /// Calls of a booking with a new patient: three for the patient, three for the appointment. One more ensures that
 /// none is missed.
@@ -15,7 +15,7 @@ const SEEDS: u64 = 2 * CALLS;
 
 #[actix::test]
 async fn booking_creates_one_patient_and_one_appointment_after_any_loss() {
-    let Some(mut practice) = Practice::open(LOGIN).await else { return };
+    let Some(mut practice) = GnuHealthHarness::open(LOGIN).await else { return };
     let seeds = std::env::var("GNUHEALTH_SEEDS").ok().map_or(SEEDS, |text| text.parse().expect("a number"));
     for seed in 0..seeds {
         let (day, minute) = time_of(seed);
@@ -54,7 +54,7 @@ fn time_of(seed: u64) -> (i64, i64) {
     (3 + seed % days, minute)
 }
 
-async fn open_a_place(practice: &Practice, start: i64) {
+async fn open_a_place(practice: &GnuHealthHarness, start: i64) {
     let place = json!({"state": "free", "patient": null, "healthprof": 1, "institution": 1, "comments": null,
         "appointment_date": moment(start), "appointment_date_end": moment(start + 1_800)});
     practice.server.create("gnuhealth.appointment", place).await;

@@ -12,7 +12,7 @@ use tests::harness::{
     in_process::LOCATION,
 };
 
-use practice::{Practice, number};
+use practice::{GnuHealthHarness, number};
 
 const NINE: i64 = 9 * 60;
 const TEN: i64 = 10 * 60;
@@ -26,7 +26,7 @@ fn zoe() -> Value {
 
 #[actix::test]
 async fn booking_and_its_changes_are_visible_on_both_sides() {
-    let Some(mut practice) = Practice::open(LOGIN).await else { return };
+    let Some(mut practice) = GnuHealthHarness::open(LOGIN).await else { return };
     the_first_pull_shows_the_practice(&mut practice).await;
     let id = a_new_patient_books(&mut practice).await;
     we_move_it(&mut practice, id).await;
@@ -36,7 +36,7 @@ async fn booking_and_its_changes_are_visible_on_both_sides() {
     practice.close().await;
 }
 
-async fn the_first_pull_shows_the_practice(practice: &mut Practice) {
+async fn the_first_pull_shows_the_practice(practice: &mut GnuHealthHarness) {
     let providers = practice.list("/providers").await;
     let names: Vec<_> = providers.iter().map(|p| format!("{} {}", p["first_name"], p["last_name"])).collect();
     assert_eq!(names, [r#""Åsa" "Lindqvist""#, r#""Tomasz" "Żółkowski""#, r#""Mai" "Nguyễn""#]);
@@ -68,7 +68,7 @@ async fn the_first_pull_shows_the_practice(practice: &mut Practice) {
     );
 }
 
-async fn a_new_patient_books(practice: &mut Practice) -> u64 {
+async fn a_new_patient_books(practice: &mut GnuHealthHarness) -> u64 {
     let booking = practice.book("1", 0, "10:00", "story-1", &zoe()).await;
     let id = booking["appointment_id"].as_u64().unwrap();
     practice.written(id).await;
@@ -99,7 +99,7 @@ async fn a_new_patient_books(practice: &mut Practice) -> u64 {
     id
 }
 
-async fn we_move_it(practice: &mut Practice, id: u64) {
+async fn we_move_it(practice: &mut GnuHealthHarness, id: u64) {
     let change = json!({"appt": {"start_time": practice.iso(1, NINE), "end_time": practice.iso(1, NINE + 30)}});
     practice.patch(&format!("/appointments/{id}"), change).await;
     practice.idle().await;
@@ -111,7 +111,7 @@ async fn we_move_it(practice: &mut Practice, id: u64) {
     assert_eq!(practice.times("1", 1).await, ALL_OPEN[1..]);
 }
 
-async fn we_confirm_check_in_and_note(practice: &mut Practice) {
+async fn we_confirm_check_in_and_note(practice: &mut GnuHealthHarness) {
     let booking = practice.book("3", 0, "09:30", "story-door", &zoe()).await;
     let id = booking["appointment_id"].as_u64().unwrap();
     practice.written(id).await;
@@ -133,7 +133,7 @@ async fn we_confirm_check_in_and_note(practice: &mut Practice) {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-async fn we_cancel_it_and_the_patient_books_again(practice: &mut Practice, id: u64) {
+async fn we_cancel_it_and_the_patient_books_again(practice: &mut GnuHealthHarness, id: u64) {
     let booking_ref = practice.appointment(id).body.booking.unwrap().booking_ref;
     practice
         .post("/intent/booking/cancel", json!({"booking_ref": booking_ref, "reason": "feels better already"}))
@@ -150,7 +150,7 @@ async fn we_cancel_it_and_the_patient_books_again(practice: &mut Practice, id: u
     check_in_ehr(practice, again, 1, practice.at(0, TEN)).await;
 }
 
-async fn staff_cancel_one_and_book_one(practice: &mut Practice) {
+async fn staff_cancel_one_and_book_one(practice: &mut GnuHealthHarness) {
     let id = practice.book("2", 0, "11:00", "story-3", &zoe()).await["appointment_id"].as_u64().unwrap();
     practice.written(id).await;
     let foreign = number(practice.appointment(id).foreign_id.as_deref().unwrap());
@@ -172,7 +172,7 @@ async fn staff_cancel_one_and_book_one(practice: &mut Practice) {
 }
 
 /// Returns the appointment in the EHR after checking its professional, its time and its length of half an hour.
-async fn check_in_ehr(practice: &Practice, id: u64, professional: i64, start: i64) -> Value {
+async fn check_in_ehr(practice: &GnuHealthHarness, id: u64, professional: i64, start: i64) -> Value {
     let there = practice.in_ehr(id).await;
     assert_eq!(there["healthprof"], professional, "{there}");
     assert_eq!(
@@ -184,7 +184,7 @@ async fn check_in_ehr(practice: &Practice, id: u64, professional: i64, start: i6
     there
 }
 
-async fn free_places(practice: &Practice, professional: i64, start: i64) -> usize {
+async fn free_places(practice: &GnuHealthHarness, professional: i64, start: i64) -> usize {
     let domain =
         json!([["state", "=", "free"], ["healthprof", "=", professional], ["appointment_date", "=", moment(start)]]);
     practice.server.search("gnuhealth.appointment", domain, &["id"]).await.len()
@@ -196,7 +196,7 @@ fn without(taken: &[&str]) -> Vec<&'static str> {
 
 #[actix::test]
 async fn patients_history_logs_coverage_and_payments_reach_the_ehr_once() {
-    let Some(mut practice) = Practice::open(LOGIN).await else { return };
+    let Some(mut practice) = GnuHealthHarness::open(LOGIN).await else { return };
     let provider = practice.our_id("/providers", "1").await;
     let zoe = practice.our_id("/patients", "1").await;
     let body = json!({"provider": {"provider_id": provider}, "patient": {"first_name": "Þóra", "last_name": "Made-Here",
@@ -280,7 +280,7 @@ async fn patients_history_logs_coverage_and_payments_reach_the_ehr_once() {
     practice.close().await;
 }
 
-async fn pays(practice: &mut Practice, zoe: &Value) {
+async fn pays(practice: &mut GnuHealthHarness, zoe: &Value) {
     assert_eq!(practice.list("/charges").await.len(), 1);
     let types = practice.list("/payment_types").await;
     let card =
@@ -309,7 +309,7 @@ async fn pays(practice: &mut Practice, zoe: &Value) {
 /// The front desk's login may book but not read histories.
 #[actix::test]
 async fn forbidden_writes_fail_with_the_ehrs_message() {
-    let Some(mut practice) = Practice::open(RECEPTION).await else { return };
+    let Some(mut practice) = GnuHealthHarness::open(RECEPTION).await else { return };
     let booking = practice.book("1", 0, "09:00", "desk-1", &zoe()).await;
     practice.written(booking["appointment_id"].as_u64().unwrap()).await;
     let reads = practice.get("/locations/7/capabilities").await["data"]["ehr"]["reads"].to_string();
@@ -331,7 +331,7 @@ async fn forbidden_writes_fail_with_the_ehrs_message() {
 /// Setting a user's password ends all sessions of the user.
 #[actix::test]
 async fn ended_session_is_reopened() {
-    let Some(mut practice) = Practice::open(LOGIN).await else { return };
+    let Some(mut practice) = GnuHealthHarness::open(LOGIN).await else { return };
     let user = practice.server.one("res.user", json!([["login", "=", LOGIN]]), &["id"]).await["id"].as_i64().unwrap();
     let mut requests = Vec::new();
     for (n, time) in ["09:00", "10:00"].into_iter().enumerate() {

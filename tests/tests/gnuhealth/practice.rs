@@ -38,7 +38,7 @@ const API_KEY: &str = "psk_of_the_practice";
 const OFFSET: i64 = 7 * 3_600;
 const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up – kurz","minutes":30}]"#;
 
-pub struct Practice {
+pub struct GnuHealthHarness {
     pub server: GnuHealth,
     /// Proxy between the product and the server.
     pub proxy: FlakyProxy,
@@ -50,9 +50,9 @@ pub struct Practice {
     pub midnight: i64,
 }
 
-impl Practice {
+impl GnuHealthHarness {
     /// Starts a practice and reads it once. Returns `None` if the suite is not selected.
-    pub async fn open(login: &str) -> Option<Practice> {
+    pub async fn open(login: &str) -> Option<GnuHealthHarness> {
         let server = GnuHealth::start().await?;
         let midnight = (clock::now().0 / 1_000 - OFFSET).div_euclid(86_400) * 86_400 + 86_400 + OFFSET;
         server.seed(midnight).await;
@@ -60,7 +60,7 @@ impl Practice {
         let dir = tempfile::tempdir().expect("a folder for the store");
         let setup = setup(&proxy, login);
         let (engine, http, caller) = start(dir.path(), setup).await;
-        let practice = Practice { server, proxy, engine, caller, http, _dir: dir, midnight };
+        let practice = GnuHealthHarness { server, proxy, engine, caller, http, _dir: dir, midnight };
         until("the first pull", async || practice.engine.sync_state(LOCATION).await.ok()?.last_sync).await;
         Some(practice)
     }

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// An operatory and a time, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SlotPlace {
     pub location: u32,
     pub operatory: u64,
     pub start: i64,
     pub end: i64,
 }
 
-impl Place {
-    fn meets(&self, other: &Place) -> bool {
+impl SlotPlace {
+    fn meets(&self, other: &SlotPlace) -> bool {
         let same = (self.location, self.operatory) == (other.location, other.operatory);
         same && self.start < other.end && other.start < self.end
     }
@@ -21,8 +21,8 @@ impl Place {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    Book { key: String, place: Place },
-    Move { appointment: u64, to: Place },
+    Book { key: String, place: SlotPlace },
+    Move { appointment: u64, to: SlotPlace },
     Confirm { appointment: u64 },
     Cancel { appointment: u64 },
     Pay { key: String, cents: u64 },
@@ -44,7 +44,7 @@ pub enum CallResult {
 
 /// Times are of one clock, in any unit.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ClientCall {
     pub asked: Action,
     pub began: u128,
     pub ended: u128,
@@ -54,7 +54,7 @@ pub struct Call {
 /// The state of an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    pub place: Place,
+    pub place: SlotPlace,
     pub confirmed: bool,
     pub cancelled: bool,
 }
@@ -69,7 +69,7 @@ pub struct Message {
 
 /// The final state.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// Appointments in our lists, by id.
     pub ours: BTreeMap<u64, Visit>,
     /// Appointments in the EHRs, by the key that was sent as the note.
@@ -82,7 +82,7 @@ pub struct Outcome {
 }
 
 /// Returns the violations as text; empty if there are none.
-pub fn findings(history: &[Call], outcome: &Outcome) -> Vec<String> {
+pub fn findings(history: &[ClientCall], outcome: &RunOutcome) -> Vec<String> {
     let wanted = wanted(history);
     [
         keys_have_one_answer(history),
@@ -101,13 +101,13 @@ struct Wanted {
     visit: Visit,
 }
 
-fn wanted(history: &[Call]) -> BTreeMap<u64, Wanted> {
+fn wanted(history: &[ClientCall]) -> BTreeMap<u64, Wanted> {
     let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
     for (key, place, id, _) in booked(history) {
         let visit = Visit { place, confirmed: false, cancelled: false };
         wanted.entry(id).or_insert(Wanted { key: key.to_owned(), visit });
     }
-    let mut changes: Vec<&Call> = history.iter().filter(|call| is_accepted(call)).collect();
+    let mut changes: Vec<&ClientCall> = history.iter().filter(|call| is_accepted(call)).collect();
     changes.sort_by_key(|call| call.began);
     for call in changes {
         let mut change = |id: &u64, make: &dyn Fn(&mut Visit)| {
@@ -123,19 +123,19 @@ fn wanted(history: &[Call]) -> BTreeMap<u64, Wanted> {
     wanted
 }
 
-fn is_accepted(call: &Call) -> bool {
+fn is_accepted(call: &ClientCall) -> bool {
     matches!(call.answered, CallResult::Accepted { .. })
 }
 
 /// Returns key, place, id and time of acknowledgement of each accepted booking.
-fn booked(history: &[Call]) -> impl Iterator<Item = (&str, Place, u64, u128)> {
+fn booked(history: &[ClientCall]) -> impl Iterator<Item = (&str, SlotPlace, u64, u128)> {
     history.iter().filter_map(|call| match (&call.asked, &call.answered) {
         (Action::Book { key, place }, CallResult::Accepted { id, .. }) => Some((key.as_str(), *place, *id, call.ended)),
         _ => None,
     })
 }
 
-fn keys_have_one_answer(history: &[Call]) -> Vec<String> {
+fn keys_have_one_answer(history: &[ClientCall]) -> Vec<String> {
     let mut answers: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for call in history.iter().filter(|call| call.answered != CallResult::Nothing) {
         if let Action::Book { key, .. } | Action::Pay { key, .. } = &call.asked {
@@ -147,9 +147,9 @@ fn keys_have_one_answer(history: &[Call]) -> Vec<String> {
 }
 
 /// A booking certainly holds its place from its acknowledgement until a call to cancel or move it begins.
-fn no_slot_was_granted_twice(history: &[Call]) -> Vec<String> {
+fn no_slot_was_granted_twice(history: &[ClientCall]) -> Vec<String> {
     let left = |id: u64, after: u128| {
-        let leaves = |call: &&Call| match &call.asked {
+        let leaves = |call: &&ClientCall| match &call.asked {
             Action::Cancel { appointment } | Action::Move { appointment, .. } => {
                 *appointment == id && call.began >= after
             }
@@ -157,7 +157,7 @@ fn no_slot_was_granted_twice(history: &[Call]) -> Vec<String> {
         };
         history.iter().filter(leaves).map(|call| call.began).min().unwrap_or(u128::MAX)
     };
-    let mut held: BTreeMap<(u64, Place), (u128, u128)> = BTreeMap::new();
+    let mut held: BTreeMap<(u64, SlotPlace), (u128, u128)> = BTreeMap::new();
     let moved = history.iter().filter_map(|call| match (&call.asked, &call.answered) {
         (Action::Move { appointment, to }, CallResult::Accepted { .. }) => Some((*to, *appointment, call.ended)),
         _ => None,
@@ -179,8 +179,8 @@ fn no_slot_was_granted_twice(history: &[Call]) -> Vec<String> {
     found
 }
 
-fn refusals_have_a_conflicting_call(history: &[Call]) -> Vec<String> {
-    let taken: Vec<Place> = booked(history).map(|(_, place, ..)| place).collect();
+fn refusals_have_a_conflicting_call(history: &[ClientCall]) -> Vec<String> {
+    let taken: Vec<SlotPlace> = booked(history).map(|(_, place, ..)| place).collect();
     let refused = history.iter().filter_map(|call| match (&call.asked, &call.answered) {
         (Action::Book { key, place }, CallResult::Refused(status)) => Some((key, place, status)),
         _ => None,
@@ -191,7 +191,7 @@ fn refusals_have_a_conflicting_call(history: &[Call]) -> Vec<String> {
         .collect()
 }
 
-fn appointments_exist_once(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> Vec<String> {
+fn appointments_exist_once(wanted: &BTreeMap<u64, Wanted>, outcome: &RunOutcome) -> Vec<String> {
     let mut found = Vec::new();
     for (id, Wanted { key, visit }) in wanted {
         match outcome.ours.get(id) {
@@ -212,7 +212,7 @@ fn appointments_exist_once(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) ->
     let keys: BTreeSet<&str> = wanted.values().map(|wanted| wanted.key.as_str()).collect();
     let nobodys = outcome.in_ehr.iter().filter(|(note, _)| !keys.contains(note.as_str()));
     found.extend(nobodys.map(|(note, _)| format!("nobody was told of {note}, which is in the EHR")));
-    let live: Vec<(&str, Place)> =
+    let live: Vec<(&str, SlotPlace)> =
         outcome.in_ehr.iter().filter(|(_, it)| !it.cancelled).map(|(note, it)| (note.as_str(), it.place)).collect();
     for (at, (one, place)) in live.iter().enumerate() {
         for (other, there) in &live[at + 1..] {
@@ -224,7 +224,7 @@ fn appointments_exist_once(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) ->
     found
 }
 
-fn payments_exist_once(history: &[Call], outcome: &Outcome) -> Vec<String> {
+fn payments_exist_once(history: &[ClientCall], outcome: &RunOutcome) -> Vec<String> {
     let accepted = history.iter().filter_map(|call| match &call.asked {
         Action::Pay { key, cents } if is_accepted(call) => Some((key.clone(), *cents)),
         _ => None,
@@ -246,7 +246,7 @@ fn payments_exist_once(history: &[Call], outcome: &Outcome) -> Vec<String> {
 
 /// Later messages of a record have greater numbers, and the last one has the final state. Repeated messages have the
 /// same id.
-fn messages_are_in_order(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> Vec<String> {
+fn messages_are_in_order(wanted: &BTreeMap<u64, Wanted>, outcome: &RunOutcome) -> Vec<String> {
     let (mut seen, mut last) = (BTreeSet::new(), BTreeMap::<u64, (u64, Visit)>::new());
     let mut found = Vec::new();
     for message in outcome.messages.iter().filter(|message| seen.insert(&message.delivery)) {
@@ -273,14 +273,14 @@ fn messages_are_in_order(wanted: &BTreeMap<u64, Wanted>, outcome: &Outcome) -> V
 mod tests {
     use super::*;
 
-    const HERE: Place = Place { location: 1, operatory: 7, start: 100, end: 200 };
-    const THERE: Place = Place { start: 300, end: 400, ..HERE };
+    const HERE: SlotPlace = SlotPlace { location: 1, operatory: 7, start: 100, end: 200 };
+    const THERE: SlotPlace = SlotPlace { start: 300, end: 400, ..HERE };
 
-    fn call(began: u128, ended: u128, asked: Action, answered: CallResult) -> Call {
-        Call { asked, began, ended, answered }
+    fn call(began: u128, ended: u128, asked: Action, answered: CallResult) -> ClientCall {
+        ClientCall { asked, began, ended, answered }
     }
 
-    fn book(key: &str, place: Place) -> Action {
+    fn book(key: &str, place: SlotPlace) -> Action {
         Action::Book { key: key.into(), place }
     }
 
@@ -292,7 +292,7 @@ mod tests {
         CallResult::Accepted { id, name: format!("bkg-{id}") }
     }
 
-    fn visit(place: Place) -> Visit {
+    fn visit(place: SlotPlace) -> Visit {
         Visit { place, confirmed: false, cancelled: false }
     }
 
@@ -301,7 +301,7 @@ mod tests {
     }
 
     /// A booking that was moved, confirmed and paid, and a rival that was refused.
-    fn fine() -> (Vec<Call>, Outcome) {
+    fn fine() -> (Vec<ClientCall>, RunOutcome) {
         let history = vec![
             call(0, 5, book("a", HERE), CallResult::Nothing),
             call(1, 9, book("rival", HERE), CallResult::Refused(409)),
@@ -313,7 +313,7 @@ mod tests {
             call(19, 20, book("a", HERE), id(1)),
         ];
         let now = Visit { confirmed: true, ..visit(THERE) };
-        let outcome = Outcome {
+        let outcome = RunOutcome {
             ours: [(1, now)].into(),
             in_ehr: vec![("a".into(), now)],
             payments: vec![("p".into(), 1250)],
@@ -328,7 +328,7 @@ mod tests {
         (history, outcome)
     }
 
-    fn found(spoil: impl FnOnce(&mut Vec<Call>, &mut Outcome)) -> String {
+    fn found(spoil: impl FnOnce(&mut Vec<ClientCall>, &mut RunOutcome)) -> String {
         let (mut history, mut outcome) = fine();
         spoil(&mut history, &mut outcome);
         findings(&history, &outcome).join("; ")
@@ -353,9 +353,9 @@ mod tests {
         let says = |found: String, what: &str| assert!(found.contains(what), "{what}: {found:?}");
         says(found(|history, _| history[7].answered = id(2)), "the key a has several answers");
         says(found(|history, _| history.push(call(8, 9, book("b", HERE), id(2)))), "1 and 2 both had");
-        let overlapping = Place { start: 350, end: 450, ..HERE };
+        let overlapping = SlotPlace { start: 350, end: 450, ..HERE };
         says(found(|history, _| history.push(call(30, 31, book("b", overlapping), id(2)))), "1 and 2 both had");
-        says(found(|history, _| history[1].asked = book("rival", Place { operatory: 8, ..HERE })), "nobody has");
+        says(found(|history, _| history[1].asked = book("rival", SlotPlace { operatory: 8, ..HERE })), "nobody has");
         says(found(|_, outcome| outcome.ours.clear()), "a, appointment 1, is lost");
         says(found(|_, outcome| outcome.ours.get_mut(&1).unwrap().place = HERE), "a is shown as");
         says(found(|_, outcome| outcome.in_ehr.clear()), "a should be in the EHR once");

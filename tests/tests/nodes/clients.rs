@@ -5,24 +5,25 @@ use std::{
     collections::BTreeSet,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use location::zone::Date;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tests::harness::{
     fixtures,
     http_client::Caller,
     process::{API_KEY, booking},
-    random::Random,
+    random::SeededRandom,
 };
 use tokio::time::{sleep, timeout};
 
 use crate::nodes::{
-    checker::{Action, Call, CallResult, Place},
+    checker::{Action, CallResult, ClientCall, SlotPlace},
     cluster::{at, subdomain},
 };
 
@@ -33,9 +34,9 @@ pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A free time of an operatory and a provider.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct SlotOffer {
     pub token: String,
-    pub place: Place,
+    pub place: SlotPlace,
     provider: u64,
 }
 
@@ -43,19 +44,19 @@ pub struct Offer {
 pub struct SharedState {
     /// Addresses of nodes that accept requests.
     pub addresses: Mutex<Vec<SocketAddr>>,
-    pub offers: Mutex<Vec<Offer>>,
-    history: Mutex<Vec<Call>>,
+    pub offers: Mutex<Vec<SlotOffer>>,
+    history: Mutex<Vec<ClientCall>>,
     began: Instant,
     pub ended: AtomicBool,
     stories: AtomicUsize,
 }
 
-fn locked<T>(held: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(held: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
+    held.lock()
 }
 
 impl SharedState {
-    pub fn new(addresses: Vec<SocketAddr>, offers: Vec<Offer>) -> SharedState {
+    pub fn new(addresses: Vec<SocketAddr>, offers: Vec<SlotOffer>) -> SharedState {
         SharedState {
             addresses: Mutex::new(addresses),
             offers: Mutex::new(offers),
@@ -70,15 +71,15 @@ impl SharedState {
         locked(&self.history).iter().filter(|call| matches!(call.answered, CallResult::Accepted { .. })).count()
     }
 
-    pub fn history(&self) -> Vec<Call> {
+    pub fn history(&self) -> Vec<ClientCall> {
         locked(&self.history).clone()
     }
 
     /// Takes two offers of one operatory, provider and length, or one if there is no second.
-    fn take(&self) -> Option<(Offer, Option<Offer>)> {
+    fn take(&self) -> Option<(SlotOffer, Option<SlotOffer>)> {
         let mut offers = locked(&self.offers);
         let one = offers.pop()?;
-        let fits = |other: &Offer| {
+        let fits = |other: &SlotOffer| {
             let (a, b) = (one.place, other.place);
             (a.location, a.operatory, one.provider, a.end - a.start)
                 == (b.location, b.operatory, other.provider, b.end - b.start)
@@ -120,7 +121,7 @@ struct Booked {
 }
 
 /// Runs stories until the test ends or no offer is left.
-pub async fn client(world: Arc<SharedState>, mut random: Random) {
+pub async fn client(world: Arc<SharedState>, mut random: SeededRandom) {
     while !world.ended.load(Ordering::SeqCst) {
         let Some((one, other)) = world.take() else { return };
         let number = world.stories.fetch_add(1, Ordering::SeqCst);
@@ -134,13 +135,13 @@ pub async fn client(world: Arc<SharedState>, mut random: Random) {
 
 struct StoryRunner<'a> {
     world: &'a SharedState,
-    random: &'a mut Random,
+    random: &'a mut SeededRandom,
     location: u32,
     number: usize,
 }
 
 impl StoryRunner<'_> {
-    async fn tell(&mut self, story: Story, one: Offer, other: Option<Offer>) {
+    async fn tell(&mut self, story: Story, one: SlotOffer, other: Option<SlotOffer>) {
         let key = format!("nodes-{}", self.number);
         match (story, other) {
             (Story::Rivals, _) => self.rivals(&one).await,
@@ -179,9 +180,9 @@ impl StoryRunner<'_> {
     }
 
     /// Two clients book the same time concurrently under different keys.
-    async fn rivals(&mut self, offer: &Offer) {
+    async fn rivals(&mut self, offer: &SlotOffer) {
         let (first, second) = (format!("nodes-{}", self.number), format!("nodes-{}-rival", self.number));
-        let mut chance = Random::new(self.random.draw());
+        let mut chance = SeededRandom::new(self.random.draw());
         let mut rival =
             StoryRunner { world: self.world, random: &mut chance, location: self.location, number: self.number };
         let both = tokio::join!(self.tries_to_book(&first, offer), rival.tries_to_book(&second, offer));
@@ -189,12 +190,12 @@ impl StoryRunner<'_> {
         assert_eq!(refused.len(), 1, "of {first} and {second} one is refused: {refused:?}");
     }
 
-    async fn book(&mut self, key: &str, offer: &Offer) -> Booked {
+    async fn book(&mut self, key: &str, offer: &SlotOffer) -> Booked {
         let booked = self.tries_to_book(key, offer).await;
         booked.unwrap_or_else(|answer| panic!("{key} was refused: {answer}"))
     }
 
-    async fn tries_to_book(&mut self, key: &str, offer: &Offer) -> Result<Booked, Value> {
+    async fn tries_to_book(&mut self, key: &str, offer: &SlotOffer) -> Result<Booked, Value> {
         let body = booking(&offer.token, key, self.random.draw() % 400, key);
         let asked = Action::Book { key: key.to_owned(), place: offer.place };
         let answer = self.insist(asked.clone(), "POST", &at("/intent/booking/book", self.location), &body).await?;
@@ -208,17 +209,17 @@ impl StoryRunner<'_> {
         Ok(Booked { reference, appointment: number("appointment_id"), patient: number("patient_id") })
     }
 
-    async fn hold(&mut self, offer: &Offer) {
+    async fn hold(&mut self, offer: &SlotOffer) {
         let body = json!({"slot_token": offer.token});
         self.insist(Action::Hold, "POST", &at("/intent/booking/hold", self.location), &body).await.unwrap();
     }
 
-    async fn release(&mut self, offer: &Offer) {
+    async fn release(&mut self, offer: &SlotOffer) {
         let path = format!("{}&slot_token={}", at("/intent/booking/hold", self.location), offer.token);
         self.insist(Action::Release, "DELETE", &path, &Value::Null).await.unwrap();
     }
 
-    async fn change_place(&mut self, booked: &Booked, to: Place) {
+    async fn change_place(&mut self, booked: &Booked, to: SlotPlace) {
         let times = json!({"start_time": instant_text(to.start), "end_time": instant_text(to.end)});
         let asked = Action::Move { appointment: booked.appointment, to };
         self.change(asked, booked, json!({"appt": times})).await;
@@ -265,7 +266,7 @@ impl StoryRunner<'_> {
                     )
                 }
             };
-            locked(&self.world.history).push(Call { asked: asked.clone(), began, ended, answered });
+            locked(&self.world.history).push(ClientCall { asked: asked.clone(), began, ended, answered });
             if let Some(told) = told {
                 return told;
             }
@@ -320,8 +321,8 @@ pub fn seconds(text: &Value) -> i64 {
 }
 
 /// Returns offers of a location that do not overlap.
-pub async fn offers(caller: &mut Caller, location: u32, days: i32) -> Vec<Offer> {
-    let answer = told(caller, &format!("{}&per_page=100", at("/operatories", location))).await;
+pub async fn offers(caller: &mut Caller, location: u32, days: i32) -> Vec<SlotOffer> {
+    let answer = get_with_retries(caller, &format!("{}&per_page=100", at("/operatories", location))).await;
     let search = at("/intent/booking/search", location);
     let today = Date(fixtures::today());
     let mut offers = Vec::new();
@@ -335,9 +336,9 @@ pub async fn offers(caller: &mut Caller, location: u32, days: i32) -> Vec<Offer>
             offers.extend(slots.filter(|slot| starts.insert(slot["start_iso"].to_string())).map(|slot| {
                 let start = seconds(&slot["start_iso"]);
                 let end = start + 60 * slot["duration_minutes"].as_i64().unwrap();
-                let place = Place { location, operatory: slot["operatory_id"].as_u64().unwrap(), start, end };
+                let place = SlotPlace { location, operatory: slot["operatory_id"].as_u64().unwrap(), start, end };
                 let provider = slot["provider_id"].as_u64().unwrap();
-                Offer { token: slot["slot_token"].as_str().unwrap().to_owned(), place, provider }
+                SlotOffer { token: slot["slot_token"].as_str().unwrap().to_owned(), place, provider }
             }));
         }
     }
@@ -350,7 +351,7 @@ pub async fn book(caller: &mut Caller, location: u32, body: &Value) -> Value {
 }
 
 /// Reads with retries.
-pub async fn told(caller: &mut Caller, path: &str) -> Value {
+pub async fn get_with_retries(caller: &mut Caller, path: &str) -> Value {
     insisting(path, async || caller.get(path).await.unwrap()).await
 }
 

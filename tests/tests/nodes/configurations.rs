@@ -31,7 +31,7 @@ async fn add(nodes: &Nodes, node: usize) {
     assert_eq!((status, &answer["data"]["applied"]), (200, &Value::Bool(true)), "{answer}");
 }
 
-async fn asked(nodes: &Nodes, node: usize, path: &str) -> u16 {
+async fn get_status(nodes: &Nodes, node: usize, path: &str) -> u16 {
     nodes.sign_in(node).await.get(path).await.unwrap().0
 }
 
@@ -42,7 +42,7 @@ async fn operator_asked(nodes: &Nodes, node: usize) -> u16 {
 
 async fn is_answered(nodes: &Nodes, node: usize, path: &str, wanted: u16) {
     let what = format!("{wanted} of node {node} for {path}");
-    until(&what, async || (asked(nodes, node, path).await == wanted).then_some(())).await;
+    until(&what, async || (get_status(nodes, node, path).await == wanted).then_some(())).await;
 }
 
 /// Right after a change, other nodes may still return 404 until they see it, within a quarter of `period`. The test
@@ -56,17 +56,17 @@ async fn nodes_without_a_new_location_return_503_instead_of_404() {
     let owner = nodes.owner(0, 1).await;
     let [early, late] = [1, 2].map(|by| (owner + by) % FIRST);
     for node in 0..FIRST {
-        assert_eq!(asked(&nodes, node, &patients(LAKESIDE)).await, 404);
+        assert_eq!(get_status(&nodes, node, &patients(LAKESIDE)).await, 404);
     }
 
     // One node knows the location, and its owner does not.
     add(&nodes, early).await;
     for node in [owner, early, late] {
         is_answered(&nodes, node, &patients(LAKESIDE), 503).await;
-        assert_eq!(asked(&nodes, node, &patients(1)).await, 200, "the others are served as before");
+        assert_eq!(get_status(&nodes, node, &patients(1)).await, 200, "the others are served as before");
     }
     for _ in 0..20 {
-        assert_eq!(asked(&nodes, late, &patients(LAKESIDE)).await, 503);
+        assert_eq!(get_status(&nodes, late, &patients(LAKESIDE)).await, 503);
     }
     assert_eq!(operator_asked(&nodes, late).await, 503);
 
@@ -81,7 +81,7 @@ async fn nodes_without_a_new_location_return_503_instead_of_404() {
     add(&nodes, late).await;
     for node in [owner, early, late] {
         is_answered(&nodes, node, &patients(NOWHERE), 404).await;
-        assert_eq!(asked(&nodes, node, &patients(LAKESIDE)).await, 200);
+        assert_eq!(get_status(&nodes, node, &patients(LAKESIDE)).await, 200);
         assert_eq!(operator_asked(&nodes, node).await, 200);
     }
     nodes.no_panics().await;

@@ -27,7 +27,7 @@ use tests::harness::{
     process::{OPERATOR_TOKEN, booking},
 };
 
-use clients::{book, insisting, offers, told};
+use clients::{book, get_with_retries, insisting, offers};
 use cluster::{FIRST, INSTITUTIONS, Nodes, PERIOD, at, subdomain};
 
 #[actix::test]
@@ -50,7 +50,7 @@ async fn any_node_accepts_any_call_and_others_take_over_its_locations() {
             (&json!(true), &made["booking"]["booking_ref"])
         );
     }
-    let all = told(&mut callers[2], "/sync_status").await;
+    let all = get_with_retries(&mut callers[2], "/sync_status").await;
     assert_eq!(all["data"].as_array().map(Vec::len), Some(INSTITUTIONS as usize), "{all}");
 
     // Method, headers and body of a forwarded call.
@@ -110,7 +110,7 @@ async fn any_node_accepts_any_call_and_others_take_over_its_locations() {
         assert_eq!(misplaced.get("/sync_status").await.unwrap().0, 401);
     }
     let mut operator = installation.operator().await.unwrap();
-    let all = told(&mut operator, "/sync_status").await;
+    let all = get_with_retries(&mut operator, "/sync_status").await;
     assert_eq!(all["data"].as_array().map(Vec::len), Some(INSTITUTIONS as usize), "{all}");
     let mut misplaced = callers[other].another(installation.operators).await.unwrap();
     assert_eq!(misplaced.get("/sync_status").await.unwrap().0, 401);

@@ -15,11 +15,11 @@ use sandbox_ehr::{
 };
 use serde_json::{Value, json};
 use testing::until;
-use tests::harness::{http_client::Caller, random::Random, webhook_receiver::WebhookReceiver};
+use tests::harness::{http_client::Caller, random::SeededRandom, webhook_receiver::WebhookReceiver};
 use tokio::time::sleep;
 
 use crate::nodes::{
-    checker::{self, Call, Message, Outcome, Place, Visit},
+    checker::{self, ClientCall, Message, RunOutcome, SlotPlace, Visit},
     clients::{PATIENCE, SharedState, client, instant_text, offers, seconds},
     cluster::{FIRST, INSTITUTIONS, NAMES, Nodes, at, subdomain},
 };
@@ -52,11 +52,11 @@ const TROUBLES: [Trouble; 8] = [
 ];
 
 /// Returns a random duration, sometimes longer than a node's period.
-fn a_while(random: &mut Random) -> Duration {
+fn a_while(random: &mut SeededRandom) -> Duration {
     Duration::from_millis(300 + random.draw() % 3_500)
 }
 
-async fn suffer(nodes: &mut Nodes, trouble: Trouble, node: usize, random: &mut Random) {
+async fn suffer(nodes: &mut Nodes, trouble: Trouble, node: usize, random: &mut SeededRandom) {
     let lasting = a_while(random);
     match trouble {
         Trouble::Killed => {
@@ -111,7 +111,7 @@ impl Members {
         let [one_comes, one_goes, another_comes] = self.at;
         if round == one_goes {
             let node = self.serving.remove(1);
-            world.addresses.lock().unwrap().retain(|known| *known != address(nodes, node));
+            world.addresses.lock().retain(|known| *known != address(nodes, node));
             stopped(nodes, node).await;
             return Some(format!("{} went", NAMES[node]));
         }
@@ -122,7 +122,7 @@ impl Members {
         };
         nodes.start(node).await;
         self.serving.push(node);
-        world.addresses.lock().unwrap().push(address(nodes, node));
+        world.addresses.lock().push(address(nodes, node));
         Some(format!("{} came", NAMES[node]))
     }
 }
@@ -136,7 +136,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     let (rounds, seed) =
         (number("NODES_ROUNDS").unwrap_or(30) as usize, number("NODES_SEED").unwrap_or_else(random_u64));
     eprintln!("nodes: NODES_SEED={seed}");
-    let mut random = Random::new(seed);
+    let mut random = SeededRandom::new(seed);
     let behaviours = Behaviours {
         idempotent: false,
         lose_replies_per_mille: 60,
@@ -157,7 +157,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     let addresses: Vec<SocketAddr> = nodes.nodes[..FIRST].iter().map(|node| node.installation.address).collect();
     let world = Arc::new(SharedState::new(addresses, free));
     let clients: Vec<_> =
-        (0..CLIENTS).map(|_| tokio::spawn(client(world.clone(), Random::new(random.draw())))).collect();
+        (0..CLIENTS).map(|_| tokio::spawn(client(world.clone(), SeededRandom::new(random.draw())))).collect();
     let mut members = Members { serving: (0..FIRST).collect(), at: [rounds / 4, rounds / 2, rounds * 3 / 4] };
     let (since, mut told) = (Instant::now(), String::new());
     for round in 0..rounds {
@@ -175,7 +175,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
         while world.accepted() < before + 3 {
             let logged = || nodes.last_logged();
             assert!(since.elapsed() < PATIENCE, "nothing was accepted any more after:{told}\n{}", logged());
-            assert!(!world.offers.lock().unwrap().is_empty(), "no slots left: fewer rounds, or larger practices");
+            assert!(!world.offers.lock().is_empty(), "no slots left: fewer rounds, or larger practices");
             assert!(!clients.iter().all(|client| client.is_finished()), "all clients have ended after:{told}");
             sleep(Duration::from_millis(20)).await;
         }
@@ -206,7 +206,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     eprintln!("nodes: {rounds} rounds in {took:?}; {}", summary(&history, &outcome));
 }
 
-fn summary(history: &[Call], outcome: &Outcome) -> String {
+fn summary(history: &[ClientCall], outcome: &RunOutcome) -> String {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for call in history {
         let text = format!("{:?}/{:?}", call.asked, call.answered);
@@ -219,7 +219,7 @@ fn summary(history: &[Call], outcome: &Outcome) -> String {
 }
 
 /// Creates one endpoint and subscribes it for each institution through a random node.
-async fn subscribe(nodes: &Nodes, receiver: &WebhookReceiver, random: &mut Random) {
+async fn subscribe(nodes: &Nodes, receiver: &WebhookReceiver, random: &mut SeededRandom) {
     let mut caller = nodes.sign_in(0).await;
     let (status, made) = caller.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
     assert_eq!(status, 201, "{made}");
@@ -239,8 +239,8 @@ async fn subscribe(nodes: &Nodes, receiver: &WebhookReceiver, random: &mut Rando
 }
 
 /// Collects the final state through public interfaces.
-async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) -> Outcome {
-    let mut outcome = Outcome::default();
+async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) -> RunOutcome {
+    let mut outcome = RunOutcome::default();
     for (location, ehr) in (1..=INSTITUTIONS).zip(&nodes.ehrs) {
         let operatories = list(caller, &at("/operatories", location)).await;
         let operatories: BTreeMap<String, u64> = operatories
@@ -250,7 +250,7 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
         let ever = format!("&start={}&end={}", instant_text(1_700_000_000), instant_text(2_500_000_000));
         for it in list(caller, &format!("{}{ever}", at("/appointments", location))).await {
             if is_ours(it["note"].as_str()) {
-                outcome.ours.insert(it["id"].as_u64().unwrap(), shown(location, &it));
+                outcome.ours.insert(it["id"].as_u64().unwrap(), parse_visit(location, &it));
             }
         }
         for it in list(caller, &at("/payments", location)).await {
@@ -262,7 +262,7 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
             let Record::Appointment(it) = record else { continue };
             let Some(note) = it.note.clone().filter(|note| is_ours(Some(note))) else { continue };
             let operatory = operatories[it.operatory.as_ref().unwrap()];
-            let place = Place { location, operatory, start: it.start, end: it.end };
+            let place = SlotPlace { location, operatory, start: it.start, end: it.end };
             let (confirmed, cancelled) = (it.status == Status::Confirmed, it.status == Status::Cancelled);
             outcome.in_ehr.push((note, Visit { place, confirmed, cancelled }));
         }
@@ -282,7 +282,7 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
         // Ignores appointments of staff and of the seed.
         let Some(location) = locations.get(&appointment) else { continue };
         let (delivery, sequence) = (message.headers["delivery-id"].clone(), body["sequence"].as_u64().unwrap());
-        outcome.messages.push(Message { delivery, sequence, appointment, visit: shown(*location, told) });
+        outcome.messages.push(Message { delivery, sequence, appointment, visit: parse_visit(*location, told) });
     }
     outcome
 }
@@ -309,9 +309,9 @@ fn is_ours(key: Option<&str>) -> bool {
 }
 
 /// Parses an appointment in the format of the API and the messages.
-fn shown(location: u32, it: &Value) -> Visit {
+fn parse_visit(location: u32, it: &Value) -> Visit {
     let operatory = it["operatory_id"].as_u64().unwrap();
-    let place = Place { location, operatory, start: seconds(&it["start_time"]), end: seconds(&it["end_time"]) };
+    let place = SlotPlace { location, operatory, start: seconds(&it["start_time"]), end: seconds(&it["end_time"]) };
     Visit { place, confirmed: it["confirmed"] == true, cancelled: it["cancelled"] == true }
 }
 

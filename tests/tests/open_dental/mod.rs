@@ -19,7 +19,7 @@ use processor::{
 use records::{self, Writeback};
 use serde_json::json;
 use tests::harness::{
-    ehr_server::open_dental::{Database, Row},
+    ehr_server::open_dental::{Database, OpenDentalRow},
     in_process::{LOCATION, open_dental::Harness, visitor},
 };
 
@@ -201,7 +201,7 @@ async fn staff_book_and_block(harness: &Harness) {
     let (patient, rooms) = (harness.seeded.patients[3], harness.seeded.operatories.clone());
     let day = harness.first_day.add_days(1).to_string();
     let (theirs, blockout) = {
-        let mut database: std::sync::MutexGuard<'_, Database> = harness.server.database();
+        let mut database: parking_lot::MutexGuard<'_, Database> = harness.server.database();
         let row = json!({"PatNum": patient, "Op": rooms[1], "ProvNum": 2, "Pattern": "XXXXXXXXXXXX",
             "AptDateTime": format!("{day} 13:00:00"), "Note": "by telephone"});
         let block = json!({"SchedDate": day, "SchedType": "Blockout", "StartTime": "15:00:00", "StopTime": "15:30:00",
@@ -276,7 +276,7 @@ fn once_each(harness: &Harness, appointments: usize) {
 }
 
 /// Returns the only row.
-fn once(rows: &[Row], at: &str) -> Row {
+fn once(rows: &[OpenDentalRow], at: &str) -> OpenDentalRow {
     assert_eq!(rows.len(), 1, "{at}: {rows:?}");
     rows[0].clone()
 }
@@ -286,5 +286,5 @@ fn ludmila() -> PatientDetails {
 }
 
 fn local(harness: &Harness, at: Timestamp) -> String {
-    harness.server.database().shown(chrono::DateTime::from_timestamp_millis(at.0).unwrap())
+    harness.server.database().local_time(chrono::DateTime::from_timestamp_millis(at.0).unwrap())
 }

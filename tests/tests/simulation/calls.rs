@@ -13,7 +13,7 @@ use records::ehr;
 use super::{
     agenda::{CallInFlight, Question, SimEvent},
     ask::Ask,
-    ehr::fate::{Answer, Fate, Frame},
+    ehr::fate::{Fate, FateAnswer, Frame},
     sim::Sim,
 };
 
@@ -55,9 +55,9 @@ impl Sim {
             Question::Find { .. } | Question::Pull { .. } => ehr.fate_of_read(frame, &mut self.random),
         };
         let answer_at = match answer {
-            Answer::Truth(at) => Some(at),
-            Answer::Never => None,
-            Answer::Fault(at, fault) => {
+            FateAnswer::Truth(at) => Some(at),
+            FateAnswer::Never => None,
+            FateAnswer::Fault(at, fault) => {
                 let request = outcome(&question, EhrAnswer::Fault(push_payload::failure(fault)));
                 self.answer(at, id, incarnation, request);
                 None
@@ -116,7 +116,7 @@ impl Sim {
     /// Delivers an answer unless the calling incarnation is gone.
     pub fn hear(&mut self, location: LocationId, incarnation: u64, request: &Ask) {
         if self.process.hosts.get(&location).is_some_and(|host| host.incarnation == incarnation) {
-            self.own(location, request);
+            self.run_internal(location, request);
         }
     }
 }

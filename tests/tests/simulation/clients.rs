@@ -14,7 +14,7 @@ use super::{
     agenda::SimEvent,
     ask::Ask,
     invariants::one_key_one_answer,
-    ledger::said,
+    ledger::request_content,
     plan::{PERSONS, person},
     process::TurnOutcome,
     sim::{Sim, document},
@@ -64,7 +64,7 @@ impl RequestKind {
 
     fn name(&self) -> String {
         match self {
-            RequestKind::Book(request) => format!("book {} {}", request.idempotency_key, said(request)),
+            RequestKind::Book(request) => format!("book {} {}", request.idempotency_key, request_content(request)),
             RequestKind::Hold(offer) => format!("hold {:x}", offer.hold),
             RequestKind::Release(offer) => format!("release {:x}", offer.hold),
             RequestKind::Cancel(id) => format!("cancel {id}"),
@@ -231,11 +231,11 @@ impl Sim {
     }
 
     /// Delivers a client's request to the engine.
-    pub fn asked(&mut self, asked: ClientRequest) {
+    pub fn deliver_request(&mut self, asked: ClientRequest) {
         let location = asked.location;
         if let RequestKind::Book(request) = &asked.what {
             let key = (request.offer.institution, request.idempotency_key.clone());
-            self.ledger.attempts.entry(key).or_default().insert((location, said(request)));
+            self.ledger.attempts.entry(key).or_default().insert((location, request_content(request)));
         }
         self.attend(location);
         if let RequestKind::Cancel(id) | RequestKind::Move(id, _) = &asked.what {

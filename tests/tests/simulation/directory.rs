@@ -13,7 +13,7 @@ use store::{
 use super::{
     agenda::SimEvent,
     invariants,
-    process::{Host, Process},
+    process::{LocationHost, Process},
     sim::Sim,
 };
 
@@ -34,7 +34,7 @@ impl Sim {
             self.agenda.plan(at, SimEvent::Described { location: id, incarnation });
         }
         self.say(|| format!("location {id} comes into memory"));
-        self.process.hosts.insert(id, Host { processor, incarnation, timer: None, behind: false });
+        self.process.hosts.insert(id, LocationHost { processor, incarnation, timer: None, behind: false });
         self.set_timer(id);
     }
 
@@ -69,11 +69,11 @@ impl Sim {
         for id in active.into_iter().chain(fresh) {
             self.attend(id);
         }
-        self.look();
+        self.load_due_locations();
     }
 
     /// Loads the locations that are due and schedules the next check.
-    pub fn look(&mut self) {
+    pub fn load_due_locations(&mut self) {
         if !self.process.up {
             return;
         }
@@ -99,7 +99,7 @@ impl Sim {
                 invariants::memory_equals_replay::check(self, id);
                 self.say(|| format!("location {id} leaves memory"));
                 self.process.hosts.remove(&id);
-                self.look();
+                self.load_due_locations();
             }
             Err(CommitError::Conflict { .. }) => {
                 self.say(|| format!("location {id} cannot leave: it is behind"));

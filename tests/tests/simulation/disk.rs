@@ -1,22 +1,20 @@
 //! Store of the simulation, in memory or in a database, with fault injection. Commits are synchronous.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use store::{
     Batch, CommitError, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned,
 };
 use tokio::runtime::{Builder, Runtime};
 
 /// A fault of the next commit.
-pub enum Fault {
+pub enum DiskFault {
     /// The batch is written, but the result is `StoreError::Unknown`.
     LoseAnswer,
 }
 
-pub struct Disk {
+pub struct SimDisk {
     store: Arc<dyn Store>,
     waiting: Runtime,
     troubles: Mutex<Troubles>,
@@ -24,23 +22,23 @@ pub struct Disk {
 
 #[derive(Default)]
 struct Troubles {
-    faults: VecDeque<Fault>,
+    faults: VecDeque<DiskFault>,
     full: bool,
 }
 
-impl Disk {
+impl SimDisk {
     /// Returns two handles of the same store.
-    pub fn in_memory() -> [Disk; 2] {
+    pub fn in_memory() -> [SimDisk; 2] {
         let store = Arc::new(MemoryStore::new());
-        [Disk::of(store.clone()), Disk::of(store)]
+        [SimDisk::new(store.clone()), SimDisk::new(store)]
     }
 
-    pub fn of(store: Arc<dyn Store>) -> Disk {
+    pub fn new(store: Arc<dyn Store>) -> SimDisk {
         let waiting = Builder::new_current_thread().build().expect("a current-thread runtime");
-        Disk { store, waiting, troubles: Mutex::default() }
+        SimDisk { store, waiting, troubles: Mutex::default() }
     }
 
-    pub fn fail_next_commit(&self, fault: Fault) {
+    pub fn fail_next_commit(&self, fault: DiskFault) {
         self.troubles().faults.push_back(fault);
     }
 
@@ -59,17 +57,17 @@ impl Disk {
         };
         self.waiting.block_on(self.store.commit(batch))?;
         match fault {
-            Some(Fault::LoseAnswer) => Err(StoreError::Unknown { why: "the answer was lost".into() }.into()),
+            Some(DiskFault::LoseAnswer) => Err(StoreError::Unknown { why: "the answer was lost".into() }.into()),
             None => Ok(()),
         }
     }
 
     fn troubles(&self) -> MutexGuard<'_, Troubles> {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+        self.troubles.lock()
     }
 }
 
-impl Store for Disk {
+impl Store for SimDisk {
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         self.store.read(key)
     }

@@ -11,7 +11,7 @@ use location::{
 use processor::commands::BookSlot;
 
 /// A booking committed by a location.
-pub struct Booking {
+pub struct LedgerBooking {
     pub location: LocationId,
     /// The current place, as known to the location.
     pub place: Placement,
@@ -33,7 +33,7 @@ pub type KeyName = (InstitutionId, String);
 
 #[derive(Default)]
 pub struct Ledger {
-    pub bookings: BTreeMap<AppointmentId, Booking>,
+    pub bookings: BTreeMap<AppointmentId, LedgerBooking>,
     pub promises: BTreeMap<KeyName, Promise>,
     /// All uses of a key, with location and data.
     pub attempts: BTreeMap<KeyName, BTreeSet<(LocationId, String)>>,
@@ -49,7 +49,7 @@ impl Ledger {
     pub fn note(&mut self, location: LocationId, event: &Event) {
         match event {
             Event::Booked { appointment, placement, .. } => {
-                let booking = Booking { location, place: *placement, ended: false, acknowledged: false };
+                let booking = LedgerBooking { location, place: *placement, ended: false, acknowledged: false };
                 self.bookings.insert(*appointment, booking);
             }
             Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
@@ -68,7 +68,7 @@ impl Ledger {
         }
     }
 
-    pub fn change(&mut self, id: AppointmentId, change: impl FnOnce(&mut Booking)) {
+    pub fn change(&mut self, id: AppointmentId, change: impl FnOnce(&mut LedgerBooking)) {
         if let Some(booking) = self.bookings.get_mut(&id) {
             change(booking);
         }
@@ -76,7 +76,7 @@ impl Ledger {
 }
 
 /// Returns the content of a request for comparisons.
-pub fn said(request: &BookSlot) -> String {
+pub fn request_content(request: &BookSlot) -> String {
     let BookSlot { offer, patient, note, .. } = request;
     format!("{} {} {:?} {note:?}", offer.hold, patient.last_name, patient.phone_number)
 }

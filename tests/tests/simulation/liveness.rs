@@ -8,7 +8,7 @@ use location::{
 };
 use records::{
     self, Writeback,
-    document::{Kind, Link},
+    document::{DocumentKind, Link},
     ehr::{EhrAppointment, Resource},
     record::Record,
 };
@@ -16,7 +16,7 @@ use store::{Direction, Store, keys};
 
 use super::{
     ask::Ask,
-    ehr::{Ehr, Row},
+    ehr::{Ehr, SimRow},
     invariants,
     plan::seconds,
     sim::{Sim, document},
@@ -77,7 +77,7 @@ pub fn accept_deletions(sim: &mut Sim) {
         for resource in stopped {
             sim.say(|| format!("the operator accepts that {resource:?} of {id} are gone"));
             let command = Command::AcceptDeletions { resource };
-            sim.own(id, &Ask::Command(command));
+            sim.run_internal(id, &Ask::Command(command));
         }
     }
 }
@@ -87,7 +87,7 @@ pub fn check(sim: &Sim) {
     every_booking_has_an_end(sim);
     for (id, source) in sim.integrated() {
         let ehr = sim.ehrs.get(&source).expect("a location's source exists");
-        for (foreign_id, row) in ehr.of(Resource::Appointments).filter(|(_, row)| row.location == Some(id)) {
+        for (foreign_id, row) in ehr.rows_for(Resource::Appointments).filter(|(_, row)| row.location == Some(id)) {
             ehr_and_documents_agree(sim, ehr, id, foreign_id, row);
         }
         known_appointments_are_in_the_ehr(sim, ehr, id);
@@ -116,7 +116,7 @@ fn known_appointments_are_in_the_ehr(sim: &Sim, ehr: &Ehr, location: LocationId)
 
 /// Checks that each patient of the EHR is one patient here.
 fn patients_are_one(sim: &Sim, ehr: &Ehr, institution: u32) {
-    let range = keys::records(Kind::Of(Resource::Patients).byte(), institution);
+    let range = keys::records(DocumentKind::Of(Resource::Patients).byte(), institution);
     for (_, bytes) in sim.store.scan(range, Direction::Forward, usize::MAX).expect("the store reads") {
         let kept: Record<records::Patient> = serde_json::from_slice(&bytes).expect("a document can be read");
         if let (Some(foreign_id), Some(source), false) = (&kept.foreign_id, kept.source_id, kept.inactive)
@@ -130,7 +130,7 @@ fn patients_are_one(sim: &Sim, ehr: &Ehr, institution: u32) {
 
 /// Returns our id of a foreign id.
 pub fn linked(sim: &Sim, source: u32, resource: Resource, foreign_id: &str) -> Option<u64> {
-    let key = keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes());
+    let key = keys::link(source, DocumentKind::Of(resource).byte(), foreign_id.as_bytes());
     let link = sim.store.get(&key).expect("the store reads");
     link.and_then(|bytes| Link::from_bytes(&bytes)).map(|link| link.id)
 }
@@ -163,12 +163,12 @@ fn may_have_vanished(sim: &Sim, ehr: &Ehr, place: &Placement) -> bool {
 }
 
 fn standing_for(ehr: &Ehr, location: LocationId, work: WriteIntent) -> Vec<EhrAppointment> {
-    let made = ehr.of(Resource::Appointments).filter(|(_, row)| row.made_for == Some((location, work)));
+    let made = ehr.rows_for(Resource::Appointments).filter(|(_, row)| row.made_for == Some((location, work)));
     made.filter_map(|(_, row)| row.standing().cloned()).collect()
 }
 
 /// Checks that the EHR's appointment equals our document.
-fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &Row) {
+fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &SimRow) {
     let processor = &sim.process.hosts.get(&location).expect("everybody is in memory").processor;
     let source = ehr.source;
     let Some(linked) = linked(sim, source, Resource::Appointments, foreign_id) else {

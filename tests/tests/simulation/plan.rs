@@ -17,7 +17,7 @@ use records::ehr::{
 use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, Setup};
 
 use super::ehr::Ehr;
-use tests::harness::random::Random;
+use tests::harness::random::SeededRandom;
 
 /// Instants of clock changes in at least one of the zones: New York, Berlin and London in spring and autumn of 2026.
 const CHANGES: [(i64, &[Tz]); 4] = [
@@ -33,7 +33,7 @@ pub const ALONE: LocationId = LocationId(9);
 pub const PERSONS: usize = 14;
 const KNOWN_PERSONS: usize = 4;
 
-pub struct Plan {
+pub struct SimPlan {
     pub setup: Arc<Setup>,
     pub descriptions: BTreeMap<u32, Description>,
     pub start: Timestamp,
@@ -43,8 +43,8 @@ pub struct Plan {
     pub hectic: bool,
 }
 
-impl Plan {
-    pub fn draw(random: &mut Random) -> (Plan, BTreeMap<u32, Ehr>) {
+impl SimPlan {
+    pub fn draw(random: &mut SeededRandom) -> (SimPlan, BTreeMap<u32, Ehr>) {
         let (change, zones) = CHANGES[random.below(CHANGES.len())];
         let start = Timestamp(change - random.between(2..=10) * HOUR - random.between(0..=59) * MINUTE);
         let mut setup = Setup { engine: EngineRules::default(), ..Setup::default() };
@@ -56,7 +56,7 @@ impl Plan {
         let mut members = vec![(1, 1, 1), (2, 1, 1), (4, 1, 2), (5, 2, 3), (6, 2, 3)];
         members.extend((shared_by == 3).then_some((3, 1, 1)));
         members.sort_unstable();
-        let common = Rules::draw(random);
+        let common = LocationRules::draw(random);
         for (location, institution, source) in &members {
             let zone = zones[random.below(zones.len())];
             let mut setup_of = common.location(LocationId(*location), InstitutionId(*institution), Some(*source), zone);
@@ -77,20 +77,20 @@ impl Plan {
         }
         let busy = random.between(14..=24) * HOUR;
         let hectic = random.chance(250);
-        (Plan { setup: Arc::new(setup), descriptions, start, busy, hectic }, ehrs)
+        (SimPlan { setup: Arc::new(setup), descriptions, start, busy, hectic }, ehrs)
     }
 }
 
 /// Settings shared by all locations of a run.
-struct Rules {
+struct LocationRules {
     booking: BookingRules,
     write: WriteRules,
     pull: PullRules,
     quota: Quota,
 }
 
-impl Rules {
-    fn draw(random: &mut Random) -> Rules {
+impl LocationRules {
+    fn draw(random: &mut SeededRandom) -> LocationRules {
         let rule = [ConflictRule::Fail, ConflictRule::MoveOperatory][random.below(2)];
         let lifetime = [24 * HOUR, 2 * HOUR][random.below(2)];
         let booking =
@@ -104,7 +104,7 @@ impl Rules {
         let guard_at_least = [20, 3][random.weighted(&[3, 1])];
         let pull = PullRules { every, page, guard_at_least, keep_past: 3 * HOUR, ..PullRules::default() };
         let quota = [Quota::default(), Quota { per_minute: 20, burst: 5 }][random.weighted(&[4, 1])];
-        Rules { booking, write, pull, quota }
+        LocationRules { booking, write, pull, quota }
     }
 
     fn location(&self, id: LocationId, institution: InstitutionId, source: Option<u32>, zone: Tz) -> LocationSetup {
@@ -173,7 +173,7 @@ fn description(ehr: &Ehr) -> Description {
 }
 
 /// Adds the EHR's initial providers, operatories, types, hours and patients.
-fn furnish(ehr: &mut Ehr, institution: u32, locations: &[LocationId], random: &mut Random) {
+fn furnish(ehr: &mut Ehr, institution: u32, locations: &[LocationId], random: &mut SeededRandom) {
     let providers: Vec<String> = (0..2)
         .map(|n| {
             let provider = EhrProvider {

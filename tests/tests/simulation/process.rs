@@ -33,7 +33,7 @@ use webhooks::{
 use super::{
     agenda::SimEvent,
     ask::Ask,
-    disk::{Disk, Fault},
+    disk::{DiskFault, SimDisk},
     invariants,
     sim::Sim,
 };
@@ -41,7 +41,7 @@ use super::{
 const TRIES: u32 = 20;
 
 /// A location in memory.
-pub struct Host {
+pub struct LocationHost {
     pub processor: Processor,
     /// Number of the load. Answers and timers of other incarnations are ignored.
     pub incarnation: u64,
@@ -52,7 +52,7 @@ pub struct Host {
 
 pub struct Process {
     pub deps: Arc<Deps>,
-    pub hosts: BTreeMap<LocationId, Host>,
+    pub hosts: BTreeMap<LocationId, LocationHost>,
     pub up: bool,
 }
 
@@ -74,12 +74,12 @@ enum Death {
 }
 
 impl Process {
-    pub fn start(setup: Arc<Setup>, store: Arc<Disk>) -> Process {
+    pub fn start(setup: Arc<Setup>, store: Arc<SimDisk>) -> Process {
         Process { deps: environment(setup, store), hosts: BTreeMap::new(), up: true }
     }
 }
 
-pub fn environment(setup: Arc<Setup>, store: Arc<Disk>) -> Arc<Deps> {
+pub fn environment(setup: Arc<Setup>, store: Arc<SimDisk>) -> Arc<Deps> {
     let outbox = Outbox::new(Arc::new(Subscriptions::default()), Arc::new(Doorbell::default()));
     let ids = Arc::new(Ids::new(store.clone()));
     let stamps = processor::change_counter::ChangeCounter::new(&setup);
@@ -142,12 +142,12 @@ impl Sim {
         let Some(host) = self.process.hosts.get_mut(&id) else { return };
         if host.incarnation == incarnation && host.timer == Some(at) {
             host.timer = None;
-            self.own(id, &Ask::Command(Command::Wake));
+            self.run_internal(id, &Ask::Command(Command::Wake));
         }
     }
 
     /// Runs a request of the location itself. After a failed commit, the timer is set again.
-    pub fn own(&mut self, id: LocationId, request: &Ask) {
+    pub fn run_internal(&mut self, id: LocationId, request: &Ask) {
         match self.turn(id, request) {
             TurnOutcome::Reply(_) | TurnOutcome::Refused(_) | TurnOutcome::Nothing => {}
             TurnOutcome::Busy => {
@@ -197,7 +197,7 @@ impl Sim {
                 return TurnOutcome::Nothing;
             }
             if !self.calm && self.store.health().accepts_writes() && self.random.chance(3) {
-                self.store.fail_next_commit(Fault::LoseAnswer);
+                self.store.fail_next_commit(DiskFault::LoseAnswer);
             }
             let events = turn.events().to_vec();
             match self.store.commit_now(std::mem::take(&mut turn.batch)) {

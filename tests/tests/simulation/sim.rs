@@ -19,16 +19,16 @@ use store::{Batch, Store, journal, keys};
 use super::{
     agenda::{Agenda, SimEvent},
     ask::Ask,
-    disk::Disk,
+    disk::SimDisk,
     ehr::{Ehr, Reachability},
     invariants,
     ledger::Ledger,
     liveness,
     log::Log,
-    plan::{ALONE, Plan},
+    plan::{ALONE, SimPlan},
     process::{Process, environment},
 };
-use tests::harness::random::Random;
+use tests::harness::random::SeededRandom;
 
 /// Number of events between two full checks of one location.
 const SWEEP_EVERY: u64 = 100;
@@ -38,16 +38,16 @@ const AT_ONCE: u32 = 3_000;
 const PLANS: usize = 2_000;
 
 pub struct Sim {
-    pub random: Random,
+    pub random: SeededRandom,
     pub log: Log,
     pub now: Timestamp,
-    pub plan: Plan,
-    pub store: Arc<Disk>,
+    pub plan: SimPlan,
+    pub store: Arc<SimDisk>,
     pub process: Process,
     /// Another process on the same store.
     pub rival: Arc<Deps>,
     /// The other process's handle of the store.
-    pub rivals: Arc<Disk>,
+    pub rivals: Arc<SimDisk>,
     pub ehrs: BTreeMap<u32, Ehr>,
     pub agenda: Agenda,
     pub ledger: Ledger,
@@ -66,9 +66,9 @@ pub struct Sim {
 
 impl Sim {
     /// Creates a run. `disks` opens the store of the drawn setup, once for each of two processes.
-    pub fn new(seed: u64, aloud: bool, disks: impl FnOnce(&Setup) -> [Disk; 2]) -> Sim {
-        let mut random = Random::new(seed);
-        let (plan, ehrs) = Plan::draw(&mut random);
+    pub fn new(seed: u64, aloud: bool, disks: impl FnOnce(&Setup) -> [SimDisk; 2]) -> Sim {
+        let mut random = SeededRandom::new(seed);
+        let (plan, ehrs) = SimPlan::draw(&mut random);
         let [store, rivals] = disks(&plan.setup).map(Arc::new);
         create_standalone_location(&store, plan.start);
         let process = Process::start(plan.setup.clone(), store.clone());
@@ -143,7 +143,7 @@ impl Sim {
                 let at = self.now.plus(self.random.between(SECOND..=12 * MINUTE));
                 self.agenda.plan(at, SimEvent::Client);
             }
-            SimEvent::Ask(asked) => self.asked(asked),
+            SimEvent::Ask(asked) => self.deliver_request(asked),
             SimEvent::Staff { source } => self.staff(source),
             SimEvent::Notice { source, id } => self.notice(source, &id),
             SimEvent::Reachability { source } => self.weather(source),
@@ -154,7 +154,7 @@ impl Sim {
                 self.disk_full(false);
             }
             SimEvent::Restart => self.restart(),
-            SimEvent::Look => self.look(),
+            SimEvent::Look => self.load_due_locations(),
             SimEvent::Timer { location, incarnation, at } => self.timer(location, incarnation, at),
             SimEvent::Described { location, incarnation } => self.described(location, incarnation),
             SimEvent::Land(trip) => self.land(trip),
@@ -186,7 +186,7 @@ impl Sim {
 
     fn synchronise(&mut self, location: LocationId) {
         self.say(|| format!("somebody asks {location} to synchronise now"));
-        self.own(location, &Ask::Command(Command::SyncNow));
+        self.run_internal(location, &Ask::Command(Command::SyncNow));
     }
 
     /// Returns the place of one of our bookings that is not yet in the EHR, because staff prefer the same slots.
@@ -224,19 +224,19 @@ impl Sim {
         let waiting: Vec<WriteId> = queue.iter().map(|(id, _)| id).collect();
         let recent = queue.next_id(0).0.saturating_sub(40)..queue.next_id(0).0;
         let failed = |id: &u64| {
-            let ended: Option<records::Write> = host.processor.read(location.0, *id).unwrap_or_default();
+            let ended: Option<records::FinishedWrite> = host.processor.read(location.0, *id).unwrap_or_default();
             ended.is_some_and(|write| !write.done)
         };
         let failed: Vec<u64> = recent.filter(failed).collect();
         let dropped = if self.random.chance(200) { self.random.pick(&waiting).copied() } else { None };
         if let Some(write) = dropped {
             self.say(|| format!("the operator drops write {write} of {location}"));
-            self.own(location, &Ask::Drop(write));
+            self.run_internal(location, &Ask::Drop(write));
         }
         for write in failed.into_iter().map(WriteId) {
             if self.random.chance(500) {
                 self.say(|| format!("the operator has write {write} of {location} tried again"));
-                self.own(location, &Ask::Retry(write));
+                self.run_internal(location, &Ask::Retry(write));
             }
         }
     }
@@ -310,7 +310,7 @@ pub fn document<T: records::document::Document>(sim: &Sim, scope: u32, id: u64) 
 
 /// Writes the first journal record of the location without EHR. The engine has no other way to give such a location
 /// working hours.
-fn create_standalone_location(store: &Disk, at: Timestamp) {
+fn create_standalone_location(store: &SimDisk, at: Timestamp) {
     let hours = |id: u32, operatory: u64| WorkingHour {
         id: WorkingHourId(900_000 + id),
         provider: ProviderId(900_001),

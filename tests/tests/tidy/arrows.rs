@@ -35,8 +35,8 @@ mod tests {
     use super::*;
 
     fn found(manifest: &str, arrows: &[CrateDependencies]) -> Vec<String> {
-        let tree = Tree::of(&[("top/Cargo.toml", manifest), ("low/Cargo.toml", "[package]\nname = \"low\"")]);
-        check(&tree, &Crates::of(&tree), arrows).iter().map(ToString::to_string).collect()
+        let tree = Tree::from_files(&[("top/Cargo.toml", manifest), ("low/Cargo.toml", "[package]\nname = \"low\"")]);
+        check(&tree, &Crates::from_tree(&tree), arrows).iter().map(ToString::to_string).collect()
     }
 
     const TOP: &str = "[package]\nname = \"top\"\n[dependencies]\nserde = \"1\"\nlow.workspace = true\n";

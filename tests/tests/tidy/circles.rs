@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     crates::Crates,
-    source::{Path, Source},
+    source::{Path, RustSource},
     tree::{Finding, Tree, is_below},
 };
 
@@ -29,7 +29,7 @@ pub fn check(tree: &Tree, crates: &Crates, known: &[ImportCycle]) -> Vec<Finding
     let mut needed: BTreeSet<(&str, &str)> = BTreeSet::new();
     for it in &crates.all {
         for modules in &it.roots {
-            let imports = Modules::of(tree, modules).imports();
+            let imports = Modules::new(tree, modules).imports();
             for circle in circles(&imports) {
                 let of_crate: Vec<&ImportCycle> = known.iter().filter(|known| known.name == it.name).collect();
                 let row = of_crate.iter().max_by_key(|row| circle.iter().filter(|file| lies_in(file, row)).count());
@@ -70,11 +70,11 @@ fn found(name: &str, file: &str, circle: &[String], imports: &Imports) -> Findin
 /// The modules of one root.
 struct Modules<'a> {
     files: &'a BTreeMap<Vec<String>, String>,
-    sources: BTreeMap<Vec<String>, Arc<Source>>,
+    sources: BTreeMap<Vec<String>, Arc<RustSource>>,
 }
 
 impl Modules<'_> {
-    fn of<'a>(tree: &Tree, files: &'a BTreeMap<Vec<String>, String>) -> Modules<'a> {
+    fn new<'a>(tree: &Tree, files: &'a BTreeMap<Vec<String>, String>) -> Modules<'a> {
         let source = |file: &String| tree.get(file).and_then(|file| file.source().ok());
         let sources = files.iter().filter_map(|(module, file)| Some((module.clone(), source(file)?))).collect();
         Modules { files, sources }
@@ -212,8 +212,8 @@ mod tests {
 
     fn found(files: &[(&str, &str)], known: &[ImportCycle]) -> Vec<String> {
         let files = [&[("a/Cargo.toml", "[package]\nname = \"a\"")], files].concat();
-        let tree = Tree::of(&files);
-        check(&tree, &Crates::of(&tree), known).iter().map(ToString::to_string).collect()
+        let tree = Tree::from_files(&files);
+        check(&tree, &Crates::from_tree(&tree), known).iter().map(ToString::to_string).collect()
     }
 
     const LIB: (&str, &str) = ("a/src/lib.rs", "mod b;\nmod c;\nmod d;\npub use b::B;\npub use d::D;");

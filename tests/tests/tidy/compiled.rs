@@ -74,7 +74,7 @@ mod tests {
         ("a/Cargo.toml", "[package]\nname = \"a\"\nautotests = false\n[[test]]\nname = \"all\"");
 
     fn dead(files: &[(&str, &str)]) -> Vec<String> {
-        check(&Tree::of(files), &[]).into_iter().map(|finding| finding.file).collect()
+        check(&Tree::from_files(files), &[]).into_iter().map(|finding| finding.file).collect()
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn files_compiled_otherwise_need_a_current_row() {
         let files = [MANIFEST, ("a/src/lib.rs", ""), ("a/src/b.rs", "")];
-        assert_eq!(check(&Tree::of(&files), &[("a/src/b.rs", "by hand")]), []);
-        assert_eq!(check(&Tree::of(&files[..2]), &[("a/src/b.rs", "by hand")]).len(), 1);
+        assert_eq!(check(&Tree::from_files(&files), &[("a/src/b.rs", "by hand")]), []);
+        assert_eq!(check(&Tree::from_files(&files[..2]), &[("a/src/b.rs", "by hand")]).len(), 1);
     }
 }

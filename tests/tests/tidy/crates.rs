@@ -27,7 +27,7 @@ pub struct Crates {
 }
 
 impl Crates {
-    pub fn of(tree: &Tree) -> Crates {
+    pub fn from_tree(tree: &Tree) -> Crates {
         let manifests: Vec<(&str, toml::Table)> = tree
             .files()
             .filter(|(path, _)| path.rsplit('/').next() == Some("Cargo.toml"))

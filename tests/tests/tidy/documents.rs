@@ -117,12 +117,12 @@ fn join(base: &str, path: &str) -> String {
 }
 
 /// Returns prefixes of paths that exist on one machine only. Concatenated, so that this file does not contain them.
-fn of_machines() -> [String; 5] {
+fn machine_prefixes() -> [String; 5] {
     ["home/", "root/", "Users/", "work/", "var/folders/"].map(|path| format!("/{path}"))
 }
 
 pub fn machines(tree: &Tree) -> Vec<Finding> {
-    let machines = of_machines();
+    let machines = machine_prefixes();
     let mut findings = Vec::new();
     for (file, text) in tree.files() {
         for (n, line) in text.text.lines().enumerate() {
@@ -144,54 +144,56 @@ pub fn machines(tree: &Tree) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn shown(findings: Vec<Finding>) -> Vec<String> {
+    fn render_findings(findings: Vec<Finding>) -> Vec<String> {
         findings.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn undocumented_folders_are_found() {
         let tree = |head: &str| {
-            Tree::of(&[
+            Tree::from_files(&[
                 ("a/Cargo.toml", ""),
                 ("a/src/lib.rs", "//! A."),
                 ("a/src/b/mod.rs", head),
                 ("a/tests/c.rs", head),
             ])
         };
-        assert_eq!(shown(folders(&tree("//! It is."), &[])), [""; 0]);
-        let findings = shown(folders(&tree("// It is."), &[]));
+        assert_eq!(render_findings(folders(&tree("//! It is."), &[])), [""; 0]);
+        let findings = render_findings(folders(&tree("// It is."), &[]));
         assert!(
             findings.len() == 2 && findings[0].starts_with("a/src/b: ") && findings[1].starts_with("a/tests/c.rs:1: "),
             "{findings:?}"
         );
         assert_eq!(folders(&tree(""), &[("a/src/b", "why")]).len(), 1);
-        assert!(shown(folders(&tree("//! It is."), &[("a/src/b", "why")]))[0].contains("a/src/b"));
+        assert!(render_findings(folders(&tree("//! It is."), &[("a/src/b", "why")]))[0].contains("a/src/b"));
     }
 
     #[test]
     fn paths_in_documents_must_exist() {
         fn tree(text: &str) -> Tree {
             let below = "`src/lib.rs`, `lib.rs`, `a/src/lib.rs`";
-            Tree::of(&[("README.md", text), ("a/src/lib.rs", ""), ("a/README.md", below)])
+            Tree::from_files(&[("README.md", text), ("a/src/lib.rs", ""), ("a/README.md", below)])
         }
         let good = "See [a](a/README.md), `a/src/`, `lib.rs`, `GET /docs`, `application/json`, [b](https://b/c).\n```\na/gone.rs\n```";
-        assert_eq!(shown(paths(&tree(good), &[])), [""; 0]);
+        assert_eq!(render_findings(paths(&tree(good), &[])), [""; 0]);
         for bad in ["[a](a/gone.md)", "`a/gone`", "`gone.rs`"] {
             let text = format!("\n{bad}");
-            let findings = shown(paths(&tree(&text), &[]));
+            let findings = render_findings(paths(&tree(&text), &[]));
             assert!(findings.len() == 1 && findings[0].starts_with("README.md:2: "), "{bad}: {findings:?}");
         }
-        assert_eq!(shown(paths(&tree("`a/gone`"), &[("README.md", "a/gone", "why")])), [""; 0]);
+        assert_eq!(render_findings(paths(&tree("`a/gone`"), &[("README.md", "a/gone", "why")])), [""; 0]);
         assert_eq!(paths(&tree("`a/src`"), &[("README.md", "a/gone", "why")]).len(), 1);
     }
 
     #[test]
     fn a_path_of_a_machine_is_found() {
-        for machine in of_machines() {
+        for machine in machine_prefixes() {
             let text = format!("fine\nsee {machine}me");
-            assert!(shown(machines(&Tree::of(&[("a.md", text.as_str())])))[0].starts_with("a.md:2: "));
+            assert!(
+                render_findings(machines(&Tree::from_files(&[("a.md", text.as_str())])))[0].starts_with("a.md:2: ")
+            );
             let address = format!("http://host{machine}me");
-            assert_eq!(machines(&Tree::of(&[("a.md", address.as_str())])), []);
+            assert_eq!(machines(&Tree::from_files(&[("a.md", address.as_str())])), []);
         }
     }
 }

@@ -19,14 +19,14 @@ const CRATE_WITH_DOCTESTS: &str = "adapters/sdk/Cargo.toml";
 const OTHER_WORKSPACE: &str = "tests/extism/";
 
 /// A kind of cargo target that is declared in the manifest or discovered in the file tree.
-struct Kind {
+struct TargetKind {
     table: &'static str,
     discovery: &'static str,
     folder: &'static str,
 }
 
-const BINARY: Kind = Kind { table: "bin", discovery: "autobins", folder: "src/bin" };
-const INTEGRATION_TEST: Kind = Kind { table: "test", discovery: "autotests", folder: "tests" };
+const BINARY: TargetKind = TargetKind { table: "bin", discovery: "autobins", folder: "src/bin" };
+const INTEGRATION_TEST: TargetKind = TargetKind { table: "test", discovery: "autotests", folder: "tests" };
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -61,7 +61,7 @@ fn executables(tree: &Tree, dir: &str, manifest: &Table) -> usize {
 }
 
 /// Returns the number of a crate's targets of `kind` that have a test executable.
-fn linked(tree: &Tree, dir: &str, manifest: &Table, kind: &Kind) -> usize {
+fn linked(tree: &Tree, dir: &str, manifest: &Table, kind: &TargetKind) -> usize {
     let declared = manifest.get(kind.table).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_discovered = |path: &str| is_root(path, kind) && !declared.iter().any(|target| has_root(target, path, kind));
     let discovered = if flag(manifest.get("package"), kind.discovery) {
@@ -78,7 +78,7 @@ fn is_library(tree: &Tree, dir: &str) -> bool {
 }
 
 /// Returns `true` if cargo discovers `path` as the root file of a target of `kind`.
-fn is_root(path: &str, kind: &Kind) -> bool {
+fn is_root(path: &str, kind: &TargetKind) -> bool {
     if path == "src/main.rs" {
         return kind.table == BINARY.table;
     }
@@ -90,7 +90,7 @@ fn is_root(path: &str, kind: &Kind) -> bool {
 }
 
 /// Returns `true` if `path` is the root file of a declared target.
-fn has_root(target: &Value, path: &str, kind: &Kind) -> bool {
+fn has_root(target: &Value, path: &str, kind: &TargetKind) -> bool {
     let value = |key| target.get(key).and_then(Value::as_str);
     match (value("path"), value("name")) {
         (Some(root), _) => root == path,
@@ -114,13 +114,13 @@ mod tests {
     fn count(manifest: &str, files: &[&str]) -> usize {
         let paths: Vec<String> = files.iter().map(|file| format!("a/{file}")).collect();
         let files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "")).collect();
-        executables(&Tree::of(&files), "a", &manifest.parse().unwrap())
+        executables(&Tree::from_files(&files), "a", &manifest.parse().unwrap())
     }
 
     fn findings(manifest: &str, files: &[&str]) -> Vec<String> {
         let mut tree = vec![("a/Cargo.toml", manifest)];
         tree.extend(files.iter().map(|file| (*file, "")));
-        check(&Tree::of(&tree)).iter().map(ToString::to_string).collect()
+        check(&Tree::from_files(&tree)).iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -92,7 +92,7 @@ mod tests {
     const STRICT: Allowed = Allowed { comments: &[], markdown: &[], long_lines: 0, test_names: 0 };
 
     fn found(path: &str, text: &str, allowed: &Allowed) -> usize {
-        check(&Tree::of(&[(path, text)]), allowed).len()
+        check(&Tree::from_files(&[(path, text)]), allowed).len()
     }
 
     #[test]

@@ -31,8 +31,8 @@ mod tests {
     fn found(lines: usize, tests: usize, long: &[(&str, &str)]) -> Vec<Finding> {
         let text =
             format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", "struct A;\n".repeat(lines), "fn f() {}\n".repeat(tests));
-        let tree = Tree::of(&[("a/Cargo.toml", "[package]\nname = \"a\""), ("a/src/lib.rs", &text)]);
-        check(&tree, &Crates::of(&tree), long)
+        let tree = Tree::from_files(&[("a/Cargo.toml", "[package]\nname = \"a\""), ("a/src/lib.rs", &text)]);
+        check(&tree, &Crates::from_tree(&tree), long)
     }
 
     #[test]

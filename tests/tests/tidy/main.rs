@@ -35,7 +35,7 @@ fn now() -> &'static (Tree, Crates) {
     NOW.get_or_init(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the checkout");
         let tree = Tree::read(root);
-        let crates = Crates::of(&tree);
+        let crates = Crates::from_tree(&tree);
         (tree, crates)
     })
 }

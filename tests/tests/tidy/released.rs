@@ -48,12 +48,12 @@ mod tests {
     use super::*;
 
     fn found(types: &str, hash: &str) -> usize {
-        check(&Tree::of(&[("wit/README.md", ""), ("wit/v1/types.wit", types)]), &[("wit/v1", hash)]).len()
+        check(&Tree::from_files(&[("wit/README.md", ""), ("wit/v1/types.wit", types)]), &[("wit/v1", hash)]).len()
     }
 
     #[test]
     fn a_changed_type_is_found_and_a_clearer_comment_is_not() {
-        let hash = hash_of(&Tree::of(&[("wit/v1/types.wit", "record a {\n  b: u8,\n}\n")]), "wit/v1");
+        let hash = hash_of(&Tree::from_files(&[("wit/v1/types.wit", "record a {\n  b: u8,\n}\n")]), "wit/v1");
         assert_eq!(found("/// Clear.\nrecord a {\n  /// Clearer.\n  b: u8,\n\n}\n", &hash), 0);
         assert_eq!(found("record a {\n  b: u16,\n}\n", &hash), 1);
         assert_eq!(found("record a {\n  b: u8,\n  c: option<u8>,\n}\n", &hash), 1);
@@ -61,12 +61,12 @@ mod tests {
 
     #[test]
     fn added_removed_and_unlisted_files_are_found() {
-        let one = Tree::of(&[("wit/v1/types.wit", "interface a {}")]);
-        let two = Tree::of(&[("wit/v1/types.wit", "interface a {}"), ("wit/v1/more.wit", "")]);
+        let one = Tree::from_files(&[("wit/v1/types.wit", "interface a {}")]);
+        let two = Tree::from_files(&[("wit/v1/types.wit", "interface a {}"), ("wit/v1/more.wit", "")]);
         let hash = hash_of(&one, "wit/v1");
         assert_eq!(check(&one, &[("wit/v1", &hash)]), []);
         assert_eq!(check(&two, &[("wit/v1", &hash)]).len(), 1);
-        assert_eq!(check(&Tree::of(&[]), &[("wit/v1", &hash)]).len(), 1);
+        assert_eq!(check(&Tree::from_files(&[]), &[("wit/v1", &hash)]).len(), 1);
         assert_eq!(check(&one, &[]).len(), 1);
     }
 }

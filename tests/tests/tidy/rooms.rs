@@ -75,13 +75,13 @@ mod tests {
     ];
 
     fn found(lib: &str) -> Vec<String> {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("a/Cargo.toml", "[package]\nname = \"a\""),
             ("a/src/lib.rs", lib),
             ("a/src/store/mod.rs", "use sled::Db;"),
             ("a/src/clock.rs", "fn now() { std::time::SystemTime::now(); }"),
         ]);
-        let findings = check(&tree, &Crates::of(&tree), &TOOLS, &[]);
+        let findings = check(&tree, &Crates::from_tree(&tree), &TOOLS, &[]);
         findings.iter().map(ToString::to_string).collect()
     }
 

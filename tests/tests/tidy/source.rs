@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, str::FromStr};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 #[derive(Debug, Default)]
-pub struct Source {
+pub struct RustSource {
     /// All paths with at least two names, including imports.
     pub paths: Vec<Path>,
     /// Names imported by `use`.
@@ -45,10 +45,10 @@ pub struct Mod {
     pub path: Option<String>,
 }
 
-impl Source {
-    pub fn read(text: &str) -> Result<Source, String> {
+impl RustSource {
+    pub fn read(text: &str) -> Result<RustSource, String> {
         let tokens = TokenStream::from_str(text).map_err(|error| error.to_string())?;
-        let mut source = Source { is_transparent: true, ..Source::default() };
+        let mut source = RustSource { is_transparent: true, ..RustSource::default() };
         source.has_docs = begins_with_docs(&trees(tokens.clone()));
         source.scan(&trees(tokens), &[], true);
         Ok(source)
@@ -266,7 +266,7 @@ fn begins_with_docs(tokens: &[TokenTree]) -> bool {
 fn paths_imports_modules_and_items_of_a_file_are_read() {
     let text = "//! Docs.\nuse crate::{a::B, c::{self, D as E}, f::*};\nmod g;\n#[cfg(test)]\nmod tests {\n use x::Y;\n}\n\
         pub(crate) fn h() { let i = crate::j::K::new(vec![super::l::m()]); }\n";
-    let source = Source::read(text).unwrap();
+    let source = RustSource::read(text).unwrap();
     let uses: Vec<(String, &str)> = source.uses.iter().map(|it| (it.path.names.join("::"), it.name.as_str())).collect();
     let expected = [("crate::a::B", "B"), ("crate::c", "c"), ("crate::c::D", "E"), ("crate::f", "*")];
     assert_eq!(uses, expected.map(|(path, name)| (path.to_owned(), name)));
@@ -279,7 +279,7 @@ fn paths_imports_modules_and_items_of_a_file_are_read() {
 
 #[test]
 fn file_with_only_modules_and_reexports_is_transparent() {
-    let is_transparent = |text| Source::read(text).unwrap().is_transparent;
+    let is_transparent = |text| RustSource::read(text).unwrap().is_transparent;
     assert!(is_transparent(
         "//! Docs.\n#![allow(x)]\nmod a;\n/// Docs.\npub mod b;\npub use a::C;\n#[cfg(test)]\nmod tests;"
     ));

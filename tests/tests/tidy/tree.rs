@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use crate::source::Source;
+use crate::source::RustSource;
 
 /// Generated and third-party folders.
 const NOT_READ: [&str; 4] = ["target", "node_modules", "dist", "demo-data"];
@@ -27,7 +27,7 @@ pub struct Tree {
 
 pub struct File {
     pub text: String,
-    source: OnceLock<Result<Arc<Source>, String>>,
+    source: OnceLock<Result<Arc<RustSource>, String>>,
 }
 
 impl Tree {
@@ -66,7 +66,7 @@ impl Tree {
     }
 
     /// Returns a tree for a test.
-    pub fn of(files: &[(&str, &str)]) -> Tree {
+    pub fn from_files(files: &[(&str, &str)]) -> Tree {
         let mut tree = Tree::default();
         for (path, text) in files {
             tree.add(path, text);
@@ -95,15 +95,15 @@ impl Tree {
             || self.files.range(below.clone()..).next().is_some_and(|(found, _)| found.starts_with(&below))
     }
 
-    pub fn rust(&self) -> impl Iterator<Item = (&str, Arc<Source>)> {
+    pub fn rust(&self) -> impl Iterator<Item = (&str, Arc<RustSource>)> {
         let files = self.files().filter(|(path, _)| path.ends_with(".rs"));
         files.filter_map(|(path, file)| Some((path, file.source().ok()?)))
     }
 }
 
 impl File {
-    pub fn source(&self) -> Result<Arc<Source>, String> {
-        self.source.get_or_init(|| Source::read(&self.text).map(Arc::new)).clone()
+    pub fn source(&self) -> Result<Arc<RustSource>, String> {
+        self.source.get_or_init(|| RustSource::read(&self.text).map(Arc::new)).clone()
     }
 }
 

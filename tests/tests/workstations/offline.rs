@@ -11,7 +11,7 @@ use location::{
     gate::{Gate, Shut},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
-    settings::{Capabilities, Quota, Settings},
+    settings::{Capabilities, MachineSettings, Quota},
     state::State,
     time::{DAY, HOUR, MINUTE, Millis, SECOND, Span, Timestamp},
     zone::Zone,
@@ -39,7 +39,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Machine {
-        let mut settings = Settings::new(LocationId(1), Zone::utc());
+        let mut settings = MachineSettings::new(LocationId(1), Zone::utc());
         settings.capabilities = Capabilities {
             integrated: true,
             new_patients: true,

@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cloud_ehr::{CallSelector, CloudEhr, Settings, Trouble};
+use cloud_ehr::{CallSelector, CloudEhr, CloudEhrSettings, Trouble};
 use serde_json::{Value, json};
 use testing::{PATIENCE, until};
 use tests::harness::{
     http_client::Caller,
     process,
     workstation::{
-        Behaviour, Forgery, Running, Workstation,
+        Behaviour, Forgery, Running, TestWorkstation,
         gated_process::{GatedProcess, LOCATION},
     },
 };
@@ -44,26 +44,26 @@ patience = "1s"
 "#;
 
 /// An office with a working workstation, and slots to book.
-struct Day {
+struct WorkDay {
     product: GatedProcess,
-    workstation: Workstation,
+    workstation: TestWorkstation,
     running: Running,
     caller: Caller,
     offers: Vec<String>,
     booked: u64,
 }
 
-impl Day {
-    async fn begin() -> Day {
-        Day::begin_with("").await
+impl WorkDay {
+    async fn begin() -> WorkDay {
+        WorkDay::begin_with("").await
     }
 
-    async fn begin_with(more: &str) -> Day {
-        let settings = Settings { calls_per_minute: None, ..Settings::default() };
-        Day::begin_on(more, CloudEhr::start(settings).unwrap()).await
+    async fn begin_with(more: &str) -> WorkDay {
+        let settings = CloudEhrSettings { calls_per_minute: None, ..CloudEhrSettings::default() };
+        WorkDay::begin_on(more, CloudEhr::start(settings).unwrap()).await
     }
 
-    async fn begin_on(more: &str, ehr: CloudEhr) -> Day {
+    async fn begin_on(more: &str, ehr: CloudEhr) -> WorkDay {
         let product = GatedProcess::open_on(program(), &format!("{QUICK}{more}"), ehr).await;
         let workstation = product.pair(LOCATION, "Front desk").await;
         product.log_in(&workstation);
@@ -73,7 +73,7 @@ impl Day {
         let mut offers = process::offers(&mut caller, LOCATION).await.unwrap();
         // Distant slots first.
         offers.reverse();
-        Day { product, workstation, running, caller, offers, booked: 0 }
+        WorkDay { product, workstation, running, caller, offers, booked: 0 }
     }
 
     /// Books a slot and returns the booking with its note, by which the EHR's copies are counted.
@@ -163,7 +163,7 @@ fn once(manner: Behaviour) -> (impl FnMut(&Value) -> Behaviour, Arc<AtomicBool>)
 
 #[actix::test]
 async fn bookings_are_written_once_with_misbehaving_workstations() {
-    let mut day = Day::begin().await;
+    let mut day = WorkDay::begin().await;
     let plain = day.book().await;
     day.written(&plain, "an ordinary day").await;
     for manner in [
@@ -200,7 +200,7 @@ async fn bookings_are_written_once_with_misbehaving_workstations() {
 
 #[actix::test]
 async fn bookings_are_written_once_with_misbehaving_ehrs() {
-    let mut day = Day::begin().await;
+    let mut day = WorkDay::begin().await;
     for trouble in [
         Trouble::LoseRequest,
         Trouble::LoseReply,
@@ -225,7 +225,7 @@ async fn bookings_are_written_once_with_misbehaving_ehrs() {
 
 #[actix::test]
 async fn second_workstation_completes_the_writes_of_the_first() {
-    let mut day = Day::begin().await;
+    let mut day = WorkDay::begin().await;
     let second = day.product.pair(LOCATION, "Back office").await;
     second.browser.log_in(&day.product.ehr.log_in("hygiene"));
     let standby = second.start().await.unwrap();
@@ -247,7 +247,7 @@ async fn second_workstation_completes_the_writes_of_the_first() {
 
 #[actix::test]
 async fn writes_in_flight_at_a_crash_are_written_once() {
-    let mut day = Day::begin().await;
+    let mut day = WorkDay::begin().await;
     for quietly in [true, false] {
         let performed = Arc::new(AtomicUsize::new(0));
         let seen = performed.clone();
@@ -279,7 +279,7 @@ async fn writes_in_flight_at_a_crash_are_written_once() {
 
 #[actix::test]
 async fn writes_behind_a_closed_gate_are_neither_lost_nor_failed() {
-    let mut day = Day::begin().await;
+    let mut day = WorkDay::begin().await;
     day.running.state(false, false);
     day.product.gate_is(LOCATION, "logged_out").await;
     let bookings = [day.book().await, day.book().await, day.book().await];
@@ -304,12 +304,12 @@ async fn writes_behind_a_closed_gate_are_neither_lost_nor_failed() {
 
 #[actix::test]
 async fn writes_wait_for_required_staff_approval() {
-    let day = Day::begin_with("approval = true\n").await;
-    let Day { product, workstation, running, caller, offers, booked } = day;
+    let day = WorkDay::begin_with("approval = true\n").await;
+    let WorkDay { product, workstation, running, caller, offers, booked } = day;
     drop(running);
     let workstation = workstation.asks_staff();
     let running = workstation.start().await.unwrap();
-    let mut day = Day { product, workstation, running, caller, offers, booked };
+    let mut day = WorkDay { product, workstation, running, caller, offers, booked };
     day.product.gate_is(LOCATION, "connected").await;
     let booking = day.book().await;
     day.product.gate_is(LOCATION, "waiting_for_approval").await;
@@ -328,7 +328,7 @@ async fn writes_wait_for_required_staff_approval() {
 
 #[actix::test]
 async fn writes_declined_by_staff_or_refused_by_the_extension_fail() {
-    let mut day = Day::begin().await;
+    let mut day = WorkDay::begin().await;
     for manner in [Behaviour::Declined, Behaviour::Refused] {
         let what = format!("{manner:?}");
         let always = manner.clone();
@@ -352,8 +352,9 @@ async fn clocks_are_not_compared() {
         i64::try_from(since.as_secs()).unwrap() + 30 * 86_400
     });
     let now = ahead() - 30 * 86_400;
-    let settings = Settings { calls_per_minute: None, clock: ahead, seeded_at: Some(now), ..Settings::default() };
-    let mut day = Day::begin_on("", CloudEhr::start(settings).unwrap()).await;
+    let settings =
+        CloudEhrSettings { calls_per_minute: None, clock: ahead, seeded_at: Some(now), ..CloudEhrSettings::default() };
+    let mut day = WorkDay::begin_on("", CloudEhr::start(settings).unwrap()).await;
     day.workstation.behave(|_| Behaviour::Skewed);
     for _ in 0..3 {
         let booking = day.book().await;
@@ -384,7 +385,7 @@ async fn clocks_are_not_compared() {
 /// Requests contain the EHR session's cookie only at the workstation, and none of our credentials.
 #[actix::test]
 async fn requests_contain_no_credentials_and_only_permitted_paths() {
-    let mut day = Day::begin().await;
+    let mut day = WorkDay::begin().await;
     let booking = day.book().await;
     day.written(&booking, "a booking").await;
     let seen = day.running.seen();

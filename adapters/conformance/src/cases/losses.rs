@@ -133,7 +133,7 @@ async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> CaseR
     if subject.ability(resource).is_none() {
         return Ok(subject.has_copies(write, 1).await);
     }
-    let shown = subject.shown(resource, &id).await?;
+    let shown = subject.listed_record(resource, &id).await?;
     Ok(shown.is_some_and(|shown| subject.differences(resource, &written, &shown).is_empty()))
 }
 

@@ -18,7 +18,7 @@ use crate::{
 
 pub use reading::RESOURCES;
 
-type Case<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = CaseResult>>>;
+type CaseFn<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = CaseResult>>>;
 
 macro_rules! cases {
     ($($room:ident: $($name:ident)+;)+) => {
@@ -26,7 +26,7 @@ macro_rules! cases {
         pub const NAMES: &[&str] = &[$($(stringify!($name),)+)+];
 
         /// Returns each case with its name.
-        pub fn all<S: EhrUnderTest>() -> Vec<(&'static str, Case<S>)> {
+        pub fn all<S: EhrUnderTest>() -> Vec<(&'static str, CaseFn<S>)> {
             vec![$($((stringify!($name), |subject| Box::pin($room::$name(subject))),)+)+]
         }
     };

@@ -27,23 +27,23 @@ const NONSENSE: [(&str, &str); 5] = [
 /// The calls of each kind, with a fault in every request.
 struct Calls {
     /// `None` if the call sends no request. Behind a gate, `describe` works before there is a session.
-    describe: Option<Call>,
+    describe: Option<ObservedCall>,
     /// `None` if nothing can be pulled.
-    pull: Option<Call>,
+    pull: Option<ObservedCall>,
     /// `None` if nothing can be written.
-    push: Option<Call>,
-    find: Option<Call>,
+    push: Option<ObservedCall>,
+    find: Option<ObservedCall>,
     trouble: InjectedFault,
 }
 
 /// A call and its fault.
-struct Call {
+struct ObservedCall {
     asked: String,
     fault: Option<Fault>,
 }
 
 impl Calls {
-    fn reads(&self) -> impl Iterator<Item = &Call> {
+    fn reads(&self) -> impl Iterator<Item = &ObservedCall> {
         [&self.describe, &self.pull, &self.find].into_iter().flatten()
     }
 
@@ -61,7 +61,7 @@ impl Calls {
         self.push.iter().try_for_each(|call| self.judge(call, &unknown, "unknown or retry-later", mend))
     }
 
-    fn judge(&self, call: &Call, fits: &impl Fn(&Fault) -> bool, expected: &str, mend: &str) -> CaseResult {
+    fn judge(&self, call: &ObservedCall, fits: &impl Fn(&Fault) -> bool, expected: &str, mend: &str) -> CaseResult {
         if call.fault.as_ref().is_some_and(fits) {
             return Ok(());
         }
@@ -86,12 +86,12 @@ async fn spoilt<S: EhrUnderTest>(
         None => None,
     };
     subject.spoiler.set(When::Each, trouble.clone());
-    let calls = asked(subject, write, deadline, trouble).await;
+    let calls = run_calls(subject, write, deadline, trouble).await;
     subject.spoiler.calm();
     calls
 }
 
-async fn asked<S: EhrUnderTest>(
+async fn run_calls<S: EhrUnderTest>(
     subject: &Subject<S>,
     write: Option<Write>,
     deadline: Duration,
@@ -102,22 +102,22 @@ async fn asked<S: EhrUnderTest>(
     let describe =
         subject.timely("describe".into(), deadline, ehr.describe(deadline), |_| "a description".into()).await?;
     if !subject.description.gated && subject.spoiler.requests() > 0 {
-        calls.describe = Some(Call { asked: "describe".into(), fault: describe.err() });
+        calls.describe = Some(ObservedCall { asked: "describe".into(), fault: describe.err() });
     }
     if let Some(ability) = subject.description.pulls.iter().max_by_key(|it| it.resource == Resource::Patients) {
         let (asked, resource) = (format!("pull {}", shown::name(ability.resource)), ability.resource);
         let pulled =
             subject.timely(asked.clone(), deadline, ehr.pull(resource, None, 10, deadline), shown::page).await?;
-        calls.pull = Some(Call { asked, fault: pulled.err() });
+        calls.pull = Some(ObservedCall { asked, fault: pulled.err() });
     }
     if let Some(write) = write {
         let what = shown::write(&write);
         let call = ehr.find(subject.key(), write.clone(), deadline);
         let found = subject.timely(format!("find {what}"), deadline, call, shown::found).await?;
-        calls.find = Some(Call { asked: format!("find {what}"), fault: found.err() });
+        calls.find = Some(ObservedCall { asked: format!("find {what}"), fault: found.err() });
         let call = ehr.push(subject.key(), write, deadline);
         let pushed = subject.timely(format!("push {what}"), deadline, call, shown::receipt).await?;
-        calls.push = Some(Call { asked: format!("push {what}"), fault: pushed.err() });
+        calls.push = Some(ObservedCall { asked: format!("push {what}"), fault: pushed.err() });
     }
     Ok(calls)
 }

@@ -54,7 +54,7 @@ pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str)
     if subject.ability(resource).is_none() {
         return Ok(());
     }
-    match (subject.shown(resource, id).await?, written) {
+    match (subject.listed_record(resource, id).await?, written) {
         (Some(shown), Some(written)) => {
             let differs = subject.differences(resource, &written, &shown);
             subject.hold_seen(
@@ -93,7 +93,7 @@ pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subj
     let patient = EhrPatient { first_name: "Zoë-Ann".to_owned(), home_phone: None, ..before.clone() };
     let change = Write::UpdatePatient(patient, Some(Box::new(before)));
     found_after(&subject, &key, &change).await?;
-    let shown = subject.patient_shown(&id).await?;
+    let shown = subject.listed_patient(&id).await?;
     let held = EhrRecord::Patient(shown.clone()).fields();
     let seen_phone = shown_as(Resource::Patients, "cell_phone", &held).as_str().map(str::to_owned);
     let phone = phone.filter(|_| seen_phone.is_some() || subject.keeps(Resource::Patients, "cell_phone"));
@@ -131,7 +131,7 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
     subject.system.adjust(&mut write);
     let id = subject.written(&write).await?.id;
     // As returned by the EHR, because not every EHR separates all lines.
-    let before = subject.patient_shown(&id).await?;
+    let before = subject.listed_patient(&id).await?;
     let Some(address) = before.address.clone() else {
         return Err(CaseEnd::NotAsked("the EHR keeps no address".into()));
     };
@@ -146,7 +146,7 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
     let moved = changed(&|address| address.city = Some("Peoria".to_owned()));
     let (key, change) = (subject.key(), Write::UpdatePatient(moved, Some(Box::new(before))));
     found_after(&subject, &key, &change).await?;
-    let shown = subject.patient_shown(&id).await?.address.unwrap_or_default();
+    let shown = subject.listed_patient(&id).await?.address.unwrap_or_default();
     let seen = (shown.line1.as_deref(), shown.city.as_deref(), shown.line2, shown.postal_code);
     let wanted = (Some("77 Staff Avenue"), Some("Peoria"), address.line2, address.postal_code);
     subject.hold_seen(
@@ -228,7 +228,7 @@ pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>
         "hand the version on to the EHR, or compare it before writing",
     )?;
     subject.stands(&write, 0).await?;
-    let version = match subject.shown(Resource::Appointments, &moved.id).await? {
+    let version = match subject.listed_record(Resource::Appointments, &moved.id).await? {
         Some(EhrRecord::Appointment(EhrAppointment { version, .. })) => version,
         _ => return Err(subject.failed(format!("appointment {}", moved.id), SHOW_WHAT_IS_WRITTEN)),
     };

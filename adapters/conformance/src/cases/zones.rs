@@ -40,7 +40,7 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
             if subject.ability(Resource::Appointments).is_none() {
                 continue;
             }
-            let began = match subject.shown(Resource::Appointments, &id).await? {
+            let began = match subject.listed_record(Resource::Appointments, &id).await? {
                 Some(EhrRecord::Appointment(shown)) => Some(shown.start),
                 _ => None,
             };

@@ -16,7 +16,7 @@ pub struct Practice {
 }
 
 #[derive(Deserialize)]
-struct List {
+struct RecordList {
     records: Vec<Value>,
     deleted: Vec<String>,
     revision: u64,
@@ -25,7 +25,7 @@ struct List {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct WriteResponse {
     id: String,
     version: Option<u64>,
 }
@@ -41,7 +41,7 @@ impl Practice {
         let since: u64 = asked.at.unwrap_or("0").parse().map_err(|_| pass::foreign())?;
         let (location, limit) = (encode(&self.location), asked.limit.min(self.page_size));
         let path = format!("/v1/{name}?location={location}&since={since}&limit={limit}");
-        let List { records: rows, deleted, revision, more, total } =
+        let RecordList { records: rows, deleted, revision, more, total } =
             judged(http::get(path).send_any()?, true)?.json()?;
         Ok(Some(Changes { rows, deleted, mark: revision.to_string(), more, total: Some(total) }))
     }
@@ -90,7 +90,7 @@ fn written(answer: Response) -> Result<Receipt, Fault> {
     judged(answer, false)?.written_json().map(receipt)
 }
 
-fn receipt(Written { id, version }: Written) -> Receipt {
+fn receipt(WriteResponse { id, version }: WriteResponse) -> Receipt {
     Receipt { id, version: version.map(|version| version.to_string()) }
 }
 

@@ -19,11 +19,11 @@ pub use client::Practice;
 adapter_sdk::export_adapter!(Practice);
 
 /// A handler for this EHR. The alias allows `.looking_first()` after a closure below.
-type Handler = writes::Handler<Practice>;
+type WriteHandler = writes::Handler<Practice>;
 
 /// The settings declared in `adapter.toml`.
 #[derive(Deserialize)]
-struct Settings {
+struct BookingSettings {
     page_size: u32,
 }
 
@@ -44,17 +44,17 @@ impl Tables for Practice {
     ];
     // The EHR finds each write by its key. If yours cannot, add `.looking_first()` to each handler, and find writes by
     // their contents.
-    const WRITES: &'static [Handler] = &[
-        Handler::create_patient(|ehr, key, p| ehr.post("patients", key, map::new_patient(p)), Practice::look_up),
-        Handler::create_appointment(
+    const WRITES: &'static [WriteHandler] = &[
+        WriteHandler::create_patient(|ehr, key, p| ehr.post("patients", key, map::new_patient(p)), Practice::look_up),
+        WriteHandler::create_appointment(
             |ehr, key, c| ehr.post("appointments", key, map::new_appointment(&ehr.location, &c.appointment)),
             Practice::look_up,
         ),
-        Handler::reschedule_appointment(
+        WriteHandler::reschedule_appointment(
             |ehr, key, c| ehr.change(key, c, map::moved(&c.appointment)),
             Practice::look_up,
         ),
-        Handler::cancel_appointment(|ehr, key, c| ehr.cancel(key, c), Practice::look_up),
+        WriteHandler::cancel_appointment(|ehr, key, c| ehr.cancel(key, c), Practice::look_up),
     ];
     const UNKEPT: &'static [PatientField] = &[
         PatientField::Ssn,
@@ -66,7 +66,7 @@ impl Tables for Practice {
     ];
 
     fn open() -> Result<Practice, Fault> {
-        let Settings { page_size } = settings::read()?;
+        let BookingSettings { page_size } = settings::read()?;
         Ok(Practice { location: config::require("location")?, page_size })
     }
 

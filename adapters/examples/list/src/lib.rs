@@ -36,7 +36,7 @@ impl Tables for Practice {
 }
 
 #[derive(Deserialize)]
-struct List {
+struct ListResponse {
     records: Vec<Value>,
     deleted: Vec<String>,
     revision: u64,
@@ -48,7 +48,7 @@ impl Practice {
     fn list(&self, name: &str, asked: &Ask) -> Result<Option<Changes>, Fault> {
         let (location, since) = (http::encode(&config::require("location")?), asked.at.unwrap_or("0"));
         let limit = asked.limit.min(self.page_size);
-        let list: List = http::get_json(format!("/v1/{name}?location={location}&since={since}&limit={limit}"))?;
+        let list: ListResponse = http::get_json(format!("/v1/{name}?location={location}&since={since}&limit={limit}"))?;
         let mark = list.revision.to_string();
         Ok(Some(Changes { rows: list.records, deleted: list.deleted, mark, more: list.more, total: None }))
     }

@@ -36,7 +36,7 @@ pub fn resource_type(category: HistoryCategory) -> &'static str {
 }
 
 /// Returns the type of an existing entry and its id.
-pub fn of_id(category_of: HistoryCategory, id: &str) -> Option<(&'static str, &str)> {
+pub fn parse_id(category_of: HistoryCategory, id: &str) -> Option<(&'static str, &str)> {
     let (kind, id) = id.split_once('/')?;
     let kind = TYPES.into_iter().find(|name| *name == kind && category(name) == category_of)?;
     Some((kind, id))
@@ -124,7 +124,7 @@ pub fn configured(item: &HistoryItem) -> records::HistoryItem {
 /// Splits an id into category, code system and code. Without a system the code is a name.
 pub fn parts(id: &str) -> Option<(HistoryCategory, Option<&str>, &str)> {
     let (word, rest) = id.split_once(':')?;
-    let category = HistoryCategory::of(word)?;
+    let category = HistoryCategory::from_word(word)?;
     match rest.strip_prefix("text|") {
         Some(name) => Some((category, None, name)),
         None => rest.rsplit_once('|').map(|(system, code)| (category, Some(system), code)),

@@ -141,7 +141,7 @@ fn relation(concept: &CodeableConcept) -> Relation {
         let of = concept.coding.iter().find(|c| (c.system.as_deref() == Some(RELATIONS)) == ours);
         of.and_then(|c| c.code.as_deref())
     };
-    if let Some(word) = code(true).and_then(Relation::of) {
+    if let Some(word) = code(true).and_then(Relation::from_word) {
         return word;
     }
     code(false).map_or(Relation::Oneself, |word| RELATIONSHIPS.meaning(word).unwrap_or(Relation::Other))

@@ -69,7 +69,7 @@ pub fn communication(resource: Value, _: &Settings) -> Result<Record, Unmapped> 
 
 fn mode(medium: &CodeableConcept) -> Option<CommunicationMode> {
     let by_text =
-        medium.text.as_deref().and_then(CommunicationMode::of).filter(|mode| *mode != CommunicationMode::None);
+        medium.text.as_deref().and_then(CommunicationMode::from_word).filter(|mode| *mode != CommunicationMode::None);
     let code = || medium.coding.iter().find_map(|coding| coding.code.as_deref());
     by_text.or_else(|| MODES.meaning(code()?))
 }

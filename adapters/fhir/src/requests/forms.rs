@@ -21,7 +21,7 @@ pub fn response(
     let answers: Map<String, Value> =
         serde_json::from_str(&response.answers_json).map_err(|_| "the answers are no JSON object")?;
     let mut left: BTreeMap<&str, &Value> = answers.iter().map(|(key, value)| (key.as_str(), value)).collect();
-    let mut items = asked(&questionnaire.item, &mut left, 0);
+    let mut items = answer_items(&questionnaire.item, &mut left, 0);
     // Answers without a question are kept.
     items.extend(left.into_iter().filter_map(|(key, value)| answered(key, "", value)));
     let mut resource = given(json!({
@@ -46,12 +46,12 @@ pub fn canonical(questionnaire: &Questionnaire) -> String {
 }
 
 /// Returns the answers in the order of the questions, with nested groups.
-fn asked(questions: &[Question], left: &mut BTreeMap<&str, &Value>, depth: usize) -> Vec<Value> {
+fn answer_items(questions: &[Question], left: &mut BTreeMap<&str, &Value>, depth: usize) -> Vec<Value> {
     let mut items = Vec::new();
     for question in questions.iter().filter(|_| depth < 16) {
         let own = left.remove(question.link_id.as_str());
         let mut item = own.and_then(|value| answered(&question.link_id, &question.kind, value));
-        let inner = asked(&question.item, left, depth + 1);
+        let inner = answer_items(&question.item, left, depth + 1);
         if !inner.is_empty() {
             item.get_or_insert_with(|| json!({"linkId": question.link_id}))["item"] = inner.into();
         }

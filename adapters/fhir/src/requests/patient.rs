@@ -137,7 +137,7 @@ fn items<'a>(resource: &'a Value, field: &str) -> &'a [Value] {
 }
 
 fn provider_at(resource: &Value, id: &str) -> Option<usize> {
-    let practitioner = |one: &Value| Reference::of(one).id_of("Practitioner");
+    let practitioner = |one: &Value| Reference::from_value(one).id_of("Practitioner");
     items(resource, "generalPractitioner").iter().position(|one| practitioner(one).as_deref() == Some(id))
 }
 

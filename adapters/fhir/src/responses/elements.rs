@@ -53,7 +53,7 @@ impl Period {
 
 impl Reference {
     /// Returns the reference in a resource, or an empty one.
-    pub fn of(value: &Value) -> Reference {
+    pub fn from_value(value: &Value) -> Reference {
         serde_json::from_value(value.clone()).unwrap_or_default()
     }
 

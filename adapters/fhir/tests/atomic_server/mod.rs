@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 pub const BASE: &str = "/fhir";
 /// Maximum results of a page, whatever is requested.
 const PAGE: usize = 7;
 
-pub struct Asked<'a> {
+pub struct ServerRequest<'a> {
     pub method: &'a str,
     /// Path and query below the base.
     pub path: &'a str,
@@ -27,12 +28,12 @@ pub struct Answered {
     pub body: Vec<u8>,
 }
 
-type Key = (String, String);
+type ResourceKey = (String, String);
 
 #[derive(Clone, Default)]
 pub struct AtomicServer {
-    pub resources: BTreeMap<Key, Value>,
-    gone: BTreeSet<Key>,
+    pub resources: BTreeMap<ResourceKey, Value>,
+    gone: BTreeSet<ResourceKey>,
     /// Results of further pages, by the token in the link.
     pages: BTreeMap<String, Vec<Value>>,
     count: u64,
@@ -41,7 +42,7 @@ pub struct AtomicServer {
 }
 
 /// A refusal: status, code of the issue, text.
-type Refusal = (u16, &'static str, String);
+type ServerRefusal = (u16, &'static str, String);
 
 /// The resource types and their interactions other than reading.
 const TYPES: [(&str, &[&str]); 16] = [
@@ -108,7 +109,7 @@ impl AtomicServer {
     }
 
     /// Handles a request. `now` is in seconds since 1970; `host` is the client's name of the server.
-    pub fn handle(&mut self, now: i64, host: &str, asked: &Asked<'_>) -> Answered {
+    pub fn handle(&mut self, now: i64, host: &str, asked: &ServerRequest<'_>) -> Answered {
         self.seen.push(format!("{} {}", asked.method, asked.path));
         let answered = self.answer(now, host, asked);
         let mut answer = answered.unwrap_or_else(|(status, code, text)| {
@@ -119,11 +120,11 @@ impl AtomicServer {
         answer
     }
 
-    fn answer(&mut self, now: i64, host: &str, asked: &Asked<'_>) -> Result<Answered, Refusal> {
+    fn answer(&mut self, now: i64, host: &str, asked: &ServerRequest<'_>) -> Result<Answered, ServerRefusal> {
         let (path, query) = asked.path.split_once('?').unwrap_or((asked.path, ""));
         let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let header = |name: &str| asked.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());
-        let body = || -> Result<Value, Refusal> {
+        let body = || -> Result<Value, ServerRefusal> {
             serde_json::from_slice(asked.body).map_err(|_| (400, "structure", "no JSON".into()))
         };
         match (asked.method, segments.as_slice()) {
@@ -144,7 +145,7 @@ impl AtomicServer {
         }
     }
 
-    fn read(&self, resource_type: &str, id: &str) -> Result<Answered, Refusal> {
+    fn read(&self, resource_type: &str, id: &str) -> Result<Answered, ServerRefusal> {
         let key = (resource_type.to_owned(), id.to_owned());
         match self.resources.get(&key) {
             Some(resource) => Ok(reply(200, resource)),
@@ -159,10 +160,10 @@ impl AtomicServer {
         resource_type: &str,
         mut resource: Value,
         condition: Option<&str>,
-    ) -> Result<(u16, Value), Refusal> {
+    ) -> Result<(u16, Value), ServerRefusal> {
         self.can(resource_type, "create")?;
         if let Some(condition) = condition {
-            let found = self.matching(resource_type, &parameters(condition)?)?;
+            let found = self.matching(resource_type, &parameters(condition))?;
             match found.as_slice() {
                 [] => (),
                 [one] => return Ok((200, one.clone())),
@@ -182,7 +183,7 @@ impl AtomicServer {
         id: &str,
         resource: Value,
         condition: Option<&str>,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, ServerRefusal> {
         self.can(resource_type, "update")?;
         let held = self.get(resource_type, id).ok_or((404, "not-found", "unknown".to_owned()))?;
         let version = held["meta"]["versionId"].as_str().unwrap_or_default();
@@ -206,7 +207,7 @@ impl AtomicServer {
         resource
     }
 
-    fn can(&self, resource_type: &str, interaction: &str) -> Result<(), Refusal> {
+    fn can(&self, resource_type: &str, interaction: &str) -> Result<(), ServerRefusal> {
         match TYPES.iter().find(|(name, _)| *name == resource_type) {
             None => Err((404, "not-supported", "unknown resource type".into())),
             Some((_, can)) if can.contains(&interaction) => Ok(()),
@@ -215,7 +216,7 @@ impl AtomicServer {
     }
 
     /// Checks a resource: its type, existing references, valid dates.
-    fn valid(&self, resource_type: &str, resource: &Value) -> Result<(), Refusal> {
+    fn valid(&self, resource_type: &str, resource: &Value) -> Result<(), ServerRefusal> {
         if resource["resourceType"] != resource_type {
             return Err((400, "invalid", "another resource type".into()));
         }
@@ -233,7 +234,7 @@ impl AtomicServer {
     }
 
     /// Executes all entries or none.
-    fn transaction(&mut self, now: i64, bundle: &Value) -> Result<Answered, Refusal> {
+    fn transaction(&mut self, now: i64, bundle: &Value) -> Result<Answered, ServerRefusal> {
         if bundle["type"] != "transaction" {
             return Err((400, "invalid", "no transaction".into()));
         }
@@ -273,12 +274,12 @@ impl AtomicServer {
         Ok(reply(200, &json!({"resourceType": "Bundle", "type": "transaction-response", "entry": told})))
     }
 
-    fn search(&mut self, host: &str, resource_type: &str, query: &str) -> Result<Answered, Refusal> {
+    fn search(&mut self, host: &str, resource_type: &str, query: &str) -> Result<Answered, ServerRefusal> {
         if !TYPES.iter().any(|(name, _)| *name == resource_type) {
             return Err((404, "not-supported", "unknown resource type".into()));
         }
-        let found = self.matching(resource_type, &parameters(query)?)?;
-        let count = parameters(query)?.iter().find(|(name, _)| name == "_count").and_then(|(_, n)| n.parse().ok());
+        let found = self.matching(resource_type, &parameters(query))?;
+        let count = parameters(query).iter().find(|(name, _)| name == "_count").and_then(|(_, n)| n.parse().ok());
         let own = format!("http://{host}{BASE}/{resource_type}?{query}");
         Ok(self.page(host, &own, found, count.unwrap_or(PAGE).clamp(1, PAGE)))
     }
@@ -296,7 +297,7 @@ impl AtomicServer {
         reply(200, &json!({"resourceType": "Bundle", "type": "searchset", "link": links, "entry": entries}))
     }
 
-    fn next_page(&mut self, host: &str, query: &str) -> Result<Answered, Refusal> {
+    fn next_page(&mut self, host: &str, query: &str) -> Result<Answered, ServerRefusal> {
         let token = query.strip_prefix("_getpages=").unwrap_or_default();
         let rest = self.pages.get(token).cloned().ok_or((410, "expired", "no such page".to_owned()))?;
         let own = format!("http://{host}{BASE}?{query}");
@@ -304,7 +305,7 @@ impl AtomicServer {
         Ok(self.page(host, &own, rest, count))
     }
 
-    fn matching(&self, resource_type: &str, parameters: &[(String, String)]) -> Result<Vec<Value>, Refusal> {
+    fn matching(&self, resource_type: &str, parameters: &[(String, String)]) -> Result<Vec<Value>, ServerRefusal> {
         let mut found = Vec::new();
         for resource in self.all(resource_type) {
             let mut fits = true;
@@ -319,7 +320,7 @@ impl AtomicServer {
     }
 }
 
-fn matches(resource: &Value, name: &str, value: &str) -> Result<bool, Refusal> {
+fn matches(resource: &Value, name: &str, value: &str) -> Result<bool, ServerRefusal> {
     let any = |texts: Vec<String>| value.split(',').any(|wanted| texts.iter().any(|text| text == wanted));
     let list = |value: &Value| match value {
         Value::Array(all) => all.clone(),
@@ -334,7 +335,7 @@ fn matches(resource: &Value, name: &str, value: &str) -> Result<bool, Refusal> {
         };
         codings.iter().flat_map(token).collect()
     };
-    let ordered = |at: &Value| -> Result<bool, Refusal> {
+    let ordered = |at: &Value| -> Result<bool, ServerRefusal> {
         let (bound, held) = (seconds(&value[2..]), at.as_str().and_then(seconds));
         let bound = bound.ok_or((400, "invalid", format!("{name} is no time")))?;
         match &value[..2] {
@@ -384,28 +385,14 @@ fn references(value: &Value) -> Vec<String> {
     }
 }
 
-fn parameters(query: &str) -> Result<Vec<(String, String)>, Refusal> {
+fn parameters(query: &str) -> Vec<(String, String)> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Ok((name.to_owned(), decoded(value).ok_or((400, "invalid", "the query".to_owned()))?))
+            (name.to_owned(), percent_decode_str(value).decode_utf8_lossy().into_owned())
         })
         .collect()
-}
-
-fn decoded(text: &str) -> Option<String> {
-    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while at < bytes.len() {
-        if bytes[at] == b'%' {
-            out.push(u8::from_str_radix(text.get(at + 1..at + 3)?, 16).ok()?);
-            at += 3;
-        } else {
-            out.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8(out).ok()
 }
 
 fn metadata() -> Value {

@@ -8,7 +8,7 @@ use crate::parts::host;
 
 fn offer(statement: Option<Value>, resources: Option<&str>) -> Result<Offer, Fault> {
     let host = resources.into_iter().fold(host(), |host, list| host.config("resources", list));
-    host.run(|| Offer::of(statement, &Settings::read().unwrap()))
+    host.run(|| Offer::from_statement(statement, &Settings::read().unwrap()))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Faults of a server's refusals, without patient data.
 
 use adapter_sdk::{Fault, http::Response};
-use fhir_adapter::faults::of_answer;
+use fhir_adapter::faults::from_response;
 use serde_json::{Value, json};
 
 fn answer(status: u16, issue: Value) -> Response {
@@ -10,7 +10,7 @@ fn answer(status: u16, issue: Value) -> Response {
 }
 
 fn rejected(issue: Value, sent: Value) -> String {
-    match of_answer(&answer(422, issue), false, Some(&sent)) {
+    match from_response(&answer(422, issue), false, Some(&sent)) {
         Fault::Rejected(reason) => reason,
         other => panic!("not rejected: {other:?}"),
     }
@@ -46,12 +46,12 @@ fn only_codes_are_kept_of_issues_not_about_the_form() {
     let long = rejected(json!({"code": "invalid", "details": {"text": "word ".repeat(200)}}), json!({}));
     assert!(long.chars().count() <= 241);
     let html = Response { status: 404, headers: Vec::new(), body: b"<html>Zoe</html>".to_vec() };
-    assert_eq!(of_answer(&html, true, None), Fault::rejected("the server answered 404"));
+    assert_eq!(from_response(&html, true, None), Fault::rejected("the server answered 404"));
 }
 
 #[test]
 fn statuses_become_faults() {
-    let fault = |status, reads| of_answer(&answer(status, json!({})), reads, None);
+    let fault = |status, reads| from_response(&answer(status, json!({})), reads, None);
     for status in [400, 404, 409, 410, 412, 422] {
         assert!(matches!(fault(status, false), Fault::Rejected(_)), "{status}");
     }
@@ -61,8 +61,8 @@ fn statuses_become_faults() {
     // A missing permission affects only this read or write.
     let forbidden = json!({"code": "forbidden", "diagnostics": "Zoë Łopata: scope Communication.write is missing"});
     let said = "the server answered 403: forbidden";
-    assert_eq!(of_answer(&answer(403, forbidden.clone()), true, None), Fault::unsupported(said));
-    assert_eq!(of_answer(&answer(403, forbidden), false, None), Fault::rejected(said));
+    assert_eq!(from_response(&answer(403, forbidden.clone()), true, None), Fault::unsupported(said));
+    assert_eq!(from_response(&answer(403, forbidden), false, None), Fault::rejected(said));
     assert!(matches!(fault(429, false), Fault::RetryLater(_)));
     assert!(matches!(fault(500, false), Fault::Unknown(_)));
     assert!(matches!(fault(500, true), Fault::RetryLater(_)));

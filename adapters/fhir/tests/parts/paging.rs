@@ -101,10 +101,10 @@ fn an_outcome_before_the_results_of_a_page_is_not_compared() {
 }
 
 /// The links of a page, and the address of its record if the server returns it.
-type Shown<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
+type PageLinks<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
 
 /// Follows links from page to page.
-fn walked(pages: &[Shown<'_>]) -> Result<Vec<String>, String> {
+fn walked(pages: &[PageLinks<'_>]) -> Result<Vec<String>, String> {
     let (mut spot, mut paths) = (WalkPosition::default(), Vec::new());
     for (links, full_url) in pages {
         let mut page = bundle(&["a"], None, links);

@@ -48,10 +48,10 @@ impl Server {
         let bundles = files.map(|text| serde_json::from_str::<Value>(text).unwrap());
         let entries = bundles.iter().flat_map(|bundle| bundle["entry"].as_array().unwrap());
         let resources = entries.map(|entry| entry["resource"].clone()).collect();
-        Server::of(resources)
+        Server::with_resources(resources)
     }
 
-    pub fn of(resources: Vec<Value>) -> Server {
+    pub fn with_resources(resources: Vec<Value>) -> Server {
         Server(Rc::new(RefCell::new(Data { resources, ..Data::default() })))
     }
 

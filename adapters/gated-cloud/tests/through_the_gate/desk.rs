@@ -9,12 +9,12 @@ use adapter_sdk::{
 use serde_json::{Value, json};
 
 /// Method and path with the body.
-pub type Asked = Rc<RefCell<Vec<(String, Value)>>>;
-pub type Reply = Result<Response, Error>;
+pub type SentRequests = Rc<RefCell<Vec<(String, Value)>>>;
+pub type DeskReply = Result<Response, Error>;
 
 /// Responds to one request after the other. Requests outside the gate fail.
-pub fn desk(replies: Vec<Reply>) -> (Host, Asked) {
-    let asked: Asked = Rc::default();
+pub fn desk(replies: Vec<DeskReply>) -> (Host, SentRequests) {
+    let asked: SentRequests = Rc::default();
     let (seen, mut replies) = (asked.clone(), VecDeque::from(replies));
     let host = Host::new().answer(|request| panic!("{} goes past the gate", request.path));
     let host = host.answer_gate(move |request: &Request| {
@@ -25,23 +25,23 @@ pub fn desk(replies: Vec<Reply>) -> (Host, Asked) {
     (host, asked)
 }
 
-pub fn answer(status: u16, body: impl ToString) -> Reply {
+pub fn answer(status: u16, body: impl ToString) -> DeskReply {
     Ok(Response { status, headers: Vec::new(), body: body.to_string().into_bytes() })
 }
 
-pub fn session(csrf: &str) -> Reply {
+pub fn session(csrf: &str) -> DeskReply {
     answer(200, json!({"markup": "v3", "user": "Robin", "csrf": csrf, "mark": "e.1"}))
 }
 
-pub fn nothing() -> Reply {
+pub fn nothing() -> DeskReply {
     answer(200, json!({"markup": "v3", "items": []}))
 }
 
-pub fn refusal(status: u16, code: &str) -> Reply {
+pub fn refusal(status: u16, code: &str) -> DeskReply {
     answer(status, json!({"markup": "v3", "error": code, "message": "Chair 1 is taken (Zoë O’Brien)."}))
 }
 
-pub fn login_page() -> Reply {
+pub fn login_page() -> DeskReply {
     answer(200, include_str!("../fixtures/login.html"))
 }
 

@@ -5,7 +5,7 @@ use gated_cloud_adapter::markup::{APPOINTMENTS, HOURS, Markup, OPERATORIES, PATI
 use serde_json::json;
 
 fn releases() -> [Markup; 2] {
-    ["v3", "v4"].map(|word| Markup::of(word).unwrap())
+    ["v3", "v4"].map(|word| Markup::from_word(word).unwrap())
 }
 
 #[test]
@@ -35,5 +35,5 @@ fn a_missing_field_is_reported_with_its_name() {
     let shown = json!({"key": "O-1", "label": "Chair 1"});
     let lacking = Err(MissingField { ours: "closed", theirs: "archived" });
     assert_eq!(OPERATORIES.names[1].all_ours(&shown), lacking);
-    assert_eq!(Markup::of("v5"), None);
+    assert_eq!(Markup::from_word("v5"), None);
 }

@@ -1,6 +1,6 @@
 //! Reads of the application, in both supported releases and in others.
 
-use crate::desk::{Reply, answer, desk, fixture, login_page, refusal};
+use crate::desk::{DeskReply, answer, desk, fixture, login_page, refusal};
 use adapter_sdk::{
     Adapter, Fault, Page, Record, Resource, RetryLater,
     http::{Error, Header},
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const V3: &str = include_str!("../fixtures/appointments-v3.json");
 const V4: &str = include_str!("../fixtures/appointments-v4.json");
 
-fn pulled(reply: Reply) -> Result<Page, Fault> {
+fn pulled(reply: DeskReply) -> Result<Page, Fault> {
     let (host, _) = desk(vec![reply]);
     host.run(|| GatedCloud::pull(Resource::Appointments, Some("delta:e.1".into()), 500))
 }

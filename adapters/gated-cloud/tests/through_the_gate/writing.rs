@@ -1,6 +1,6 @@
 //! Sending of forms: once, with the session's token, and the conclusions from their responses.
 
-use crate::desk::{Reply, answer, desk, fixture, login_page, nothing, refusal, session};
+use crate::desk::{DeskReply, answer, desk, fixture, login_page, nothing, refusal, session};
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, PatientChange, Receipt, Write,
     http::{Error, Header, Response},
@@ -32,11 +32,11 @@ fn row() -> Value {
     fixture(include_str!("../fixtures/appointments-v3.json"))["items"][0].clone()
 }
 
-fn written() -> Reply {
+fn written() -> DeskReply {
     answer(200, json!({"markup": "v3", "item": row()}))
 }
 
-fn create(replies: Vec<Reply>) -> (Result<Receipt, Fault>, Vec<(String, Value)>) {
+fn create(replies: Vec<DeskReply>) -> (Result<Receipt, Fault>, Vec<(String, Value)>) {
     let (host, asked) = desk(replies);
     let pushed = host.run(|| GatedCloud::push(KEY.into(), Write::CreateAppointment(change(""))));
     let asked = asked.borrow().clone();
@@ -149,7 +149,7 @@ fn a_cancelled_or_deleted_appointment_counts_as_cancelled() {
 
 #[test]
 fn only_the_applications_own_refusal_proves_a_missing_record() {
-    let look = |reply: Reply| {
+    let look = |reply: DeskReply| {
         let (host, _) = desk(vec![reply]);
         host.run(|| GatedCloud::find(KEY.into(), Write::RescheduleAppointment(change("A-000001"))))
     };

@@ -171,7 +171,7 @@ fn facts(patient: &Patient) -> Map<String, Value> {
         ("lastname", patient.last_name.as_str().into()),
         ("gender", json!(patient.gender.and_then(|gender| GENDERS.word(gender)))),
         ("ref", json!(patient.chart_id)),
-        ("dob", json!(patient.date_of_birth.as_deref().and_then(Date::of))),
+        ("dob", json!(patient.date_of_birth.as_deref().and_then(Date::parse))),
     ])
 }
 

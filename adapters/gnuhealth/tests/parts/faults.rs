@@ -1,11 +1,11 @@
 //! Faults of the EHR's refusals, without patient data.
 
 use adapter_sdk::{Fault, RetryLater, http::Response};
-use gnuhealth_adapter::faults::{Refusal, of_status};
+use gnuhealth_adapter::faults::{Refusal, from_status};
 use serde_json::{Value, json};
 
 fn reason(text: &str, sent: Value) -> String {
-    match Refusal::of(&json!(["UserError", [text, "", null]])).fault(&sent) {
+    match Refusal::parse(&json!(["UserError", [text, "", null]])).fault(&sent) {
         Fault::Rejected(reason) => reason,
         other => panic!("not rejected: {other:?}"),
     }
@@ -63,19 +63,19 @@ fn names_and_numbers_are_removed_anywhere() {
 
 #[test]
 fn every_refusal_has_its_fault() {
-    let fault = |error: Value| Refusal::of(&error).fault(&json!([]));
+    let fault = |error: Value| Refusal::parse(&error).fault(&json!([]));
     let stale = json!(["ConcurrencyException", "Records were modified in the meanwhile"]);
-    assert!(Refusal::of(&stale).is_stale());
+    assert!(Refusal::parse(&stale).is_stale());
     assert!(matches!(fault(stale), Fault::RetryLater(_)));
     assert!(matches!(fault(json!(["'state'", ""])), Fault::RetryLater(_)));
     assert!(matches!(fault(json!(["database is locked", ""])), Fault::RetryLater(_)));
     assert!(matches!(fault(json!(["LoginException", ["password", ""]])), Fault::Unauthorized(_)));
-    assert_eq!(Refusal::of(&json!(["UserWarning", ["name,1", "Are you sure?", ""]])).message, "Are you sure?");
+    assert_eq!(Refusal::parse(&json!(["UserWarning", ["name,1", "Are you sure?", ""]])).message, "Are you sure?");
     let status = |status| Response { status, headers: Vec::new(), body: Vec::new() };
-    assert!(matches!(of_status(&status(401), true), Fault::Unauthorized(_)));
-    assert!(matches!(of_status(&status(403), true), Fault::Unsupported(_)));
-    assert!(matches!(of_status(&status(404), false), Fault::RetryLater(_)));
-    assert!(matches!(of_status(&status(429), false), Fault::RetryLater(RetryLater { seconds: Some(300), .. })));
-    assert!(matches!(of_status(&status(500), false), Fault::Unknown(_)));
-    assert!(matches!(of_status(&status(502), true), Fault::RetryLater(_)));
+    assert!(matches!(from_status(&status(401), true), Fault::Unauthorized(_)));
+    assert!(matches!(from_status(&status(403), true), Fault::Unsupported(_)));
+    assert!(matches!(from_status(&status(404), false), Fault::RetryLater(_)));
+    assert!(matches!(from_status(&status(429), false), Fault::RetryLater(RetryLater { seconds: Some(300), .. })));
+    assert!(matches!(from_status(&status(500), false), Fault::Unknown(_)));
+    assert!(matches!(from_status(&status(502), true), Fault::RetryLater(_)));
 }

@@ -16,21 +16,21 @@ fn times_and_dates_round_trip() {
     for at in [0, -1, 951_782_400, 4_102_444_799] {
         assert_eq!(DateTime::at(at).instant(), Some(at));
     }
-    let leap = Date::of("2024-02-29").unwrap();
+    let leap = Date::parse("2024-02-29").unwrap();
     assert_eq!(serde_json::to_value(leap).unwrap(), json!({"__class__": "date", "year": 2024, "month": 2, "day": 29}));
     assert_eq!(leap.text(), "2024-02-29");
-    assert_eq!(Date::of("2023-02-29"), None);
+    assert_eq!(Date::parse("2023-02-29"), None);
 }
 
 #[test]
 fn booleans_of_both_databases() {
     #[derive(Deserialize)]
-    struct Row {
+    struct FlagRow {
         #[serde(default)]
         active: Flag,
     }
     for (value, expected) in [(json!(1), true), (json!(true), true), (json!(0), false), (json!(null), false)] {
-        assert_eq!(serde_json::from_value::<Row>(json!({"active": value})).unwrap().active.0, expected);
+        assert_eq!(serde_json::from_value::<FlagRow>(json!({"active": value})).unwrap().active.0, expected);
     }
-    assert!(!serde_json::from_value::<Row>(json!({})).unwrap().active.0);
+    assert!(!serde_json::from_value::<FlagRow>(json!({})).unwrap().active.0);
 }

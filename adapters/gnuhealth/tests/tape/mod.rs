@@ -38,7 +38,7 @@ struct Reel {
 }
 
 impl Tape {
-    pub fn of(name: &str) -> Tape {
+    pub fn open(name: &str) -> Tape {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{name}.json"));
         let recording = std::env::var("GNUHEALTH_RECORD").ok();
         let exchanges = match recording {

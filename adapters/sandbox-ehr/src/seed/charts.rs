@@ -45,7 +45,7 @@ pub(super) struct Charts {
     pub(super) covered: BTreeMap<String, String>,
 }
 
-struct Visit {
+struct SeedVisit {
     id: String,
     patient: String,
     provider: Option<String>,
@@ -181,9 +181,9 @@ impl Seed<'_> {
         }
     }
 
-    fn visits(&self, wanted: impl Fn(Status) -> bool, most: usize) -> Vec<Visit> {
+    fn visits(&self, wanted: impl Fn(Status) -> bool, most: usize) -> Vec<SeedVisit> {
         let visits = self.practice.all(Resource::Appointments).filter_map(|record| match record {
-            Record::Appointment(a) if wanted(a.status) => Some(Visit {
+            Record::Appointment(a) if wanted(a.status) => Some(SeedVisit {
                 id: a.id.clone(),
                 patient: a.patient.clone()?,
                 provider: a.provider.clone(),
@@ -203,7 +203,7 @@ impl Seed<'_> {
         for (n, visit) in self.visits(|status| status == Status::Done, VISITS).into_iter().enumerate() {
             let code = &codes[(n * 7 + 5) % codes.len()];
             let guarantor = guarantor(&visit.patient);
-            let Visit { id, patient, provider, day } = visit;
+            let SeedVisit { id, patient, provider, day } = visit;
             done.push(self.performed(n, Done::new(patient, guarantor, provider, code, day), Some(id)));
         }
         for (n, chart) in charts.iter().enumerate().filter(|(n, _)| n % 3 == 1) {

@@ -4,7 +4,6 @@ use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
     process::ExitCode,
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -15,6 +14,7 @@ use actix_web::{
     web::{self, Bytes, Data},
 };
 use engine::clock;
+use parking_lot::Mutex;
 use sandbox_ehr::{Delivery, SandboxEhr, SandboxRequest};
 
 use crate::terminal::{fail, say};
@@ -46,7 +46,7 @@ async fn answer(ehr: Data<Mutex<SandboxEhr>>, request: HttpRequest, body: Bytes)
         headers: headers.collect(),
         body: body.to_vec(),
     };
-    let reply = ehr.lock().unwrap_or_else(PoisonError::into_inner).handle(clock::now().0, &asked);
+    let reply = ehr.lock().handle(clock::now().0, &asked);
     actix_web::rt::time::sleep(Duration::from_millis(reply.delay_ms)).await;
     if reply.delivery != Delivery::Answered {
         // A lost answer. Adapters must not take this status for a response of the EHR.

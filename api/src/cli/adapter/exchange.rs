@@ -79,7 +79,7 @@ pub(super) struct Masks {
 }
 
 impl Masks {
-    pub(super) fn asked(&self, request: &HttpRequest) -> RecordedRequest {
+    pub(super) fn mask_request(&self, request: &HttpRequest) -> RecordedRequest {
         let body = request.body.as_deref().map(|bytes| match serde_json::from_slice(bytes) {
             Ok(json) => self.value("", json).to_string(),
             Err(_) => format!("{} bytes", bytes.len()),
@@ -87,7 +87,7 @@ impl Masks {
         RecordedRequest { method: request.method.clone(), path: self.path(&request.url), body }
     }
 
-    pub(super) fn answered(&self, ended: &Result<HttpResponse, TransportError>) -> RecordedResponse {
+    pub(super) fn mask_response(&self, ended: &Result<HttpResponse, TransportError>) -> RecordedResponse {
         let answer = match ended {
             Ok(answer) => answer,
             Err(TransportError::NotSent(why)) => return RecordedResponse::NotSent(why.clone()),
@@ -178,7 +178,7 @@ mod tests {
         let body = json!({"id": "P-1", "last_name": "O'Neill", "born": "1980-02-28", "color": "red",
             "born_at": "1980-02-28T00:00:00", "start": "2026-11-27T09:30:00-05:00", "begin": "09:00", "minutes": 30,
             "phones": [{"value": "+1 312 555 0199"}], "note": "1980-02-28 called"});
-        let asked = masks.asked(&request("http://ehr.example/v1/patients?limit=5&name=Neill", &body));
+        let asked = masks.mask_request(&request("http://ehr.example/v1/patients?limit=5&name=Neill", &body));
         assert_eq!(asked.path, "/v1/patients?limit=5&name=Xxxxx");
         let shown: Value = serde_json::from_str(asked.body.as_deref().unwrap_or_default()).unwrap_or_default();
         let expected = json!({"id": "P-1", "last_name": "X'Xxxxx", "born": "2000-01-01", "color": "red",
@@ -190,10 +190,10 @@ mod tests {
             headers: vec![("set-cookie".into(), "s3cret".into()), ("content-type".into(), "application/json".into())],
             body: body.to_string().into_bytes(),
         };
-        let answered = masks.answered(&Ok(answer));
+        let answered = masks.mask_response(&Ok(answer));
         let line = serde_json::to_string(&Exchange { asked, answered }).unwrap_or_default();
         assert!(["s3cret", "Neill", "1980", "312"].iter().all(|word| !line.contains(word)), "{line}");
         let page = HttpResponse { status: 200, headers: Vec::new(), body: b"<p>Neill</p>".to_vec() };
-        assert_eq!(masks.answered(&Ok(page)), RecordedResponse::NoJson { status: 200, bytes: 12 });
+        assert_eq!(masks.mask_response(&Ok(page)), RecordedResponse::NoJson { status: 200, bytes: 12 });
     }
 }

@@ -59,7 +59,7 @@ pub(super) const SHOWN: [&str; 30] = [
 ];
 
 /// Returns the record as JSON. `hide` masks patient data: each letter becomes x and each digit 0.
-pub(super) fn shown(record: &EhrRecord, hide: bool) -> Value {
+pub(super) fn render(record: &EhrRecord, hide: bool) -> Value {
     let value = serde_json::to_value(record).unwrap_or_default();
     let fields = match value {
         Value::Object(tagged) => tagged.into_iter().next().map(|(_, fields)| fields).unwrap_or_default(),
@@ -104,14 +104,14 @@ mod tests {
             ..EhrPatient::default()
         };
         let record = EhrRecord::Patient(patient);
-        let masked = shown(&record, true);
+        let masked = render(&record, true);
         assert_eq!(masked["id"], "P-17");
         assert_eq!((&masked["first_name"], &masked["last_name"]), (&json!("Xxx"), &json!("X'Xxxxx")));
         assert_eq!((&masked["email"], &masked["provider"]), (&json!("xxx@xxxx.xxxxxxx"), &json!("D-1")));
         let text = masked.to_string();
         assert!(["Zo", "Neill", "example"].iter().all(|word| !text.contains(word)), "{text}");
-        assert_eq!(shown(&record, false)["first_name"], "Zoë");
+        assert_eq!(render(&record, false)["first_name"], "Zoë");
         let provider = EhrProvider { id: "D-1".into(), last_name: "Abara".into(), ..EhrProvider::default() };
-        assert_eq!(shown(&EhrRecord::Provider(provider), true)["last_name"], "Abara");
+        assert_eq!(render(&EhrRecord::Provider(provider), true)["last_name"], "Abara");
     }
 }

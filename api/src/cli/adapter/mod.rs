@@ -26,7 +26,7 @@ use engine::{
 use crate::terminal::{fail, say};
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(super) enum AdapterCommand {
     /// Build an adapter's component from its folder: a Rust crate, whose toolchain is installed if missing, or an npm
     /// package.
     Build {
@@ -67,9 +67,9 @@ pub(super) enum Command {
     /// Show the signer of a component. The exit code is 1 without a valid signature.
     Verify { file: PathBuf },
     /// Call an adapter once against an EHR and print its answer, with patient data masked.
-    Run(run::Arguments),
+    Run(run::AdapterRunArguments),
     /// Run the conformance suite on an adapter and the EHR of a subject file. The exit code is 1 if a case failed.
-    Test(test::Arguments),
+    Test(test::AdapterTestArguments),
     /// Serve the simulated EHR on loopback for adapter development. Written data is lost when the command stops.
     Ehr {
         /// The port, or 0 for any free port.
@@ -88,7 +88,7 @@ pub(super) enum Command {
         minimal: bool,
     },
     #[command(flatten)]
-    Remote(remote::Command),
+    Remote(remote::RemoteCommand),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -97,25 +97,25 @@ pub(super) enum Language {
     Js,
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: AdapterCommand) -> ExitCode {
     let done = match command {
-        Command::Build { dir, out } => {
+        AdapterCommand::Build { dir, out } => {
             return release(&dir, &out.unwrap_or_else(|| dir.join("dist"))).map_or_else(fail, |_| ExitCode::SUCCESS);
         }
-        Command::Check { file } if file.is_dir() => {
+        AdapterCommand::Check { file } if file.is_dir() => {
             return release(&file, &file.join("dist")).map_or_else(fail, |component| check(&component));
         }
-        Command::Check { file } => return check(&file),
-        Command::Inspect { file } => return inspect(&file),
-        Command::Run(arguments) => return run::run(arguments),
-        Command::Test(arguments) => return test::run(&arguments),
-        Command::Ehr { port } => return ehr::run(port),
-        Command::Remote(command) => return remote::run(command),
-        Command::New { dir, lang, minimal } => new(&dir, lang, minimal),
-        Command::Pack { file, manifest, out } => pack(&file, &manifest, &out.unwrap_or_else(|| file.clone())),
-        Command::NewKey { file } => adapter_kit::new_key(&file).map(say_signer),
-        Command::Sign { file, key } => adapter_kit::sign(&file, &key).map(say_signer),
-        Command::Verify { file } => {
+        AdapterCommand::Check { file } => return check(&file),
+        AdapterCommand::Inspect { file } => return inspect(&file),
+        AdapterCommand::Run(arguments) => return run::run(arguments),
+        AdapterCommand::Test(arguments) => return test::run(&arguments),
+        AdapterCommand::Ehr { port } => return ehr::run(port),
+        AdapterCommand::Remote(command) => return remote::run(command),
+        AdapterCommand::New { dir, lang, minimal } => new(&dir, lang, minimal),
+        AdapterCommand::Pack { file, manifest, out } => pack(&file, &manifest, &out.unwrap_or_else(|| file.clone())),
+        AdapterCommand::NewKey { file } => adapter_kit::new_key(&file).map(say_signer),
+        AdapterCommand::Sign { file, key } => adapter_kit::sign(&file, &key).map(say_signer),
+        AdapterCommand::Verify { file } => {
             return adapter_kit::verify(&file).map_or_else(unfit, |signer| {
                 say_signer(signer);
                 ExitCode::SUCCESS

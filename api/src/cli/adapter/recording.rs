@@ -5,11 +5,12 @@ use std::{
     fs::{self, File},
     io::Write as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use engine::adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
+use parking_lot::Mutex;
 
 use super::exchange::{Exchange, Masks, RecordedRequest, RecordedResponse};
 
@@ -31,16 +32,16 @@ impl Recorder {
     fn keep(&self, exchange: &Exchange) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(exchange)?;
         line.push(b'\n');
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)
+        self.file.lock().write_all(&line)
     }
 }
 
 impl Transport for Recorder {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
         Box::pin(async move {
-            let asked = self.masks.asked(&request);
+            let asked = self.masks.mask_request(&request);
             let ended = self.inner.send(request, deadline).await;
-            let kept = self.keep(&Exchange { asked, answered: self.masks.answered(&ended) });
+            let kept = self.keep(&Exchange { asked, answered: self.masks.mask_response(&ended) });
             kept.map_err(|error| TransportError::NoAnswer(format!("{}: {error}", self.path.display())))?;
             ended
         })
@@ -72,7 +73,7 @@ impl Replay {
 
     /// Returns an error if a request had no answer in the file.
     pub(super) fn missing(&self) -> Result<(), String> {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = self.asked.lock();
         match asked.1.first() {
             Some(request) => Err(format!("{} has no answer to {request}: record it first", self.path.display())),
             None => Ok(()),
@@ -81,7 +82,7 @@ impl Replay {
 
     fn answer(&self, asked: RecordedRequest) -> Result<HttpResponse, TransportError> {
         let request = format!("{} {}", asked.method, asked.path);
-        let mut seen = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.asked.lock();
         let Some(answers) = self.answers.get(&asked) else {
             seen.1.push(request.clone());
             return Err(TransportError::NotSent(format!("the recording has no answer to {request}")));
@@ -105,7 +106,7 @@ impl Replay {
 
 impl Transport for Replay {
     fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
-        let answer = self.answer(self.masks.asked(&request));
+        let answer = self.answer(self.masks.mask_request(&request));
         Box::pin(async move { answer })
     }
 }

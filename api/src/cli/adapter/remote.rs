@@ -7,19 +7,19 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::{
-    cli::server::{Server, Session, answer, text},
+    cli::server::{ServerArguments, ServerSession, answer, text},
     terminal::{fail, say},
 };
 
 #[derive(Subcommand)]
-pub(in crate::cli) enum Command {
+pub(in crate::cli) enum RemoteCommand {
     /// Upload a component as a new adapter version to a running server. No location uses it until it is rolled out.
     Upload {
         /// The name of the adapter in the server's configuration.
         name: String,
         file: PathBuf,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Show the adapters of a running server, their versions, and the version of each location.
     Versions {
@@ -27,7 +27,7 @@ pub(in crate::cli) enum Command {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Test an uploaded version at locations of a running server, one by one, and roll it out at each after a
     /// successful test. Stops at the first failure.
@@ -41,7 +41,7 @@ pub(in crate::cli) enum Command {
         #[arg(long)]
         dry_run: bool,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
     /// Roll locations of a running server back to the previous version.
     Rollback {
@@ -49,27 +49,27 @@ pub(in crate::cli) enum Command {
         #[arg(required = true)]
         locations: Vec<u32>,
         #[command(flatten)]
-        server: Server,
+        server: ServerArguments,
     },
 }
 
-pub(super) fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: RemoteCommand) -> ExitCode {
     let done = System::new().block_on(async {
         match command {
-            Command::Upload { name, file, server } => upload(&server, &name, &file).await,
-            Command::Versions { json, server } => versions(&server, json).await,
-            Command::Rollout { version, locations, dry_run, server } => {
+            RemoteCommand::Upload { name, file, server } => upload(&server, &name, &file).await,
+            RemoteCommand::Versions { json, server } => versions(&server, json).await,
+            RemoteCommand::Rollout { version, locations, dry_run, server } => {
                 roll_out(&server, &version, &locations, dry_run).await
             }
-            Command::Rollback { locations, server } => roll_back(&server, &locations).await,
+            RemoteCommand::Rollback { locations, server } => roll_back(&server, &locations).await,
         }
     });
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
-async fn upload(server: &Server, name: &str, file: &PathBuf) -> Result<(), String> {
+async fn upload(server: &ServerArguments, name: &str, file: &PathBuf) -> Result<(), String> {
     let component = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let session = Session::begin(server)?;
+    let session = ServerSession::begin(server)?;
     let path = format!("/adapters/{name}/versions");
     let request = session.post(&path).header("Content-Type", "application/wasm").body(component);
     let version = answer(request).await?;
@@ -77,8 +77,8 @@ async fn upload(server: &Server, name: &str, file: &PathBuf) -> Result<(), Strin
     Ok(())
 }
 
-async fn versions(server: &Server, as_json: bool) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn versions(server: &ServerArguments, as_json: bool) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     let adapters = answer(session.get("/adapters")).await?;
     for adapter in adapters.as_array().into_iter().flatten() {
         if as_json {
@@ -106,8 +106,8 @@ async fn versions(server: &Server, as_json: bool) -> Result<(), String> {
     Ok(())
 }
 
-async fn roll_out(server: &Server, version: &str, locations: &[u32], dry_run: bool) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn roll_out(server: &ServerArguments, version: &str, locations: &[u32], dry_run: bool) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     for location in locations {
         let body = json!({"version": version, "dry_run": dry_run}).to_string();
         let request = session.post(&format!("/locations/{location}/adapter"));
@@ -120,8 +120,8 @@ async fn roll_out(server: &Server, version: &str, locations: &[u32], dry_run: bo
     Ok(())
 }
 
-async fn roll_back(server: &Server, locations: &[u32]) -> Result<(), String> {
-    let session = Session::begin(server)?;
+async fn roll_back(server: &ServerArguments, locations: &[u32]) -> Result<(), String> {
+    let session = ServerSession::begin(server)?;
     for location in locations {
         let request = session.post(&format!("/locations/{location}/adapter/rollback"));
         let told = answer(request).await.map_err(|why| format!("location {location}: {why}"))?;

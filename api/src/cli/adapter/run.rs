@@ -33,12 +33,12 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Args)]
-pub(in crate::cli) struct Arguments {
+pub(in crate::cli) struct AdapterRunArguments {
     /// A component, or the folder of an adapter, which is built first with the quick profile.
     #[arg(default_value = ".")]
     adapter: PathBuf,
     #[command(subcommand)]
-    call: Call,
+    call: AdapterCall,
     /// The file that describes the EHR: `base_url`, `location`, `zone`, `[headers]`, `[settings]`. See
     /// adapters/README.md.
     #[arg(long, value_name = "FILE", global = true, default_value = "local.toml")]
@@ -76,10 +76,10 @@ struct ConnectionArguments {
 }
 
 /// The transport, the recording it answers from, and the counter of its requests.
-type Opened = (Arc<dyn Transport>, Option<Arc<Replay>>, FaultInjector);
+type OpenedTransport = (Arc<dyn Transport>, Option<Arc<Replay>>, FaultInjector);
 
 impl ConnectionArguments {
-    fn open(&self) -> Result<Opened, String> {
+    fn open(&self) -> Result<OpenedTransport, String> {
         let masks = Masks { keep: self.keep.clone() };
         let (mut way, replay): (Arc<dyn Transport>, _) = match &self.replay {
             Some(file) => {
@@ -105,7 +105,7 @@ impl ConnectionArguments {
 }
 
 #[derive(Subcommand)]
-enum Call {
+enum AdapterCall {
     /// Print the capabilities of the EHR, as reported by the adapter.
     Describe,
     /// Print pages of a resource, one record per line.
@@ -126,7 +126,7 @@ enum Call {
     },
 }
 
-pub(super) fn run(arguments: Arguments) -> ExitCode {
+pub(super) fn run(arguments: AdapterRunArguments) -> ExitCode {
     if let Err(problem) = logging::start("info") {
         return fail(problem);
     }
@@ -170,15 +170,15 @@ fn newest(path: &Path) -> std::io::Result<Option<std::time::SystemTime>> {
     Ok(newest)
 }
 
-async fn once(arguments: &Arguments) -> Result<(), String> {
+async fn once(arguments: &AdapterRunArguments) -> Result<(), String> {
     let local = Local::read(&arguments.config)?;
     let component = quick(&arguments.adapter)?;
     let (way, replay, requests) = arguments.way.open()?;
     let adapter = adapter_conformance::load(&component, &cache()).await?;
     let ehr = local.connect(&adapter, local.connection(way))?;
     let done = match &arguments.call {
-        Call::Describe => describe(&*ehr, &requests).await,
-        Call::Pull { resource, cursor, limit, pages, show_patient_data } => {
+        AdapterCall::Describe => describe(&*ehr, &requests).await,
+        AdapterCall::Pull { resource, cursor, limit, pages, show_patient_data } => {
             let resource = resource_named(resource)?;
             pull(&*ehr, &requests, resource, cursor.clone(), (*limit, *pages), !show_patient_data).await
         }
@@ -214,7 +214,7 @@ async fn pull(
         let (since, before) = (Instant::now(), requests.requests());
         let page = ehr.pull(resource, cursor.take(), limit, DEADLINE).await.map_err(|fault| fault.to_string())?;
         for record in &page.records {
-            say(plain(&mask::shown(record, masked).to_string(), SHOWN_BYTES));
+            say(plain(&mask::render(record, masked).to_string(), SHOWN_BYTES));
         }
         for skipped in &page.skipped {
             say(format_args!("skipped {}: {}", plain(&skipped.id, SHOWN_BYTES), plain(&skipped.reason, SHOWN_BYTES)));

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use adapter_conformance::{FromFile, NAMES, Report, SubjectFile};
+use adapter_conformance::{ConformanceReport, FromFile, NAMES, SubjectFile};
 use clap::Args;
 
 use super::component::{cache, quick};
@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(in crate::cli) struct Arguments {
+pub(in crate::cli) struct AdapterTestArguments {
     /// A component, or the folder of an adapter, which is built first with the quick profile.
     #[arg(default_value = ".")]
     adapter: PathBuf,
@@ -35,7 +35,7 @@ pub(in crate::cli) struct Arguments {
 const FILE: &str = "subject.toml";
 
 /// Runs the command. The exit code is 1 if a case failed.
-pub(super) fn run(arguments: &Arguments) -> ExitCode {
+pub(super) fn run(arguments: &AdapterTestArguments) -> ExitCode {
     if arguments.list {
         NAMES.iter().for_each(say);
         return ExitCode::SUCCESS;
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-async fn judge(arguments: &Arguments) -> Result<Report, String> {
+async fn judge(arguments: &AdapterTestArguments) -> Result<ConformanceReport, String> {
     let beside = arguments.adapter.join(FILE);
     let file = match &arguments.config {
         Some(file) => file.clone(),

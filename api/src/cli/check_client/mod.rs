@@ -11,9 +11,9 @@ use clap::Args;
 use serde::Deserialize;
 
 use self::{
-    recording::Recorded,
+    recording::RecordedCall,
     replay::{Player, Target},
-    report::Report,
+    report::ClientReport,
 };
 use crate::terminal::{fail, say};
 
@@ -50,7 +50,7 @@ pub(super) struct Arguments {
 
 /// The parts of a demo's `demo.json` that a client needs.
 #[derive(Deserialize)]
-struct Demo {
+struct SandboxFacts {
     base_url: String,
     api_key: String,
     subdomain: String,
@@ -71,13 +71,13 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-async fn check(arguments: &Arguments) -> Result<Report, String> {
+async fn check(arguments: &Arguments) -> Result<ClientReport, String> {
     let file = &arguments.recording;
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let calls: Vec<Recorded> =
+    let calls: Vec<RecordedCall> =
         recording::read(&text, &arguments.below).map_err(|wrong| format!("{}: {wrong}", file.display()))?;
     let mut player = Player::sign_in(target(arguments)?).await?;
-    let mut report = Report::default();
+    let mut report = ClientReport::default();
     for call in &calls {
         match player.send(call).await {
             Ok(answers) => report.add(call, &answers),
@@ -106,6 +106,6 @@ fn target(arguments: &Arguments) -> Result<Target, String> {
         )
     };
     let text = fs::read_to_string(&file).map_err(|error| missing(&error))?;
-    let demo: Demo = serde_json::from_str(&text).map_err(|error| missing(&error))?;
+    let demo: SandboxFacts = serde_json::from_str(&text).map_err(|error| missing(&error))?;
     Ok(Target { url: demo.base_url, key: demo.api_key, subdomain: demo.subdomain, locations: demo.location_ids })
 }

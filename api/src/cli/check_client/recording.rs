@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A call without its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Recorded {
+pub(super) struct RecordedCall {
     pub method: String,
     pub path: String,
     pub query: Vec<(String, String)>,
@@ -19,7 +19,7 @@ pub(super) struct Recorded {
 /// `{"method": "GET", "path": "/patients?subdomain=acme", "headers": {"svc-api-version": "v3.0.0"}, "body": {}}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct RecordedLine {
     method: String,
     path: String,
     #[serde(default)]
@@ -30,16 +30,16 @@ struct Line {
 
 #[derive(Deserialize)]
 struct Har {
-    log: Log,
+    log: HarLog,
 }
 
 #[derive(Deserialize)]
-struct Log {
-    entries: Vec<Entry>,
+struct HarLog {
+    entries: Vec<HarEntry>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct HarEntry {
     request: HarRequest,
     response: Option<HarResponse>,
 }
@@ -92,7 +92,7 @@ struct HarResponse {
 }
 
 /// Reads a recording. `below` is the path prefix of the API on the other system; calls to other paths are skipped.
-pub(super) fn read(text: &str, below: &str) -> Result<Vec<Recorded>, String> {
+pub(super) fn read(text: &str, below: &str) -> Result<Vec<RecordedCall>, String> {
     // Some tools write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let calls = match serde_json::from_str::<Value>(text) {
@@ -105,12 +105,12 @@ pub(super) fn read(text: &str, below: &str) -> Result<Vec<Recorded>, String> {
         _ => lines(text)?,
     };
     let below = below.trim_end_matches('/');
-    let within = |mut call: Recorded| {
+    let within = |mut call: RecordedCall| {
         let rest = call.path.strip_prefix(below).filter(|rest| rest.starts_with('/'))?.to_owned();
         call.path = rest;
         Some(call)
     };
-    let calls: Vec<Recorded> = calls.into_iter().filter_map(within).collect();
+    let calls: Vec<RecordedCall> = calls.into_iter().filter_map(within).collect();
     if calls.is_empty() {
         return Err(format!(
             "no call in it{}",
@@ -120,14 +120,14 @@ pub(super) fn read(text: &str, below: &str) -> Result<Vec<Recorded>, String> {
     Ok(calls)
 }
 
-fn har(whole: Value) -> Result<Vec<Recorded>, String> {
+fn har(whole: Value) -> Result<Vec<RecordedCall>, String> {
     let har: Har = serde_json::from_value(whole).map_err(|error| format!("not a HAR file: {error}"))?;
-    har.log.entries.into_iter().enumerate().map(|(at, entry)| of_entry(entry, at)).collect()
+    har.log.entries.into_iter().enumerate().map(|(at, entry)| parse_entry(entry, at)).collect()
 }
 
-fn of_entry(Entry { request, response }: Entry, at: usize) -> Result<Recorded, String> {
+fn parse_entry(HarEntry { request, response }: HarEntry, at: usize) -> Result<RecordedCall, String> {
     let (path, query) = parts(&request.url).ok_or_else(|| format!("log.entries[{at}].request.url is no URL"))?;
-    Ok(Recorded {
+    Ok(RecordedCall {
         method: request.method.to_ascii_uppercase(),
         path,
         query,
@@ -138,18 +138,18 @@ fn of_entry(Entry { request, response }: Entry, at: usize) -> Result<Recorded, S
     })
 }
 
-fn lines(text: &str) -> Result<Vec<Recorded>, String> {
+fn lines(text: &str) -> Result<Vec<RecordedCall>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines.map(|(at, line)| of_line(line).map_err(|wrong| format!("line {}: {wrong}", at + 1))).collect()
+    lines.map(|(at, line)| parse_line(line).map_err(|wrong| format!("line {}: {wrong}", at + 1))).collect()
 }
 
-fn of_line(line: &str) -> Result<Recorded, String> {
-    let line: Line = serde_json::from_str(line).map_err(|error| {
+fn parse_line(line: &str) -> Result<RecordedCall, String> {
+    let line: RecordedLine = serde_json::from_str(line).map_err(|error| {
         format!("{error}; each line is one call: {{\"method\": \"GET\", \"path\": \"/patients?subdomain=acme\", \"headers\": {{}}, \"body\": {{}}}}")
     })?;
     let (path, query) = parts(&line.path).ok_or("`path` is no path")?;
     let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    Ok(Recorded {
+    Ok(RecordedCall {
         method: line.method.to_ascii_uppercase(),
         path,
         query,

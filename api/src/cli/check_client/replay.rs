@@ -5,9 +5,9 @@ use std::time::Duration;
 use reqwest::{Client, Method, Url, header::HeaderMap};
 use serde_json::Value;
 
-use super::recording::Recorded;
+use super::recording::RecordedCall;
 use crate::{
-    cli::server::{Session, answer},
+    cli::server::{ServerSession, answer},
     values::{reasons::Reason, versions::Version},
 };
 
@@ -32,7 +32,7 @@ pub(super) struct Target {
 
 /// The outcome of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ReplayAnswer {
     pub status: u16,
     pub reason: String,
     pub messages: Vec<String>,
@@ -84,7 +84,7 @@ impl Player {
         engine::webhooks::egress::install_crypto();
         let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(CALL).build();
         let client = client.map_err(|error| error.to_string())?;
-        let session = Session::with_key(&target.url, &target.key).await?;
+        let session = ServerSession::with_key(&target.url, &target.key).await?;
         let me = answer(session.get("/me")).await?;
         if me["environment"] != "sandbox" {
             return Err(
@@ -98,7 +98,7 @@ impl Player {
 
     /// Sends a call. If it is refused for its version, agent or authorization, sends it again with a correct one to
     /// find further problems. The last answer belongs to the call with all corrections.
-    pub(super) async fn send(&mut self, call: &Recorded) -> Result<Vec<Answer>, String> {
+    pub(super) async fn send(&mut self, call: &RecordedCall) -> Result<Vec<ReplayAnswer>, String> {
         let (mut corrections, mut answers) = (Corrections::default(), Vec::new());
         loop {
             let answer = self.send_corrected(call, &corrections).await?;
@@ -111,7 +111,7 @@ impl Player {
     }
 
     /// Sends the call, and retries it if it was rate limited.
-    async fn send_corrected(&mut self, call: &Recorded, corrections: &Corrections) -> Result<Answer, String> {
+    async fn send_corrected(&mut self, call: &RecordedCall, corrections: &Corrections) -> Result<ReplayAnswer, String> {
         let mut tries = 0;
         loop {
             let (answer, wait) = self.once(call, corrections).await?;
@@ -125,7 +125,11 @@ impl Player {
         }
     }
 
-    async fn once(&mut self, call: &Recorded, corrections: &Corrections) -> Result<(Answer, Option<u64>), String> {
+    async fn once(
+        &mut self,
+        call: &RecordedCall,
+        corrections: &Corrections,
+    ) -> Result<(ReplayAnswer, Option<u64>), String> {
         let path = self.path(&call.path);
         let at = format!("{}{path}", self.target.url);
         let mut url = Url::parse(&at).map_err(|error| error.to_string())?;
@@ -170,7 +174,7 @@ impl Player {
 
     /// Returns the `Authorization` header in the client's format, with the demo's key or token in it. A value that was
     /// exchanged for a token is a key; any other bearer value is a token.
-    fn authorization(&mut self, call: &Recorded) -> Option<String> {
+    fn authorization(&mut self, call: &RecordedCall) -> Option<String> {
         let (_, given) = call.headers.iter().find(|(name, _)| name == "authorization")?;
         let (scheme, value) =
             given.split_once(' ').map_or(("", given.as_str()), |(scheme, value)| (scheme, value.trim()));
@@ -260,10 +264,10 @@ fn names_places(name: &str) -> bool {
     PLACES.contains(&name)
 }
 
-fn parse_answer(status: u16, headers: &HeaderMap, body: &Value) -> Answer {
+fn parse_answer(status: u16, headers: &HeaderMap, body: &Value) -> ReplayAnswer {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let ignored = headers.get("x-ignored-parameters").and_then(|it| it.to_str().ok()).unwrap_or_default();
-    Answer {
+    ReplayAnswer {
         status,
         reason: text(&body["reason"]),
         messages: body["error"].as_array().into_iter().flatten().map(text).collect(),

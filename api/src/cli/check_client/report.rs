@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::Serialize;
 
-use super::{recording::Recorded, replay::Answer};
+use super::{recording::RecordedCall, replay::ReplayAnswer};
 use crate::{routes::table::TABLE, values::reasons::Reason};
 
 /// Maximum number of messages shown per reason.
@@ -42,12 +42,12 @@ const ACCEPTABLE: [(Reason, &str); 4] = [
 ];
 
 #[derive(Default, Serialize)]
-pub(super) struct Report {
-    endpoints: BTreeMap<String, Endpoint>,
+pub(super) struct ClientReport {
+    endpoints: BTreeMap<String, EndpointReport>,
 }
 
 #[derive(Default, Serialize)]
-struct Endpoint {
+struct EndpointReport {
     calls: usize,
     accepted: usize,
     /// Calls with at least one refusal.
@@ -58,13 +58,13 @@ struct Endpoint {
     not_judged: usize,
     /// Number of unsent or unanswered calls by cause.
     unanswered: BTreeMap<String, usize>,
-    refusals: Vec<Refusal>,
+    refusals: Vec<RefusedCall>,
     /// Number of calls per ignored parameter or field.
     ignored: BTreeMap<String, usize>,
 }
 
 #[derive(Serialize)]
-struct Refusal {
+struct RefusedCall {
     status: u16,
     reason: String,
     calls: usize,
@@ -76,9 +76,9 @@ struct Refusal {
     acceptable_by: Option<&'static str>,
 }
 
-impl Report {
+impl ClientReport {
     /// Adds a call with its answers: the corrected refusals, then the final answer.
-    pub(super) fn add(&mut self, call: &Recorded, answers: &[Answer]) {
+    pub(super) fn add(&mut self, call: &RecordedCall, answers: &[ReplayAnswer]) {
         let Some((last, corrected)) = answers.split_last() else { return };
         let endpoint = self.endpoints.entry(endpoint_of(&call.method, &call.path)).or_default();
         endpoint.calls += 1;
@@ -102,7 +102,7 @@ impl Report {
         }
     }
 
-    pub(super) fn not_sent(&mut self, call: &Recorded, why: String) {
+    pub(super) fn not_sent(&mut self, call: &RecordedCall, why: String) {
         let endpoint = self.endpoints.entry(endpoint_of(&call.method, &call.path)).or_default();
         endpoint.calls += 1;
         endpoint.not_answered(why);
@@ -118,7 +118,7 @@ impl Report {
         for (name, endpoint) in &self.endpoints {
             endpoint.tell(name, &mut text);
         }
-        let sum = |of: fn(&Endpoint) -> usize| self.endpoints.values().map(of).sum::<usize>();
+        let sum = |of: fn(&EndpointReport) -> usize| self.endpoints.values().map(of).sum::<usize>();
         let (calls, accepted, not_judged) = (sum(|it| it.calls), sum(|it| it.accepted), sum(|it| it.not_judged));
         let refused = calls - accepted - not_judged;
         let _ = write!(text, "\n{calls} calls: {accepted} accepted, {refused} refused");
@@ -140,17 +140,17 @@ impl Report {
     }
 }
 
-impl Endpoint {
+impl EndpointReport {
     fn not_answered(&mut self, why: String) {
         self.not_judged += 1;
         *self.unanswered.entry(why).or_default() += 1;
     }
 
-    fn refuse(&mut self, call: &Recorded, answer: &Answer) {
+    fn refuse(&mut self, call: &RecordedCall, answer: &ReplayAnswer) {
         let known = self.refusals.iter().position(|it| it.status == answer.status && it.reason == answer.reason);
         let at = known.unwrap_or_else(|| {
             let acceptable = ACCEPTABLE.iter().find(|(reason, _)| reason.word() == answer.reason).map(|(_, key)| *key);
-            self.refusals.push(Refusal {
+            self.refusals.push(RefusedCall {
                 status: answer.status,
                 reason: answer.reason.clone(),
                 calls: 0,
@@ -198,11 +198,11 @@ impl Endpoint {
     }
 }
 
-fn is_refused_there(call: &Recorded) -> bool {
+fn is_refused_there(call: &RecordedCall) -> bool {
     call.status.is_some_and(|status| status >= 400)
 }
 
-fn is_of_other_records(answer: &Answer) -> bool {
+fn is_of_other_records(answer: &ReplayAnswer) -> bool {
     let named = |message: &String| {
         message.contains(" with id ") && message.contains(" not found") || message.ends_with("is of another patient.")
     };
@@ -236,19 +236,24 @@ fn endpoint_of(method: &str, path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn call(method: &str, path: &str, status: Option<u16>) -> Recorded {
+    fn call(method: &str, path: &str, status: Option<u16>) -> RecordedCall {
         let (method, path) = (method.to_owned(), path.to_owned());
-        Recorded { method, path, query: Vec::new(), headers: Vec::new(), body: None, status }
+        RecordedCall { method, path, query: Vec::new(), headers: Vec::new(), body: None, status }
     }
 
-    fn refused(status: u16, reason: &str, message: &str) -> Answer {
-        Answer { status, reason: reason.to_owned(), messages: vec![message.to_owned()], ..Answer::default() }
+    fn refused(status: u16, reason: &str, message: &str) -> ReplayAnswer {
+        ReplayAnswer {
+            status,
+            reason: reason.to_owned(),
+            messages: vec![message.to_owned()],
+            ..ReplayAnswer::default()
+        }
     }
 
     #[test]
     fn the_report_lists_refusals_by_endpoint_with_advice() {
-        let mut report = Report::default();
-        let ok = Answer { status: 200, ignored: vec!["colour".to_owned()], ..Answer::default() };
+        let mut report = ClientReport::default();
+        let ok = ReplayAnswer { status: 200, ignored: vec!["colour".to_owned()], ..ReplayAnswer::default() };
         report.add(&call("GET", "/patients/7", None), std::slice::from_ref(&ok));
         report.add(&call("GET", "/patients/8", None), &[refused(404, "not_found", "Patient with id 8 not found")]);
         report.add(&call("GET", "/patients/9", None), &[refused(404, "version_missing", "Resource not found"), ok]);
@@ -266,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_call_with_several_problems_is_one_refused_call_with_a_refusal_for_each() {
-        let mut report = Report::default();
+        let mut report = ClientReport::default();
         let [agent, version] = ["user_agent_refused", "version_missing"].map(|reason| refused(403, reason, reason));
         let last = refused(400, "invalid_request", "days is missing.");
         report.add(&call("GET", "/available_slots", None), &[agent.clone(), version.clone(), last]);

@@ -11,8 +11,8 @@ use location::{ids::OperatoryId, time::Timestamp, zone::Date};
 
 use crate::{
     console::{
-        page::Failure,
-        visit::Visit,
+        page::ConsoleError,
+        visit::ConsoleRequest,
         words::{Badge, clock},
     },
     http::errors::ApiError,
@@ -29,7 +29,7 @@ const MAX_COLUMNS: usize = 24;
 /// The range that is always shown, in steps: 8:00 to 18:00.
 const OPEN: (usize, usize) = (8 * 4, 18 * 4);
 
-pub(super) struct Day {
+pub(super) struct CalendarDay {
     pub date: String,
     pub text: String,
     pub before: String,
@@ -47,10 +47,10 @@ pub(super) struct Hour {
 
 pub(super) struct Column {
     pub name: String,
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<AppointmentBlock>,
 }
 
-pub(super) struct Block {
+pub(super) struct AppointmentBlock {
     /// The first step, counted from the first hour shown.
     pub at: usize,
     pub long: usize,
@@ -63,11 +63,15 @@ pub(super) struct Block {
     pub kind: Option<String>,
 }
 
-impl Day {
-    pub(super) fn read(visit: &Visit, location: &LocationSetup, now: Timestamp) -> Result<Day, Failure> {
+impl CalendarDay {
+    pub(super) fn read(
+        visit: &ConsoleRequest,
+        location: &LocationSetup,
+        now: Timestamp,
+    ) -> Result<CalendarDay, ConsoleError> {
         let engine = &visit.api.engine;
         let today = times::local(now, location.zone).0;
-        let date = match visit.asked("day") {
+        let date = match visit.query_value("day") {
             None => today,
             Some(day) => day.parse::<Date>().map_err(|_| ApiError::bad("day must be a date such as 2026-12-01"))?,
         };
@@ -79,7 +83,7 @@ impl Day {
         let operatories = engine.list::<Record<Operatory>>(&query, &PageRequest::whole(MAX_COLUMNS), |it| it.active)?;
         let mut columns: BTreeMap<Option<OperatoryId>, (String, Vec<Placed>)> =
             operatories.rows.into_iter().map(|it| (Some(OperatoryId(it.id)), (it.body.name, Vec::new()))).collect();
-        let mut names = Names { visit, location, kinds: BTreeMap::new() };
+        let mut names = AppointmentNames { visit, location, kinds: BTreeMap::new() };
         for it in taken {
             let named = |id: OperatoryId| engine.operatory(location.id, id.0).ok().flatten().map(|it| it.body.name);
             let operatory = it.placement.operatory;
@@ -91,7 +95,7 @@ impl Day {
         let last = all().map(|it| it.to.div_ceil(4) * 4).max().unwrap_or(OPEN.1).max(OPEN.1);
         let more = found.has_next || columns.len() > MAX_COLUMNS;
         let days = |days| date.add_days(days).to_string();
-        Ok(Day {
+        Ok(CalendarDay {
             date: date.to_string(),
             text: if date == today { format!("Today, {date}") } else { format!("{:?}, {date}", date.weekday()) },
             before: days(-1),
@@ -115,7 +119,7 @@ impl Day {
 struct Placed {
     from: usize,
     to: usize,
-    block: Block,
+    block: AppointmentBlock,
 }
 
 /// Assigns lanes to overlapping appointments. If there are more than lanes, the remaining ones share the last lane.
@@ -125,19 +129,19 @@ fn column(name: String, mut placed: Vec<Placed>, first: usize) -> Column {
     let blocks = placed.into_iter().map(|it| {
         let lane = ends.iter().position(|end| *end <= it.from).unwrap_or(LANES - 1);
         ends[lane] = it.to;
-        Block { at: it.from - first, long: it.to - it.from, lane, ..it.block }
+        AppointmentBlock { at: it.from - first, long: it.to - it.from, lane, ..it.block }
     });
     Column { name, blocks: blocks.collect() }
 }
 
-struct Names<'v> {
-    visit: &'v Visit,
+struct AppointmentNames<'v> {
+    visit: &'v ConsoleRequest,
     location: &'v LocationSetup,
     kinds: BTreeMap<u32, Option<String>>,
 }
 
-impl Names<'_> {
-    fn placed(&mut self, it: &Record<Appointment>) -> Result<Placed, Failure> {
+impl AppointmentNames<'_> {
+    fn placed(&mut self, it: &Record<Appointment>) -> Result<Placed, ConsoleError> {
         let (zone, span) = (self.location.zone, it.placement.span);
         let (date, minutes) = times::local(span.start, zone);
         let (end_date, end_minutes) = times::local(span.end, zone);
@@ -145,7 +149,7 @@ impl Names<'_> {
         let from = usize::try_from(minutes / STEP).unwrap_or(0).min(STEPS - 1);
         let to = usize::try_from((end + STEP - 1) / STEP).unwrap_or(STEPS).clamp(from + 1, STEPS);
         let sees = self.visit.sees_patients();
-        let block = Block {
+        let block = AppointmentBlock {
             at: 0,
             long: 1,
             lane: 0,
@@ -158,7 +162,7 @@ impl Names<'_> {
         Ok(Placed { from, to, block })
     }
 
-    fn who(&self, it: &Record<Appointment>) -> Result<Option<String>, Failure> {
+    fn who(&self, it: &Record<Appointment>) -> Result<Option<String>, ConsoleError> {
         self.visit.note("read", "appointment", it.id);
         let Some(id) = it.patient_id else { return Ok(None) };
         let patient = self.visit.api.engine.patient(self.location.institution, id)?;
@@ -166,7 +170,7 @@ impl Names<'_> {
         Ok(patient.map(|patient| patient.name()))
     }
 
-    fn kind(&mut self, id: Option<u32>) -> Result<Option<String>, Failure> {
+    fn kind(&mut self, id: Option<u32>) -> Result<Option<String>, ConsoleError> {
         let Some(id) = id else { return Ok(None) };
         if let Some(known) = self.kinds.get(&id) {
             return Ok(known.clone());
@@ -199,7 +203,7 @@ mod tests {
     fn placed(from: usize, to: usize) -> Placed {
         let badge = Badge::plain("booked");
         let (start, end) = (String::new(), String::new());
-        let block = Block { at: 0, long: 0, lane: 0, from: start, to: end, badge, who: None, kind: None };
+        let block = AppointmentBlock { at: 0, long: 0, lane: 0, from: start, to: end, badge, who: None, kind: None };
         Placed { from, to, block }
     }
 

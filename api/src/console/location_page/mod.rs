@@ -16,8 +16,8 @@ use location::{ids::LocationId, time::Timestamp};
 
 use super::{
     fleet,
-    page::{Failure, PageFrame, live_address},
-    visit::{Visit, read_blocking},
+    page::{ConsoleError, PageFrame, live_address},
+    visit::{ConsoleRequest, read_blocking},
     webhooks::{self, EndpointRow},
     words::{self, Badge, RelativeTime},
 };
@@ -59,11 +59,11 @@ struct LocationPage {
     last_read: Option<RelativeTime>,
     next_cycle: Option<RelativeTime>,
     waits: Option<String>,
-    calendar: calendar::Day,
-    queue: queue::Queue,
+    calendar: calendar::CalendarDay,
+    queue: queue::WriteQueue,
     cycle: reading::Cycle,
-    adapter: Option<reading::Adapter>,
-    gate: Option<Gate>,
+    adapter: Option<reading::AdapterSection>,
+    gate: Option<GateSection>,
     webhooks: Vec<EndpointRow>,
     errors: Vec<Error>,
     /// Permissions of the operator's role.
@@ -86,13 +86,13 @@ struct DirectionStatus {
     since: RelativeTime,
 }
 
-struct Gate {
+struct GateSection {
     badge: Badge,
     since: RelativeTime,
-    workstations: Vec<Workstation>,
+    workstations: Vec<WorkstationRow>,
 }
 
-struct Workstation {
+struct WorkstationRow {
     id: String,
     name: String,
     badge: Badge,
@@ -114,12 +114,12 @@ struct Error {
 }
 
 impl Error {
-    fn of(it: RecentErrorView, now: Timestamp) -> Error {
+    fn from_view(it: RecentErrorView, now: Timestamp) -> Error {
         let what = it.resource.into_iter();
         Error {
             write: it.write_request_id,
-            at: RelativeTime::of(it.at.0, now),
-            since: (it.times > 1).then(|| RelativeTime::of(it.first_at.0, now)),
+            at: RelativeTime::new(it.at.0, now),
+            since: (it.times > 1).then(|| RelativeTime::new(it.first_at.0, now)),
             times: it.times,
             what: std::iter::once(it.part).chain(what).collect::<Vec<_>>().join(" ").replace('_', " "),
             reason: it.reason,
@@ -129,20 +129,20 @@ impl Error {
 }
 
 impl DirectionStatus {
-    fn of(works: bool, at: Timestamp, now: Timestamp) -> DirectionStatus {
+    fn new(works: bool, at: Timestamp, now: Timestamp) -> DirectionStatus {
         let badge = if works { Badge::good("green") } else { Badge::bad("red") };
-        DirectionStatus { badge, since: RelativeTime::of(at, now) }
+        DirectionStatus { badge, since: RelativeTime::new(at, now) }
     }
 }
 
-pub(super) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, Failure> {
+pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {
     let id = id.parse().map(LocationId).map_err(|_| ApiError::NotFound(format!("Location {id}")))?;
     let page = read_blocking(&visit, move |visit| read(visit, id)).await?;
     visit.show("GET /console/locations/{id}", &page).await
 }
 
 /// Returns a hash that changes with the content of the page.
-pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, Failure> {
+pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, ConsoleError> {
     let mut hasher = DefaultHasher::new();
     let location = api.directory().location(id).cloned().ok_or_else(|| ApiError::location_not_found(id))?;
     let SyncState { progress, gate, queued, read_ok, write_ok, read_reason, write_reason, last_sync, guarded, .. } =
@@ -159,22 +159,22 @@ pub(super) async fn version(api: &Api, id: LocationId) -> Result<u64, Failure> {
     Ok(hasher.finish())
 }
 
-async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
+async fn read(visit: ConsoleRequest, id: LocationId) -> Result<LocationPage, ConsoleError> {
     let (location, institution) = visit.location_here(id)?;
     visit.about(&location);
     let (api, now) = (visit.api.clone(), visit.api.engine.now());
     let live = live_address(&format!("/console/locations/{id}"), version(&api, id).await?);
     let state = api.engine.sync_state(id).await?;
-    let queue = queue::Queue::read(&visit, &location, now).await?;
-    let cycle = reading::Cycle::of(&visit, &location, &state, now);
+    let queue = queue::WriteQueue::read(&visit, &location, now).await?;
+    let cycle = reading::Cycle::new(&visit, &location, &state, now);
     let setup = api.engine.setup();
     let stopped = || cycle.resources.iter().filter(|row| row.can_accept).map(|row| (row.key, row.name.clone()));
     let problems = problems::problems(&setup, &location, &state).into_iter().map(|view| Problem {
-        accepts: if Cause::of(&view.reason) == Cause::Deletions { stopped().collect() } else { Vec::new() },
+        accepts: if Cause::from_reason(&view.reason) == Cause::Deletions { stopped().collect() } else { Vec::new() },
         step: view.next_step.split('`').enumerate().map(|(n, part)| (n % 2 == 1, part.to_owned())).collect(),
         view,
     });
-    let errors = recent_errors(&api.engine, id).into_iter().map(|it| Error::of(it, now));
+    let errors = recent_errors(&api.engine, id).into_iter().map(|it| Error::from_view(it, now));
     Ok(LocationPage {
         frame: PageFrame { live: Some(live), ..visit.frame("fleet", location.name.clone()) },
         id,
@@ -187,17 +187,17 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
         address: problems::address(&setup, &location),
         has_ehr: location.source.is_some(),
         problems: problems.collect(),
-        reading: DirectionStatus::of(state.read_ok, state.read_at, now),
-        writing: DirectionStatus::of(state.write_ok, state.write_at, now),
+        reading: DirectionStatus::new(state.read_ok, state.read_at, now),
+        writing: DirectionStatus::new(state.write_ok, state.write_at, now),
         reading_paused: state.paused.reading.is_some(),
         writing_paused: state.paused.writing.is_some(),
-        last_read: state.last_sync.map(|at| RelativeTime::of(at, now)),
-        next_cycle: state.next_cycle.map(|at| RelativeTime::of(at, now)),
+        last_read: state.last_sync.map(|at| RelativeTime::new(at, now)),
+        next_cycle: state.next_cycle.map(|at| RelativeTime::new(at, now)),
         waits: state.read_waits.clone(),
-        calendar: calendar::Day::read(&visit, &location, now)?,
-        adapter: reading::Adapter::read(&visit, &location, &state, now)?,
+        calendar: calendar::CalendarDay::read(&visit, &location, now)?,
+        adapter: reading::AdapterSection::read(&visit, &location, &state, now)?,
         gate: gate(&visit, &location, &state, now)?,
-        webhooks: webhooks::of_institution(&api, location.institution, now),
+        webhooks: webhooks::list_for_institution(&api, location.institution, now),
         errors: errors.collect(),
         operates: visit.may(Role::Operator),
         administers: visit.may(Role::Admin),
@@ -206,10 +206,15 @@ async fn read(visit: Visit, id: LocationId) -> Result<LocationPage, Failure> {
     })
 }
 
-fn gate(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timestamp) -> Result<Option<Gate>, Failure> {
+fn gate(
+    visit: &ConsoleRequest,
+    location: &LocationSetup,
+    state: &SyncState,
+    now: Timestamp,
+) -> Result<Option<GateSection>, ConsoleError> {
     let Some(gate) = &state.gate else { return Ok(None) };
     let all = visit.api.engine.gateway().workstations(location.id).map_err(ApiError::from)?;
-    let workstations = all.into_iter().map(|it| Workstation {
+    let workstations = all.into_iter().map(|it| WorkstationRow {
         id: it.id.to_string(),
         badge: match (it.connected, it.paused, it.logged_in) {
             (false, ..) => Badge::plain("not connected"),
@@ -220,9 +225,9 @@ fn gate(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timesta
         },
         name: it.name,
         version: it.version,
-        last_seen: it.last_seen.map(|at| RelativeTime::of(at, now)),
+        last_seen: it.last_seen.map(|at| RelativeTime::new(at, now)),
         awaiting: it.awaiting,
     });
-    let (badge, since) = (words::gate(gate.state), RelativeTime::of(gate.since, now));
-    Ok(Some(Gate { badge, since, workstations: workstations.collect() }))
+    let (badge, since) = (words::gate(gate.state), RelativeTime::new(gate.since, now));
+    Ok(Some(GateSection { badge, since, workstations: workstations.collect() }))
 }

@@ -10,8 +10,8 @@ use location::time::Timestamp;
 
 use crate::{
     console::{
-        page::Failure,
-        visit::Visit,
+        page::ConsoleError,
+        visit::ConsoleRequest,
         words::{Badge, RelativeTime},
     },
     resources::{
@@ -25,7 +25,7 @@ use crate::{
 const WAITING: usize = 100;
 const ENDED: usize = 20;
 
-pub(super) struct Queue {
+pub(super) struct WriteQueue {
     pub waiting: Vec<Write>,
     /// Number of pending writes that are not shown.
     pub more: usize,
@@ -50,15 +50,19 @@ pub(in crate::console) struct Write {
     pub can_drop: bool,
 }
 
-impl Queue {
-    pub(super) async fn read(visit: &Visit, location: &LocationSetup, now: Timestamp) -> Result<Queue, Failure> {
+impl WriteQueue {
+    pub(super) async fn read(
+        visit: &ConsoleRequest,
+        location: &LocationSetup,
+        now: Timestamp,
+    ) -> Result<WriteQueue, ConsoleError> {
         let engine = &visit.api.engine;
         let waiting = engine.unfinished_writes(location.id).await?;
         let newest = Range { from: None, direction: Direction::Backward, limit: ENDED };
         let ended = engine.ended_writes(location.id, newest)?;
         let failed = engine.failed_write_requests(location.id, WAITING)?;
-        let row = |it: &WriteRequest| Write::of(it, visit, now);
-        Ok(Queue {
+        let row = |it: &WriteRequest| Write::from_request(it, visit, now);
+        Ok(WriteQueue {
             more: waiting.len().saturating_sub(WAITING),
             waiting: waiting.iter().take(WAITING).map(row).collect(),
             failed: failed.iter().map(row).collect(),
@@ -68,9 +72,9 @@ impl Queue {
 }
 
 impl Write {
-    pub(in crate::console) fn of(it: &WriteRequest, visit: &Visit, now: Timestamp) -> Write {
+    pub(in crate::console) fn from_request(it: &WriteRequest, visit: &ConsoleRequest, now: Timestamp) -> Write {
         let (_, record, _) = subject(it.work);
-        let when = |at| RelativeTime::of(at, now);
+        let when = |at| RelativeTime::new(at, now);
         let (operates, open) = (visit.may(Role::Operator), it.needs_operator());
         Write {
             id: public_id(it.location_id, it.id),

@@ -10,8 +10,8 @@ use location::{
 
 use crate::{
     console::{
-        page::Failure,
-        visit::Visit,
+        page::ConsoleError,
+        visit::ConsoleRequest,
         words::{self, Badge, RelativeTime},
     },
     http::errors::ApiError,
@@ -52,7 +52,7 @@ pub(super) struct ResourceRow {
 }
 
 impl Cycle {
-    pub(super) fn of(visit: &Visit, location: &LocationSetup, state: &SyncState, now: Timestamp) -> Cycle {
+    pub(super) fn new(visit: &ConsoleRequest, location: &LocationSetup, state: &SyncState, now: Timestamp) -> Cycle {
         let all: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
         let row = |resource: Resource| {
             let Progress { running, whole, records, estimate, ended_at, short } =
@@ -68,7 +68,7 @@ impl Cycle {
                 whole,
                 records,
                 estimate: estimate.filter(|all| running && *all > 0).map(|all| all.max(records)),
-                ended: ended_at.map(|at| RelativeTime::of(at, now)),
+                ended: ended_at.map(|at| RelativeTime::new(at, now)),
                 skipped: skips.map_or(0, |it| it.len()),
                 skipped_reasons: reasons.into_iter().collect(),
                 missing: state.missing.get(&resource).copied().unwrap_or_default(),
@@ -80,7 +80,7 @@ impl Cycle {
         let resources: Vec<ResourceRow> = all.into_iter().map(row).collect();
         Cycle {
             reading: state.reading.map(name),
-            latest: state.progress.values().filter_map(|it| it.ended_at).max().map(|at| RelativeTime::of(at, now)),
+            latest: state.progress.values().filter_map(|it| it.ended_at).max().map(|at| RelativeTime::new(at, now)),
             is_notable: resources.iter().any(|it| it.stopped || it.incomplete || it.skipped > 0 || it.missing > 0),
             resources,
             per_minute: location.quota.per_minute,
@@ -90,7 +90,7 @@ impl Cycle {
     }
 }
 
-pub(super) struct Adapter {
+pub(super) struct AdapterSection {
     pub name: String,
     pub badge: Badge,
     pub reason: Option<String>,
@@ -123,13 +123,13 @@ pub(super) struct Cost {
     pub memory: String,
 }
 
-impl Adapter {
+impl AdapterSection {
     pub(super) fn read(
-        visit: &Visit,
+        visit: &ConsoleRequest,
         location: &LocationSetup,
         state: &SyncState,
         now: Timestamp,
-    ) -> Result<Option<Adapter>, Failure> {
+    ) -> Result<Option<AdapterSection>, ConsoleError> {
         let engine = &visit.api.engine;
         let Some(adapter) = state.adapter.clone() else { return Ok(None) };
         let rolled_out = engine.rolled_out(location.id).map_err(ApiError::from)?.map(|(_, it)| it).unwrap_or_default();
@@ -139,7 +139,7 @@ impl Adapter {
             let others = versions.into_iter().filter(|it| rolled_out.now.as_deref() != Some(&it.sha256));
             offered.extend(others.map(|it| Offered {
                 text: format!("{} ({})", it.version, words::short(&it.sha256)),
-                uploaded: Some(RelativeTime::of(it.uploaded_at, now)),
+                uploaded: Some(RelativeTime::new(it.uploaded_at, now)),
                 key: it.sha256,
             }));
             if rolled_out.now.is_some() {
@@ -147,8 +147,8 @@ impl Adapter {
                 offered.push(Offered { key: crate::resources::adapters::CONFIGURED.to_owned(), text, uploaded: None });
             }
         }
-        let costs = engine.adapter_costs_at(location.id).into_iter().map(|(call, costs)| Cost::of(call, &costs));
-        Ok(Some(Adapter {
+        let costs = engine.adapter_costs_at(location.id).into_iter().map(|(call, costs)| Cost::new(call, &costs));
+        Ok(Some(AdapterSection {
             badge: words::adapter(adapter.status),
             name: adapter.name,
             reason: adapter.reason,
@@ -163,7 +163,7 @@ impl Adapter {
 }
 
 impl Cost {
-    fn of(call: &'static str, costs: &CallCosts) -> Cost {
+    fn new(call: &'static str, costs: &CallCosts) -> Cost {
         let calls = (costs.answered + costs.faults + costs.lost).max(1) as f64;
         Cost {
             call,

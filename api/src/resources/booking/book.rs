@@ -39,7 +39,7 @@ impl FromInput for BookingInput {
         let slot_token = b.required("slot_token", filled(slot_token()));
         let idempotency_key = b.required(
             "idempotency_key",
-            filled(text(MAX_IDEMPOTENCY_KEY)).about("Chosen by the caller, one per booking attempt."),
+            filled(text(MAX_IDEMPOTENCY_KEY)).about("Idempotency key chosen by the caller, one per booking attempt."),
         );
         b.required("patient", object("The patient."));
         let patient = patient(b, input.today);

@@ -35,12 +35,11 @@ pub(crate) enum BookingFailure {
 pub(crate) struct BookingRefusal {
     /// Always false: the request was not carried out.
     ok: bool,
-    /// Why, for programs.
+    /// Machine-readable reason for the refusal.
     reason: Reason,
-    /// Why, as a sentence.
+    /// Reason for the refusal, as a sentence.
     message: String,
-    /// Other slots near the requested time, with tokens that book them; may be empty. Only with the reason
-    /// `slot_taken`.
+    /// Other slots near the requested time, with tokens to book them; may be empty. Only with the reason `slot_taken`.
     #[serde(skip_serializing_if = "Option::is_none")]
     alternatives: Option<Vec<OfferView>>,
     /// Names of the patient fields that the practice needs. Only with the reason `patient_fields_required`.

@@ -19,14 +19,14 @@ use crate::{
     },
 };
 
-/// The answer to holding a slot, and to releasing it.
+/// The response to holding a slot, and to releasing it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SlotHold<'a> {
     /// Always true: the request was carried out.
     ok: bool,
-    /// The result, as a sentence for people.
+    /// The result, as a human-readable sentence.
     message: String,
-    /// End of the hold, in UTC: until then no other client can book the slot; absent in the answer of a release.
+    /// End of the hold, in UTC. Until then, no other client can book the slot. Absent in the response to a release.
     #[serde(skip_serializing_if = "Option::is_none")]
     held_until: Option<At>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.

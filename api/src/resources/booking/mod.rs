@@ -39,34 +39,35 @@ use crate::{
 struct BookingView<'a> {
     /// Reference of the booking, for its status and cancellation: `bkg_...`.
     booking_ref: &'a str,
-    /// `confirmed` or `cancelled`, as this service has it.
+    /// Status of the booking in this service: `confirmed` or `cancelled`.
     booking_status: &'static str,
-    /// State of the last write of the appointment to the health record system: of its insert, then of its last move,
-    /// change or cancellation. It stays `pending` if the location has no health record system.
+    /// State of the last write of the appointment to the health record system: its insert, or its last move, change or
+    /// cancellation. It stays `pending` if the location has no health record system.
     ehr_writeback: Word<Writeback>,
-    /// State of writing the cancellation to the health record system; null if no cancellation was requested. It stays
-    /// `pending` if the location has no health record system.
+    /// State of the write of the cancellation to the health record system; null if no cancellation was requested. It
+    /// stays `pending` if the location has no health record system.
     cancellation_writeback: Option<Word<Writeback>>,
     /// Id of the appointment that was booked.
     appointment_id: u64,
-    /// Start in the location's time zone, for people: `Tue, Dec 1 2026, 9:30 AM EST`.
+    /// Human-readable start time in the location's time zone: `Tue, Dec 1 2026, 9:30 AM EST`.
     start_local: String,
-    /// Start as an ISO 8601 instant in UTC. It changes if the appointment is moved.
+    /// Start time as an ISO 8601 instant in UTC. It changes if the appointment is moved.
     start_iso: String,
     /// Length in minutes.
     duration_minutes: i64,
-    /// Display name of the provider, or else the full name; null if the appointment names no provider.
+    /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
     provider: Option<String>,
     /// The location of the appointment.
     location: BookingLocation<'a>,
     /// Name of the patient, as the client gave it.
     patient: PatientName<'a>,
-    /// Id of the patient of the appointment; null if it names none.
+    /// Id of the patient of the appointment; null if it has none.
     patient_id: Option<u32>,
-    /// Whether the patient was known: by date of birth, first and last name, and phone or e-mail. If not, the patient
-    /// was created with the booking. Null for bookings that are older than this field.
+    /// `true` if the patient matched an existing one by date of birth, first and last name, and phone or e-mail. If
+    /// false, the patient was created with the booking. Null for bookings that are older than this field.
     patient_matched: Option<bool>,
-    /// Why the health record system refused the appointment or its last change; null unless it was refused.
+    /// Reason for which the health record system refused the appointment or its last change; null unless it was
+    /// refused.
     failure_reason: Option<&'a str>,
 }
 
@@ -79,13 +80,13 @@ struct PatientName<'a> {
     last_name: &'a str,
 }
 
-/// The answer to every successful booking call.
+/// The response to every successful booking call.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BookingResponse<'a> {
     /// Always true: the request was carried out.
     ok: bool,
-    /// Whether an earlier request with the same `idempotency_key` made the booking. Only in the answer of
-    /// `POST /intent/booking/book`.
+    /// `true` if an earlier request with the same `idempotency_key` created the booking. Only in the response of `POST
+    /// /intent/booking/book`.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<bool>,
     /// One sentence about the state of the booking that may be read to the patient.

@@ -54,7 +54,7 @@ use crate::{
 pub(crate) struct SlotSearchResult<'a> {
     /// Always true: the request was carried out.
     ok: bool,
-    /// The result, as a sentence for people.
+    /// The result, as a human-readable sentence.
     message: String,
     /// Free slots; empty if there are none.
     slots: Vec<OfferView>,
@@ -105,10 +105,11 @@ impl FromInput for SearchInput {
             latest: b.optional(
                 "latest",
                 time_of_day().omit_from_example().about(
-                    "Latest start of a slot, in the location's time zone; a time before `earliest` means the next day.",
+                    "Latest start of a slot, in the location's time zone. A time before `earliest` is on the next day.",
                 ),
             ),
-            days_of_week: b.list("days_of_week", weekday().omit_from_example().about("Only on these days.")),
+            days_of_week: b
+                .list("days_of_week", weekday().omit_from_example().about("Only slots on these days of the week.")),
             limit: b.defaulted(
                 "limit",
                 integer(SEARCH_LIMIT).example_of(3).about("Maximum number of results."),
@@ -116,7 +117,7 @@ impl FromInput for SearchInput {
             ) as usize,
             new_patient: b.optional(
                 "new_patient",
-                boolean().omit_from_example().about("Whether the patient is new to the practice."),
+                boolean().omit_from_example().about("`true` if the patient is new to the practice."),
             ) == Some(true),
         }
     }

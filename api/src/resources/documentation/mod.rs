@@ -3,10 +3,7 @@
 
 mod pages;
 
-use std::{
-    collections::BTreeMap,
-    sync::{LazyLock, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use actix_web::{
     HttpMessage, HttpRequest, HttpResponse,
@@ -14,6 +11,7 @@ use actix_web::{
         CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETag, EntityTag, IfNoneMatch, LOCATION, REFERRER_POLICY,
     },
 };
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -121,7 +119,7 @@ pub(crate) async fn script(request: HttpRequest) -> HttpResult {
 /// Returns the entity tag of a text. Each text is hashed once, keyed by its address, because all texts are static.
 fn tag(text: &'static str) -> String {
     static TAGS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
-    let mut tags = TAGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut tags = TAGS.lock();
     let new = || hex::encode(&Sha256::digest(text)[..16]);
     tags.entry(text.as_ptr().addr()).or_insert_with(new).clone()
 }

@@ -26,7 +26,7 @@ use crate::{
 
 reads!(ListAlerts |input| {
     include_disabled: bool = input.query.defaulted(
-        "include_disabled", boolean().about("Whether disabled records are included."), false
+        "include_disabled", boolean().about("`true` to include disabled records."), false
     ),
 });
 
@@ -93,7 +93,7 @@ impl FromInput for AlertUpdate {
         AlertUpdate {
             disabled: input
                 .body
-                .optional_not_null("patient_alert.disabled", boolean().about("Whether it is disabled.")),
+                .optional_not_null("patient_alert.disabled", boolean().about("`true` to disable the alert.")),
         }
     }
 }

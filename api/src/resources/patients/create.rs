@@ -45,7 +45,7 @@ impl FromInput for NewPatient {
         let more = more(b);
         let return_existing = b.defaulted(
             "return_existing_if_match",
-            boolean().about("Whether to return the existing patient if one matches."),
+            boolean().about("`true` to return the existing patient if one matches."),
             false,
         );
         let details = PatientDetails {
@@ -81,7 +81,7 @@ fn address(b: &mut Fields) -> Option<Address> {
         ("street_address", "Street and number."),
         ("address_line_2", "Second line of the street address."),
         ("city", "City."),
-        ("state", "State, two letters."),
+        ("state", "State, as a two-letter code."),
         ("zip_code", "Postal code."),
     ];
     let [line_1, street, line_2, city, region, postal_code] =
@@ -94,8 +94,8 @@ fn address(b: &mut Fields) -> Option<Address> {
 fn more(b: &mut Fields) -> Vec<(String, String)> {
     let texts = [
         ("custom_contact_number", "Another phone number."),
-        ("insurance_name", "The insurance, as named by the patient."),
-        ("race", "Race, as the patient states it."),
+        ("insurance_name", "Name of the insurance, as stated by the patient."),
+        ("race", "Race, as stated by the patient."),
     ];
     let texts = texts
         .map(|(name, about)| (name, b.optional_nonempty(&format!("patient.bio.{name}"), text(MAX_TEXT).about(about))));

@@ -55,9 +55,9 @@ impl FromInput for ListPatients {
                 true => Filter::DateOfBirth(born),
                 false => Filter::Ids(BTreeSet::new()),
             })
-            .flag("inactive", "Whether the record is no longer in use.", Filter::Inactive)
-            .flag("new_patient", "Whether the patient is new to the practice.", Filter::NewPatient)
-            .flag("non_patient", "Whether the person is not a patient, for example a guarantor.", Filter::NonPatient);
+            .flag("inactive", "`true` if the record is no longer in use.", Filter::Inactive)
+            .flag("new_patient", "`true` if the patient is new to the practice.", Filter::NewPatient)
+            .flag("non_patient", "`true` if the person is not a patient, for example a guarantor.", Filter::NonPatient);
         ListPatients { listing: people.done(), criteria, include }
     }
 }
@@ -117,8 +117,8 @@ fn found(
     Ok(page)
 }
 
-const PHONE_NUMBER: &str = "Phone number; also accepted as `phone`. National and international forms of a number are the same in the \
-     country of the location, and an extension makes no difference.";
+const PHONE_NUMBER: &str = "Phone number; also accepted as `phone`. National and international forms of a number are \
+    equivalent in the country of the location, and an extension makes no difference.";
 
 /// Filters in addition to those that every list of patients has.
 struct Criteria {
@@ -139,11 +139,15 @@ impl Criteria {
             provider: q.optional("provider_id", provider()),
             first_name: q.optional(
                 "first_name",
-                text(MAX_NAME).about("Each word must be the beginning of a word of the given name."),
+                text(MAX_NAME).about(
+                    "Search text for the given name. Each word must be the beginning of a word of the given name.",
+                ),
             ),
             last_name: q.optional(
                 "last_name",
-                text(MAX_NAME).about("Each word must be the beginning of a word of the family name."),
+                text(MAX_NAME).about(
+                    "Search text for the family name. Each word must be the beginning of a word of the family name.",
+                ),
             ),
             phone_number: q.optional("phone_number", phone().about(PHONE_NUMBER)),
             forms_syncable: q.optional("forms_syncable", takes_answers()),
@@ -173,12 +177,15 @@ impl Criteria {
 }
 
 fn here_only() -> Kind<bool> {
-    boolean().about("Only records of this location, not of the other locations that share its health record system.")
+    boolean().about(
+        "`true` to list only records of this location, not of the other locations that share its health record system.",
+    )
 }
 
 fn takes_answers() -> Kind<bool> {
     boolean().about(
-        "If true, only patients whose form responses can be written to the health record system; if false, only the others.",
+        "`true` to list only patients whose form responses can be written to the health record system; `false` to \
+         list only the other patients.",
     )
 }
 

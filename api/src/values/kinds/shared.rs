@@ -20,23 +20,26 @@ macro_rules! shared {
 }
 
 shared! {
-    subdomain(): String = text(MAX_TEXT), "The institution, in lower case.";
-    location(): u32 = id(), "The practice location.";
-    patient(): u32 = id().referring_to(Patients), "The patient.";
-    provider(): u32 = id().referring_to(Providers), "The provider.";
+    subdomain(): String = text(MAX_TEXT), "Subdomain of the institution, in lower case.";
+    location(): u32 = id(), "Id of the practice location.";
+    patient(): u32 = id().referring_to(Patients), "Id of the patient.";
+    provider(): u32 = id().referring_to(Providers), "Id of the provider.";
     /// For lists; see `http::query` for aliases.
-    providers(): u32 = id().referring_to(Providers), "Only these providers; one alone also as `provider_id`.";
-    operatory(): u64 = long_id().referring_to(Operatories), "The operatory: a chair, column or room.";
-    operatories(): u64 = long_id().referring_to(Operatories), "Only these operatories; one alone also as `operatory_id`.";
-    appointment_type(): u32 = id().referring_to(AppointmentTypes), "The appointment type; its length becomes the length of slots.";
-    appointments_per_timeslot(): i64 = integer(PER_TIMESLOT), "How many appointments may share a slot.";
+    providers(): u32 = id().referring_to(Providers),
+        "Only these providers. A single provider can also be sent as `provider_id`.";
+    operatory(): u64 = long_id().referring_to(Operatories), "Id of the operatory: a chair, column or room.";
+    operatories(): u64 = long_id().referring_to(Operatories),
+        "Only these operatories. A single operatory can also be sent as `operatory_id`.";
+    appointment_type(): u32 = id().referring_to(AppointmentTypes),
+        "Id of the appointment type. Its length determines the length of the slots.";
+    appointments_per_timeslot(): i64 = integer(PER_TIMESLOT), "Maximum number of appointments that may share a slot.";
     first_day(): Date = date(), "The first day, in the location's time zone.";
     slot_token(): String = text(MAX_TOKEN), "The token of a slot from POST /intent/booking/search.";
     bookable_online(): bool = boolean(), BOOKABLE_ONLINE;
-    active(): bool = boolean(), "Whether it is in use.";
-    inactive(): bool = boolean(), "Whether the record is no longer in use.";
+    active(): bool = boolean(), "`true` if the record is in use.";
+    inactive(): bool = boolean(), "`true` if the record is no longer in use.";
     updated_since(clock): Timestamp = instant(clock), UPDATED_SINCE;
-    part_of_name(): String = text(MAX_NAME), "Only names that contain this.";
+    part_of_name(): String = text(MAX_NAME), "Only records whose name contains this text.";
     given_name(): String = person_name(MAX_NAME), "Given name.";
     family_name(): String = person_name(MAX_NAME), "Family name.";
     note(): String = text(MAX_NOTE), "Free text.";
@@ -44,6 +47,6 @@ shared! {
 
 const PER_TIMESLOT: RangeInclusive<i64> = 1..=SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT as i64;
 
-const BOOKABLE_ONLINE: &str = "Whether patients may book it themselves. If false, slot searches and bookings by slot token leave it out; \
-                               `POST /appointments` may use it.";
+const BOOKABLE_ONLINE: &str = "`true` if patients may book the type themselves. If false, slot searches and bookings \
+    by slot token exclude the type; `POST /appointments` may use it.";
 const UPDATED_SINCE: &str = "Only records changed at or after this time; also accepted as `updated_after` or `since`.";

@@ -1,9 +1,6 @@
 //! Dates and times in any form with only one possible meaning.
 
-use std::{
-    ops::RangeInclusive,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{ops::RangeInclusive, sync::Arc};
 
 use chrono::{
     DateTime, Datelike, FixedOffset, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone,
@@ -12,6 +9,7 @@ use chrono::{
 use chrono_tz::Tz;
 use engine::records::patient::FIRST_YEAR_OF_BIRTH;
 use location::{time::Timestamp, zone::Date};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::values::{
@@ -57,7 +55,7 @@ impl Clock {
 
     /// Takes the recorded sentences, one per time without an offset.
     pub(crate) fn take_read(&self) -> Vec<String> {
-        std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.read.lock())
     }
 
     fn at(&self, local: NaiveDateTime, written: &str) -> DateTime<Utc> {
@@ -68,7 +66,7 @@ impl Clock {
             // The local time is skipped by a clock change; it is shifted by the length of the gap.
             MappedLocalTime::None => (after_gap(zone, local), " (clocks go forward then and never show it)"),
         };
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         if !self.named && read.len() < MAX_READ {
             let shown = at.format("%Y-%m-%dT%H:%M:%S%:z");
             read.push(format!("{written} has no offset and was read in {zone}, as {shown}{odd}."));
@@ -164,16 +162,18 @@ fn days(date: NaiveDate) -> Date {
     Date(date.signed_duration_since(NaiveDate::default()).num_days() as i32)
 }
 
-/// Reads `HH:MM` as minutes after midnight.
+/// Reads `HH:MM` as minutes after midnight. The hour may have one digit, and seconds must be `00`.
 pub(crate) fn time_of_day() -> Kind<i64> {
     let schema = || json!({"type": "string", "pattern": "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"});
     Kind::for_text(schema, "09:30", |text| {
         let wrong = || "must be a time of day in the form HH:MM".to_owned();
         let number = |digits: &str, max: i64| {
-            let plain = digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit());
+            let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
             digits.parse::<i64>().ok().filter(|number| plain && *number <= max)
         };
         let (hours, minutes) = text.split_once(':').ok_or_else(wrong)?;
+        let minutes = minutes.strip_suffix(":00").unwrap_or(minutes);
+        let minutes = Some(minutes).filter(|digits| digits.len() == 2).ok_or_else(wrong)?;
         let minutes = number(hours, 24).zip(number(minutes, 59)).map(|(hours, minutes)| hours * 60 + minutes);
         minutes.filter(|minutes| *minutes <= 1_440).ok_or_else(wrong)
     })
@@ -432,7 +432,9 @@ mod tests {
         }
         assert_eq!(time_of_day().text("09:30"), Ok(570));
         assert_eq!(time_of_day().text("24:00"), Ok(1_440));
-        for wrong in ["24:01", "9:30", "09:60", "0930", "-1:00", "+9:30", "", ":"] {
+        assert_eq!(time_of_day().text("9:30"), Ok(570));
+        assert_eq!(time_of_day().text("17:00:00"), Ok(1_020));
+        for wrong in ["24:01", "9:5", "17:00:30", "009:30", "09:60", "0930", "-1:00", "+9:30", "", ":"] {
             assert!(time_of_day().text(wrong).is_err(), "{wrong}");
         }
     }

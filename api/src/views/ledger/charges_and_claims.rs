@@ -3,6 +3,7 @@
 use engine::records::{Charge, Claim, ClaimAmounts, ClaimStatus, money::Money, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::view;
 
 use crate::{
     values::{times::At, versions::Version},
@@ -15,25 +16,20 @@ use crate::{
 };
 
 /// A charge on the ledger.
+#[view(of = Charge, named = "charge")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChargeView<'a> {
-    /// Id of the charge.
     id: u64,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
-    /// Id of the procedure that is charged for; null if the health record system names none.
+    /// Id of the charged procedure; null if the health record system provides none.
     procedure_id: Option<u64>,
     /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     procedure_code: Option<&'a str>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
     /// Description of the entry; null if there is none.
     description: Option<&'a str>,
@@ -42,75 +38,35 @@ pub(crate) struct ChargeView<'a> {
     /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
     /// The same as `fee`. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-versions" = ["v2.2.2"]))]
     value: Included<Price>,
     /// The same as `charged_at`. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date", "x-versions" = ["v2.2.2"]))]
     date: Included<String>,
     /// The same as `description`. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-versions" = ["v2.2.2"]))]
     notes: Included<&'a str>,
-    /// The patient; null if there is none. Only with `include[]=patient`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
-    /// The provider; null if there is none. Only with `include[]=provider`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
-    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PersonView<'a>>,
-    /// The procedure that is charged for; null if there is none. Only with `include[]=procedure`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The charged procedure; null if there is none. Only with `include[]=procedure`.
     pub procedure: Included<ProcedureView<'a>>,
     /// Shares of claims in the charge. Only with `include[]=claim_payouts`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[view(include)]
     pub claim_payouts: Option<Vec<ClaimPayoutView>>,
-    /// Claims with the charge. Only with `include[]=claims`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Claims that contain the charge. Only with `include[]=claims`.
+    #[view(include)]
     pub claims: Option<Vec<ClaimView<'a>>>,
     /// Sums over the claims for this charge, without deleted and canceled ones. Only with `include[]=totals`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[view(include)]
     pub totals: Option<ClaimTotals>,
 }
 
 impl<'a> ChargeView<'a> {
     pub(crate) fn in_version(entry: &'a Record<Charge>, version: Version) -> ChargeView<'a> {
         if version.is_v2() { ChargeView::v2(entry) } else { ChargeView::from_record(entry) }
-    }
-
-    pub(crate) fn from_record(entry: &'a Record<Charge>) -> ChargeView<'a> {
-        let charge = &entry.body;
-        ChargeView {
-            id: entry.id,
-            foreign_id: entry.foreign_id.as_deref(),
-            location_id: entry.location_id,
-            patient_id: charge.patient_id,
-            guarantor_id: charge.guarantor_id,
-            provider_id: charge.provider_id,
-            procedure_id: charge.procedure_id,
-            procedure_code: charge.procedure_code.as_deref(),
-            updated_at: At(entry.updated_at),
-            description: charge.description.as_deref(),
-            fee: Price::maybe(&charge.fee),
-            charged_at: day(&charge.charged_at),
-            deleted_at: entry.deleted_at.map(At),
-            value: None,
-            date: None,
-            notes: None,
-            patient: None,
-            provider: None,
-            guarantor: None,
-            procedure: None,
-            claim_payouts: None,
-            claims: None,
-            totals: None,
-        }
     }
 
     /// Builds the view with the field names of v2.2.2.
@@ -126,105 +82,64 @@ impl<'a> ChargeView<'a> {
 }
 
 /// An insurance claim.
+#[view(of = Claim, named = "claim")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClaimView<'a> {
-    /// Id of the claim.
     id: u64,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
-    /// Status of the claim: `draft` is not sent yet, `received` is answered by the payer. Null if the status is unknown
-    /// or none of these.
+    /// Status of the claim. `draft`: not sent yet. `received`: answered by the payer. Null if the status is unknown or
+    /// not one of these values.
     #[schemars(with = "Option<String>", extend("enum" = ["draft", "sent", "received", "canceled", null]))]
     status: Option<ClaimStatus>,
-    /// When the payer's answer was received, in UTC; null before, or if the health record system does not provide it.
+    /// Time at which the payer's answer was received, in UTC; null before that, or if the health record system does not
+    /// provide it.
     received_at: Option<At>,
-    /// When the claim was sent to the payer, in UTC; null before, or if the health record system does not provide it.
+    /// Time at which the claim was sent to the payer, in UTC; null before that, or if the health record system does not
+    /// provide it.
     sent_at: Option<At>,
     /// Free text; null if there is none.
     note: Option<&'a str>,
-    /// Id of the patient's primary insurance plan; null if the health record system names none.
+    /// Id of the patient's primary insurance plan; null if the health record system provides none.
+    #[view(from = primary_plan_id)]
     primary_insurance_plan_id: Option<u64>,
-    /// Id of the patient's secondary insurance plan; null if the health record system names none.
+    /// Id of the patient's secondary insurance plan; null if the health record system provides none.
+    #[view(from = secondary_plan_id)]
     secondary_insurance_plan_id: Option<u64>,
     /// The date of service, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     date_of_service: Option<String>,
     /// Sums over the claim.
+    #[view(with = ClaimTotals::from_amounts(&entry.body.totals))]
     totals: ClaimTotals,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
-    /// Only inside a payment or an adjustment: when the payer's answer was received, in UTC; the same as `received_at`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Only inside a payment or an adjustment: time at which the payer's answer was received, in UTC; the same as
+    /// `received_at`.
     finalized_at: Included<At>,
     /// Only inside a payment or an adjustment. Always null: no health record system provides it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     subscription_id: Included<u64>,
     /// Only inside a payment or an adjustment: amount expected from the payer; null if unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
     payment_estimate_total: Included<Price>,
     /// Only inside a payment or an adjustment. Always null: no health record system provides it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     write_off_estimate_total: Included<Price>,
     /// Only inside a payment or an adjustment: amount written off; null if unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
     write_off_total: Included<Price>,
-    /// The patient; null if there is none. Only with `include[]=patient`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
-    /// The provider; null if there is none. Only with `include[]=provider`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
-    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PersonView<'a>>,
     /// The share of each charge in the claim. Only with `include[]=charge_payouts`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[view(include)]
     pub charge_payouts: Option<Vec<ChargePayoutView>>,
     /// The charges of the claim. Only with `include[]=charges`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[view(include)]
     pub charges: Option<Vec<ChargeView<'a>>>,
 }
 
 impl<'a> ClaimView<'a> {
-    pub(crate) fn from_record(entry: &'a Record<Claim>) -> ClaimView<'a> {
-        let claim = &entry.body;
-        ClaimView {
-            id: entry.id,
-            location_id: entry.location_id,
-            patient_id: claim.patient_id,
-            provider_id: claim.provider_id,
-            guarantor_id: claim.guarantor_id,
-            status: claim.status,
-            received_at: claim.received_at.map(|it| At(it.at())),
-            sent_at: claim.sent_at.map(|it| At(it.at())),
-            note: claim.note.as_deref(),
-            primary_insurance_plan_id: claim.primary_plan_id,
-            secondary_insurance_plan_id: claim.secondary_plan_id,
-            date_of_service: day(&claim.date_of_service),
-            totals: ClaimTotals::from_amounts(&claim.totals),
-            updated_at: At(entry.updated_at),
-            deleted_at: entry.deleted_at.map(At),
-            finalized_at: None,
-            subscription_id: None,
-            payment_estimate_total: None,
-            write_off_estimate_total: None,
-            write_off_total: None,
-            patient: None,
-            provider: None,
-            guarantor: None,
-            charge_payouts: None,
-            charges: None,
-        }
-    }
-
     /// Builds the view for payments and adjustments.
     pub(crate) fn with_totals(entry: &'a Record<Claim>) -> ClaimView<'a> {
         let claim = &entry.body;
@@ -316,7 +231,7 @@ impl Payout {
 pub(crate) struct ChargePayoutView {
     #[serde(flatten)]
     payout: Payout,
-    /// Id of the charge; null if the health record system names none.
+    /// Id of the charge; null if the health record system provides none.
     charge_id: Option<u64>,
 }
 
@@ -348,66 +263,38 @@ impl ClaimPayoutView {
 }
 
 /// A charge inside a payment or an adjustment.
+#[view(of = Charge, named = "charge", args(claims: &[Record<Claim>]))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientLedgerCharge<'a> {
-    /// Id of the charge.
     id: u64,
-    /// Identifier in the health record system, opaque; null for a record that exists only here.
     foreign_id: Option<&'a str>,
     /// Always null: no health record system provides it.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
     /// Description of the entry; null if there is none.
     description: Option<&'a str>,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
     /// Amount charged; null if the health record system does not provide it.
     fee: Option<Price>,
     /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
-    /// Id of the procedure that is charged for, a number written as text; null if the health record system names none.
+    /// Id of the charged procedure, a number written as a string; null if the health record system provides none.
+    #[view(with = entry.body.procedure_id.map(|id| id.to_string()))]
     procedure_id: Option<String>,
-    /// Ids of the claims with the charge.
+    /// Ids of the claims that contain the charge.
+    #[view(with = claims.iter().filter(|claim: &&Record<Claim>| claim.body.payouts.iter().any(|it| it.charge_id == Some(entry.id))).map(|claim| claim.id).collect())]
     claim_ids: Vec<u64>,
-    /// Amount expected from the payers of its claims; null if unknown.
+    /// Amount expected from the payers of the charge's claims; null if unknown.
+    #[view(with = ClaimTotals::for_charge(entry.id, claims).estimated_insurance_payment)]
     payment_estimate_total: Option<Price>,
     /// Always null: no health record system reports it per charge.
+    #[view(none)]
     write_off_estimate_total: Option<Price>,
-    /// Amount written off by its claims; null if unknown.
+    /// Amount written off by the charge's claims; null if unknown.
+    #[view(with = ClaimTotals::for_charge(entry.id, claims).write_off)]
     write_off_total: Option<Price>,
-}
-
-impl<'a> PatientLedgerCharge<'a> {
-    /// `claims`: those with a payout for the charge.
-    pub(crate) fn from_record(entry: &'a Record<Charge>, claims: &[Record<Claim>]) -> PatientLedgerCharge<'a> {
-        let charge = &entry.body;
-        let totals = ClaimTotals::for_charge(entry.id, claims);
-        let concerns = |claim: &&Record<Claim>| claim.body.payouts.iter().any(|it| it.charge_id == Some(entry.id));
-        PatientLedgerCharge {
-            id: entry.id,
-            foreign_id: entry.foreign_id.as_deref(),
-            location_id: entry.location_id,
-            patient_id: charge.patient_id,
-            guarantor_id: charge.guarantor_id,
-            provider_id: charge.provider_id,
-            updated_at: At(entry.updated_at),
-            description: charge.description.as_deref(),
-            deleted_at: entry.deleted_at.map(At),
-            fee: Price::maybe(&charge.fee),
-            charged_at: day(&charge.charged_at),
-            procedure_id: charge.procedure_id.map(|id| id.to_string()),
-            claim_ids: claims.iter().filter(concerns).map(|claim| claim.id).collect(),
-            payment_estimate_total: totals.estimated_insurance_payment,
-            write_off_estimate_total: None,
-            write_off_total: totals.write_off,
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use engine::records::{Adjustment, Payment, PaymentPlan, record::Record};
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::view;
 
 use super::charges_and_claims::{ClaimView, PatientLedgerCharge};
 use crate::{
@@ -15,125 +16,72 @@ use crate::{
 };
 
 /// A payment on the ledger.
+#[view(of = Payment, named = "payment")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PaymentView<'a> {
-    /// Id of the payment.
     id: u64,
-    /// Identifier in the health record system; null until it has the payment.
+    /// Identifier in the health record system; null until the payment is stored there.
     foreign_id: Option<&'a str>,
-    /// Id of the location the payment was entered at through the API; null for one that was read from the health record
+    /// Id of the location at which the payment was entered through the API; null if it was read from the health record
     /// system.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
     /// Description of the entry; null if there is none.
     description: Option<&'a str>,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
     /// The reduction of the balance: positive, whichever sign was entered. The health record system may have reversals,
     /// which are negative.
+    #[view(from = amount)]
     payment_amount: Price,
     /// Date of the payment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     paid_at: Option<String>,
-    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment
-    /// processor. Null if unknown.
+    /// Id of the transaction: the caller's own id if the entry was created through the API, otherwise the id of the
+    /// payment processor. Null if unknown.
     transaction_id: Option<&'a str>,
-    /// Id of the charge that the payment settles; null if the health record system names none.
+    /// Id of the charge that the payment settles; null if the health record system provides none.
     charge_id: Option<u64>,
-    /// Id of the claim that the payment belongs to; null if the health record system names none.
+    /// Id of the claim that the payment belongs to; null if the health record system provides none.
     claim_id: Option<u64>,
-    /// Id of the payment plan that the payment belongs to; null if the health record system names none.
+    /// Id of the payment plan that the payment belongs to; null if the health record system provides none.
     payment_plan_id: Option<u64>,
-    /// Id of the insurance plan that paid; null if the health record system names none.
+    /// Id of the insurance plan that paid; null if the health record system provides none.
     insurance_plan_id: Option<u64>,
     /// Id of the payment type; null if there is none.
     payment_type_id: Option<u64>,
     /// Always null: no health record system provides it. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-versions" = ["v2.2.2"]))]
     procedure_id: Included<u64>,
     /// The same as `payment_amount`. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-versions" = ["v2.2.2"]))]
     value: Included<Price>,
     /// The same as `paid_at`. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date", "x-versions" = ["v2.2.2"]))]
     date: Included<String>,
     /// The same as `description`. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-versions" = ["v2.2.2"]))]
     notes: Included<&'a str>,
     #[serde(flatten)]
     write: WriteState<'a>,
-    /// The patient; null if there is none. Only with `include[]=patient`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
-    /// The provider; null if there is none. Only with `include[]=provider`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
-    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PatientBasic<'a>>,
     /// The claim that the payment belongs to; null if there is none. Only with `include[]=claim`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Included<ClaimView<'a>>,
     /// The charge that the payment settles; null if there is none. Only with `include[]=charge`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub charge: Included<PatientLedgerCharge<'a>>,
     /// The payment plan that the payment belongs to; null if there is none. Only with `include[]=payment_plan`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub payment_plan: Included<PaymentPlanView<'a>>,
     /// The payment type; null if there is none. Only with `include[]=payment_type`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub payment_type: Included<PaymentTypeView<'a>>,
 }
 
 impl<'a> PaymentView<'a> {
     pub(crate) fn in_version(entry: &'a Record<Payment>, version: Version) -> PaymentView<'a> {
         if version.is_v2() { PaymentView::v2(entry) } else { PaymentView::from_record(entry) }
-    }
-
-    pub(crate) fn from_record(entry: &'a Record<Payment>) -> PaymentView<'a> {
-        let payment = &entry.body;
-        PaymentView {
-            id: entry.id,
-            foreign_id: entry.foreign_id.as_deref(),
-            location_id: entry.location_id,
-            patient_id: payment.patient_id,
-            guarantor_id: payment.guarantor_id,
-            provider_id: payment.provider_id,
-            updated_at: At(entry.updated_at),
-            description: payment.description.as_deref(),
-            deleted_at: entry.deleted_at.map(At),
-            payment_amount: Price::from_money(&payment.amount),
-            paid_at: day(&payment.paid_at),
-            transaction_id: payment.transaction_id.as_deref(),
-            charge_id: payment.charge_id,
-            claim_id: payment.claim_id,
-            payment_plan_id: payment.payment_plan_id,
-            insurance_plan_id: payment.insurance_plan_id,
-            payment_type_id: payment.payment_type_id,
-            procedure_id: None,
-            value: None,
-            date: None,
-            notes: None,
-            write: WriteState::from_write(entry.write.as_ref()),
-            patient: None,
-            provider: None,
-            guarantor: None,
-            claim: None,
-            charge: None,
-            payment_plan: None,
-            payment_type: None,
-        }
     }
 
     /// Builds the view with the field names of v2.2.2.
@@ -150,119 +98,69 @@ impl<'a> PaymentView<'a> {
 }
 
 /// An adjustment on the ledger.
+#[view(of = Adjustment, named = "adjustment")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdjustmentView<'a> {
-    /// Id of the adjustment.
     id: u64,
-    /// Identifier in the health record system; null until it has the adjustment.
+    /// Identifier in the health record system; null until the adjustment is stored there.
     foreign_id: Option<&'a str>,
-    /// Id of the location the adjustment was entered at through the API; null for one that was read from the health
+    /// Id of the location at which the adjustment was entered through the API; null if it was read from the health
     /// record system.
     location_id: Option<u32>,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
-    /// Id of the provider; null if the health record system names none.
     provider_id: Option<u32>,
-    /// When the record last changed in this service, in UTC.
     updated_at: At,
     /// Description of the entry; null if there is none.
     description: Option<&'a str>,
-    /// When this service learned that it was deleted in the health record system, in UTC; null if it was not.
     deleted_at: Option<At>,
     /// The amount added to the balance: a credit is negative.
+    #[view(from = amount)]
     adjustment_amount: Price,
     /// Date of the adjustment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     adjusted_at: Option<String>,
-    /// Id of the transaction: the caller's own if the entry was made through the API, else that of the payment
-    /// processor. Null if unknown.
+    /// Id of the transaction: the caller's own id if the entry was created through the API, otherwise the id of the
+    /// payment processor. Null if unknown.
     transaction_id: Option<&'a str>,
-    /// Id of the charge that the adjustment changes; null if the health record system names none.
+    /// Id of the charge that the adjustment changes; null if the health record system provides none.
     charge_id: Option<u64>,
-    /// Id of the claim that the adjustment belongs to; null if the health record system names none.
+    /// Id of the claim that the adjustment belongs to; null if the health record system provides none.
     claim_id: Option<u64>,
     /// Id of the adjustment type; null if there is none.
     adjustment_type_id: Option<u64>,
     /// Always null: no health record system provides it. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-versions" = ["v2.2.2"]))]
     procedure_id: Included<u64>,
     /// The same as `adjustment_amount`. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-versions" = ["v2.2.2"]))]
     value: Included<Price>,
     /// The same as `adjusted_at`. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date", "x-versions" = ["v2.2.2"]))]
     date: Included<String>,
     /// The same as `description`. Only in v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-versions" = ["v2.2.2"]))]
     notes: Included<&'a str>,
     /// Only in v2.2.2: `credit` lowers the balance, `debit` raises it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["credit", "debit"], "x-versions" = ["v2.2.2"]))]
+    #[view(include)]
     directionality: Option<&'static str>,
     #[serde(flatten)]
     write: WriteState<'a>,
-    /// The patient; null if there is none. Only with `include[]=patient`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
-    /// The provider; null if there is none. Only with `include[]=provider`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
-    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PatientBasic<'a>>,
     /// The claim that the adjustment belongs to; null if there is none. Only with `include[]=claim`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Included<ClaimView<'a>>,
     /// The charge that the adjustment changes; null if there is none. Only with `include[]=charge`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub charge: Included<PatientLedgerCharge<'a>>,
     /// The adjustment type; null if there is none. Only with `include[]=adjustment_type`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub adjustment_type: Included<AdjustmentTypeView<'a>>,
 }
 
 impl<'a> AdjustmentView<'a> {
     pub(crate) fn in_version(entry: &'a Record<Adjustment>, version: Version) -> AdjustmentView<'a> {
         if version.is_v2() { AdjustmentView::v2(entry) } else { AdjustmentView::from_record(entry) }
-    }
-
-    pub(crate) fn from_record(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
-        let adjustment = &entry.body;
-        AdjustmentView {
-            id: entry.id,
-            foreign_id: entry.foreign_id.as_deref(),
-            location_id: entry.location_id,
-            patient_id: adjustment.patient_id,
-            guarantor_id: adjustment.guarantor_id,
-            provider_id: adjustment.provider_id,
-            updated_at: At(entry.updated_at),
-            description: adjustment.description.as_deref(),
-            deleted_at: entry.deleted_at.map(At),
-            adjustment_amount: Price::from_money(&adjustment.amount),
-            adjusted_at: day(&adjustment.adjusted_at),
-            transaction_id: adjustment.transaction_id.as_deref(),
-            charge_id: adjustment.charge_id,
-            claim_id: adjustment.claim_id,
-            adjustment_type_id: adjustment.adjustment_type_id,
-            procedure_id: None,
-            value: None,
-            date: None,
-            notes: None,
-            directionality: None,
-            write: WriteState::from_write(entry.write.as_ref()),
-            patient: None,
-            provider: None,
-            guarantor: None,
-            claim: None,
-            charge: None,
-            adjustment_type: None,
-        }
     }
 
     /// Builds the view with the field names of v2.2.2.
@@ -280,41 +178,23 @@ impl<'a> AdjustmentView<'a> {
 }
 
 /// A payment plan.
+#[view(of = PaymentPlan, named = "payment plan")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PaymentPlanView<'a> {
-    /// Id of the payment plan.
     id: u64,
-    /// Id of the patient; null if the health record system names none.
     patient_id: Option<u32>,
-    /// Id of the guarantor, the person responsible for the account; null if the health record system names none.
     guarantor_id: Option<u32>,
-    /// When the first payment is due, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Due date of the first payment, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
+    #[view(from = first_payment_due)]
     first_payment_due_date: Option<String>,
-    /// When the payment plan was made, `YYYY-MM-DD`; null if the health record system does not provide it.
+    /// Date on which the payment plan was created, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
+    #[view(from = created)]
     created_date: Option<String>,
-    /// Whether the payment plan is in force; false once it was deleted in the health record system.
+    /// `true` if the payment plan is in force; `false` once it has been deleted in the health record system.
+    #[view(active)]
     active: bool,
-    /// The patient; null if there is none. Only with `include[]=patient`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
-    /// The guarantor; null if there is none. Only with `include[]=guarantor`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PatientBasic<'a>>,
-}
-
-impl PaymentPlanView<'_> {
-    pub(crate) fn from_record(entry: &Record<PaymentPlan>) -> Self {
-        PaymentPlanView {
-            id: entry.id,
-            patient_id: entry.body.patient_id,
-            guarantor_id: entry.body.guarantor_id,
-            first_payment_due_date: day(&entry.body.first_payment_due),
-            created_date: day(&entry.body.created),
-            active: entry.body.active && entry.deleted_at.is_none(),
-            patient: None,
-            guarantor: None,
-        }
-    }
 }

@@ -5,11 +5,9 @@ mod grant;
 mod oauth;
 mod tryton;
 
-use std::{
-    sync::{Arc, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::RwLock;
 use runtime::clock;
 use setup::{login::Login, secret::Secret};
 use tokio::time::{Instant, timeout_at};
@@ -41,11 +39,11 @@ fn granted(login: &Login, answer: &HttpResponse) -> Result<Grant, NoGrant> {
 /// concurrent request for them. Each location has its own connections.
 pub struct Authorized {
     inner: Arc<dyn Transport>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedLogin>,
 }
 
 /// State shared by the locations of a data source.
-struct Shared {
+struct SharedLogin {
     login: Login,
     held: RwLock<Option<Arc<Held>>>,
     renewing: tokio::sync::Mutex<()>,
@@ -58,7 +56,8 @@ struct Held {
 
 impl Authorized {
     pub fn new(inner: Arc<dyn Transport>, login: impl Into<Login>) -> Authorized {
-        let shared = Shared { login: login.into(), held: RwLock::default(), renewing: tokio::sync::Mutex::default() };
+        let shared =
+            SharedLogin { login: login.into(), held: RwLock::default(), renewing: tokio::sync::Mutex::default() };
         Authorized { inner, shared: Arc::new(shared) }
     }
 
@@ -78,12 +77,12 @@ impl Authorized {
             return Ok(held);
         }
         let held = Arc::new(self.ask().await?);
-        *self.shared.held.write().unwrap_or_else(PoisonError::into_inner) = Some(held.clone());
+        *self.shared.held.write() = Some(held.clone());
         Ok(held)
     }
 
     fn current(&self, spent: Option<&Arc<Held>>) -> Option<Arc<Held>> {
-        let held = self.shared.held.read().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let held = self.shared.held.read().clone()?;
         let usable = Instant::now() < held.renew_at && !spent.is_some_and(|spent| Arc::ptr_eq(spent, &held));
         usable.then_some(held)
     }
@@ -129,7 +128,7 @@ impl Transport for Authorized {
     }
 
     fn secrets(&self) -> Vec<Secret> {
-        let held = self.shared.held.read().unwrap_or_else(PoisonError::into_inner);
+        let held = self.shared.held.read();
         held.iter().map(|held| held.authorization.clone()).collect()
     }
 }

@@ -7,6 +7,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use runtime::clock;
 use serde::Deserialize;
 use serde_json::json;
@@ -18,6 +19,8 @@ use setup::{
 use super::grant::{ANSWER_BYTES, Grant, LONGEST, NoGrant, TOKEN_BYTES};
 use crate::transport::{HttpRequest, HttpResponse};
 
+/// All characters except the unreserved ones of RFC 3986.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The assumed lifetime in seconds of a token whose response specifies none: SMART allows at most five minutes.
 const UNSAID: u64 = 300;
 /// The lifetime of a signed assertion, in seconds; SMART allows five minutes.
@@ -31,7 +34,7 @@ struct Granted {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct OAuthErrorBody {
     error: String,
 }
 
@@ -73,7 +76,8 @@ pub(super) fn granted(oauth: &OAuth, answer: &HttpResponse) -> Result<Grant, NoG
         200 => (),
         400 | 401 | 403 => {
             // The error code gives the reason; the rest of the response may contain more than a log should hold.
-            let code = serde_json::from_slice::<Refusal>(&answer.body).map(|refusal| refusal.error).unwrap_or_default();
+            let code =
+                serde_json::from_slice::<OAuthErrorBody>(&answer.body).map(|refusal| refusal.error).unwrap_or_default();
             let code: String = code.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect();
             let host = oauth.token_url.host_str().unwrap_or_default();
             tracing::warn!(host, status = answer.status, code, "the token endpoint refuses this client");
@@ -107,8 +111,7 @@ fn assertion(oauth: &OAuth, key: &SigningKey, id: Option<&str>, now: i64) -> Res
     Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 
-/// Percent-encodes everything except letters, digits and `-._~`. A space becomes `%20`, which forms accept too.
+/// Percent-encodes everything except unreserved characters. A space becomes `%20`, which forms accept too.
 fn encoded(value: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    value.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    utf8_percent_encode(value, UNRESERVED).to_string()
 }

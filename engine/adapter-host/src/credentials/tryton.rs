@@ -9,7 +9,7 @@ use super::grant::{ANSWER_BYTES, Grant, LONGEST, NoGrant, TOKEN_BYTES};
 use crate::transport::{HttpRequest, HttpResponse};
 
 #[derive(Deserialize)]
-struct Opened {
+struct TrytonLoginResponse {
     /// The id of the user, and the session key.
     result: (u64, String),
 }
@@ -38,7 +38,7 @@ pub(super) fn granted(session: &TrytonSession, answer: &HttpResponse) -> Result<
         429 => return Err(NoGrant::Later("the login is locked for a while".to_owned())),
         status => return Err(NoGrant::Later(format!("the EHR answered {status} to a login"))),
     }
-    let opened: Option<Opened> = serde_json::from_slice(&answer.body).ok();
+    let opened: Option<TrytonLoginResponse> = serde_json::from_slice(&answer.body).ok();
     let plain =
         |key: &String| (1..=TOKEN_BYTES / 2).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_alphanumeric());
     let opened = opened.filter(|opened| plain(&opened.result.1));

@@ -52,7 +52,7 @@ async fn a_trap_is_a_fault_in_every_call_and_the_next_call_works() {
         }
     }
     assert!(connected(&[], &ehr).await.describe(DEADLINE).await.is_ok());
-    assert!(ehr.seen.lock().unwrap().is_empty());
+    assert!(ehr.seen.lock().is_empty());
 }
 
 /// The caller's thread, here a runtime with a single one, continues. So do other guests, even on a single guest thread.
@@ -109,7 +109,7 @@ async fn a_write_the_ehr_cannot_have_seen_is_tried_again() {
     let guest = connected(&[("behaviour", "spin")], &down).await;
     retried(guest.push("k".into(), booking(), Duration::from_millis(100)).await);
     retried(guest.find("k".into(), booking(), Duration::from_millis(100)).await);
-    assert_eq!(down.seen.lock().unwrap().len(), 1);
+    assert_eq!(down.seen.lock().len(), 1);
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn a_hanging_ehr_delays_only_its_own_calls() {
         calls.push(tokio::spawn(async move { write.find("k".into(), booking(), DEADLINE).await.map(drop) }));
         calls.push(tokio::spawn(async move { read.pull(Resource::Patients, None, 10, DEADLINE).await.map(drop) }));
     }
-    until("the share of the hanging EHR is in use", async || hanging.seen.lock().unwrap().len() >= 16).await;
+    until("the share of the hanging EHR is in use", async || hanging.seen.lock().len() >= 16).await;
     let healthy = adapter.connect(connection(&[], &TestEhr::ok())).unwrap();
     for _ in 0..50 {
         healthy.push("k".into(), booking(), DEADLINE).await.unwrap();
@@ -203,7 +203,7 @@ async fn a_hanging_ehr_delays_only_its_own_calls() {
     }
     until("the other calls end", async || calls.iter().filter(|call| !call.is_finished()).count() <= 16).await;
     let (ended, under_way): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.is_finished());
-    assert_eq!((under_way.len(), hanging.seen.lock().unwrap().len()), (16, 16), "its share and no more");
+    assert_eq!((under_way.len(), hanging.seen.lock().len()), (16, 16), "its share and no more");
     for call in ended {
         match call.await.unwrap() {
             Err(Fault::NotBegun(reason)) => assert!(reason.starts_with("waits for a place"), "{reason}"),

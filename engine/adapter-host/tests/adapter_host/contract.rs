@@ -55,12 +55,12 @@ async fn longer_texts_are_cut() {
     assert_eq!(patient.first_name.len(), 1_024);
     let note =
         json!({"id": "1", "patient": "P-1", "content": "é".repeat(40_000), "extra": [["why", "x".repeat(5_000)]]});
-    let entry = shown(Resource::ClinicalNotes, &note).await.unwrap();
+    let entry = pulled_record(Resource::ClinicalNotes, &note).await.unwrap();
     assert_eq!(entry.fields()["content"].as_str().map(str::len), Some(65_536));
     assert_eq!(entry.fields()["extra"][0][1].as_str().map(str::len), Some(4_096));
 }
 
-async fn shown(resource: Resource, fields: &Value) -> Result<EhrRecord, Fault> {
+async fn pulled_record(resource: Resource, fields: &Value) -> Result<EhrRecord, Fault> {
     let guest = connected(&[("record", &fields.to_string())], &TestEhr::ok()).await;
     let mut page = guest.pull(resource, None, 1, DEADLINE).await?;
     Ok(page.records.remove(0))
@@ -191,7 +191,7 @@ async fn every_record_arrives_with_all_its_fields() {
     let entries = entries();
     assert_eq!(entries.len(), 30);
     for (resource, mut given) in entries {
-        let entry = shown(resource, &given).await.unwrap_or_else(|fault| panic!("{resource:?}: {fault:?}"));
+        let entry = pulled_record(resource, &given).await.unwrap_or_else(|fault| panic!("{resource:?}: {fault:?}"));
         let Value::Object(mut arrived) = known(entry.fields().into()) else { unreachable!("fields are an object") };
         arrived.retain(|name, value| given.get(name).is_some() || *value != json!([]));
         arrived.insert("id".into(), entry.id().into());
@@ -229,7 +229,9 @@ async fn a_broken_rule_of_an_entry_is_named_without_its_value() {
             "record 0 (claim), field payouts.charge: must have 1 to 200",
         ),
     ] {
-        let Err(Fault::RetryLater { reason, .. }) = shown(resource, &fields).await else { panic!("{expected}") };
+        let Err(Fault::RetryLater { reason, .. }) = pulled_record(resource, &fields).await else {
+            panic!("{expected}")
+        };
         assert!(reason.starts_with("the adapter broke the contract: ") && reason.contains(expected), "{reason}");
         assert!(!reason.contains("dollar") && !reason.contains("8e1"), "{reason}");
     }
@@ -272,8 +274,7 @@ async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
         let Some(Value::String(id)) = fields.remove("id") else { panic!("an id") };
         let write = Write::Record(operation, EhrRecord::from_fields(resource, &id, fields.into()).unwrap());
         guest.push("k".into(), write, DEADLINE).await.unwrap();
-        let seen: Value =
-            serde_json::from_slice(ehr.seen.lock().unwrap().last().unwrap().body.as_deref().unwrap()).unwrap();
+        let seen: Value = serde_json::from_slice(ehr.seen.lock().last().unwrap().body.as_deref().unwrap()).unwrap();
         let (name, arrived) = seen.as_object().unwrap().iter().next().unwrap();
         assert_eq!(name, case);
         match arrived {
@@ -285,7 +286,7 @@ async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
             id => assert_eq!(*id, given["id"]),
         }
     }
-    let before = ehr.seen.lock().unwrap().len();
+    let before = ehr.seen.lock().len();
     for (operation, resource) in [(Create, Resource::Claims), (Update, Resource::Payments), (Delete, Resource::Fees)] {
         let (_, given) = entries().into_iter().find(|(of, _)| *of == resource).unwrap();
         let write = Write::Record(operation, EhrRecord::from_fields(resource, "1", given).unwrap());
@@ -293,7 +294,7 @@ async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
         assert!(matches!(pushed, Err(Fault::Unsupported(_))), "{pushed:?}");
         assert!(matches!(guest.find("k".into(), write, DEADLINE).await, Err(Fault::Unsupported(_))));
     }
-    assert_eq!(ehr.seen.lock().unwrap().len(), before, "the guest is not asked");
+    assert_eq!(ehr.seen.lock().len(), before, "the guest is not asked");
 }
 
 #[tokio::test]

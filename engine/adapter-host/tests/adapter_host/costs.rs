@@ -35,7 +35,7 @@ fn ended(costs: &CallCosts) -> (u64, u64, u64) {
 async fn requests_and_bytes_are_those_the_ehr_saw() {
     let ehr = TestEhr::ok();
     let costs = written_twice(&[("behaviour", "echo")], &ehr, DEADLINE).await;
-    let seen: usize = ehr.seen.lock().unwrap().iter().map(|request| request.body.as_ref().unwrap().len()).sum();
+    let seen: usize = ehr.seen.lock().iter().map(|request| request.body.as_ref().unwrap().len()).sum();
     assert_eq!(ended(&costs), (2, 0, 0));
     assert_eq!((costs.requests, costs.sent, costs.received), (2, seen as u64, 2 * "fine".len() as u64));
     assert!(seen > 0 && costs.memory >= PAGE_OF_MEMORY && costs.memory.is_multiple_of(PAGE_OF_MEMORY), "{costs:?}");

@@ -95,7 +95,7 @@ async fn the_released_component_writes_and_finds() {
     let coverage = EhrRecord::from_fields(Resource::Coverages, "C-1", coverage).unwrap();
     ehr.push("ps-1-3".into(), Write::Record(Operation::Delete, coverage), DEADLINE).await.unwrap();
     let sent: Vec<(String, String)> = {
-        let seen = practice.seen.lock().unwrap();
+        let seen = practice.seen.lock();
         let text = |body: &Option<Vec<u8>>| String::from_utf8(body.clone().unwrap_or_default()).unwrap();
         seen.iter().map(|request| (format!("{} {}", request.method, request.url.path()), text(&request.body))).collect()
     };

@@ -1,12 +1,9 @@
 //! Tests of requests through a workstation: the same rules as over HTTP, and the effect of their outcomes on a write.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
+use parking_lot::Mutex;
 use records::ehr::{Ehr, Fault, Resource};
 use setup::secret::Secret;
 
@@ -30,8 +27,8 @@ impl Gate for TestGate {
     }
 
     fn send(&self, request: GateRequest, _: Duration) -> GateFuture<'_> {
-        self.seen.lock().unwrap().push(request);
-        let end = self.ends.lock().unwrap().pop_front().expect("no more requests than ends");
+        self.seen.lock().push(request);
+        let end = self.ends.lock().pop_front().expect("no more requests than ends");
         Box::pin(async move { end })
     }
 }
@@ -62,7 +59,7 @@ async fn a_write_carries_its_tag_and_no_credentials() {
     let ehr = at(&gate, &[("behaviour", "gated")], &["/writes"]).await;
     assert_eq!(ehr.push("k1".into(), booking(), DEADLINE).await.unwrap().id, "V-1");
     assert_eq!(ehr.find("k1".into(), booking(), DEADLINE).await.unwrap().unwrap().id, "V-1");
-    let seen = gate.seen.lock().unwrap();
+    let seen = gate.seen.lock();
     let tag = seen[0].write.as_ref().unwrap();
     // 100 seconds after the Unix epoch, in New York.
     assert_eq!(
@@ -80,7 +77,7 @@ async fn gate_requests_follow_the_rules_of_http_requests() {
     let ehr = at(&gate, &[("behaviour", "gated")], &["/api"]).await;
     let outside = ehr.push("k1".into(), booking(), DEADLINE).await;
     assert!(matches!(&outside, Err(Fault::Rejected(why)) if why.contains("outside")), "{outside:?}");
-    assert!(gate.seen.lock().unwrap().is_empty());
+    assert!(gate.seen.lock().is_empty());
     let long = TestGate::ending([Ok(HttpResponse { status: 200, headers: vec![], body: vec![b'x'; (8 << 20) + 1] })]);
     let ehr = at(&long, &[("behaviour", "gated")], &["/"]).await;
     let huge = ehr.push("k1".into(), booking(), DEADLINE).await;

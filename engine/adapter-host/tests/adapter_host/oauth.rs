@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     io::{Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -14,6 +14,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
+use parking_lot::Mutex;
 use records::ehr::Fault;
 use ring::{
     rand::SystemRandom,
@@ -46,10 +47,10 @@ enum Believes {
 /// Both servers on one port: tokens at `/token`, the EHR below `/ehr/`.
 struct Servers {
     address: String,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<OAuthServerState>>,
 }
 
-struct State {
+struct OAuthServerState {
     believes: Believes,
     /// The status and body of the token endpoint's response in place of tokens.
     refuses: Option<(u16, String)>,
@@ -69,7 +70,7 @@ impl Servers {
     fn start(believes: Believes) -> Servers {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let state = State {
+        let state = OAuthServerState {
             believes,
             refuses: None,
             life: 3_600,
@@ -92,8 +93,8 @@ impl Servers {
         Servers { address, state }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        work(&mut self.state.lock().unwrap())
+    fn with<T>(&self, work: impl FnOnce(&mut OAuthServerState) -> T) -> T {
+        work(&mut self.state.lock())
     }
 
     fn oauth(&self, proof: Proof) -> OAuth {
@@ -125,7 +126,7 @@ fn key(pem: &[u8]) -> Proof {
     Proof::Key { key: Arc::new(SigningKey::from_pem(pem).unwrap()), id: Some("k-1".into()) }
 }
 
-fn serve(mut stream: TcpStream, state: &Mutex<State>, token_url: &str) {
+fn serve(mut stream: TcpStream, state: &Mutex<OAuthServerState>, token_url: &str) {
     let mut bytes = Vec::new();
     let mut chunk = [0; 8_192];
     let (head, body) = loop {
@@ -158,10 +159,10 @@ fn headers(head: &str) -> BTreeMap<String, String> {
     lines.map(|(name, value)| (name.to_lowercase(), value.trim().to_owned())).collect()
 }
 
-fn token(head: &str, body: &str, state: &Mutex<State>, token_url: &str) -> (u16, String) {
-    let pause = state.lock().unwrap().pause;
+fn token(head: &str, body: &str, state: &Mutex<OAuthServerState>, token_url: &str) -> (u16, String) {
+    let pause = state.lock().pause;
     std::thread::sleep(pause);
-    let mut state = state.lock().unwrap();
+    let mut state = state.lock();
     state.asked += 1;
     if let Some(refuses) = state.refuses.clone() {
         return refuses;
@@ -187,7 +188,7 @@ fn token(head: &str, body: &str, state: &Mutex<State>, token_url: &str) -> (u16,
 }
 
 /// Validates an assertion by RFC 7523 and SMART backend services: issuer, audience, lifetime, single use and signature.
-fn signed(form: &BTreeMap<String, String>, state: &mut State, token_url: &str) -> bool {
+fn signed(form: &BTreeMap<String, String>, state: &mut OAuthServerState, token_url: &str) -> bool {
     let assertion = &form["client_assertion"];
     let parts: Vec<&str> = assertion.split('.').collect();
     let json = |part: &str| -> Value { serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap() };
@@ -226,8 +227,8 @@ fn der(pem: &[u8]) -> Vec<u8> {
     PrivatePkcs8KeyDer::from_pem_slice(pem).unwrap().secret_pkcs8_der().to_vec()
 }
 
-fn ehr(head: &str, state: &Mutex<State>) -> (u16, String) {
-    let mut state = state.lock().unwrap();
+fn ehr(head: &str, state: &Mutex<OAuthServerState>) -> (u16, String) {
+    let mut state = state.lock();
     let given = headers(head).get("authorization").and_then(|text| text.strip_prefix("Bearer t-")?.parse::<u32>().ok());
     match given.is_some_and(|n| n > state.revoked && n <= state.tokens) {
         true => {

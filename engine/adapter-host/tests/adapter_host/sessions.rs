@@ -1,12 +1,10 @@
 //! Tests of sessions with a Tryton server in this process, which checks every request.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use adapter_host::{Authorized, HttpRequest, HttpResponse, Transport, TransportError, TransportFuture, Url};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use setup::{
     login::{TrytonError, TrytonSession},
@@ -17,12 +15,12 @@ const PASSWORD: &str = "pass \"word\" ü";
 const BASE: &str = "https://ehr.example:8000/gnuhealth";
 
 #[derive(Default)]
-struct Server {
-    state: Mutex<State>,
+struct TrytonServer {
+    state: Mutex<TrytonServerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TrytonServerState {
     /// The number of opened sessions; the last ones of them are valid.
     opened: u32,
     dead: u32,
@@ -32,9 +30,9 @@ struct State {
     says: Option<(u16, String)>,
 }
 
-impl Server {
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        work(&mut self.state.lock().unwrap())
+impl TrytonServer {
+    fn with<T>(&self, work: impl FnOnce(&mut TrytonServerState) -> T) -> T {
+        work(&mut self.state.lock())
     }
 
     fn answer(&self, request: &HttpRequest) -> (u16, String) {
@@ -70,7 +68,7 @@ impl Server {
     }
 }
 
-struct Way(Arc<Server>);
+struct Way(Arc<TrytonServer>);
 
 impl Transport for Way {
     fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
@@ -83,8 +81,8 @@ impl Transport for Way {
     }
 }
 
-fn begin(password: &str) -> (Arc<Server>, Arc<Authorized>) {
-    let server = Arc::new(Server::default());
+fn begin(password: &str) -> (Arc<TrytonServer>, Arc<Authorized>) {
+    let server = Arc::new(TrytonServer::default());
     let session = TrytonSession::new(BASE, "practice-sync".into(), Secret::new(password)).unwrap();
     (server.clone(), Arc::new(Authorized::new(Arc::new(Way(server)), session)))
 }

@@ -2,11 +2,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use adapter_host::{Adapter, Connection, Host, HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
+use parking_lot::Mutex;
 use records::ehr::{Ehr, EhrAppointment, Write};
 use setup::{guests::HostLimits, secret::Secret};
 
@@ -63,7 +64,7 @@ impl TestEhr {
 
 impl Transport for TestEhr {
     fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
-        self.seen.lock().unwrap().push(request);
+        self.seen.lock().push(request);
         let answer =
             |status, body: Vec<u8>| Ok(HttpResponse { status, headers: vec![("X-Test".into(), "1".into())], body });
         Box::pin(async move {
@@ -97,7 +98,7 @@ pub async fn connected(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> Arc<dyn
 }
 
 /// Returns the guest's report about its environment, through `describe`.
-pub async fn said(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> String {
+pub async fn guest_report(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> String {
     connected(settings, ehr).await.describe(DEADLINE).await.unwrap().name
 }
 

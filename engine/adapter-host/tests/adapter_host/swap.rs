@@ -30,7 +30,7 @@ async fn a_swap_reaches_new_calls_and_spares_those_in_flight() {
     assert_eq!(good.describe(DEADLINE).await.unwrap().requests_per_minute, Some(120));
 
     let in_flight = tokio::spawn(async move { slow.describe(Duration::from_millis(800)).await });
-    until("the call is in flight", async || !ehr.seen.lock().unwrap().is_empty()).await;
+    until("the call is in flight", async || !ehr.seen.lock().is_empty()).await;
     let held = Arc::strong_count(&old);
     let before = registry.swap("ehr", next).unwrap();
     assert!(Arc::ptr_eq(&before, &old));
@@ -83,7 +83,7 @@ async fn a_version_is_rolled_out_to_a_location_and_back_and_spares_calls_in_flig
     let hangs = TestEhr::new(Does::Hangs);
     let slow = at("1", &[("behaviour", "hang")], &hangs);
     let in_flight = tokio::spawn(async move { slow.describe(Duration::from_millis(800)).await });
-    until("the call is in flight", async || !hangs.seen.lock().unwrap().is_empty()).await;
+    until("the call is in flight", async || !hangs.seen.lock().is_empty()).await;
 
     // Chosen before it is loaded: calls wait, and no other version is run instead.
     let next = next_version().await;

@@ -4,13 +4,14 @@ use std::{
     fs::File,
     io,
     sync::{
-        Arc, Condvar, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
     },
     time::Duration,
 };
 
 use audit::{Disk, RealDisk};
+use parking_lot::{Condvar, Mutex};
 
 #[derive(Default)]
 pub(crate) struct TestDisk {
@@ -21,12 +22,12 @@ pub(crate) struct TestDisk {
     /// The number of writes and syncs so far, and the number of the call that fails.
     pub(crate) calls: AtomicUsize,
     pub(crate) fails_at: AtomicUsize,
-    gate: Mutex<Gate>,
+    gate: Mutex<SyncGate>,
     moved: Condvar,
 }
 
 #[derive(Default)]
-struct Gate {
+struct SyncGate {
     is_shut: bool,
     is_sync_waiting: bool,
 }
@@ -42,16 +43,16 @@ impl TestDisk {
 
     /// Blocks all syncs until `open`.
     pub(crate) fn shut(&self) {
-        *self.gate.lock().unwrap() = Gate { is_shut: true, is_sync_waiting: false };
+        *self.gate.lock() = SyncGate { is_shut: true, is_sync_waiting: false };
     }
 
     pub(crate) fn until_sync_waits(&self) {
-        let gate = self.gate.lock().unwrap();
-        drop(self.moved.wait_while(gate, |gate| !gate.is_sync_waiting).unwrap());
+        let mut gate = self.gate.lock();
+        self.moved.wait_while(&mut gate, |gate| !gate.is_sync_waiting);
     }
 
     pub(crate) fn open(&self) {
-        self.gate.lock().unwrap().is_shut = false;
+        self.gate.lock().is_shut = false;
         self.moved.notify_all();
     }
 }
@@ -68,11 +69,11 @@ impl Disk for TestDisk {
     /// Does not sync the file: a test does not cut the power.
     fn sync(&self, _: &File) -> io::Result<()> {
         self.syncs.fetch_add(1, SeqCst);
-        let mut gate = self.gate.lock().unwrap();
+        let mut gate = self.gate.lock();
         gate.is_sync_waiting = true;
         self.moved.notify_all();
         // The timeout ends the writer after a failed test that never opened the gate.
-        drop(self.moved.wait_timeout_while(gate, Duration::from_secs(10), |gate| gate.is_shut).unwrap());
+        self.moved.wait_while_for(&mut gate, |gate| gate.is_shut, Duration::from_secs(10));
         if self.is_its_turn_to_fail() || self.sync_fails.load(SeqCst) {
             return Err(io::Error::other("the disk is gone"));
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use audit::{Actor, AuditError, Entry, Filter, Wrong, export};
+use audit::{Actor, AuditEntry, AuditError, Filter, Wrong, export};
 
 use crate::{AT, SECRET, entry, files, folder, lines, open, small_files};
 
@@ -26,7 +26,7 @@ fn exported(filter: Filter) -> Vec<u64> {
     assert_eq!(out.lines().count() as u64, entries);
     let all: Vec<String> = files(&folder).iter().flat_map(|file| lines(file)).collect();
     assert!(out.lines().all(|line| all.iter().any(|written| written == line)), "lines are exported as stored");
-    let entries = out.lines().map(|line| serde_json::from_str::<Entry>(line).unwrap());
+    let entries = out.lines().map(|line| serde_json::from_str::<AuditEntry>(line).unwrap());
     entries.map(|entry| entry.request_id.replace("request-", "").parse().unwrap()).collect()
 }
 

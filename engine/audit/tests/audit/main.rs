@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use audit::{Actor, Entry, Rules, Trail};
+use audit::{Actor, AuditEntry, Rules, Trail};
 use tempfile::TempDir;
 
 const SECRET: [u8; 32] = [42; 32];
@@ -32,12 +32,12 @@ fn folder() -> (TempDir, PathBuf) {
     (dir, folder)
 }
 
-fn entry(n: u64) -> Entry {
+fn entry(n: u64) -> AuditEntry {
     entry_at(n, AT + n as i64)
 }
 
-fn entry_at(n: u64, at: i64) -> Entry {
-    Entry {
+fn entry_at(n: u64, at: i64) -> AuditEntry {
+    AuditEntry {
         at,
         request_id: format!("request-{n}"),
         actor: Actor::Key("booking site".to_owned()),

@@ -34,12 +34,12 @@ const INTERNATIONAL_PREFIXES: &[(&str, &str)] = &[
 ];
 
 /// Returns the plan of a country, by its two-letter code.
-pub(super) fn of_country(country: &str) -> Option<&'static Plan> {
+pub(super) fn for_country(country: &str) -> Option<&'static Plan> {
     PLANS.iter().find(|plan| plan.countries.split(' ').any(|it| it == country))
 }
 
 /// Returns the plan of a calling code.
-pub(super) fn of_code(code: u16) -> Option<&'static Plan> {
+pub(super) fn for_code(code: u16) -> Option<&'static Plan> {
     PLANS.iter().find(|plan| plan.code == code)
 }
 
@@ -54,11 +54,11 @@ pub(super) fn international_prefixes(plan: &Plan) -> impl Iterator<Item = &'stat
 
 /// Returns the plan of an international number and the digits after its calling code. No calling code begins another
 /// one.
-pub(super) fn of_digits(digits: &str) -> Option<(&'static Plan, &str)> {
+pub(super) fn for_digits(digits: &str) -> Option<(&'static Plan, &str)> {
     (1..=3).find_map(|length| {
         let (code, rest) = digits.split_at_checked(length)?;
         let code: u16 = code.parse().ok()?;
-        of_code(code).filter(|_| !digits.starts_with('0')).map(|plan| (plan, rest))
+        for_code(code).filter(|_| !digits.starts_with('0')).map(|plan| (plan, rest))
     })
 }
 

@@ -13,7 +13,7 @@ use crate::{
         calendar::{Holder, Placement},
         slots::{Fit, Slot, Wanted, fits, nearest},
     },
-    state::Appointment,
+    state::CalendarAppointment,
     time::{Span, Timestamp},
     writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
 };
@@ -85,7 +85,7 @@ impl Location {
         });
         if capabilities.integrated {
             let on_its_way = |(_, write): (_, &Write)| write.work == WriteIntent::CreatePatient(book.patient.id);
-            if book.patient.is_new && !self.state.queue.of_patient(book.patient.id).any(on_its_way) {
+            if book.patient.is_new && !self.state.queue.for_patient(book.patient.id).any(on_its_way) {
                 self.queue_write(
                     cx,
                     &mut events,
@@ -103,7 +103,7 @@ impl Location {
                 start,
             );
         }
-        Decision::of(Reply::Booked { appointment: book.appointment, replay: false }, events)
+        Decision::new(Reply::Booked { appointment: book.appointment, replay: false }, events)
     }
 
     /// Returns the answer of a known idempotency key: its first booking, or a conflict. Keys are unique per
@@ -114,7 +114,7 @@ impl Location {
         }
         let known = self.state.keys.get(&key.key).filter(|known| now < known.expires)?;
         Some(if known.fingerprint == key.fingerprint {
-            Decision::of(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new())
+            Decision::new(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new())
         } else {
             Decision::refuse(Refusal::IdempotencyConflict)
         })
@@ -122,7 +122,7 @@ impl Location {
 
     /// Returns `true` if the patient has another appointment at this location during `span`.
     pub fn is_double_booked(&self, patient: PatientId, span: Span, besides: AppointmentId) -> bool {
-        let other = |(id, it): (&AppointmentId, &Appointment)| {
+        let other = |(id, it): (&AppointmentId, &CalendarAppointment)| {
             *id != besides && it.patient == Some(patient) && !it.cancelling && it.placement.span.overlaps(span)
         };
         self.state.appointments.iter().any(other)
@@ -186,7 +186,7 @@ impl Location {
     pub(crate) fn hold(&self, cx: DecisionContext, hold: &Hold) -> Decision {
         let (now, rules) = (cx.now, &self.settings.booking);
         if let Some(known) = self.state.holds.get(&hold.hold).filter(|known| now < known.until) {
-            return Decision::of(Reply::Held { until: known.until }, Vec::new());
+            return Decision::new(Reply::Held { until: known.until }, Vec::new());
         }
         if hold.expires <= now || hold.placement.span.start <= now {
             return Decision::refuse(Refusal::SlotExpired);
@@ -208,7 +208,7 @@ impl Location {
         }
         let until = now.plus(rules.hold);
         let held = Event::Held { hold: hold.hold, placement: hold.placement, until, holder: hold.holder };
-        Decision::of(Reply::Held { until }, vec![held])
+        Decision::new(Reply::Held { until }, vec![held])
     }
 
     fn too_many_holds(&self, now: Timestamp, holder: Option<u64>) -> Option<Refusal> {
@@ -227,7 +227,7 @@ impl Location {
 
     pub(crate) fn release(&self, hold: u64) -> Decision {
         let known = self.state.holds.contains_key(&hold);
-        Decision::of(Reply::Done, if known { vec![Event::HoldEnded { hold }] } else { Vec::new() })
+        Decision::new(Reply::Done, if known { vec![Event::HoldEnded { hold }] } else { Vec::new() })
     }
 
     pub(crate) fn move_appointment(
@@ -242,7 +242,7 @@ impl Location {
             Err(refusal) => return Decision::refuse(refusal),
         };
         if appointment.placement == to {
-            return Decision::of(Reply::Moved, Vec::new());
+            return Decision::new(Reply::Moved, Vec::new());
         }
         if to.span.start <= cx.now {
             return Decision::refuse(Refusal::SlotExpired);
@@ -273,12 +273,12 @@ impl Location {
         if let Some(patient) = appointment.patient.filter(|_| tell) {
             self.queue_write(cx, &mut events, WriteIntent::Reschedule(id), OrderingKey::Patient(patient), None);
         }
-        Decision::of(Reply::Moved, events)
+        Decision::new(Reply::Moved, events)
     }
 
     pub(crate) fn cancel(&self, cx: DecisionContext, id: AppointmentId, reason: Option<&str>) -> Decision {
         if self.state.appointments.get(&id).is_some_and(|appointment| appointment.cancelling) {
-            return Decision::of(Reply::Cancelled { already: true }, Vec::new());
+            return Decision::new(Reply::Cancelled { already: true }, Vec::new());
         }
         let appointment = match self.open_appointment(cx.now, id) {
             Ok(appointment) => appointment,
@@ -290,13 +290,13 @@ impl Location {
         let mut events = vec![cancelled];
         if !capabilities.integrated {
             events.push(Event::CancelConfirmed { appointment: id });
-            return Decision::of(Reply::Cancelled { already: false }, events);
+            return Decision::new(Reply::Cancelled { already: false }, events);
         }
         // An insert that the EHR certainly does not have is withdrawn.
         let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
         if let Some((write, _)) = inserts.next().filter(|(_, write)| write.withdrawable()) {
             self.withdraw(write, id, &mut events);
-            return Decision::of(Reply::Cancelled { already: false }, events);
+            return Decision::new(Reply::Cancelled { already: false }, events);
         }
         if !capabilities.cancels {
             return Decision::refuse(Refusal::NotSupportedByEhr);
@@ -307,7 +307,7 @@ impl Location {
         if let Some(patient) = appointment.patient {
             self.queue_write(cx, &mut events, WriteIntent::Cancel(id), OrderingKey::Patient(patient), None);
         }
-        Decision::of(Reply::Cancelled { already: false }, events)
+        Decision::new(Reply::Cancelled { already: false }, events)
     }
 
     pub(crate) fn queue_full(&self, more: usize, limit: u32) -> Option<Refusal> {
@@ -315,7 +315,7 @@ impl Location {
     }
 
     /// Returns the appointment if it can still be changed.
-    fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&Appointment, Refusal> {
+    fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&CalendarAppointment, Refusal> {
         let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotFound)?;
         let past = (appointment.placement.span.start <= now).then_some(NotOpenReason::Past);
         appointment.over().or(past).map_or(Ok(appointment), |over| Err(Refusal::AppointmentNotOpen(over)))

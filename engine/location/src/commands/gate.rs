@@ -21,6 +21,6 @@ impl Location {
                 || state.queue.iter().any(|(_, write)| write.withdrawable() && late(write))
         };
         let turned = news || (gate == Gate::Open && waits());
-        Decision::of(Reply::Done, turned.then_some(Event::GateTurned { gate }).into_iter().collect())
+        Decision::new(Reply::Done, turned.then_some(Event::GateTurned { gate }).into_iter().collect())
     }
 }

@@ -22,7 +22,7 @@ impl Location {
             Some(known) if known.source != HourSource::Manual => return Decision::refuse(Refusal::HourOfEhr),
             Some(known) if known == hour => {
                 let queued = self.ehr_may_have(hour.id) || self.writes_of(hour.id).next().is_some();
-                return Decision::of(Reply::Saved { queued }, Vec::new());
+                return Decision::new(Reply::Saved { queued }, Vec::new());
             }
             Some(_) => {}
             None => {
@@ -52,7 +52,7 @@ impl Location {
         } else {
             false
         };
-        Decision::of(Reply::Saved { queued }, events)
+        Decision::new(Reply::Saved { queued }, events)
     }
 
     pub(crate) fn too_many_hours(&self) -> Option<Refusal> {
@@ -71,7 +71,7 @@ impl Location {
         }
         let mut events = vec![removed];
         self.withdraw_unsent(id, "removed before it was sent", &mut events);
-        Decision::of(Reply::Saved { queued: false }, events)
+        Decision::new(Reply::Saved { queued: false }, events)
     }
 
     /// Changes hours that the EHR has. Refuses the change if the EHR does not support it.
@@ -97,7 +97,7 @@ impl Location {
             }
             self.queue_write(cx, &mut events, work(id, operation), ordering_key(id), None);
         }
-        Decision::of(Reply::Saved { queued: true }, events)
+        Decision::new(Reply::Saved { queued: true }, events)
     }
 
     fn takes_hours(&self, operation: Operation) -> bool {
@@ -112,7 +112,7 @@ impl Location {
     }
 
     fn writes_of(&self, id: WorkingHourId) -> impl Iterator<Item = (WriteId, &Write)> {
-        self.state.queue.of_record(Resource::WorkingHours, id.0.into())
+        self.state.queue.for_record(Resource::WorkingHours, id.0.into())
     }
 
     fn unsent_of(&self, id: WorkingHourId) -> impl Iterator<Item = (WriteId, &Write)> {
@@ -140,7 +140,7 @@ impl Location {
         id: u64,
         events: &mut Vec<Event>,
     ) {
-        let later = self.state.queue.of_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
+        let later = self.state.queue.for_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
         if done.superseded && !later && self.takes_hours(Operation::Update) {
             let update = WriteIntent::Record { resource: Resource::WorkingHours, id, operation: Operation::Update };
             self.queue_write(cx, events, update, done.ordering_key, None);
@@ -219,7 +219,7 @@ impl Location {
             Some(shown) => self.pulled_hour(shown, &mut events),
             None => self.hour_gone(ours.0.into(), &mut events),
         }
-        Decision::of(Reply::Done, events)
+        Decision::new(Reply::Done, events)
     }
 }
 

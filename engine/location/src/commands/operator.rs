@@ -20,7 +20,7 @@ impl Location {
         let (mut events, mut deadline) = (Vec::new(), cx.now.plus(self.settings.write.deadline));
         let able = match (retry.work, &retry.what) {
             (WriteIntent::CreatePatient(patient), _) => {
-                if self.state.queue.of_patient(patient).any(|(_, write)| write.work == retry.work) {
+                if self.state.queue.for_patient(patient).any(|(_, write)| write.work == retry.work) {
                     return Decision::refuse(Refusal::WriteNotFailed);
                 }
                 capabilities.new_patients
@@ -36,7 +36,7 @@ impl Location {
                 capabilities.creates_appointments
             }
             (WriteIntent::Record { resource, id, operation: Operation::Create }, what) => {
-                if self.state.queue.of_record(resource, id).next().is_some() {
+                if self.state.queue.for_record(resource, id).next().is_some() {
                     return Decision::refuse(Refusal::WriteNotFailed);
                 }
                 if let Retried::Hour(hour) = what {
@@ -72,7 +72,7 @@ impl Location {
             look_first: sent || restored,
             origin: None,
         });
-        Decision::of(Reply::Retried { write }, events)
+        Decision::new(Reply::Retried { write }, events)
     }
 
     /// Books the slot of a failed insert again by the rules of a booking, because it may be taken.
@@ -110,7 +110,7 @@ impl Location {
         if !self.state.pulls.guarded.contains(&resource) {
             return Decision::refuse(Refusal::NoDeletionsStopped);
         }
-        Decision::of(Reply::Done, vec![Event::DeletionsAccepted { resource }])
+        Decision::new(Reply::Done, vec![Event::DeletionsAccepted { resource }])
     }
 
     /// Drops a write. `failed`: the write has failed, and was neither retried nor dropped since.
@@ -132,6 +132,6 @@ impl Location {
         });
         let dropped: Vec<WriteId> = std::iter::once(id).chain(rested).collect();
         events.extend(dropped.into_iter().map(|write| Event::WriteDropped { write }));
-        Decision::of(Reply::Done, events)
+        Decision::new(Reply::Done, events)
     }
 }

@@ -15,6 +15,6 @@ impl Location {
         let turned = |named: bool, known: bool| if named { paused } else { known };
         let to =
             Directions { reading: turned(which.reading, now.reading), writing: turned(which.writing, now.writing) };
-        Decision::of(Reply::Done, (to != now).then_some(Event::PauseTurned { to }).into_iter().collect())
+        Decision::new(Reply::Done, (to != now).then_some(Event::PauseTurned { to }).into_iter().collect())
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     ids::{AppointmentId, PatientId},
     resource::{Operation, Resource},
     schedule::calendar::Placement,
-    state::Appointment,
+    state::CalendarAppointment,
     sync::page::PulledOperatory,
     writes::{
         intent::{ChangedDetails, WriteIntent},
@@ -25,7 +25,7 @@ impl Location {
         if self.state.operatories.get(&id) != Some(&active) {
             events.push(Event::OperatoryPulled(operatory));
         }
-        Decision::of(Reply::Saved { queued: false }, events)
+        Decision::new(Reply::Saved { queued: false }, events)
     }
 
     pub(crate) fn save(&self, cx: DecisionContext, save: Save) -> Decision {
@@ -33,7 +33,7 @@ impl Location {
         let capabilities = &self.settings.capabilities;
         let mut events = vec![Event::RecordSaved { resource, id, operation }];
         if here_only || !capabilities.integrated {
-            return Decision::of(Reply::Saved { queued: false }, events);
+            return Decision::new(Reply::Saved { queued: false }, events);
         }
         let work = match (resource, operation) {
             (Resource::Patients, Operation::Create) => {
@@ -47,7 +47,7 @@ impl Location {
                 WriteIntent::CreatePatient(_) | WriteIntent::Record { operation: Operation::Create, .. }
             )
         };
-        let unsent = || self.state.queue.of_record(resource, id).filter(|(_, write)| write.withdrawable());
+        let unsent = || self.state.queue.for_record(resource, id).filter(|(_, write)| write.withdrawable());
         match operation {
             // A record that the EHR certainly does not have is withdrawn.
             Operation::Delete if unsent().any(|(_, write)| creates(write)) => {
@@ -55,11 +55,11 @@ impl Location {
                     let (how, reason) = (InsertFailure::Withdrawn, "removed before it was sent".to_owned());
                     events.push(Event::WriteFailed { write, work: unsent.work, how, reason });
                 }
-                return Decision::of(Reply::Saved { queued: false }, events);
+                return Decision::new(Reply::Saved { queued: false }, events);
             }
             // An unsent write will send the new content.
             Operation::Update if unsent().any(|(_, write)| write.work == work || creates(write)) => {
-                return Decision::of(Reply::Saved { queued: true }, events);
+                return Decision::new(Reply::Saved { queued: true }, events);
             }
             Operation::Create | Operation::Update | Operation::Delete => {}
         }
@@ -78,12 +78,12 @@ impl Location {
             return Decision::refuse(refusal);
         }
         self.queue_write(cx, &mut events, work, ordering_key, None);
-        Decision::of(Reply::Saved { queued: true }, events)
+        Decision::new(Reply::Saved { queued: true }, events)
     }
 
     /// Returns an appointment that is in the EHR, or any one if there is no EHR. Past ones are included, because
     /// patients check in after the start.
-    fn synced_appointment(&self, id: AppointmentId) -> Result<&Appointment, Refusal> {
+    fn synced_appointment(&self, id: AppointmentId) -> Result<&CalendarAppointment, Refusal> {
         let appointment =
             self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotOpen(NotOpenReason::Forgotten))?;
         if let Some(over) = appointment.over() {
@@ -135,6 +135,6 @@ impl Location {
                 self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);
             }
         }
-        Decision::of(Reply::Changed, events)
+        Decision::new(Reply::Changed, events)
     }
 }

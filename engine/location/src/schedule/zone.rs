@@ -165,7 +165,7 @@ impl ZoneChange {
 
 /// A time zone: its offset changes in order. The first one is at `Timestamp::MIN`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Parts")]
+#[serde(try_from = "ZoneParts")]
 pub struct Zone {
     name: String,
     changes: Vec<ZoneChange>,
@@ -173,15 +173,15 @@ pub struct Zone {
 
 /// The serialized form of `Zone`, before validation.
 #[derive(Deserialize)]
-struct Parts {
+struct ZoneParts {
     name: String,
     changes: Vec<ZoneChange>,
 }
 
-impl TryFrom<Parts> for Zone {
+impl TryFrom<ZoneParts> for Zone {
     type Error = ZoneError;
 
-    fn try_from(parts: Parts) -> Result<Zone, ZoneError> {
+    fn try_from(parts: ZoneParts) -> Result<Zone, ZoneError> {
         Zone::new(parts.name, parts.changes)
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::{
     Location,
     resource::Resource,
-    sync::{page::Page, pulls::Pass},
+    sync::{page::PulledPage, pulls::PullPass},
 };
 
 /// Maximum number of missing records of a resource that wait for the second pass. Further ones need another pair of
@@ -25,7 +25,7 @@ impl Location {
     /// Returns `true` if the last page of a whole pass contradicts the pass. Either the pass contained fewer records
     /// than announced, or the announced total changed in a pass whose absences would count. The absences of such a pass
     /// are ignored.
-    pub fn is_short(&self, resource: Resource, page: &Page) -> bool {
+    pub fn is_short(&self, resource: Resource, page: &PulledPage) -> bool {
         let pulls = &self.state.pulls;
         let pass = pulls.passes.get(&resource);
         let written = || pulls.calling.iter().flat_map(|call| &call.written_during_pull);
@@ -34,8 +34,8 @@ impl Location {
         let shown = before + unseen + u64::from(page.distinct) + u64::from(page.others);
         let fewer = page.estimate.is_some_and(|announced| shown < announced);
         let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
-        let reached = |pass: &Pass| pass.written.len() + written().count();
-        let changed = |pass: &Pass| pass.total_changed || pass.contradicts(page.estimate, reached(pass));
+        let reached = |pass: &PullPass| pass.written.len() + written().count();
+        let changed = |pass: &PullPass| pass.total_changed || pass.contradicts(page.estimate, reached(pass));
         page.whole && page.last && (fewer || by_absence && pass.is_some_and(changed))
     }
 
@@ -50,7 +50,7 @@ impl Location {
     }
 
     /// Returns the missing records that a page contains.
-    pub(super) fn shown_again(&self, resource: Resource, page: &Page) -> Vec<u64> {
+    pub(super) fn shown_again(&self, resource: Resource, page: &PulledPage) -> Vec<u64> {
         let Some(missing) = self.state.pulls.missing.get(&resource) else { return Vec::new() };
         page.seen.iter().copied().filter(|id| missing.contains(id)).collect()
     }

@@ -14,7 +14,7 @@ use crate::{
     settings::PullPlan,
     sync::{
         guard::{DELETIONS_AT_ONCE, past_gone},
-        page::Page,
+        page::PulledPage,
         pulls::{Cycle, PullCall, SKIPS},
     },
     time::{MINUTE, Millis, Timestamp},
@@ -49,7 +49,7 @@ impl Location {
             Ok(()) => silent.map(|_| Event::DescribeWorked),
             Err(failure) => Some(why(failure)).filter(|why| !noted(why)).map(|reason| Event::DescribeFailed { reason }),
         };
-        Decision::of(Reply::Done, event.into_iter().collect())
+        Decision::new(Reply::Done, event.into_iter().collect())
     }
 
     pub(super) fn plan(&self) -> &[PullPlan] {
@@ -185,7 +185,7 @@ impl Location {
         let base = self.settings.pull.retry_base;
         let retry_at = cx.now.plus(jittered(base, base, 1, mix(cx.random, 0x9012)));
         let put_off = Event::PullPutOff { resource, reason: reason.to_owned(), retry_at, insert: false };
-        Decision::of(Reply::PageIgnored, vec![put_off])
+        Decision::new(Reply::PageIgnored, vec![put_off])
     }
 
     /// Repeats the page request in flight, whose process has ended. Reads are safe to repeat, so no pause is needed.
@@ -196,7 +196,7 @@ impl Location {
             retry_at: cx.now,
             insert: false,
         });
-        Decision::of(Reply::Done, put_off.into_iter().collect())
+        Decision::new(Reply::Done, put_off.into_iter().collect())
     }
 
     pub(crate) fn pulled(
@@ -204,12 +204,12 @@ impl Location {
         cx: DecisionContext,
         resource: Resource,
         call: u64,
-        outcome: &Outcome<Page>,
+        outcome: &Outcome<PulledPage>,
     ) -> Decision {
         let pulls = &self.state.pulls;
         let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);
         let Some(PullCall { written_during_pull, .. }) = awaited else {
-            return Decision::of(Reply::PageIgnored, Vec::new());
+            return Decision::new(Reply::PageIgnored, Vec::new());
         };
         let (mut events, mut calls) = (Vec::new(), Vec::new());
         let page = match outcome {
@@ -219,7 +219,7 @@ impl Location {
                 let after = if let Failure::RetryLater { after, .. } = failure { *after } else { None };
                 let finally = matches!(failure, Failure::Rejected(_) | Failure::Unsupported(_));
                 self.page_refused(cx, resource, (&why(failure), finally), requested_pause(after), &mut events);
-                return Decision::of(Reply::PageIgnored, events);
+                return Decision::new(Reply::PageIgnored, events);
             }
         };
         let outdated = page.outdated
@@ -242,7 +242,7 @@ impl Location {
             let wait = jittered(rules.retry_base, rules.retry_cap, pulls.waits + 1, mix(cx.random, 0x9011));
             let (reason, retry_at) = ("an insert on its way may be on the page".to_owned(), cx.now.plus(wait));
             events.push(Event::PullPutOff { resource, reason, retry_at, insert: true });
-            return Decision::of(Reply::PageIgnored, events);
+            return Decision::new(Reply::PageIgnored, events);
         }
         let short = self.is_short(resource, page);
         let (deleted, unconfirmed, known) = self.deletions(cx.now, resource, page, short);
@@ -254,7 +254,7 @@ impl Location {
         let emptied = deletions == known && self.shows_nothing(resource, page);
         if lost > 0 && self.guarded(resource, deletions, known, emptied) {
             let tripped = Event::GuardTripped { resource, deletions, known, whole: page.whole };
-            return Decision::of(Reply::PageIgnored, vec![tripped]);
+            return Decision::new(Reply::PageIgnored, vec![tripped]);
         }
         let at_once = page.deletions_at_once.unwrap_or(DELETIONS_AT_ONCE);
         if deleted.len() + page.past_deleted.len() > at_once {

@@ -10,10 +10,10 @@ use crate::{
     ids::{AppointmentId, OperatoryId},
     resource::Resource,
     schedule::hours::HourSource,
-    state::Appointment,
+    state::CalendarAppointment,
     sync::{
         absence::MISSING_AT_ONCE,
-        page::{Page, SweepStep},
+        page::{PulledPage, SweepStep},
     },
     time::Timestamp,
 };
@@ -28,7 +28,7 @@ impl Location {
         &self,
         cx: DecisionContext,
         resource: Resource,
-        page: &Page,
+        page: &PulledPage,
         deleted: &BTreeSet<u64>,
         at_once: usize,
     ) -> Decision {
@@ -42,7 +42,7 @@ impl Location {
     }
 
     /// Returns `true` if a whole pass ends without any record, unless the EHR reports all of them as deleted.
-    pub(super) fn shows_nothing(&self, resource: Resource, page: &Page) -> bool {
+    pub(super) fn shows_nothing(&self, resource: Resource, page: &PulledPage) -> bool {
         let missed = page.absent.iter().any(|id| !page.deleted.contains(id));
         page.whole && page.last && page.seen.is_empty() && !self.pass_shows(resource) && missed
     }
@@ -89,7 +89,7 @@ impl Location {
             let emptied = deletions == known && !self.pass_shows(resource);
             if missing > 0 && self.guarded(resource, deletions, known, emptied) {
                 let tripped = Event::GuardTripped { resource, deletions, known, whole: true };
-                return Decision::of(Reply::Done, vec![tripped]);
+                return Decision::new(Reply::Done, vec![tripped]);
             }
         }
         let goes_on = step.next.is_some() || (!sweep.counted && missing > 0);
@@ -97,7 +97,7 @@ impl Location {
             events.push(Event::Swept { resource, known, missing, next: step.next.clone(), counted, unconfirmed });
         }
         if goes_on {
-            return Decision::of(Reply::Done, events);
+            return Decision::new(Reply::Done, events);
         }
         events.push(Event::SweepEnded { resource });
         if self.may_ask(cx.now) {
@@ -112,7 +112,7 @@ impl Location {
         &self,
         now: Timestamp,
         resource: Resource,
-        page: &Page,
+        page: &PulledPage,
         short: bool,
     ) -> (BTreeSet<u64>, BTreeSet<u64>, u64) {
         if page.sweep_on.is_some() {
@@ -135,7 +135,7 @@ impl Location {
 
     pub(super) fn holds(&self, resource: Resource, id: u64) -> bool {
         resource == Resource::Appointments
-            && self.state.appointments.get(&AppointmentId(id)).is_some_and(Appointment::in_ehr)
+            && self.state.appointments.get(&AppointmentId(id)).is_some_and(CalendarAppointment::in_ehr)
     }
 
     /// Returns the records of this location that a whole pass must contain. Past appointments are left out, because an
@@ -143,7 +143,7 @@ impl Location {
     pub fn known(&self, now: Timestamp, resource: Resource) -> BTreeSet<u64> {
         match resource {
             Resource::Appointments => {
-                let listed = |a: &Appointment| a.in_ehr() && now < a.placement.span.start;
+                let listed = |a: &CalendarAppointment| a.in_ehr() && now < a.placement.span.start;
                 self.state.appointments.iter().filter(|(_, a)| listed(a)).map(|(id, _)| id.0).collect()
             }
             Resource::WorkingHours => {

@@ -9,7 +9,7 @@ use crate::{
     resource::Resource,
     schedule::calendar::Placement,
     state::Insert,
-    sync::page::{Page, PulledAppointment},
+    sync::page::{PulledAppointment, PulledPage},
     writes::intent::WriteIntent,
 };
 
@@ -27,12 +27,12 @@ impl Location {
             self.gone(twin, &mut events);
         }
         self.pulled_appointment(cx, record, &mut Vec::new(), &mut events);
-        Decision::of(Reply::Done, events)
+        Decision::new(Reply::Done, events)
     }
 
     /// Returns `true` if an unmatched record of the page may be the result of an unanswered insert. With the answer the
     /// two can be matched.
-    pub(super) fn may_show_an_insert(&self, resource: Resource, page: &Page) -> bool {
+    pub(super) fn may_show_an_insert(&self, resource: Resource, page: &PulledPage) -> bool {
         let shown = |id| page.appointments.iter().any(|record| record.id.0 == id);
         page.unmatched > 0 && self.state.queue.inserts_on_their_way(resource).any(|id| !shown(id))
     }

@@ -11,7 +11,7 @@ use crate::{
 
 /// One page of a pull, with foreign ids translated to ours.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct PulledPage {
     /// The appointments on the page.
     pub appointments: Vec<PulledAppointment>,
     /// The working hours on the page.

@@ -34,7 +34,7 @@ pub struct Pulls {
     pub cursors: BTreeMap<Resource, String>,
     /// Running whole passes. The processor stores the ids of the records that they contained.
     #[serde(default)]
-    pub passes: BTreeMap<Resource, Pass>,
+    pub passes: BTreeMap<Resource, PullPass>,
     /// The sweep for records missing from a whole pass. The cycle continues after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
@@ -110,7 +110,7 @@ pub const CONFIRMED_AGAIN: u32 = 3;
 
 /// A running whole pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pass {
+pub struct PullPass {
     /// Number of the call that read the first page; unique per location.
     pub number: u64,
     /// Number of records that the pass contained, plus those that our writes reached meanwhile.
@@ -130,7 +130,7 @@ pub struct Pass {
     pub total_changed: bool,
 }
 
-impl Pass {
+impl PullPass {
     /// Returns `true` if `total` contradicts the one announced first. Each of the `written` records that our writes
     /// reached meanwhile may have added one.
     pub fn contradicts(&self, total: Option<u64>, written: usize) -> bool {
@@ -271,7 +271,7 @@ impl Pulls {
         let asked = call.as_ref().map_or(number, |call| call.call);
         (self.failures, self.waits) = (0, 0);
         if shown.whole && (!shown.last || shown.sweeping) {
-            let pass = self.passes.entry(resource).or_insert(Pass { number, ..Pass::default() });
+            let pass = self.passes.entry(resource).or_insert(PullPass { number, ..PullPass::default() });
             let written = call.map_or_else(BTreeSet::new, |call| call.written_during_pull);
             pass.shown += u64::from(shown.records) + written.len() as u64;
             pass.entries += u64::from(shown.distinct) + u64::from(shown.others);

@@ -21,7 +21,7 @@ impl Location {
         {
             return (started, calls);
         }
-        let mut after = Location { settings: self.settings.clone(), state: self.state.of_writes(events) };
+        let mut after = Location { settings: self.settings.clone(), state: self.state.subset_for_writes(events) };
         for event in events {
             after.evolve(cx.now, event);
         }
@@ -34,7 +34,7 @@ impl Location {
 impl State {
     /// Returns the part of the state that decides which writes may start. It contains only appointments with a queued
     /// or new write.
-    fn of_writes(&self, events: &[Event]) -> State {
+    fn subset_for_writes(&self, events: &[Event]) -> State {
         let given = events.iter().filter_map(|event| match event {
             Event::WriteQueued { work, .. } | Event::WriteRetried { work, .. } => work.appointment(),
             _ => None,

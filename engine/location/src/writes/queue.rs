@@ -207,12 +207,12 @@ impl Queue {
     }
 
     /// Returns the unfinished writes of a patient, in order.
-    pub fn of_patient(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
+    pub fn for_patient(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.ordered.get(&OrderingKey::Patient(patient)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
     /// Returns the unfinished writes of a record, in order.
-    pub fn of_record(&self, resource: Resource, id: u64) -> impl Iterator<Item = (WriteId, &Write)> {
+    pub fn for_record(&self, resource: Resource, id: u64) -> impl Iterator<Item = (WriteId, &Write)> {
         self.records.get(&(resource, id)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 

@@ -10,7 +10,7 @@ use crate::{
     random::{jittered, mix},
     resource::{Operation, Resource},
     schedule::calendar::Placement,
-    state::Appointment,
+    state::CalendarAppointment,
     time::{DAY, Millis, Timestamp},
     writes::{
         breaker::Blocked,
@@ -30,7 +30,7 @@ impl Location {
         let Some(write) = self.awaited(id, attempt, CallKind::Push) else { return Decision::nothing() };
         let mut events = Vec::new();
         self.push_ended(cx, id, write, outcome, &mut events);
-        Decision::of(Reply::Done, events)
+        Decision::new(Reply::Done, events)
     }
 
     fn push_ended(
@@ -82,7 +82,7 @@ impl Location {
         let Some(write) = self.awaited(id, attempt, CallKind::Find) else { return Decision::nothing() };
         let mut events = Vec::new();
         self.find_ended(cx, id, write, outcome, &mut events);
-        Decision::of(Reply::Done, events)
+        Decision::new(Reply::Done, events)
     }
 
     fn find_ended(
@@ -240,7 +240,7 @@ impl Location {
             WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_) => {}
             WriteIntent::Record { resource, id: record, operation } => {
                 // Later writes to a record that will not exist.
-                let later = self.state.queue.of_record(resource, record).filter(|(other, _)| *other > id);
+                let later = self.state.queue.for_record(resource, record).filter(|(other, _)| *other > id);
                 for (other, later) in later.filter(|_| operation == Operation::Create) {
                     events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
                 }
@@ -251,10 +251,11 @@ impl Location {
             WriteIntent::CreatePatient(patient) => {
                 // Fails the writes that need the patient. Appointments in the EHR are exempt, because the EHR then
                 // knows the patient; writes of unknown outcome are looked up.
-                let in_ehr = |a: AppointmentId| self.state.appointments.get(&a).is_some_and(Appointment::in_ehr);
+                let in_ehr =
+                    |a: AppointmentId| self.state.appointments.get(&a).is_some_and(CalendarAppointment::in_ehr);
                 let waits = |other: &Write| other.withdrawable() && !other.work.appointment().is_some_and(in_ehr);
                 let waiting =
-                    self.state.queue.of_patient(patient).filter(|(other, write)| *other != id && waits(write));
+                    self.state.queue.for_patient(patient).filter(|(other, write)| *other != id && waits(write));
                 for (other, waiting) in waiting {
                     let reason = reason.clone();
                     events.push(Event::WriteFailed { write: other, work: waiting.work, how, reason: reason.clone() });
@@ -366,7 +367,7 @@ impl Location {
             WriteIntent::Record { resource: Resource::WorkingHours, id: hour, operation: Operation::Create }
                 if self.hour_removed(hour) =>
             {
-                let writes = self.state.queue.of_record(Resource::WorkingHours, hour);
+                let writes = self.state.queue.for_record(Resource::WorkingHours, hour);
                 events.extend(writes.map(|(write, pending)| Event::WriteFailed {
                     write,
                     work: pending.work,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use location::{
     Location,
-    command::{Command, Page},
+    command::{Command, PulledPage},
     event::Event,
     resource::Resource,
     time::Timestamp,
@@ -55,7 +55,7 @@ impl Passes {
 }
 
 /// Returns the ids on a page, plus those written while it was read.
-fn shows(location: &Location, page: &Page) -> BTreeSet<u64> {
+fn shows(location: &Location, page: &PulledPage) -> BTreeSet<u64> {
     let written = location.state.pulls.calling.iter().flat_map(|call| &call.written_during_pull);
     page.seen.iter().chain(written).copied().collect()
 }

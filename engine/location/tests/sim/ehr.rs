@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use location::{
-    command::{Failure, Outcome, Page, Placement, PulledAppointment, Written},
+    command::{Failure, Outcome, Placement, PulledAppointment, PulledPage, Written},
     hours::WorkingHour,
     ids::{AppointmentId, PatientId, WorkingHourId},
     intent::WriteIntent,
@@ -11,7 +11,7 @@ use location::{
 };
 
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct SimAppointment {
     pub placement: Placement,
     pub cancelled: bool,
     /// Number of the last change.
@@ -19,8 +19,8 @@ pub struct Record {
 }
 
 #[derive(Default)]
-pub struct Ehr {
-    pub records: BTreeMap<AppointmentId, Record>,
+pub struct SimEhr {
+    pub records: BTreeMap<AppointmentId, SimAppointment>,
     /// Number of the deletion of each deleted appointment.
     tombstones: BTreeMap<AppointmentId, u64>,
     changes: u64,
@@ -44,9 +44,9 @@ fn written(id: u64) -> Written {
     Written { foreign_id: format!("f{id}"), version: None }
 }
 
-impl Ehr {
-    pub fn new(whole: bool) -> Ehr {
-        Ehr { whole, ..Ehr::default() }
+impl SimEhr {
+    pub fn new(whole: bool) -> SimEhr {
+        SimEhr { whole, ..SimEhr::default() }
     }
 
     /// Applies a write of hours. `number` is the id that the EHR has allotted to them.
@@ -96,18 +96,18 @@ impl Ehr {
     }
 
     /// Returns a page of hours under the EHR's ids.
-    pub fn page_of_hours(&self, cursor: Option<&str>) -> Page {
+    pub fn page_of_hours(&self, cursor: Option<&str>) -> PulledPage {
         let from: u64 = cursor.filter(|_| !self.whole).map_or(0, |cursor| cursor.parse().expect("a cursor of ours"));
         let changed = self.hours.iter().filter(|(_, (_, changed))| *changed > from || self.whole);
         let shown = changed.map(|(number, (hour, _))| WorkingHour { id: WorkingHourId(*number), ..hour.clone() });
         let gone = self.hours_gone.iter().filter(|(_, changed)| **changed > from && !self.whole);
-        Page {
+        PulledPage {
             hours: shown.collect(),
             deleted: gone.map(|(number, _)| u64::from(*number)).collect(),
             cursor: self.changes.to_string(),
             last: true,
             whole: self.whole,
-            ..Page::default()
+            ..PulledPage::default()
         }
     }
 
@@ -118,7 +118,7 @@ impl Ehr {
 
     pub fn put(&mut self, id: AppointmentId, placement: Placement, cancelled: bool) {
         let changed = self.next_change();
-        self.records.insert(id, Record { placement, cancelled, changed });
+        self.records.insert(id, SimAppointment { placement, cancelled, changed });
     }
 
     pub fn delete(&mut self, id: AppointmentId) {
@@ -130,7 +130,7 @@ impl Ehr {
 
     /// Applies a write. Keys are not deduplicated: a second push would create a second record.
     pub fn push(&mut self, key: &str, work: WriteIntent, placement: Option<Placement>) -> Outcome<Written> {
-        let known = |ehr: &Ehr, id| ehr.records.get(&id).filter(|record| !record.cancelled).cloned();
+        let known = |ehr: &SimEhr, id| ehr.records.get(&id).filter(|record| !record.cancelled).cloned();
         let rejected = || Failure::Rejected("no such appointment".into());
         let id = match work {
             WriteIntent::CreatePatient(id) => u64::from(id.0),
@@ -176,45 +176,45 @@ impl Ehr {
         })
     }
 
-    pub fn page(&self, cursor: Option<&str>) -> Page {
+    pub fn page(&self, cursor: Option<&str>) -> PulledPage {
         let from: u64 = cursor.map_or(0, |cursor| cursor.parse().expect("a cursor of ours"));
         if self.whole { self.page_of_all(from) } else { self.page_of_changes(from) }
     }
 
-    fn page_of_all(&self, from: u64) -> Page {
+    fn page_of_all(&self, from: u64) -> PulledPage {
         let rest: Vec<_> = self.records.iter().filter(|(id, _)| id.0 >= from).collect();
         let last = rest.len() <= PAGE;
         let shown = &rest[..rest.len().min(PAGE)];
-        Page {
+        PulledPage {
             appointments: shown.iter().map(|(id, record)| pulled(**id, record)).collect(),
             seen: shown.iter().map(|(id, _)| id.0).collect(),
             cursor: if last { "0".into() } else { rest[PAGE].0.to_string() },
             last,
             whole: true,
-            ..Page::default()
+            ..PulledPage::default()
         }
     }
 
-    fn page_of_changes(&self, from: u64) -> Page {
-        enum Change<'a> {
-            Shown(AppointmentId, &'a Record),
+    fn page_of_changes(&self, from: u64) -> PulledPage {
+        enum EhrChange<'a> {
+            Shown(AppointmentId, &'a SimAppointment),
             Gone(AppointmentId),
         }
-        let shown = self.records.iter().map(|(id, record)| (record.changed, Change::Shown(*id, record)));
-        let gone = self.tombstones.iter().map(|(id, changed)| (*changed, Change::Gone(*id)));
+        let shown = self.records.iter().map(|(id, record)| (record.changed, EhrChange::Shown(*id, record)));
+        let gone = self.tombstones.iter().map(|(id, changed)| (*changed, EhrChange::Gone(*id)));
         let mut changes: Vec<_> = shown.chain(gone).filter(|(changed, _)| *changed > from).collect();
         changes.sort_by_key(|(changed, _)| *changed);
         let last = changes.len() <= PAGE;
         changes.truncate(PAGE);
-        let mut page = Page { cursor: from.to_string(), last, ..Page::default() };
+        let mut page = PulledPage { cursor: from.to_string(), last, ..PulledPage::default() };
         for (changed, change) in changes {
             page.cursor = changed.to_string();
             match change {
-                Change::Shown(id, record) => {
+                EhrChange::Shown(id, record) => {
                     page.appointments.push(pulled(id, record));
                     page.seen.push(id.0);
                 }
-                Change::Gone(id) => page.deleted.push(id.0),
+                EhrChange::Gone(id) => page.deleted.push(id.0),
             }
         }
         page
@@ -224,7 +224,7 @@ impl Ehr {
     pub fn double_booked(&self) -> Option<(AppointmentId, AppointmentId)> {
         let active: Vec<_> = self.records.iter().filter(|(_, record)| !record.cancelled).collect();
         active.iter().enumerate().find_map(|(index, (a, first))| {
-            let same = |second: &Record| {
+            let same = |second: &SimAppointment| {
                 second.placement.operatory == first.placement.operatory
                     && second.placement.span.overlaps(first.placement.span)
             };
@@ -233,7 +233,7 @@ impl Ehr {
     }
 }
 
-fn pulled(id: AppointmentId, record: &Record) -> PulledAppointment {
+fn pulled(id: AppointmentId, record: &SimAppointment) -> PulledAppointment {
     PulledAppointment {
         id,
         patient: Some(PatientId(id.0 as u32 % 5)),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use location::{
-    command::{Command, Page},
+    command::{Command, PulledPage},
     event::Event,
     hours::{HourSource, WorkingHour},
     ids::WorkingHourId,
@@ -20,7 +20,7 @@ const TWINS: u32 = 10_000;
 const OURS: u32 = 1_000;
 
 #[derive(Default)]
-pub struct Hours {
+pub struct HourMap {
     next: u32,
     /// Our ids by those of the EHR.
     links: BTreeMap<u32, WorkingHourId>,
@@ -28,7 +28,7 @@ pub struct Hours {
     unmatched: BTreeSet<u32>,
 }
 
-impl Hours {
+impl HourMap {
     /// Returns the EHR's id of local hours.
     pub fn number(&self, id: u64) -> Option<u32> {
         self.links.iter().find(|(_, ours)| u64::from(ours.0) == id).map(|(number, _)| *number)
@@ -77,8 +77,8 @@ impl Sim {
     }
 
     /// Translates the ids of a page to ours.
-    pub fn hours_shown(&mut self, mut page: Page) -> Page {
-        let Hours { links, unmatched, .. } = &mut self.hours;
+    pub fn hours_shown(&mut self, mut page: PulledPage) -> PulledPage {
+        let HourMap { links, unmatched, .. } = &mut self.hours;
         let numbers: Vec<u32> =
             page.hours.iter().map(|hour| hour.id.0).chain(page.deleted.iter().map(|id| *id as u32)).collect();
         for number in numbers.into_iter().filter(|number| *number >= FIRST_HOUR && !links.contains_key(number)) {

@@ -13,8 +13,8 @@ use std::{
 use location::{
     Location,
     command::{
-        Book, BookPatient, Command, DecisionContext, Failure, Hold, KeyUse, Outcome, Page, Placement, PulledOperatory,
-        Retry, Save, Written,
+        Book, BookPatient, Command, DecisionContext, Failure, Hold, KeyUse, Outcome, Placement, PulledOperatory,
+        PulledPage, Retry, Save, Written,
     },
     decision::{Call, Decision, Refusal, Reply},
     event::{CallKind, Event},
@@ -26,32 +26,32 @@ use location::{
     pause::Directions,
     pull::Resource,
     resource::Operation,
-    settings::{Capabilities, ConflictRule, PullPlan, Settings},
+    settings::{Capabilities, ConflictRule, MachineSettings, PullPlan},
     state::State,
     time::{HOUR, MINUTE, SECOND, Span, Timestamp},
     zone::Zone,
 };
 
 use crate::passes::Passes;
-use ehr::Ehr;
-pub use steps::{How, Staff, Step, Variant};
+use ehr::SimEhr;
+pub use steps::{How, SimStep, Staff, Variant};
 
 pub struct Sim {
     pub now: Timestamp,
     random: u64,
     pub location: Location,
     passes: Passes,
-    ehr: Ehr,
+    ehr: SimEhr,
     staff: bool,
     /// Calls in flight, with the page that was read or the hours that were sent.
-    calls: Vec<(Call, Option<Page>, Option<WorkingHour>)>,
+    calls: Vec<(Call, Option<PulledPage>, Option<WorkingHour>)>,
     answers: Vec<Command>,
     journal: Vec<(Timestamp, String)>,
     snapshot: String,
     next_appointment: u64,
     /// The expected fingerprint, appointment and expiry of each idempotency key.
     keys: BTreeMap<String, (String, AppointmentId, Timestamp)>,
-    hours: hours::Hours,
+    hours: hours::HourMap,
     /// Failed writes that can be retried.
     failed: Vec<Retry>,
     /// Created records.
@@ -79,7 +79,7 @@ fn place(slot: u8) -> Placement {
 
 impl Sim {
     pub fn new(variant: &Variant) -> Sim {
-        let mut settings = Settings::new(LocationId(1), Zone::utc());
+        let mut settings = MachineSettings::new(LocationId(1), Zone::utc());
         settings.capabilities = Capabilities {
             integrated: true,
             new_patients: true,
@@ -110,7 +110,7 @@ impl Sim {
             settings.booking.on_conflict = ConflictRule::MoveOperatory;
         }
         let mut state = State::default();
-        let mut ehr = Ehr::new(variant.whole);
+        let mut ehr = SimEhr::new(variant.whole);
         for operatory in 0..2 {
             let id = OperatoryId(operatory);
             let operatory_pulled = Event::OperatoryPulled(PulledOperatory { id, active: true });
@@ -145,7 +145,7 @@ impl Sim {
             journal: Vec::new(),
             next_appointment: 0,
             keys: BTreeMap::new(),
-            hours: hours::Hours::default(),
+            hours: hours::HourMap::default(),
             failed: Vec::new(),
             saved: BTreeSet::new(),
             booked: BTreeMap::new(),
@@ -196,7 +196,7 @@ impl Sim {
         decision
     }
 
-    fn read(&self, resource: Resource, cursor: Option<&str>) -> Page {
+    fn read(&self, resource: Resource, cursor: Option<&str>) -> PulledPage {
         if resource == Resource::WorkingHours { self.ehr.page_of_hours(cursor) } else { self.ehr.page(cursor) }
     }
 
@@ -247,11 +247,13 @@ impl Sim {
         panic!("a busy loop at {:?}: {:?}", self.now, self.location.wake_at());
     }
 
-    pub fn step(&mut self, step: &Step) {
+    pub fn step(&mut self, step: &SimStep) {
         self.log.push(format!("{} # {step:?}", self.now.since(START)));
         match step {
-            Step::Book { slot, patient, key, data, new, hold } => self.book(*slot, *patient, *key, *data, *new, *hold),
-            Step::Hold { slot, hold } => {
+            SimStep::Book { slot, patient, key, data, new, hold } => {
+                self.book(*slot, *patient, *key, *data, *new, *hold)
+            }
+            SimStep::Hold { slot, hold } => {
                 let (placement, expires) = (place(*slot), self.now.plus(10 * MINUTE));
                 let hold = Hold {
                     hold: (*hold).into(),
@@ -264,20 +266,20 @@ impl Sim {
                 };
                 self.run(&Command::Hold(hold));
             }
-            Step::Release { hold } => {
+            SimStep::Release { hold } => {
                 self.run(&Command::Release { hold: (*hold).into() });
             }
-            Step::Move { which, slot } => {
+            SimStep::Move { which, slot } => {
                 if let Some(appointment) = self.appointment(*which) {
                     self.run(&Command::Move { appointment, to: place(*slot), join_blocks: true });
                 }
             }
-            Step::Cancel { which } => {
+            SimStep::Cancel { which } => {
                 if let Some(appointment) = self.appointment(*which) {
                     self.run(&Command::Cancel { appointment, reason: None });
                 }
             }
-            Step::Change { which, slot } => {
+            SimStep::Change { which, slot } => {
                 if let Some(appointment) = self.appointment(*which) {
                     let to = (slot % 2 == 0).then(|| place(*slot));
                     let what =
@@ -285,7 +287,7 @@ impl Sim {
                     self.run(&Command::Change { appointment, to, join_blocks: true, what });
                 }
             }
-            Step::Save { patient, record, operation } => {
+            SimStep::Save { patient, record, operation } => {
                 let ordering_key = OrderingKey::Patient(PatientId((*patient).into()));
                 let (resource, id) = (Resource::Payments, u64::from(*record));
                 // A record is created once, and only an existing one is changed.
@@ -299,31 +301,31 @@ impl Sim {
                     }
                 }
             }
-            Step::Hour { which, what } => self.set_hours(*which, *what),
-            Step::StaffHour { which, what } => self.staff_hours(*which, *what),
-            Step::Retry { which } => self.retry(*which),
-            Step::Drop { which } => self.give_up(*which),
-            Step::Answer { which, how } => self.answer(*which, *how),
-            Step::Again { which, off } => self.answer_again(*which, *off),
-            Step::Staff { which, what, slot } => self.staff(*which, *what, *slot),
-            Step::Pass(length) => self.now = self.now.plus(*length),
-            Step::UntilDue => {
+            SimStep::Hour { which, what } => self.set_hours(*which, *what),
+            SimStep::StaffHour { which, what } => self.staff_hours(*which, *what),
+            SimStep::Retry { which } => self.retry(*which),
+            SimStep::Drop { which } => self.give_up(*which),
+            SimStep::Answer { which, how } => self.answer(*which, *how),
+            SimStep::Again { which, off } => self.answer_again(*which, *off),
+            SimStep::Staff { which, what, slot } => self.staff(*which, *what, *slot),
+            SimStep::Pass(length) => self.now = self.now.plus(*length),
+            SimStep::UntilDue => {
                 if let Some(due) = self.location.wake_at() {
                     self.now = self.now.max(due);
                 }
             }
-            Step::Sync => {
+            SimStep::Sync => {
                 self.run(&Command::SyncNow);
             }
-            Step::Gate(gate) => {
+            SimStep::Gate(gate) => {
                 self.run(&Command::Gate(*gate));
             }
-            Step::Pause(which, true) => drop(self.run(&Command::Pause { which: *which })),
-            Step::Pause(which, false) => drop(self.run(&Command::Resume { which: *which })),
-            Step::Accept => {
+            SimStep::Pause(which, true) => drop(self.run(&Command::Pause { which: *which })),
+            SimStep::Pause(which, false) => drop(self.run(&Command::Resume { which: *which })),
+            SimStep::Accept => {
                 self.accept();
             }
-            Step::Restart => self.restart(),
+            SimStep::Restart => self.restart(),
         }
         self.location.check(self.now);
         self.wake();

@@ -4,7 +4,7 @@ use location::{gate::Gate, pause::Directions, resource::Operation, settings::Quo
 
 /// One step of a simulation.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum SimStep {
     Book {
         slot: u8,
         patient: u8,

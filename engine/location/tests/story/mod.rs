@@ -12,8 +12,8 @@ use std::path::Path;
 
 use location::{
     command::{
-        Book, BookPatient, Closed, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory,
-        Retried, RetriedAppointment, Save, Written,
+        Book, BookPatient, Closed, Command, Failure, Hold, KeyUse, Outcome, PulledAppointment, PulledOperatory,
+        PulledPage, Retried, RetriedAppointment, Save, Written,
     },
     gate::{Gate, Shut},
     hours::{HourSource, WorkingHour},
@@ -25,7 +25,7 @@ use location::{
 };
 
 use text::{directions, id, length, like, optional, place, resource, time};
-use world::{World, hour};
+use world::{StoryWorld, hour};
 
 /// One line of a script, split into words. Quotes keep several words together.
 struct Line {
@@ -67,7 +67,7 @@ fn read(number: usize, text: &str) -> Option<Line> {
 }
 
 fn tell(story: &[Line]) -> Result<(), String> {
-    let mut world = World::new();
+    let mut world = StoryWorld::new();
     let mut rest = story;
     while let Some((line, after)) = rest.split_first() {
         let details = after.iter().take_while(|line| line.text.starts_with(['+', '>', '|'])).count();
@@ -84,7 +84,7 @@ fn panicked(line: &Line, panic: &(dyn std::any::Any + Send)) -> String {
     format!("{}: `{}` panics: {}", line.number, line.text, said.unwrap_or_default())
 }
 
-fn step(world: &mut World, line: &Line, details: &[Line]) -> Result<(), String> {
+fn step(world: &mut StoryWorld, line: &Line, details: &[Line]) -> Result<(), String> {
     let at = |message: String| format!("{}: `{}`: {message}", line.number, line.text);
     let words = &line.words[..];
     match words[0].as_str() {
@@ -102,7 +102,7 @@ fn step(world: &mut World, line: &Line, details: &[Line]) -> Result<(), String> 
 }
 
 /// Runs the command of a line and compares its reply, events and calls.
-fn command(world: &mut World, line: &Line, details: &[Line]) -> Result<(), String> {
+fn command(world: &mut StoryWorld, line: &Line, details: &[Line]) -> Result<(), String> {
     let at = |message: String| format!("{}: `{}`: {message}", line.number, line.text);
     let arrow = line.words.iter().position(|word| word == "->").unwrap_or(line.words.len());
     let records: Vec<&Line> = details.iter().filter(|line| line.text.starts_with('|')).collect();
@@ -149,7 +149,7 @@ fn closed(options: &mut Options) -> Result<Closed, String> {
     })
 }
 
-fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, String> {
+fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Command, String> {
     let now = world.now;
     let word = |index: usize| words.get(index).map(String::as_str).ok_or(format!("word {index} is missing"));
     let places = |from: usize| words.get(from..from + 4).ok_or("a place is missing".to_owned());
@@ -351,8 +351,8 @@ fn outcome(words: &[String]) -> Result<Outcome<Option<Written>>, String> {
     })
 }
 
-fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, String> {
-    let mut page = Page {
+fn page(world: &StoryWorld, mut options: Options, records: &[&Line]) -> Result<PulledPage, String> {
+    let mut page = PulledPage {
         cursor: options.value("cursor").unwrap_or_default(),
         last: options.flag("last"),
         whole: options.flag("whole"),
@@ -364,7 +364,7 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
         unmatched: options.value("unmatched").map_or(Ok(0), |word| word.parse().map_err(|_| "how many unmatched?"))?,
         outdated: options.flag("outdated"),
         part: options.flag("part"),
-        ..Page::default()
+        ..PulledPage::default()
     };
     for line in records {
         let words = &line.words[1..];

@@ -13,7 +13,7 @@ use location::{
     pull::Resource,
     queue::WriteState,
     resource::Operation,
-    settings::{Capabilities, ConflictRule, PullPlan, Settings},
+    settings::{Capabilities, ConflictRule, MachineSettings, PullPlan},
     slots::{Fit, Slot, Wanted, fits},
     state::{Insert, State},
     time::Timestamp,
@@ -23,7 +23,7 @@ use location::{
 use super::text::{id, length, place, resource, show_blocked, show_kind, show_place, show_time, time};
 use crate::passes::Passes;
 
-pub struct World {
+pub struct StoryWorld {
     pub now: Timestamp,
     pub random: u64,
     location: Location,
@@ -49,12 +49,12 @@ pub fn hour(id: u32, operatory: u64, provider: u32) -> WorkingHour {
     }
 }
 
-impl World {
+impl StoryWorld {
     /// Creates a practice with an EHR that supports everything. Providers 1 and 2 work from 08:00 to 18:00 in
     /// operatories 1 to 3. Nothing is pulled unless a story sets it. The EHR's appointments count as known unless a
     /// story is `new_here`.
-    pub fn new() -> World {
-        let mut settings = Settings::new(LocationId(1), Zone::utc());
+    pub fn new() -> StoryWorld {
+        let mut settings = MachineSettings::new(LocationId(1), Zone::utc());
         settings.write.settle = 5_000;
         settings.capabilities = Capabilities {
             integrated: true,
@@ -87,7 +87,7 @@ impl World {
         let snapshot = serde_json::to_string(&state).unwrap();
         let now = time(Timestamp::default(), "2026-12-01T08:00").unwrap();
         let location = Location::load(Arc::new(settings), state);
-        World { now, random: 1, location, passes: Passes::default(), journal: Vec::new(), snapshot }
+        StoryWorld { now, random: 1, location, passes: Passes::default(), journal: Vec::new(), snapshot }
     }
 
     /// Returns the contents of a failed write from the journal.
@@ -238,7 +238,7 @@ impl World {
         let at = |t: Timestamp| show_time(now, t);
         Ok(match what {
             // `due`, a time, or `never`.
-            "wake" => Got::of(
+            "wake" => Got::new(
                 1,
                 match self.location.wake_at() {
                     None => "never".into(),
@@ -246,11 +246,11 @@ impl World {
                     Some(due) => at(due),
                 },
             ),
-            "queue" => Got::of(1, list(state.queue.iter().map(|(id, _)| format!("w{id}")))),
-            "conflicts" => Got::of(1, list(state.conflicts.iter().map(|id| format!("a{id}")))),
-            "holds" => Got::of(1, list(state.holds.keys().map(|id| format!("h{id}")))),
-            "keys" => Got::of(1, list(state.keys.keys().cloned())),
-            "path" => Got::of(
+            "queue" => Got::new(1, list(state.queue.iter().map(|(id, _)| format!("w{id}")))),
+            "conflicts" => Got::new(1, list(state.conflicts.iter().map(|id| format!("a{id}")))),
+            "holds" => Got::new(1, list(state.holds.keys().map(|id| format!("h{id}")))),
+            "keys" => Got::new(1, list(state.keys.keys().cloned())),
+            "path" => Got::new(
                 1,
                 state
                     .breaker
@@ -259,13 +259,13 @@ impl World {
             ),
             "reads" => {
                 let failing = state.pulls.failing.as_ref();
-                Got::of(
+                Got::new(
                     1,
                     failing.map_or("fine".into(), |(since, reason)| format!("failing since {} {reason}", at(*since))),
                 )
             }
-            "cursor" => Got::of(2, state.pulls.cursors.get(&resource(which)?).cloned().unwrap_or("none".into())),
-            "write" => Got::of(2, self.write(WriteId(id("w", which)?))),
+            "cursor" => Got::new(2, state.pulls.cursors.get(&resource(which)?).cloned().unwrap_or("none".into())),
+            "write" => Got::new(2, self.write(WriteId(id("w", which)?))),
             // The remaining wait of a write is between two lengths.
             "waits" => {
                 let write = state.queue.get(WriteId(id("w", which)?)).ok_or("no such write")?;
@@ -273,18 +273,18 @@ impl World {
                 let (least, most) = (length(&words[2])?, length(&words[3])?);
                 let within = (least..=most).contains(&not_before.since(now));
                 let answer = if within { words[2..].join(" ") } else { format!("{} ms", not_before.since(now)) };
-                Got::of(2, answer)
+                Got::new(2, answer)
             }
-            "appointment" => Got::of(2, self.appointment(AppointmentId(id("a", which)?))),
-            "hours" => Got::of(1, list(state.hours.keys().map(ToString::to_string))),
+            "appointment" => Got::new(2, self.appointment(AppointmentId(id("a", which)?))),
+            "hours" => Got::new(1, list(state.hours.keys().map(ToString::to_string))),
             // Local hours that the EHR has confirmed, with their ends.
             "told" => {
-                Got::of(1, list(state.confirmed_hours.values().map(|it| format!("{} until {}", it.id, it.end / 60))))
+                Got::new(1, list(state.confirmed_hours.values().map(|it| format!("{} until {}", it.id, it.end / 60))))
             }
             "hour" => {
                 let id = WorkingHourId(id("", which)?);
                 let known = state.hours.get(&id).ok_or("no such hours")?;
-                Got::of(2, format!("until {}", known.end / 60))
+                Got::new(2, format!("until {}", known.end / 60))
             }
             // The result of checking a slot.
             "slot" => {
@@ -293,7 +293,7 @@ impl World {
                     Slot { span: place.span, provider: place.provider.ok_or("whose?")?, operatory: place.operatory };
                 let wanted = Wanted { slot, appointment_type: None, join_blocks: true, own: Vec::new() };
                 let fit = fits(self.location.hours(), &state.calendar, &self.location.settings.zone, &wanted);
-                Got::of(
+                Got::new(
                     5,
                     match fit {
                         Fit::Free => "free".into(),
@@ -302,7 +302,7 @@ impl World {
                     },
                 )
             }
-            "same_after_replay" => Got::of(1, self.same_after_replay().map(|()| String::new())?),
+            "same_after_replay" => Got::new(1, self.same_after_replay().map(|()| String::new())?),
             other => return Err(format!("unknown expectation `{other}`")),
         })
     }
@@ -342,7 +342,7 @@ struct Got {
 }
 
 impl Got {
-    fn of(asked: usize, answer: String) -> Got {
+    fn new(asked: usize, answer: String) -> Got {
         Got { asked, answer }
     }
 }

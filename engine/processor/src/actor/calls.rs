@@ -9,7 +9,7 @@ use location::{
     event::CallKind,
     ids::WriteId,
     pull::Resource,
-    settings::Settings,
+    settings::MachineSettings,
     time::{Millis, Timestamp},
 };
 use records::{
@@ -76,7 +76,7 @@ impl LocationActor {
             charge(&pulling.ehr, ctx);
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
             let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
-            send_to_self(ctx, SelfMessage::Do(RequestJob::own(IngestPage { resource, call, outcome })));
+            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(IngestPage { resource, call, outcome })));
         }));
     }
 
@@ -118,7 +118,7 @@ impl LocationActor {
                     Ok(outgoing) => outgoing,
                     Err(failure) => {
                         let command = not_made(write, attempt, kind, failure);
-                        return send_to_self(ctx, SelfMessage::Do(RequestJob::own_for(command, origin)));
+                        return send_to_self(ctx, SelfMessage::Do(RequestJob::internal_for(command, origin)));
                     }
                 };
                 match kind {
@@ -134,7 +134,7 @@ impl LocationActor {
                             let outcome = receipt.map(push_payload::written);
                             let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
                             let command = Command::Pushed { write, attempt, outcome };
-                            send_to_self(ctx, SelfMessage::Do(RequestJob::own_for(command, origin)));
+                            send_to_self(ctx, SelfMessage::Do(RequestJob::internal_for(command, origin)));
                         }));
                     }
                     CallKind::Find => {
@@ -149,7 +149,7 @@ impl LocationActor {
                             let outcome = receipt.map(|found| found.map(push_payload::written));
                             let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
                             let command = Command::Found { write, attempt, outcome };
-                            send_to_self(ctx, SelfMessage::Do(RequestJob::own_for(command, origin)));
+                            send_to_self(ctx, SelfMessage::Do(RequestJob::internal_for(command, origin)));
                         }));
                     }
                 }
@@ -192,7 +192,7 @@ impl LocationActor {
                 Err(Failure::NotBegun(_)) => {}
                 outcome => {
                     act.metrics.adapter_faults.add(u64::from(outcome.is_err()));
-                    send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::Described { outcome })));
+                    send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::Described { outcome })));
                 }
             }
             send_to_self(ctx, SelfMessage::Described(described));
@@ -259,7 +259,7 @@ impl LocationActor {
 fn charge(ehr: &Arc<dyn Ehr>, ctx: &mut Context<LocationActor>) {
     let requests = ehr.take_requests_beyond();
     if requests > 0 {
-        send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::RequestsSent { requests })));
+        send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::RequestsSent { requests })));
     }
 }
 
@@ -272,7 +272,7 @@ fn not_made(write: WriteId, attempt: u32, kind: CallKind, failure: Failure) -> C
 }
 
 /// Returns the deadline of a call: the time until the machine gives it up, minus the wait for a place and the margin.
-fn call_time(settings: &Settings, until: Timestamp) -> Duration {
+fn call_time(settings: &MachineSettings, until: Timestamp) -> Duration {
     Duration::from_millis((until.since(clock::now()) - settings.place_wait - MARGIN).max(1).unsigned_abs())
 }
 

@@ -42,12 +42,12 @@ impl<R: Request> RequestJob<R> {
     }
 
     /// Returns a job of the location itself.
-    pub fn own(request: R) -> Box<dyn Job> {
-        RequestJob::own_for(request, None)
+    pub fn internal(request: R) -> Box<dyn Job> {
+        RequestJob::internal_for(request, None)
     }
 
     /// Returns a job of the location itself that continues the work of a request.
-    pub(super) fn own_for(request: R, origin: Option<Origin>) -> Box<dyn Job> {
+    pub(super) fn internal_for(request: R, origin: Option<Origin>) -> Box<dyn Job> {
         Box::new(RequestJob { request, reply: None, to: None, origin })
     }
 }

@@ -36,7 +36,7 @@ use records::{
 use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
-    recent_errors::{Part, RecentError},
+    recent_errors::{ErrorSource, RecentError},
 };
 use store::{CommitError, journal};
 use tokio::sync::oneshot;
@@ -190,7 +190,7 @@ impl LocationActor {
         if !in_flight {
             return self.done();
         }
-        Box::pin(self.turn_after_clock_check(RequestJob::own(Command::ReadInterrupted)).map(|_, _, _| ()))
+        Box::pin(self.turn_after_clock_check(RequestJob::internal(Command::ReadInterrupted)).map(|_, _, _| ()))
     }
 
     /// Handles a restore from a backup before any other work: pending writes may have been written since the backup.
@@ -198,7 +198,7 @@ impl LocationActor {
         if !self.processor.as_ref().is_some_and(|processor| processor.restored) {
             return self.done();
         }
-        Box::pin(self.turn_after_clock_check(RequestJob::own(AfterRestore)).map(|known, act, ctx| match known {
+        Box::pin(self.turn_after_clock_check(RequestJob::internal(AfterRestore)).map(|known, act, ctx| match known {
             Ok(()) => {
                 tracing::info!(location = %act.id, "the store was restored from a backup: what waits to be written is looked up first");
                 act.processor.iter_mut().for_each(|processor| processor.restored = false);
@@ -206,7 +206,7 @@ impl LocationActor {
             Err(error) => {
                 act.processor = None;
                 act.unreadable = Some((Instant::now() + UNREADABLE_FOR, error));
-                send_to_self_later(ctx, SelfMessage::Do(RequestJob::own(Command::Wake)), TRY_AGAIN);
+                send_to_self_later(ctx, SelfMessage::Do(RequestJob::internal(Command::Wake)), TRY_AGAIN);
             }
         }))
     }
@@ -223,7 +223,7 @@ impl LocationActor {
             self.unreadable = Some((Instant::now(), EngineError::Moved));
             return self.done();
         }
-        Box::pin(self.turn_after_clock_check(RequestJob::own(Command::TakenOver)).map(|_, _, _| ()))
+        Box::pin(self.turn_after_clock_check(RequestJob::internal(Command::TakenOver)).map(|_, _, _| ()))
     }
 
     fn loaded(&mut self, loaded: Result<Processor, LoadError>, started: Instant) {
@@ -236,7 +236,7 @@ impl LocationActor {
             Ok(processor) => {
                 let (records, took) = (processor.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
-                self.metrics.locations.note(self.id, standing::of(&processor.machine, clock::now()));
+                self.metrics.locations.note(self.id, standing::location_health(&processor.machine, clock::now()));
                 if let Some(show) = &self.means.watcher {
                     show(processor.queue_news(Vec::new()));
                 }
@@ -310,7 +310,7 @@ impl LocationActor {
         let by = self.set_back();
         if by > 0 {
             tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; due times are moved back by the same amount");
-            let known = self.attempt(RequestJob::own(Command::ClockSetBack { by }), TRIES);
+            let known = self.attempt(RequestJob::internal(Command::ClockSetBack { by }), TRIES);
             return Box::pin(known.then(move |known, act, _| match known {
                 Ok(()) => {
                     act.set_back = 0;
@@ -440,7 +440,7 @@ impl LocationActor {
 
     /// Records an error for the status of the location. Failures of the EHR are taken from the events of a turn.
     fn record_error(&self, reason: impl Into<String>, request: Option<&str>) {
-        let error = RecentError::new(Part::Location, reason, request.map(Into::into), clock::now());
+        let error = RecentError::new(ErrorSource::Location, reason, request.map(Into::into), clock::now());
         self.metrics.recent_errors.note(self.id, error);
     }
 
@@ -448,7 +448,7 @@ impl LocationActor {
     fn commit_failed(&mut self, why: EngineError, ctx: &mut Context<Self>) {
         self.processor = None;
         self.unreadable = Some((Instant::now(), why));
-        send_to_self_later(ctx, SelfMessage::Do(RequestJob::own(Command::Wake)), TRY_AGAIN);
+        send_to_self_later(ctx, SelfMessage::Do(RequestJob::internal(Command::Wake)), TRY_AGAIN);
     }
 
     fn finish(&mut self, turn: PendingCommit, ctx: &mut Context<Self>) {
@@ -468,7 +468,7 @@ impl LocationActor {
         if let Some((show, ended)) = self.means.watcher.as_ref().zip(ended) {
             show(processor.queue_news(ended));
         }
-        self.metrics.locations.note(self.id, standing::of(&processor.machine, clock::now()));
+        self.metrics.locations.note(self.id, standing::location_health(&processor.machine, clock::now()));
         for call in calls {
             self.call(call, ctx);
         }
@@ -523,7 +523,7 @@ impl LocationActor {
         let sleep = at.since(clock::now()).clamp(0, DAY);
         let handle = ctx.run_later(Duration::from_millis(sleep.unsigned_abs()), |act, ctx| {
             act.timer = None;
-            send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::Wake)));
+            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::Wake)));
         });
         self.timer = Some((at, handle));
     }
@@ -542,7 +542,7 @@ impl LocationActor {
 
     fn sync_state(&self) -> Result<SyncState, EngineError> {
         let processor = self.in_memory()?;
-        let mut state = SyncState::of(&processor.machine, processor.description.as_ref(), clock::now());
+        let mut state = SyncState::from_location(&processor.machine, processor.description.as_ref(), clock::now());
         if state.reading.is_some() && self.share.wait(&self.deps.setup.now().engine, clock::now()) > 0 {
             state.read_reason.get_or_insert_with(|| disk_share::SLOWED.to_owned());
         }
@@ -574,7 +574,7 @@ impl LocationActor {
     fn open_former_gate(&self, ctx: &mut Context<Self>) {
         let shut = self.processor.as_ref().is_some_and(|processor| processor.machine.state.shut().is_some());
         if shut && self.means.watcher.is_none() {
-            send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::Gate(Gate::Open))));
+            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::Gate(Gate::Open))));
         }
     }
 
@@ -660,7 +660,7 @@ impl Actor for LocationActor {
             act.open_former_gate(ctx);
             if act.set_back() > 0 {
                 // The timer refers to the clock before it was set back.
-                send_to_self(ctx, SelfMessage::Do(RequestJob::own(Command::Wake)));
+                send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::Wake)));
             }
             send_to_self_later(ctx, SelfMessage::Idle, act.means.idle);
         });

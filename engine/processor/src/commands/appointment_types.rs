@@ -25,6 +25,6 @@ impl Processor {
         let (resource, id) = (Resource::AppointmentTypes, u64::from(kind.id));
         let decision = self.decide_save(cx, resource, id, operation, OrderingKey::Record { resource, id }, true)?;
         unit.put(&kind)?;
-        Ok((decision, Saved::of(kind)))
+        Ok((decision, Saved::new(kind)))
     }
 }

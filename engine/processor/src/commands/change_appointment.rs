@@ -84,7 +84,7 @@ impl Request for ChangeAppointment {
         }
         // The projection of the move event changes the stored placement.
         after.placement = to.unwrap_or(after.placement);
-        Ok((decision, Saved::of(after)))
+        Ok((decision, Saved::new(after)))
     }
 }
 

@@ -27,7 +27,7 @@ impl<T: Body> Request for ChangeOwnRecord<T> {
         let mut after = before.clone();
         (self.change)(&mut after.body);
         if after == before {
-            return Ok((Decision::nothing(), Saved::of(before)));
+            return Ok((Decision::nothing(), Saved::new(before)));
         }
         if T::is_deleted(&after) {
             at.must_not_work_here(T::RESOURCE, self.id)?;

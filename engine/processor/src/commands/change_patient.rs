@@ -66,7 +66,7 @@ impl Request for ChangePatient {
         let mut after = before.clone();
         self.change.apply(&mut after);
         if after == before {
-            return Ok((Decision::nothing(), Saved::of(before)));
+            return Ok((Decision::nothing(), Saved::new(before)));
         }
         after.updated_at = cx.now;
         let ordering_key = OrderingKey::Patient(PatientId(self.id));
@@ -79,7 +79,7 @@ impl Request for ChangePatient {
         at.index_patient(Some(&before), &after, unit)?;
         unit.put(&after)?;
         let warnings = at.unkept(&before, &after)?;
-        Ok((decision, Saved { warnings, ..Saved::of(after) }))
+        Ok((decision, Saved { warnings, ..Saved::new(after) }))
     }
 }
 

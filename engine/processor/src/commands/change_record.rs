@@ -54,7 +54,7 @@ impl Processor {
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Saved<Record<T>>), Reject> {
         if after == before {
-            return Ok((Decision::nothing(), Saved::of(before)));
+            return Ok((Decision::nothing(), Saved::new(before)));
         }
         after.updated_at = cx.now;
         let ordering_key = ordering_key_of(schema::patient_of(&after.body), T::RESOURCE, after.id.into());
@@ -64,6 +64,6 @@ impl Processor {
             unit.keep_merge_base(&before)?;
         }
         unit.put(&after)?;
-        Ok((decision, Saved::of(after)))
+        Ok((decision, Saved::new(after)))
     }
 }

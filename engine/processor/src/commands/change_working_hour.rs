@@ -42,12 +42,12 @@ impl Request for ChangeWorkingHour {
         if before.source == HourSource::Synced {
             return Err(Reject::Refused(Refusal::HourOfEhr));
         }
-        at.put_hour(cx, self.id, &self.change.of(&before), Some(before), unit)
+        at.put_hour(cx, self.id, &self.change.applied_to(&before), Some(before), unit)
     }
 }
 
 impl WorkingHourChange {
-    fn of(&self, before: &Record<records::WorkingHour>) -> WorkingHourDetails {
+    fn applied_to(&self, before: &Record<records::WorkingHour>) -> WorkingHourDetails {
         WorkingHourDetails {
             provider_id: self.provider_id.unwrap_or(before.provider_id),
             operatory_id: self.operatory_id.unwrap_or(before.operatory_id),

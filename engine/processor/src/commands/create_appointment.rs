@@ -131,7 +131,7 @@ impl Request for CreateAppointment {
         if !self.descriptor_ids.is_empty() {
             warnings.push(DESCRIPTORS_STAY.to_owned());
         }
-        Ok((decision, Saved { warnings, ..Saved::of(record) }))
+        Ok((decision, Saved { warnings, ..Saved::new(record) }))
     }
 }
 

@@ -53,7 +53,7 @@ impl Request for CreatePatient {
             if !self.return_existing {
                 return Err(Unmet::DuplicatePatient { id: known.id }.into());
             }
-            return Ok((Decision::nothing(), Saved { existing: true, ..Saved::of(known) }));
+            return Ok((Decision::nothing(), Saved { existing: true, ..Saved::new(known) }));
         }
         let missing = at.missing_fields(&self.details);
         if !missing.is_empty() {
@@ -90,7 +90,7 @@ impl Request for CreatePatient {
         at.index_patient(None, &patient, unit)?;
         unit.put(&patient)?;
         let warnings = at.unkept(&records::Patient::default(), &patient)?;
-        Ok((decision, Saved { warnings, ..Saved::of(patient) }))
+        Ok((decision, Saved { warnings, ..Saved::new(patient) }))
     }
 }
 

@@ -51,7 +51,7 @@ impl<T: Body> Request for CreateRecord<T> {
                 // The current version of the record.
                 let record = unit.get::<Record<T>>(source, id)?;
                 let record = record.ok_or(Reject::Damaged("a number without its record"))?;
-                return Ok((Decision::nothing(), Saved { replay: true, ..Saved::of(record) }));
+                return Ok((Decision::nothing(), Saved { replay: true, ..Saved::new(record) }));
             }
             Some(Numbered::Other(id)) => return Err(Unmet::NumberTaken { resource, id }.into()),
             None => {}
@@ -82,7 +82,7 @@ impl<T: Body> Request for CreateRecord<T> {
             idempotency::number(unit, number, id);
         }
         let warnings = at.too_long(resource, &fields(&self.body)?);
-        Ok((decision, Saved { warnings, ..Saved::of(entry) }))
+        Ok((decision, Saved { warnings, ..Saved::new(entry) }))
     }
 }
 

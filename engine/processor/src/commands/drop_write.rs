@@ -8,7 +8,7 @@ use location::{
     intent::WriteIntent,
     resource::Operation,
 };
-use records::Write;
+use records::FinishedWrite;
 use store::{Direction, keys};
 
 use crate::{
@@ -45,7 +45,7 @@ impl Request for DropWrite {
 impl Processor {
     /// Returns the writes that failed because the record that `ended` was to create is not in the EHR. They failed in
     /// the same turn and have its ordering key.
-    fn failed_with(&self, ended: &Write, unit: &mut UnitOfWork<'_>) -> Result<Vec<WriteId>, Reject> {
+    fn failed_with(&self, ended: &FinishedWrite, unit: &mut UnitOfWork<'_>) -> Result<Vec<WriteId>, Reject> {
         let creates = matches!(
             ended.work,
             WriteIntent::CreatePatient(_) | WriteIntent::Record { operation: Operation::Create, .. }
@@ -56,10 +56,10 @@ impl Processor {
         let marks = unit.store().scan_keys(failed_writes_of(self.setup.id.0), Direction::Forward, LOOKED_AT)?;
         let mut rested = Vec::new();
         for (_, location, id) in marks.iter().filter_map(|key| keys::parse_record(key)) {
-            let other = unit.get::<Write>(location, id)?.filter(|other| {
+            let other = unit.get::<FinishedWrite>(location, id)?.filter(|other| {
                 other.id != ended.id && other.lane == ended.lane && other.finished_at == ended.finished_at
             });
-            rested.extend(other.filter(Write::needs_operator).map(|other| WriteId(other.id)));
+            rested.extend(other.filter(FinishedWrite::needs_operator).map(|other| WriteId(other.id)));
         }
         Ok(rested)
     }

@@ -62,7 +62,7 @@ impl Processor {
             None => self.decide_save(cx, resource, id, operation, OrderingKey::Record { resource, id }, true)?,
         };
         unit.put(&record)?;
-        Ok((decision, Saved::of(record)))
+        Ok((decision, Saved::new(record)))
     }
 
     fn has_room_for(&self, id: OperatoryId) -> Result<(), Reject> {

@@ -19,7 +19,7 @@ pub(super) fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> 
 
 /// Rejects the request if a precondition is not met.
 pub(super) fn all_met(unmet: Vec<Unmet>) -> Result<(), Reject> {
-    Unmet::of(unmet).map_or(Ok(()), |why| Err(why.into()))
+    Unmet::from_all(unmet).map_or(Ok(()), |why| Err(why.into()))
 }
 
 impl Processor {

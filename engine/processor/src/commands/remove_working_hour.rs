@@ -25,6 +25,6 @@ impl Request for RemoveWorkingHour {
         let decision = at.decide(cx, &Command::RemoveHour { hour: WorkingHourId(self.0) })?;
         hour.delete(cx.now);
         unit.put(&hour)?;
-        Ok((decision, Saved::of(hour)))
+        Ok((decision, Saved::new(hour)))
     }
 }

@@ -10,7 +10,7 @@ use location::{
     resource::Operation,
 };
 use records::{
-    Appointment, Patient, WorkingHour, Write, Writeback,
+    Appointment, FinishedWrite, Patient, WorkingHour, Writeback,
     record::{Body, Record},
     schema::{self, Visitor},
 };
@@ -52,12 +52,14 @@ impl Request for RetryWrite {
 
 impl Processor {
     /// Returns a failed write that was neither retried nor dropped since.
-    pub fn failed_write(&self, id: WriteId, unit: &mut UnitOfWork<'_>) -> Result<Write, Reject> {
+    pub fn failed_write(&self, id: WriteId, unit: &mut UnitOfWork<'_>) -> Result<FinishedWrite, Reject> {
         let refused = |refusal| Err(Reject::Refused(refusal));
         if self.machine.state.queue.get(id).is_some() {
             return refused(Refusal::WriteNotFailed);
         }
-        let Some(ended) = unit.get::<Write>(self.setup.id.0, id.0)? else { return refused(Refusal::WriteNotFound) };
+        let Some(ended) = unit.get::<FinishedWrite>(self.setup.id.0, id.0)? else {
+            return refused(Refusal::WriteNotFound);
+        };
         let settled = ended.done || ended.dropped || ended.retried_as.is_some();
         if settled { refused(Refusal::WriteNotFailed) } else { Ok(ended) }
     }

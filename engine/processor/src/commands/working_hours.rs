@@ -100,7 +100,7 @@ impl Processor {
         let stays_here = self.source().is_some() && !queued;
         let why = if here_only { OF_OUR_TYPES } else { NOT_TAKEN };
         let warnings = stays_here.then(|| why.to_owned()).into_iter().collect();
-        Ok((decision, Saved { warnings, ..Saved::of(record) }))
+        Ok((decision, Saved { warnings, ..Saved::new(record) }))
     }
 
     /// Returns `true` if any of the types was created here. The EHR does not know such types, so it cannot have hours

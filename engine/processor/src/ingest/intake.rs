@@ -1,6 +1,6 @@
 //! Data collected while a page is ingested.
 
-use location::command::{DecisionContext, Page};
+use location::command::{DecisionContext, PulledPage};
 use records::record::Record;
 
 use crate::{processor::Processor, unit_of_work::UnitOfWork};
@@ -11,7 +11,7 @@ pub(super) struct Intake<'s, 'd, 'p> {
     pub source: u32,
     pub cx: DecisionContext,
     pub unit: &'d mut UnitOfWork<'p>,
-    pub page: Page,
+    pub page: PulledPage,
     /// Foreign ids of the records in `page.deleted` and `page.past_deleted`.
     pub tombstones: Vec<(String, u64)>,
     /// Appointments to be written once the machine has decided which local placements are kept.

@@ -7,7 +7,7 @@ mod record;
 use std::collections::BTreeSet;
 
 use location::{
-    command::{Command, DecisionContext, Failure, Outcome, Page},
+    command::{Command, DecisionContext, Failure, Outcome, PulledPage},
     decision::{Decision, Reply},
     event::Event,
     ids::{AppointmentId, WriteId},
@@ -15,7 +15,7 @@ use location::{
 };
 use records::{
     self,
-    document::{Kind, Link},
+    document::{DocumentKind, Link},
     ehr,
     record::Record,
 };
@@ -25,7 +25,7 @@ use self::intake::Intake;
 use crate::{
     error::Reject,
     ingest::record::{IngestError, put_appointment},
-    pass::Pass,
+    pass::ReadPass,
     processor::Processor,
     request::Request,
     sweep::{SWEPT_AT_ONCE, pulled},
@@ -89,7 +89,7 @@ impl IngestPage {
                     source,
                     cx,
                     unit: &mut *unit,
-                    page: Page::default(),
+                    page: PulledPage::default(),
                     tombstones: Vec::new(),
                     appointments: Vec::new(),
                 };
@@ -157,7 +157,7 @@ impl Processor {
         if let Some(queued) = self.machine.state.queue.get(WriteId(write)) {
             return Ok(queued.work.appointment().filter(|_| queued.key == key));
         }
-        let finished = unit.get::<records::Write>(location, write)?;
+        let finished = unit.get::<records::FinishedWrite>(location, write)?;
         Ok(finished.filter(|write| write.key == key).and_then(|write| write.work.appointment()))
     }
 }
@@ -216,7 +216,7 @@ impl Intake<'_, '_, '_> {
         let before = self.processor.machine.state.pulls.deleted.get(&resource).copied().unwrap_or_default();
         let many_deleted = before + self.page.deleted.len() as u64 >= u64::from(settings.pull.guard_at_least);
         if page.whole {
-            self.of_pass(resource, page.last, by_absence)?;
+            self.compare_with_pass(resource, page.last, by_absence)?;
         }
         if resource.shared() && many_deleted && self.page.known == 0 {
             self.known(resource)?;
@@ -266,8 +266,8 @@ impl Intake<'_, '_, '_> {
 
     /// Compares a page with its whole pass: counts records that the pass has not shown before and, at the end, finds
     /// those it missed.
-    fn of_pass(&mut self, resource: Resource, last: bool, by_absence: bool) -> Result<(), Reject> {
-        let mut pass = Pass::of(self.processor, resource);
+    fn compare_with_pass(&mut self, resource: Resource, last: bool, by_absence: bool) -> Result<(), Reject> {
+        let mut pass = ReadPass::current(self.processor, resource);
         let calling = self.processor.machine.state.pulls.calling.as_ref();
         let written = calling.into_iter().flat_map(|call| &call.written_during_pull);
         self.page.distinct = 0;
@@ -299,7 +299,7 @@ impl Intake<'_, '_, '_> {
     /// Counts the known records of a shared resource, up to the number that the guard needs.
     fn known(&mut self, resource: Resource) -> Result<(), Reject> {
         let enough = self.processor.machine.known_enough(resource, self.page.deleted.len() as u64);
-        let mut range = keys::links(self.source, Kind::Of(resource).byte());
+        let mut range = keys::links(self.source, DocumentKind::Of(resource).byte());
         while self.page.known < enough {
             let links = self.processor.deps.store.scan(range.clone(), Direction::Forward, SWEPT_AT_ONCE)?;
             self.page.known += links.iter().filter(|(_, value)| pulled(value).is_some()).count() as u64;

@@ -76,7 +76,7 @@ impl Intake<'_, '_, '_> {
     }
 
     /// Returns the stored record, and the record as the EHR shows it now.
-    fn shown<T: Body>(
+    fn stored_and_fresh<T: Body>(
         &mut self,
         id: u64,
         foreign_id: &str,
@@ -126,7 +126,7 @@ impl Intake<'_, '_, '_> {
         if !news {
             return Ok(());
         }
-        let (before, mut fresh) = self.shown::<Patient>(id, &shown.id, shown)?;
+        let (before, mut fresh) = self.stored_and_fresh::<Patient>(id, &shown.id, shown)?;
         if fresh.location_ids.is_empty() {
             fresh.location_ids.push(self.processor.setup.id.0);
             fresh.location_ids.extend(self.processor.visited_elsewhere(id, self.unit)?);
@@ -139,7 +139,7 @@ impl Intake<'_, '_, '_> {
     fn working_hour(&mut self, shown: &EhrWorkingHour) -> Result<(), IngestError> {
         self.page.unmatched += u32::from(self.unit.link(self.source, Resource::WorkingHours, &shown.id)?.is_none());
         let (id, news) = self.seen(Resource::WorkingHours, &shown.id, shown)?;
-        let (before, fresh) = self.shown::<WorkingHour>(id, &shown.id, shown)?;
+        let (before, fresh) = self.stored_and_fresh::<WorkingHour>(id, &shown.id, shown)?;
         let hour = working_hours::rules(&fresh);
         if let Err(problems) = hour.validate() {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -150,7 +150,7 @@ impl Intake<'_, '_, '_> {
             return Ok(());
         }
         // While a local change is pending, the machine keeps the EHR's version next to its own.
-        let changing = self.processor.machine.state.queue.of_record(Resource::WorkingHours, id).next().is_some();
+        let changing = self.processor.machine.state.queue.for_record(Resource::WorkingHours, id).next().is_some();
         if changing {
             let label = fresh.body.label;
             self.unit.change::<Record<WorkingHour>>(self.processor.setup.id.0, id, |record| record.label = label)?;
@@ -175,7 +175,7 @@ impl Intake<'_, '_, '_> {
         if !news {
             return Ok(());
         }
-        let (before, mut fresh) = self.shown::<Appointment>(id, &shown.id, shown)?;
+        let (before, mut fresh) = self.stored_and_fresh::<Appointment>(id, &shown.id, shown)?;
         let elsewhere = before.as_ref().filter(|before| before.location() != location);
         self.page.outdated |= elsewhere.is_some_and(|there| self.asked_before(there.updated_at));
         if let Some(patient) = fresh.patient_id {
@@ -246,7 +246,7 @@ impl EhrVisitor for IngestVisitor<'_, '_, '_, '_> {
         if !news {
             return Ok(());
         }
-        let (before, fresh) = intake.shown::<T>(id, foreign_id, shown)?;
+        let (before, fresh) = intake.stored_and_fresh::<T>(id, foreign_id, shown)?;
         let fresh = intake.merged(before.as_ref(), fresh)?;
         Ok(intake.put(before.as_ref(), fresh)?)
     }

@@ -15,7 +15,7 @@ use location::{
 };
 use query::{
     feed::{self, Reader},
-    stream::{Change, Stream},
+    stream::{ChangeKind, Stream},
 };
 use records::{
     document::Document,
@@ -38,7 +38,7 @@ const SOURCE: u32 = 1;
 const A: u32 = 1;
 const B: u32 = 2;
 
-struct World {
+struct IngestWorld {
     deps: Arc<Deps>,
     store: Arc<MemoryStore>,
     processors: BTreeMap<u32, Processor>,
@@ -51,11 +51,11 @@ struct World {
     values: usize,
 }
 
-impl World {
-    fn new(by_absence: bool) -> World {
+impl IngestWorld {
+    fn new(by_absence: bool) -> IngestWorld {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup()));
         let (deps, _) = deps(store.clone(), setup, Arc::new(NoViews));
-        let mut world = World {
+        let mut world = IngestWorld {
             deps,
             store,
             processors: BTreeMap::new(),
@@ -146,7 +146,7 @@ impl World {
     }
 
     fn link(&self, resource: Resource, foreign_id: &str) -> Link {
-        let key = keys::link(SOURCE, Kind::Of(resource).byte(), foreign_id.as_bytes());
+        let key = keys::link(SOURCE, DocumentKind::Of(resource).byte(), foreign_id.as_bytes());
         Link::from_bytes(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
@@ -161,7 +161,7 @@ impl World {
         self.processors[&location].machine.state.appointments.contains_key(&id)
     }
 
-    fn changes(&self, location: u32, since: u64) -> Vec<Change> {
+    fn changes(&self, location: u32, since: u64) -> Vec<ChangeKind> {
         let page = feed::page(&*self.store, Reader { institution: 0, source: None, location }, since, &[], 100)
             .unwrap()
             .unwrap();
@@ -199,7 +199,7 @@ fn setup() -> Setup {
 #[tokio::test]
 async fn visit_moved_by_staff_belongs_to_the_new_location() {
     for (by_absence, first, then) in [(false, B, A), (false, A, B), (true, B, A), (true, A, B)] {
-        let mut world = World::new(by_absence);
+        let mut world = IngestWorld::new(by_absence);
         world.show(A, visit("x", "pat"));
         world.read(A).await;
         assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true));
@@ -213,8 +213,8 @@ async fn visit_moved_by_staff_belongs_to_the_new_location() {
         let story = format!("by absence: {by_absence}, {first} first");
         assert_eq!(world.visit("x"), (B, false), "{story}");
         assert!(world.remembers(B, "x") && !world.remembers(A, "x"), "{story}");
-        assert!(world.changes(A, since).contains(&Change::Deleted), "{story}: to the readers of A it is gone");
-        assert!(!world.changes(B, since).contains(&Change::Deleted), "{story}");
+        assert!(world.changes(A, since).contains(&ChangeKind::Deleted), "{story}: to the readers of A it is gone");
+        assert!(!world.changes(B, since).contains(&ChangeKind::Deleted), "{story}");
         // Staff move the visit back.
         world.hide(B, "x");
         world.show(A, visit("x", "pat"));
@@ -233,7 +233,7 @@ async fn visit_moved_by_staff_belongs_to_the_new_location() {
 /// A record that cannot be read exists: a whole pass that leaves it out does not delete it, and its data is kept.
 #[tokio::test]
 async fn unreadable_record_is_not_deleted() {
-    let mut world = World::new(true);
+    let mut world = IngestWorld::new(true);
     world.show(A, patient("pat"));
     world.show(A, patient("other"));
     let both = |visits: Vec<EhrRecord>| EhrPage { whole: true, records: visits, ..last() };
@@ -245,8 +245,8 @@ async fn unreadable_record_is_not_deleted() {
     world.pages.entry(appointments).or_default().push_back(page);
     world.read(A).await;
     assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true), "it stands as it was last read");
-    let state = |world: &World| world.processors[&A].machine.state.pulls.clone();
-    let known = |world: &World| -> Vec<String> {
+    let state = |world: &IngestWorld| world.processors[&A].machine.state.pulls.clone();
+    let known = |world: &IngestWorld| -> Vec<String> {
         state(world).skipped.get(&Resource::Appointments).into_iter().flatten().map(|(id, _)| id.clone()).collect()
     };
     assert_eq!(known(&world), ["new", "x"]);
@@ -268,7 +268,7 @@ async fn unreadable_record_is_not_deleted() {
 /// A page requested before a visit moved must not move the visit back.
 #[tokio::test]
 async fn page_requested_before_a_move_is_read_again() {
-    let mut world = World::new(false);
+    let mut world = IngestWorld::new(false);
     world.show(A, visit("x", "pat"));
     world.read(A).await;
     world.pages.insert((A, Resource::Patients), VecDeque::new());
@@ -289,7 +289,7 @@ async fn page_requested_before_a_move_is_read_again() {
 /// The visit is cancelled at its previous location, because it moved.
 #[tokio::test]
 async fn visit_cancelled_at_its_old_location_is_kept_at_the_new_one() {
-    let mut world = World::new(false);
+    let mut world = IngestWorld::new(false);
     world.show(A, visit("x", "pat"));
     world.read(A).await;
     world.show(B, visit("x", "pat"));
@@ -305,7 +305,7 @@ async fn visit_cancelled_at_its_old_location_is_kept_at_the_new_one() {
 #[tokio::test]
 async fn visit_moved_and_cancelled_before_reading_is_cancelled() {
     for first in [A, B] {
-        let mut world = World::new(false);
+        let mut world = IngestWorld::new(false);
         world.show(A, visit("x", "pat"));
         world.read(A).await;
         let EhrRecord::Appointment(mut cancelled) = visit("x", "pat") else { panic!("a visit") };
@@ -321,7 +321,7 @@ async fn visit_moved_and_cancelled_before_reading_is_cancelled() {
 /// The visit is deleted at the new location before the previous one has read the move.
 #[tokio::test]
 async fn visit_moved_and_deleted_frees_its_old_slot() {
-    let mut world = World::new(false);
+    let mut world = IngestWorld::new(false);
     world.show(A, visit("x", "pat"));
     world.read(A).await;
     world.show(B, visit("x", "pat"));
@@ -335,8 +335,8 @@ async fn visit_moved_and_deleted_frees_its_old_slot() {
 }
 
 /// Reads the patients `p0` to `p{ALL}`.
-async fn many_patients(by_absence: bool, all: usize) -> World {
-    let mut world = World::new(by_absence);
+async fn many_patients(by_absence: bool, all: usize) -> IngestWorld {
+    let mut world = IngestWorld::new(by_absence);
     world.show_patients(0..=all);
     world.read(A).await;
     assert_eq!(world.gone(all), 0);
@@ -347,7 +347,7 @@ fn number(number: usize) -> String {
     format!("p{number}")
 }
 
-impl World {
+impl IngestWorld {
     /// Adds pages of a thousand patients.
     fn show_patients(&mut self, shown: impl Iterator<Item = usize>) {
         let shown: Vec<usize> = shown.collect();
@@ -438,7 +438,8 @@ async fn missing_records_are_swept_step_by_step_and_deleted_by_the_second_pass()
 #[tokio::test]
 async fn blocks_of_earlier_passes_are_deleted() {
     let mut world = many_patients(true, 3_000).await;
-    let blocks = |world: &World| world.store.scan_keys(Space::PullSeen.range(), Direction::Forward, 100).unwrap().len();
+    let blocks =
+        |world: &IngestWorld| world.store.scan_keys(Space::PullSeen.range(), Direction::Forward, 100).unwrap().len();
     let once = blocks(&world);
     assert!((1..=4).contains(&once), "{once} blocks");
     for _ in 0..5 {
@@ -451,7 +452,7 @@ async fn blocks_of_earlier_passes_are_deleted() {
 /// The visits are so old that only their documents are left.
 #[tokio::test]
 async fn many_past_appointments_are_deleted_step_by_step() {
-    let mut world = World::new(false);
+    let mut world = IngestWorld::new(false);
     let id = |number: i64| format!("x{number}");
     let past = |number: i64| {
         let start = START.0 / SECOND - 10 * DAY / SECOND + number;
@@ -473,8 +474,8 @@ async fn many_past_appointments_are_deleted_step_by_step() {
 /// A visit at a location makes its patient a patient there, even if the visit is read before the patient.
 #[tokio::test]
 async fn patient_belongs_to_every_location_with_an_appointment() {
-    let mut world = World::new(false);
-    let at = |world: &World, foreign_id: &str| {
+    let mut world = IngestWorld::new(false);
+    let at = |world: &IngestWorld, foreign_id: &str| {
         let id = world.link(Resource::Patients, foreign_id).id;
         world.document::<Record<records::Patient>>(1, id).body.location_ids
     };
@@ -495,7 +496,7 @@ async fn patient_belongs_to_every_location_with_an_appointment() {
 /// contains the calendar.
 #[tokio::test]
 async fn a_location_that_leaves_memory_writes_a_snapshot_only_when_one_is_due() {
-    let mut world = World::new(false);
+    let mut world = IngestWorld::new(false);
     let EhrRecord::Appointment(mut seated) = visit("x", "pat") else { panic!("a visit") };
     seated.operatory = Some("chair".into());
     world.show(A, EhrRecord::Appointment(seated));
@@ -531,7 +532,7 @@ async fn a_first_pull_writes_at_most_three_values_a_record() {
         Resource::Patients => (0..PATIENTS).map(|n| EhrRecord::Patient(born(n))).collect::<Vec<_>>(),
         _ => (0..5 * PATIENTS).map(|n| visit(&format!("A-{n}"), &format!("P-{}", n % PATIENTS))).collect(),
     };
-    let mut world = World::new(true);
+    let mut world = IngestWorld::new(true);
     for resource in [Resource::Patients, Resource::Appointments] {
         let all = records(resource);
         let pages = all.chunks(100).enumerate().map(|(n, part)| {
@@ -548,8 +549,8 @@ async fn a_first_pull_writes_at_most_three_values_a_record() {
     }
     let merged = store.scan_keys(Space::IndexBlock.range(), Direction::Forward, usize::MAX).unwrap().len();
     let documents =
-        |kind: Kind| store.scan_keys(keys::records(kind.byte(), 0), Direction::Forward, 9_999).unwrap().len();
-    assert_eq!(documents(Kind::Of(Resource::Appointments)), 5 * PATIENTS);
+        |kind: DocumentKind| store.scan_keys(keys::records(kind.byte(), 0), Direction::Forward, 9_999).unwrap().len();
+    assert_eq!(documents(DocumentKind::Of(Resource::Appointments)), 5 * PATIENTS);
     let values = world.values + merged;
     assert!(values <= 3 * 6 * PATIENTS, "{values} values for {} records, {merged} of them blocks", 6 * PATIENTS);
 }

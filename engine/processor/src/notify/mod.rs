@@ -13,7 +13,7 @@ use location::{
     pull::Resource,
     resource::Operation,
 };
-use query::stream::Change;
+use query::stream::ChangeKind;
 use records::schema::scope_of;
 use runtime::clock;
 use serde::{Deserialize, de::IgnoredAny};
@@ -47,7 +47,7 @@ const MOST_BYTES_ALONE: usize = 48 << 20;
 
 /// Adds the messages to the turn's batch. Returns them, and the number of deliveries left out. An institution without
 /// subscriptions costs one check.
-pub(crate) fn told(
+pub(crate) fn enqueue_messages(
     processor: &Processor,
     cx: DecisionContext,
     origin: Option<&str>,
@@ -115,7 +115,7 @@ impl<'t, 'd> Publisher<'t, 'd> {
         // In the order of the records, so patients precede their appointments.
         let mut by_event: Vec<(Event, Vec<Changed<'_>>)> = Vec::new();
         for changed in unit.changes() {
-            let Some(kind) = ResourceType::of(changed.resource) else { continue };
+            let Some(kind) = ResourceType::from_resource(changed.resource) else { continue };
             let Some(event) = heard(&changed)?.and_then(|change| kind.changed(change)) else { continue };
             match by_event.iter_mut().rev().find(|(known, _)| *known == event) {
                 Some((_, all)) => all.push(changed),
@@ -127,7 +127,9 @@ impl<'t, 'd> Publisher<'t, 'd> {
             self.send(name, |context, hears| {
                 let mut items = Vec::new();
                 for changed in &changed {
-                    if hears.of(changed.after)? || changed.before.map_or(Ok(false), |before| hears.of(before))? {
+                    if hears.includes(changed.after)?
+                        || changed.before.map_or(Ok(false), |before| hears.includes(before))?
+                    {
                         items.extend(renderer.item(context, event, changed)?);
                     }
                 }
@@ -139,18 +141,18 @@ impl<'t, 'd> Publisher<'t, 'd> {
 
     /// Publishes the outcome of a write, with the current record.
     fn outcome(&mut self, event: &Happened) -> Result<(), Reject> {
-        let Some(Ended { resource, id, operation, outcome, reason }) = ended(event) else { return Ok(()) };
-        let event = ResourceType::of(resource).and_then(|kind| kind.written(operation));
+        let Some(EndedWrite { resource, id, operation, outcome, reason }) = ended(event) else { return Ok(()) };
+        let event = ResourceType::from_resource(resource).and_then(|kind| kind.written(operation));
         let Some(name) = event.and_then(|event| EventName::written(event, outcome)) else { return Ok(()) };
         let (unit, renderer) = (self.unit, self.renderer());
         let scope =
             scope_of(resource, self.processor.institution.id.0, self.processor.source(), self.processor.setup.id.0);
         self.send(name, |context, hears| {
             let Some(stored) = unit.stored(resource, scope, id)? else { return Ok(Vec::new()) };
-            if !hears.of(&stored)? {
+            if !hears.includes(&stored)? {
                 return Ok(Vec::new());
             }
-            let view = renderer.of(context, resource, &stored)?;
+            let view = renderer.render(context, resource, &stored)?;
             let (patient, location) = (patient(name.event(), &stored)?, at(&stored)?.location_id);
             let item = Item { view, previous: None, patient, location };
             Ok(payload::messages(name.event(), vec![item], reason))
@@ -204,7 +206,7 @@ impl LocationFilter<'_> {
 
     /// Returns `true` if the recipient may see a record. The record belongs to its own location, or to those where a
     /// patient was seen. If only the EHR knows the location, it belongs to all locations of its data source.
-    fn of(&self, stored: &[u8]) -> Result<bool, Reject> {
+    fn includes(&self, stored: &[u8]) -> Result<bool, Reject> {
         let Some(heard) = self.locations else { return Ok(true) };
         let at = at(stored)?;
         Ok(match at.location_id {
@@ -222,7 +224,7 @@ impl LocationFilter<'_> {
 
 /// The fields that locate a stored record of any kind.
 #[derive(Deserialize)]
-struct At {
+struct RecordPlacement {
     #[serde(default)]
     location_id: Option<LocationId>,
     #[serde(default)]
@@ -238,14 +240,14 @@ struct SeenAt {
     location_ids: Vec<LocationId>,
 }
 
-fn at(stored: &[u8]) -> Result<At, Reject> {
+fn at(stored: &[u8]) -> Result<RecordPlacement, Reject> {
     decode(stored)
 }
 
 /// Returns the change to publish, if any. A payment or adjustment made here counts as created when it reaches the
 /// ledger (specification 6.5). Changes of deleted records are not published.
-fn heard(changed: &Changed<'_>) -> Result<Option<Change>, Reject> {
-    if changed.deleted && (changed.was_deleted || changed.change == Change::Created) {
+fn heard(changed: &Changed<'_>) -> Result<Option<ChangeKind>, Reject> {
+    if changed.deleted && (changed.was_deleted || changed.change == ChangeKind::Created) {
         return Ok(None);
     }
     if !matches!(changed.resource, Resource::Payments | Resource::Adjustments) {
@@ -254,7 +256,7 @@ fn heard(changed: &Changed<'_>) -> Result<Option<Change>, Reject> {
     let before = changed.before.map_or(Ok(false), in_ehr)?;
     Ok(match (before, in_ehr(changed.after)?) {
         (true, _) => Some(changed.change),
-        (false, true) => Some(Change::Created).filter(|_| !changed.deleted),
+        (false, true) => Some(ChangeKind::Created).filter(|_| !changed.deleted),
         (false, false) => None,
     })
 }
@@ -278,16 +280,16 @@ struct Renderer<'t, 'd> {
 }
 
 impl Renderer<'_, '_> {
-    fn of(self, context: &ViewContext<'_>, resource: Resource, stored: &[u8]) -> Result<Value, Reject> {
+    fn render(self, context: &ViewContext<'_>, resource: Resource, stored: &[u8]) -> Result<Value, Reject> {
         Ok(self.views.record(context, resource, stored, self.unit)?)
     }
 
     /// Returns `None` for an update without visible changes.
     fn item(self, context: &ViewContext<'_>, event: Event, changed: &Changed<'_>) -> Result<Option<Item>, Reject> {
-        let view = self.of(context, changed.resource, changed.after)?;
+        let view = self.render(context, changed.resource, changed.after)?;
         let mut previous = None;
         if let Some(before) = changed.before.filter(|_| event.is_update()) {
-            previous = payload::previous(&self.of(context, changed.resource, before)?, &view);
+            previous = payload::previous(&self.render(context, changed.resource, before)?, &view);
             // The state of a write has a separate event, except that of an appointment's insert.
             let has_event = |name: &String| WRITE_STANDS.contains(&name.as_str()) || payload::is_stamp(name);
             let inserting = changed.resource == Resource::Appointments && !in_ehr(changed.after)?;
@@ -303,20 +305,20 @@ impl Renderer<'_, '_> {
 fn patient(event: Event, stored: &[u8]) -> Result<Option<u64>, Reject> {
     #[derive(Deserialize)]
     struct Whose {
-        body: Patient,
+        body: PatientRef,
     }
     #[derive(Deserialize)]
-    struct Patient {
+    struct PatientRef {
         patient_id: u64,
     }
-    if Layout::of(event) != Layout::OfPatient {
+    if Layout::for_event(event) != Layout::OfPatient {
         return Ok(None);
     }
     Ok(Some(decode::<Whose>(stored)?.body.patient_id))
 }
 
 /// A finished write.
-struct Ended<'e> {
+struct EndedWrite<'e> {
     resource: Resource,
     id: u64,
     operation: Operation,
@@ -325,16 +327,21 @@ struct Ended<'e> {
     reason: Option<&'e str>,
 }
 
-fn ended(event: &Happened) -> Option<Ended<'_>> {
-    let done =
-        |(resource, id, operation)| Ended { resource, id, operation, outcome: WriteOutcome::Complete, reason: None };
+fn ended(event: &Happened) -> Option<EndedWrite<'_>> {
+    let done = |(resource, id, operation)| EndedWrite {
+        resource,
+        id,
+        operation,
+        outcome: WriteOutcome::Complete,
+        reason: None,
+    };
     let failed = |(resource, id, operation), how: InsertFailure, reason| {
         let outcome = match how {
             InsertFailure::Failed => WriteOutcome::Failed,
             InsertFailure::TimedOut => WriteOutcome::TimedOut,
             InsertFailure::Withdrawn => return None,
         };
-        Some(Ended { resource, id, operation, outcome, reason: Some(reason) })
+        Some(EndedWrite { resource, id, operation, outcome, reason: Some(reason) })
     };
     let insert = |appointment: u64| (Resource::Appointments, appointment, Operation::Create);
     match event {

@@ -7,7 +7,7 @@ use location::{
     event::Event as Happened,
     time::{MINUTE, Millis, Timestamp},
 };
-use records::{document::Kind, sync_state::SyncState};
+use records::{document::DocumentKind, sync_state::SyncState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use store::{Key, keys};
@@ -47,7 +47,7 @@ impl Publisher<'_, '_> {
             return Ok(());
         }
         let (before, after) = self.before_and_after(events);
-        let said = said(self.processor)?;
+        let said = last_notified(self.processor)?;
         let (read_said, read_news) = next(said.read, (before.read_ok, after.read_ok), self.cx.now);
         let (write_said, write_news) = next(said.write, (before.write_ok, after.write_ok), self.cx.now);
         let now_said = LastNotified { read: read_said, write: write_said };
@@ -78,7 +78,7 @@ impl Publisher<'_, '_> {
     /// Returns the status at the previous turn, and after this one.
     fn before_and_after(&self, events: &[Happened]) -> (SyncState, SyncState) {
         let (processor, now) = (self.processor, self.cx.now);
-        let state = |machine, at| SyncState::of(machine, processor.description.as_ref(), at);
+        let state = |machine, at| SyncState::from_location(machine, processor.description.as_ref(), at);
         let before = state(&processor.machine, processor.last_turn.unwrap_or(now));
         let unchanged = state(&processor.machine, now);
         let red = !unchanged.read_ok || !unchanged.write_ok;
@@ -99,18 +99,18 @@ pub(crate) fn due(processor: &Processor) -> Result<Option<Timestamp>, Reject> {
     if !heard(Event::SyncStatusReadChange) && !heard(Event::SyncStatusWriteChange) {
         return Ok(None);
     }
-    let LastNotified { read, write } = said(processor)?;
+    let LastNotified { read, write } = last_notified(processor)?;
     let held = [read, write].into_iter().flatten().filter(|said| said.held);
     Ok(held.map(|said| said.at.plus(QUIET)).min())
 }
 
-fn said(processor: &Processor) -> Result<LastNotified, Reject> {
+fn last_notified(processor: &Processor) -> Result<LastNotified, Reject> {
     let said = processor.deps.store.get(&key(processor.setup.id.0))?.map(|bytes| decode(&bytes)).transpose()?;
     Ok(said.unwrap_or_default())
 }
 
 fn key(location: u32) -> Key {
-    keys::record(Kind::ReportedSyncStatus.byte(), 0, location.into())
+    keys::record(DocumentKind::ReportedSyncStatus.byte(), 0, location.into())
 }
 
 /// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if `red`.
@@ -159,7 +159,7 @@ mod tests {
     const DOWN: bool = false;
 
     /// Returns the messages about a status that changes at these minutes.
-    fn told(lights: &[(i64, bool)]) -> Vec<(i64, bool)> {
+    fn sent_messages(lights: &[(i64, bool)]) -> Vec<(i64, bool)> {
         let (mut said, mut light, mut told) = (None, UP, Vec::new());
         for (minute, now) in lights {
             let (after, news) = next(said, (light, *now), Timestamp(minute * MINUTE));
@@ -173,19 +173,22 @@ mod tests {
 
     #[test]
     fn change_is_sent_at_once_and_only_once() {
-        assert_eq!(told(&[(0, UP), (10, DOWN), (11, DOWN), (30, DOWN), (40, UP), (50, UP)]), [(10, DOWN), (40, UP)]);
+        assert_eq!(
+            sent_messages(&[(0, UP), (10, DOWN), (11, DOWN), (30, DOWN), (40, UP), (50, UP)]),
+            [(10, DOWN), (40, UP)]
+        );
     }
 
     #[test]
     fn flapping_status_sends_one_message() {
         let flutter = [(10, DOWN), (11, UP), (12, DOWN), (13, UP), (14, DOWN), (16, DOWN), (20, DOWN)];
-        assert_eq!(told(&flutter), [(10, DOWN)]);
+        assert_eq!(sent_messages(&flutter), [(10, DOWN)]);
     }
 
     #[test]
     fn status_after_the_pause_is_sent_if_it_differs() {
-        assert_eq!(told(&[(10, DOWN), (11, UP), (16, UP), (17, UP)]), [(10, DOWN), (16, UP)]);
+        assert_eq!(sent_messages(&[(10, DOWN), (11, UP), (16, UP), (17, UP)]), [(10, DOWN), (16, UP)]);
         // The status changes back with the commit that would have reported it.
-        assert_eq!(told(&[(10, DOWN), (11, UP), (16, DOWN), (30, UP)]), [(10, DOWN), (30, UP)]);
+        assert_eq!(sent_messages(&[(10, DOWN), (11, UP), (16, DOWN), (30, UP)]), [(10, DOWN), (30, UP)]);
     }
 }

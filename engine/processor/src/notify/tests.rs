@@ -140,7 +140,7 @@ enum Writes {
     NotLetIn,
 }
 
-struct Practice {
+struct PracticeEhr {
     records: BTreeMap<(Resource, String), EhrRecord>,
     gone: Vec<(Resource, String)>,
     writes: Writes,
@@ -148,14 +148,14 @@ struct Practice {
     written: usize,
 }
 
-struct World {
+struct NotifyWorld {
     deps: Arc<Deps>,
     store: Arc<MemoryStore>,
     registry: Arc<EndpointRegistry>,
     views: Arc<PlainViews>,
     processors: BTreeMap<u32, Processor>,
     /// EHRs by data source, which has the number of its institution.
-    ehrs: BTreeMap<u32, Practice>,
+    ehrs: BTreeMap<u32, PracticeEhr>,
     now: Timestamp,
     heard: usize,
     /// Number of values written by turns.
@@ -173,19 +173,19 @@ struct Told {
     data: Value,
 }
 
-impl World {
+impl NotifyWorld {
     /// Creates a world in which both practices have been read once, without subscriptions.
-    async fn new() -> World {
-        World::with(WriteRules { deadline: HOUR, ..WriteRules::default() }).await
+    async fn new() -> NotifyWorld {
+        NotifyWorld::with(WriteRules { deadline: HOUR, ..WriteRules::default() }).await
     }
 
-    async fn with(write: WriteRules) -> World {
+    async fn with(write: WriteRules) -> NotifyWorld {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(write)));
         let views = Arc::new(PlainViews::default());
         let (deps, registry) = deps(store.clone(), setup, views.clone());
         let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
         let (processors, now) = (BTreeMap::new(), START);
-        let mut world = World { deps, store, registry, views, processors, ehrs, now, heard: 0, values: 0 };
+        let mut world = NotifyWorld { deps, store, registry, views, processors, ehrs, now, heard: 0, values: 0 };
         for (location, _) in PLACES {
             let mut processor = Processor::load(world.deps.clone(), LocationId(location)).unwrap();
             let batch = processor.describing(&description()).unwrap();
@@ -229,8 +229,8 @@ impl World {
     }
 
     /// Creates a world with an endpoint subscribed to all events of the first institution.
-    async fn listening() -> World {
-        let mut world = World::new().await;
+    async fn listening() -> NotifyWorld {
+        let mut world = NotifyWorld::new().await;
         let all: Vec<Event> = ResourceType::ALL.iter().flat_map(|kind| kind.events()).copied().collect();
         let endpoint = world.subscribe(1, all[0], "v3.0.0").await;
         for event in &all[1..] {
@@ -313,12 +313,12 @@ impl World {
         serde_json::to_value(saved.record).unwrap()
     }
 
-    fn ehr(&mut self) -> &mut Practice {
+    fn ehr(&mut self) -> &mut PracticeEhr {
         self.ehrs.get_mut(&1).unwrap()
     }
 
     /// Returns the payload of a delivery.
-    fn shown(&self, delivery: uuid::Uuid) -> Value {
+    fn payload(&self, delivery: uuid::Uuid) -> Value {
         let key = [&[DATA][..], first_of(delivery).as_bytes()].concat();
         serde_json::from_slice(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
@@ -331,7 +331,7 @@ impl World {
             institution: delivery.institution_id.unwrap().0,
             event: delivery.event_name.clone(),
             location: delivery.location_id.map(|location| location.0),
-            data: self.shown(delivery.id),
+            data: self.payload(delivery.id),
         });
         let told: Vec<Told> = told.collect();
         let mut batch = Batch::new();
@@ -355,12 +355,12 @@ impl World {
     }
 
     fn id_of(&self, resource: Resource, foreign_id: &str) -> u64 {
-        let key = store::keys::link(1, records::document::Kind::Of(resource).byte(), foreign_id.as_bytes());
+        let key = store::keys::link(1, records::document::DocumentKind::Of(resource).byte(), foreign_id.as_bytes());
         records::document::Link::from_bytes(&self.store.get(&key).unwrap().unwrap()).unwrap().id
     }
 }
 
-impl Practice {
+impl PracticeEhr {
     fn page(&mut self, location: u32, resource: Resource) -> Outcome<Box<Page>> {
         if !self.readable {
             return Err(Failure::RetryLater { reason: "it is down".into(), after: None });
@@ -413,9 +413,9 @@ fn patient_named(id: &str, last_name: &str) -> EhrPatient {
     EhrPatient { id: id.into(), last_name: last_name.into(), date_of_birth: birth, ..EhrPatient::default() }
 }
 
-fn practice() -> Practice {
+fn practice() -> PracticeEhr {
     let mut practice =
-        Practice { records: BTreeMap::new(), gone: Vec::new(), writes: Writes::Taken, readable: true, written: 0 };
+        PracticeEhr { records: BTreeMap::new(), gone: Vec::new(), writes: Writes::Taken, readable: true, written: 0 };
     let anna = EhrProvider { id: "anna".into(), first_name: "Anna".into(), ..EhrProvider::default() };
     let chair = EhrOperatory {
         id: "chair".into(),
@@ -461,14 +461,14 @@ fn setup(write: WriteRules) -> Setup {
     testing::setup([1, 2].map(testing::institution), PLACES.map(location), sources)
 }
 
-fn payment(world: &World) -> CreateRecord<Payment> {
+fn payment(world: &NotifyWorld) -> CreateRecord<Payment> {
     let patient = world.id_of(Resource::Patients, "pat") as u32;
     let amount = json!({"amount": "12.50", "currency": "USD"});
     let body = schema::read(json!({"patient_id": patient, "amount": amount})).unwrap();
     CreateRecord { body, patient: Some(patient), number: None }
 }
 
-fn appointment(world: &World, hour: i64) -> CreateAppointment {
+fn appointment(world: &NotifyWorld, hour: i64) -> CreateAppointment {
     let midnight = Timestamp((START.0 / DAY + 2) * DAY);
     let start = midnight.plus(hour * HOUR);
     CreateAppointment {
@@ -490,7 +490,7 @@ fn appointment(world: &World, hour: i64) -> CreateAppointment {
 
 #[tokio::test]
 async fn pulled_records_cause_messages_only_when_changed() {
-    let mut world = World::listening().await;
+    let mut world = NotifyWorld::listening().await;
     world.sync(MAIN).await;
     assert_eq!(world.news().len(), 0, "the EHR says what it said before");
 
@@ -537,7 +537,7 @@ async fn pulled_records_cause_messages_only_when_changed() {
 
 #[tokio::test]
 async fn payment_made_here_counts_as_created_when_it_reaches_the_ledger() {
-    let mut world = World::listening().await;
+    let mut world = NotifyWorld::listening().await;
     world.ehr().writes = Writes::Later;
     let made = payment(&world);
     world.save(made).await;
@@ -568,7 +568,7 @@ async fn payment_made_here_counts_as_created_when_it_reaches_the_ledger() {
 
 #[tokio::test]
 async fn appointment_made_and_changed_here_sends_its_events() {
-    let mut world = World::listening().await;
+    let mut world = NotifyWorld::listening().await;
     let made = appointment(&world, 9);
     let record = world.save(made).await;
     let all = ["appointment_created", "appointment_insertion.complete", "appointment_updated"];
@@ -613,7 +613,7 @@ async fn appointment_made_and_changed_here_sends_its_events() {
 
 #[tokio::test]
 async fn patient_created_and_changed_here_sends_its_events() {
-    let mut world = World::listening().await;
+    let mut world = NotifyWorld::listening().await;
     let new = CreatePatient {
         provider_id: world.id_of(Resource::Providers, "anna") as u32,
         details: PatientDetails {
@@ -648,7 +648,7 @@ async fn patient_created_and_changed_here_sends_its_events() {
 /// the third one ends.
 #[tokio::test]
 async fn booking_of_a_new_patient_takes_three_commits_until_confirmed() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     let mut counted = Vec::new();
     for (hour, name) in [(9, "Ada"), (10, "Grace")] {
         let slot = appointment(&world, hour);
@@ -696,7 +696,7 @@ async fn booking_of_a_new_patient_takes_three_commits_until_confirmed() {
 /// A call that starts with its decision has the placement of that time, because the EHR may have stored it.
 #[tokio::test]
 async fn move_sent_with_its_decision_has_the_new_placement() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     let made = appointment(&world, 9);
     world.save(made).await;
     let appointments = &world.processors[&MAIN].machine.state.appointments;
@@ -707,14 +707,14 @@ async fn move_sent_with_its_decision_has_the_new_placement() {
     assert!(matches!(&calls[..], [Call::Write { placement: Some(sent), .. }] if *sent == to), "{calls:?}");
 }
 
-fn last_write(world: &World, id: AppointmentId) -> (Writeback, Option<String>, Option<Writeback>) {
+fn last_write(world: &NotifyWorld, id: AppointmentId) -> (Writeback, Option<String>, Option<Writeback>) {
     let stored = world.processors[&MAIN].appointment(id.0).unwrap().unwrap();
     let (state, reason) = stored.last_write().unwrap();
     (state, reason.map(str::to_owned), stored.booking.as_ref().unwrap().cancellation)
 }
 
 /// Decides a request, and returns the answers to its calls.
-async fn begin<R: Request>(world: &mut World, request: &R) -> VecDeque<Own> {
+async fn begin<R: Request>(world: &mut NotifyWorld, request: &R) -> VecDeque<Own> {
     let (_, calls) = world.turn(MAIN, request).await;
     calls.into_iter().map(|call| world.answer(MAIN, call)).collect()
 }
@@ -722,7 +722,7 @@ async fn begin<R: Request>(world: &mut World, request: &R) -> VecDeque<Own> {
 #[tokio::test]
 async fn the_state_of_an_appointment_follows_its_last_write() {
     use Writeback::{Confirmed, Failed, Pending};
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     let made = appointment(&world, 9);
     let id = AppointmentId(world.save(made).await["id"].as_u64().unwrap());
     assert_eq!(last_write(&world, id), (Confirmed, None, None));
@@ -763,10 +763,10 @@ async fn the_state_of_an_appointment_follows_its_last_write() {
 
 #[tokio::test]
 async fn refused_change_keeps_a_later_pending_change() {
-    let mut world = World::listening().await;
+    let mut world = NotifyWorld::listening().await;
     let id = world.id_of(Resource::Patients, "pat") as u32;
     let save = |change: PatientChange| ChangePatient { id, change };
-    let stands = |world: &World| {
+    let stands = |world: &NotifyWorld| {
         let pat = world.processors[&MAIN].deps.store.get(&patient_key(id)).unwrap().unwrap();
         let pat: Record<records::Patient> = decode(&pat).unwrap();
         (pat.body.email, pat.body.middle_name)
@@ -790,12 +790,12 @@ async fn refused_change_keeps_a_later_pending_change() {
 }
 
 fn patient_key(id: u32) -> store::Key {
-    store::keys::record(records::document::Kind::Of(Resource::Patients).byte(), 1, id.into())
+    store::keys::record(records::document::DocumentKind::Of(Resource::Patients).byte(), 1, id.into())
 }
 
 #[tokio::test]
 async fn history_changes_send_one_message_per_patient_and_commit() {
-    let mut world = World::listening().await;
+    let mut world = NotifyWorld::listening().await;
     world.ehr().patient("ann", "New");
     let item = |patient: &str, item: &str, note: &str| json!({"patient": patient, "category": "allergies", "item": item, "note": note, "active": true});
     for (id, patient, of) in [("1", "pat", "latex"), ("2", "ann", "latex"), ("3", "pat", "pollen")] {
@@ -822,7 +822,7 @@ async fn history_changes_send_one_message_per_patient_and_commit() {
 
 #[tokio::test]
 async fn sync_status_is_sent_in_the_commit_that_changes_it() {
-    let mut world = World::listening().await;
+    let mut world = NotifyWorld::listening().await;
     world.ehr().readable = false;
     world.sync(MAIN).await;
     let data = world.one("sync_status_read_change", &["sync_status_read_change"]);
@@ -853,7 +853,7 @@ async fn sync_status_is_sent_in_the_commit_that_changes_it() {
 
 #[tokio::test]
 async fn shut_gate_changes_the_write_status_without_any_write() {
-    let mut world = World::listening().await;
+    let mut world = NotifyWorld::listening().await;
     let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
     world.follow(MAIN, gate(Gate::Open)).await;
     assert_eq!(world.news().len(), 0, "it was green");
@@ -870,7 +870,7 @@ async fn shut_gate_changes_the_write_status_without_any_write() {
 
 #[tokio::test]
 async fn held_status_change_is_sent_after_the_pause_without_other_events() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
     let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
     let shut = Gate::Shut(Shut::NoWorkstation);
@@ -902,7 +902,7 @@ async fn held_status_change_is_sent_after_the_pause_without_other_events() {
 
 #[tokio::test]
 async fn write_pending_for_an_hour_changes_the_write_status() {
-    let mut world = World::with(WriteRules::default()).await;
+    let mut world = NotifyWorld::with(WriteRules::default()).await;
     world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
     world.ehr().writes = Writes::Later;
     let made = payment(&world);
@@ -917,7 +917,7 @@ async fn write_pending_for_an_hour_changes_the_write_status() {
 
 #[tokio::test]
 async fn records_are_rendered_once_per_version_and_only_for_subscribers() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     for n in 0..500 {
         world.ehr().patient(&format!("patient {n}"), "Many");
     }
@@ -951,7 +951,7 @@ async fn records_are_rendered_once_per_version_and_only_for_subscribers() {
 
 #[tokio::test]
 async fn messages_are_sent_only_with_the_commit_and_once_after_a_conflict() {
-    let mut world = World::listening().await;
+    let mut world = NotifyWorld::listening().await;
     let request = payment(&world);
     world.deps.pool.fill(&world.deps.ids, Resource::Payments).await.unwrap();
     world.ehr().writes = Writes::Refused;
@@ -968,7 +968,7 @@ async fn messages_are_sent_only_with_the_commit_and_once_after_a_conflict() {
 /// A record of one location is published for that location, one without location for all locations of the EHR.
 #[tokio::test]
 async fn subscription_of_a_location_gets_only_its_records() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     let mut endpoints = Vec::new();
     for location in [Some(1), Some(2), None] {
         let endpoint = world.subscribe(2, Event::FormResponseInsertion, "v3.0.0").await;
@@ -997,10 +997,11 @@ async fn subscription_of_a_location_gets_only_its_records() {
 }
 
 /// Returns the number of messages sent, and of those counted as left out.
-fn told_and_left_out(world: &mut World) -> (u64, u64) {
+fn enqueued_and_left_out(world: &mut NotifyWorld) -> (u64, u64) {
     let endpoints = world.registry.subscriptions().endpoints();
     let backlogs = &world.registry.subscriptions().backlogs;
-    let overflow = endpoints.iter().filter_map(|it| backlogs.of(it.id).overflow).map(|it| it.events).sum::<u64>();
+    let overflow =
+        endpoints.iter().filter_map(|it| backlogs.for_endpoint(it.id).overflow).map(|it| it.events).sum::<u64>();
     (world.news().len() as u64, overflow)
 }
 
@@ -1009,7 +1010,7 @@ fn told_and_left_out(world: &mut World) -> (u64, u64) {
 #[tokio::test]
 async fn messages_beyond_one_commit_follow_with_the_next_commits() {
     const ENDPOINTS: usize = 100;
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     for _ in 0..ENDPOINTS {
         world.subscribe(1, Event::PaymentCreated, "v3.0.0").await;
     }
@@ -1018,7 +1019,7 @@ async fn messages_beyond_one_commit_follow_with_the_next_commits() {
     }
     let before = world.store.commits();
     world.sync(MAIN).await;
-    assert_eq!(told_and_left_out(&mut world), (500 * ENDPOINTS as u64, 0));
+    assert_eq!(enqueued_and_left_out(&mut world), (500 * ENDPOINTS as u64, 0));
     let state = &world.processors[&MAIN].machine.state.pulls;
     assert!(state.cycle.is_none() && world.store.commits() - before > 3, "it took some commits, and came to its end");
 }
@@ -1027,7 +1028,7 @@ async fn messages_beyond_one_commit_follow_with_the_next_commits() {
 #[tokio::test]
 async fn deletions_beyond_one_commit_are_ingested_with_the_next_commits() {
     const ENDPOINTS: usize = 40;
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     for n in 0..1_500 {
         world.ehr().payment(&format!("payment {n}"), "7.00");
     }
@@ -1039,7 +1040,7 @@ async fn deletions_beyond_one_commit_are_ingested_with_the_next_commits() {
         world.ehr().remove(Resource::Payments, &format!("payment {n}"));
     }
     world.sync(MAIN).await;
-    assert_eq!(told_and_left_out(&mut world), (400 * ENDPOINTS as u64, 0));
+    assert_eq!(enqueued_and_left_out(&mut world), (400 * ENDPOINTS as u64, 0));
 }
 
 #[test]
@@ -1064,7 +1065,7 @@ fn message_limits_leave_room_for_the_keys_of_the_turn() {
 /// Random subscriptions of several tenants and random changes in their EHRs, compared with a model.
 #[tokio::test]
 async fn random_changes_reach_exactly_their_subscribers() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     let mut state = 88_172_645_463_325_252_u64;
     let mut random = move |below: u64| {
         state ^= state << 13;
@@ -1151,7 +1152,7 @@ async fn random_changes_reach_exactly_their_subscribers() {
 /// Older versions listed patients under their names as spelt, and compared no first names.
 #[tokio::test]
 async fn patients_in_lists_of_older_versions_are_found() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     let cell_phone = Some("5550101010".to_owned());
     let zoe = EhrPatient { first_name: "Zoë".into(), cell_phone, ..patient_named("zoe", "Müller") };
     world.ehr().put("zoe", EhrRecord::Patient(zoe));
@@ -1176,11 +1177,11 @@ async fn patients_in_lists_of_older_versions_are_found() {
 }
 
 /// Returns the patient that matches a booking with this name and date of birth.
-fn matching(world: &World, first_name: &str, born: &str) -> Option<u64> {
+fn matching(world: &NotifyWorld, first_name: &str, born: &str) -> Option<u64> {
     matching_named(world, (first_name, "MÜLLER"), born)
 }
 
-fn matching_named(world: &World, (first_name, last_name): (&str, &str), born: &str) -> Option<u64> {
+fn matching_named(world: &NotifyWorld, (first_name, last_name): (&str, &str), born: &str) -> Option<u64> {
     let home = crate::unit_of_work::TurnContext { source: Some(1), location: MAIN, now: world.now };
     let mut unit = UnitOfWork::new(&*world.store, &world.deps.pool, &world.deps.index, home);
     let details = PatientDetails {
@@ -1198,7 +1199,7 @@ fn matching_named(world: &World, (first_name, last_name): (&str, &str), born: &s
 /// The date in the EHR is shown unchanged.
 #[tokio::test]
 async fn a_birth_date_in_the_future_or_before_1880_matches_no_patient() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     let today = world.processors[&MAIN].settings().zone.local_date(world.now);
     let days = [today, today.add_days(1)].map(|day| day.to_string());
     let days = ["1880-01-01", "1879-12-31", "1753-01-01", "0001-01-01", "2999-12-31"]
@@ -1222,14 +1223,14 @@ async fn a_birth_date_in_the_future_or_before_1880_matches_no_patient() {
 
 #[tokio::test]
 async fn identifier_of_another_record_is_rejected() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     // Each payment has its own ordering key, so that a pending one does not delay the others.
-    let paid = async |world: &mut World, id: &'static str| {
+    let paid = async |world: &mut NotifyWorld, id: &'static str| {
         world.ehr().writes = Writes::Same(id);
         let payment = CreateRecord { patient: None, ..payment(world) };
         world.save(payment).await["id"].as_u64().unwrap()
     };
-    let stands = |world: &World, id: u64| {
+    let stands = |world: &NotifyWorld, id: u64| {
         let entry: records::record::Record<records::Payment> = world.processors[&MAIN].read(1, id).unwrap().unwrap();
         (entry.foreign_id, entry.write.unwrap().status)
     };
@@ -1266,7 +1267,7 @@ async fn identifier_of_another_record_is_rejected() {
 
 #[tokio::test]
 async fn failed_snapshot_is_not_retried_at_every_commit() {
-    let mut world = World::new().await;
+    let mut world = NotifyWorld::new().await;
     for _ in 0..500 {
         world.turn(MAIN, &Command::SyncNow).await;
     }

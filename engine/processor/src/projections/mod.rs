@@ -23,7 +23,7 @@ use crate::note_keys;
 use crate::{
     commands::book_slot::Claim,
     error::Reject,
-    pass::Pass,
+    pass::ReadPass,
     processor::{Processor, decode},
     unit_of_work::UnitOfWork,
 };
@@ -38,7 +38,7 @@ pub(crate) fn event(
         && processor.machine.state.pulls.passes.contains_key(&resource)
     {
         // A running pass may have gone past the record already.
-        let mut pass = Pass::of(processor, resource);
+        let mut pass = ReadPass::current(processor, resource);
         pass.shows(unit, id)?;
         pass.keep(unit)?;
     }
@@ -268,7 +268,7 @@ fn finished(
     unit: &mut UnitOfWork<'_>,
 ) -> Result<(), Reject> {
     let Some(write) = processor.machine.state.queue.get(id) else { return Ok(()) };
-    let ended = records::Write {
+    let ended = records::FinishedWrite {
         id: id.0,
         location_id: processor.setup.id.0,
         work,

@@ -56,7 +56,7 @@ impl Processor {
         written: &Written,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
-        let mut others = self.machine.state.queue.of_record(Resource::WorkingHours, id);
+        let mut others = self.machine.state.queue.for_record(Resource::WorkingHours, id);
         let status =
             if others.all(|(other, _)| other == write) { WriteStatus::Succeeded } else { WriteStatus::Pending };
         if operation == Operation::Create {

@@ -69,7 +69,7 @@ impl Processor {
             }
             WriteIntent::Record { resource, id, operation } => {
                 let last = self.last_of(write, resource, id);
-                schema::on(resource, Done { processor: self, cx, id, operation, last, written, unit })?;
+                schema::on(resource, CompletedWrite { processor: self, cx, id, operation, last, written, unit })?;
             }
             WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
                 self.content_written(write, work, appointment.0, unit)?;
@@ -182,7 +182,7 @@ impl Processor {
 
     /// Returns `true` if the record has no other pending write.
     fn last_of(&self, write: WriteId, resource: Resource, id: u64) -> bool {
-        self.machine.state.queue.of_record(resource, id).all(|(other, _)| other == write)
+        self.machine.state.queue.for_record(resource, id).all(|(other, _)| other == write)
     }
 
     /// Updates the merge base: the document and the EHR agree on the fields of this write.
@@ -215,7 +215,7 @@ impl Processor {
     }
 }
 
-struct Done<'s, 'd, 'p> {
+struct CompletedWrite<'s, 'd, 'p> {
     processor: &'s Processor,
     cx: DecisionContext,
     id: u64,
@@ -225,11 +225,11 @@ struct Done<'s, 'd, 'p> {
     unit: &'d mut UnitOfWork<'p>,
 }
 
-impl Visitor for Done<'_, '_, '_> {
+impl Visitor for CompletedWrite<'_, '_, '_> {
     type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Done { processor, cx, id, operation, last, written, unit } = self;
+        let CompletedWrite { processor, cx, id, operation, last, written, unit } = self;
         let scope = processor.scope::<T>();
         if operation == Operation::Create {
             if let Some(twin) = processor.twin(T::RESOURCE, id, written, unit)? {

@@ -2,7 +2,7 @@
 
 use location::{command::DecisionContext, ids::WriteId, intent::WriteIntent, pull::Resource};
 use records::{
-    Appointment, Write, Writeback,
+    Appointment, FinishedWrite, Writeback,
     record::{Body, Record, RecordWrite},
     schema::{self, Visitor},
 };
@@ -19,7 +19,7 @@ impl Processor {
         work: WriteIntent,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
-        unit.change::<Write>(self.setup.id.0, of.0, |record| record.retried_as = Some(write.0))?;
+        unit.change::<FinishedWrite>(self.setup.id.0, of.0, |record| record.retried_as = Some(write.0))?;
         unit.delete(failed_write_key(self.setup.id.0, of.0));
         match work {
             WriteIntent::CreatePatient(id) => {
@@ -41,7 +41,7 @@ impl Processor {
     }
 
     pub fn dropped(&self, write: WriteId, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
-        unit.change::<Write>(self.setup.id.0, write.0, |record| record.dropped = true)?;
+        unit.change::<FinishedWrite>(self.setup.id.0, write.0, |record| record.dropped = true)?;
         unit.delete(failed_write_key(self.setup.id.0, write.0));
         Ok(())
     }

@@ -8,9 +8,9 @@ use location::{pull::Resource, time::Timestamp};
 use query::{
     idempotency::GuardedValues,
     index::{Index, IndexEntries},
-    stream::{self, Change, Readers, Recorded, Stream},
+    stream::{self, ChangeKind, Readers, Recorded, Stream},
 };
-use records::document::{Document, Kind, Link};
+use records::document::{Document, DocumentKind, Link};
 use serde::de::DeserializeOwned;
 use store::{Batch, Key, Store, StoreError, Versioned, keys};
 use webhooks::views::RelatedRecords;
@@ -37,14 +37,14 @@ struct WrittenRecord {
 
 impl WrittenRecord {
     /// Returns the kind of change, or `None` if the value is unchanged.
-    fn change(&self, written: &Option<Vec<u8>>) -> Option<Change> {
+    fn change(&self, written: &Option<Vec<u8>>) -> Option<ChangeKind> {
         if *written == self.stored {
             return None;
         }
         Some(match &self.before {
-            None => Change::Created,
-            Some(before) if self.after.deleted && !before.deleted => Change::Deleted,
-            Some(_) => Change::Updated,
+            None => ChangeKind::Created,
+            Some(before) if self.after.deleted && !before.deleted => ChangeKind::Deleted,
+            Some(_) => ChangeKind::Updated,
         })
     }
 }
@@ -52,7 +52,7 @@ impl WrittenRecord {
 impl WrittenRecord {
     /// Returns the entries for the change feed, by stream. For readers of a location that the record leaves, it is
     /// deleted.
-    fn recorded(self, change: Change, at: Timestamp) -> Vec<(Stream, Recorded)> {
+    fn recorded(self, change: ChangeKind, at: Timestamp) -> Vec<(Stream, Recorded)> {
         let WrittenRecord { resource, id, readers, before, after, .. } = self;
         let recorded =
             |change, readers, (removed, added)| Recorded { at, resource, id, change, readers, removed, added };
@@ -66,7 +66,7 @@ impl WrittenRecord {
             (Stream::Location(location), Readers::Location(_)) => Readers::Location(location),
             _ => Readers::None,
         };
-        let leaves = (left, recorded(Change::Deleted, gone, (before.into_entries(), Vec::new())));
+        let leaves = (left, recorded(ChangeKind::Deleted, gone, (before.into_entries(), Vec::new())));
         [leaves].into_iter().chain(arrives).collect()
     }
 }
@@ -76,7 +76,7 @@ impl WrittenRecord {
 pub struct Changed<'a> {
     pub resource: Resource,
     pub id: u64,
-    pub change: Change,
+    pub change: ChangeKind,
     /// The stored value.
     pub before: Option<&'a [u8]>,
     pub after: &'a [u8],
@@ -146,7 +146,7 @@ impl<'a> UnitOfWork<'a> {
     }
 
     /// Reads a value that only this location writes.
-    pub fn own(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
+    pub fn read_unshared(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(value) = self.written.get(&key).or_else(|| self.read.get(&key)) {
             return Ok(value.clone());
         }
@@ -174,7 +174,7 @@ impl<'a> UnitOfWork<'a> {
 
     /// Returns `true` if the id was allotted by this turn, so that nothing else refers to it.
     pub(super) fn is_fresh<T: Document>(&self, id: u64) -> bool {
-        matches!(T::KIND, Kind::Of(resource) if self.taken.contains(&(resource, id)))
+        matches!(T::KIND, DocumentKind::Of(resource) if self.taken.contains(&(resource, id)))
     }
 
     /// Returns the stored document, read once. Fresh ids are not looked up.
@@ -199,7 +199,7 @@ impl<'a> UnitOfWork<'a> {
     pub fn put<T: Document>(&mut self, document: &T) -> Result<(), Reject> {
         let value = serde_json::to_vec(document).map_err(|_| Reject::Damaged("a document that cannot be written"))?;
         let key = keys::record(T::KIND.byte(), document.scope(), document.id());
-        if let Kind::Of(resource) = T::KIND {
+        if let DocumentKind::Of(resource) = T::KIND {
             self.touch(resource, &key, document)?;
         }
         self.put_raw(key, value);
@@ -238,12 +238,12 @@ impl<'a> UnitOfWork<'a> {
     }
 
     pub fn link(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Option<Link>, Reject> {
-        let value = self.guarded(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()))?;
+        let value = self.guarded(keys::link(source, DocumentKind::Of(resource).byte(), foreign_id.as_bytes()))?;
         value.map(|bytes| Link::from_bytes(&bytes).ok_or(Reject::Damaged("a link"))).transpose()
     }
 
     pub fn put_link(&mut self, source: u32, resource: Resource, foreign_id: &str, link: Link) {
-        self.put_raw(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()), link.to_bytes());
+        self.put_raw(keys::link(source, DocumentKind::Of(resource).byte(), foreign_id.as_bytes()), link.to_bytes());
     }
 
     /// Returns the id of a foreign record. It is allotted on the first reference, which may precede the record.
@@ -333,7 +333,7 @@ impl GuardedValues for UnitOfWork<'_> {
 /// Read-only lookups. They add no precondition to the commit.
 impl RelatedRecords for UnitOfWork<'_> {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = keys::record(Kind::Of(resource).byte(), scope, id);
+        let key = keys::record(DocumentKind::Of(resource).byte(), scope, id);
         let known = self.written.get(&key).or_else(|| self.read.get(&key)).cloned().or_else(|| self.expected(&key));
         known.map_or_else(|| self.store.get(&key), Ok)
     }

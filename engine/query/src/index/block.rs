@@ -20,7 +20,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = (&'a [u8], bool)>) -> Block {
+    pub(crate) fn from_entries<'a>(entries: impl IntoIterator<Item = (&'a [u8], bool)>) -> Block {
         let mut block = Block::default();
         entries.into_iter().for_each(|(entry, present)| block.push(entry, present));
         block
@@ -133,7 +133,7 @@ mod tests {
             block.unpack(&packer.take()).unwrap();
             let whole: Vec<_> = entries.iter().map(|(entry, present)| (entry.as_slice(), *present)).collect();
             prop_assert_eq!(block.iter().collect::<Vec<_>>(), whole);
-            prop_assert_eq!(&block, &Block::of(block.iter()));
+            prop_assert_eq!(&block, &Block::from_entries(block.iter()));
             prop_assert_eq!(block.before(&other), entries.keys().filter(|entry| **entry < other).count());
         }
 

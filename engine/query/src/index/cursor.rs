@@ -5,19 +5,19 @@ use std::{cmp::Ordering, sync::Arc};
 
 use store::{Direction, Store, StoreError};
 
-use super::{block::Block, segment::Table};
+use super::{block::Block, segment::EntryTable};
 use crate::stream::Entry;
 
 /// A position in one table.
 struct TablePosition {
-    table: Table,
+    table: EntryTable,
     loaded: Option<(usize, Arc<Block>)>,
     /// Index in the loaded block; `None` at the end of the table.
     at: Option<usize>,
 }
 
 impl TablePosition {
-    fn new(table: Table) -> TablePosition {
+    fn new(table: EntryTable) -> TablePosition {
         TablePosition { table, loaded: None, at: None }
     }
 
@@ -106,7 +106,12 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    pub(super) fn new(tables: impl Iterator<Item = Table>, start: Entry, end: Entry, direction: Direction) -> Cursor {
+    pub(super) fn new(
+        tables: impl Iterator<Item = EntryTable>,
+        start: Entry,
+        end: Entry,
+        direction: Direction,
+    ) -> Cursor {
         Cursor { positions: tables.map(TablePosition::new).collect(), start, end, direction, begun: false }
     }
 
@@ -155,7 +160,7 @@ impl Cursor {
 pub(crate) struct PointLookup(Vec<TablePosition>);
 
 impl PointLookup {
-    pub(super) fn new(tables: impl Iterator<Item = Table>) -> PointLookup {
+    pub(super) fn new(tables: impl Iterator<Item = EntryTable>) -> PointLookup {
         PointLookup(tables.map(TablePosition::new).collect())
     }
 

@@ -123,7 +123,7 @@ impl IndexEntries {
         }
         entries.sort_unstable();
         entries.dedup();
-        IndexEntries { stream: Stream::of::<T>(record.owner()), entries, deleted: record.deleted() }
+        IndexEntries { stream: Stream::for_documents::<T>(record.owner()), entries, deleted: record.deleted() }
     }
 
     /// Returns the stream of the owner in whose lists the record is.

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::{
     block::{Block, Packer},
     cursor::Cursor,
-    segment::{ENTRIES, FIRSTS, Listed, Manifest, Segment, Table},
+    segment::{ENTRIES, EntryTable, FIRSTS, Listed, Manifest, Segment},
     state::apply_change,
     streams::{DUE_BYTES, Index, lock},
 };
@@ -129,7 +129,7 @@ async fn add_changes(
 ) -> Result<bool, CommitError> {
     let begun = reading(store, move |store| {
         let (manifest, version) = Manifest::read(store, stream)?;
-        let changes = Changes::read(store, stream, manifest.merged_to)?;
+        let changes = UnmergedChanges::read(store, stream, manifest.merged_to)?;
         Ok((manifest, version, changes))
     });
     let (mut manifest, version, changes) = begun.await?;
@@ -158,15 +158,15 @@ async fn add_changes(
 }
 
 /// The unmerged changes of a stream.
-struct Changes {
+struct UnmergedChanges {
     entries: BTreeMap<Entry, bool>,
     last: u64,
     bytes: usize,
 }
 
-impl Changes {
-    fn read(store: &dyn Store, stream: Stream, after: u64) -> Result<Changes, StoreError> {
-        let mut changes = Changes { entries: BTreeMap::new(), last: after, bytes: 0 };
+impl UnmergedChanges {
+    fn read(store: &dyn Store, stream: Stream, after: u64) -> Result<UnmergedChanges, StoreError> {
+        let mut changes = UnmergedChanges { entries: BTreeMap::new(), last: after, bytes: 0 };
         while changes.bytes < CHANGES_BYTES {
             let range = keys::feed_after(stream.number(), changes.last);
             let found = store.scan(range, Direction::Forward, READ_AT_ONCE)?;
@@ -225,7 +225,7 @@ async fn merge_segments(
     let (at, listed) = (index.clone(), manifest.segments[..count].to_vec());
     let old = reading(store, move |store| at.segments(store, stream, &listed)).await?;
     let oldest = count == manifest.segments.len();
-    let tables = old.iter().cloned().map(Table::Stored);
+    let tables = old.iter().cloned().map(EntryTable::Stored);
     let mut merge = Merge {
         cursor: Cursor::new(tables, Entry::new(), vec![u8::MAX; 2], Direction::Forward),
         writer: Writer::new(stream, number),
@@ -329,7 +329,7 @@ impl Writer {
         if !self.firsts.is_empty() {
             self.write_firsts(batch);
         }
-        let firsts = Block::of(self.all_firsts.iter().map(|first| (first.as_slice(), true)));
+        let firsts = Block::from_entries(self.all_firsts.iter().map(|first| (first.as_slice(), true)));
         let listed = Listed { number: self.number, blocks: self.blocks };
         (self.blocks > 0).then(|| Segment::from_parts(self.stream, listed, firsts))
     }

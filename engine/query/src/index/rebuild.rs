@@ -20,7 +20,7 @@ use store::{
 use super::{IndexEntries, merge::merge, segment::Manifest};
 use crate::{
     reading::reading,
-    stream::{self, Change, Readers, Recorded, Stream, append},
+    stream::{self, ChangeKind, Readers, Recorded, Stream, append},
 };
 
 /// Records and keys per commit.
@@ -56,7 +56,7 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
                 let Some(indexed) = on(*resource, Read(value)) else { continue };
                 let (Some((.., id)), Some(stream)) = (keys::parse_record(key), indexed.stream()) else { continue };
                 let (removed, added) = indexed.since(None);
-                let (change, readers) = (Change::Updated, Readers::None);
+                let (change, readers) = (ChangeKind::Updated, Readers::None);
                 let recorded = Recorded { at: now, resource: *resource, id, change, readers, removed, added };
                 changes.entry(stream).or_default().push(recorded);
                 records += 1;

@@ -118,24 +118,24 @@ fn unreadable(key: &Key) -> StoreError {
 
 /// Sorted entries, in memory or on the disk.
 #[derive(Clone)]
-pub(super) enum Table {
+pub(super) enum EntryTable {
     Fresh(Arc<Block>),
     Stored(Arc<Segment>),
 }
 
-impl Table {
+impl EntryTable {
     pub(super) fn blocks(&self) -> usize {
         match self {
-            Table::Fresh(_) => 1,
-            Table::Stored(segment) => segment.firsts.len(),
+            EntryTable::Fresh(_) => 1,
+            EntryTable::Stored(segment) => segment.firsts.len(),
         }
     }
 
     /// Returns the block that would contain an entry.
     pub(super) fn block_of(&self, entry: &[u8]) -> usize {
         match self {
-            Table::Fresh(_) => 0,
-            Table::Stored(segment) => {
+            EntryTable::Fresh(_) => 0,
+            EntryTable::Stored(segment) => {
                 let before = segment.firsts.before(entry);
                 let starts_with_it = segment.firsts.get(before).is_some_and(|(first, _)| first == entry);
                 if starts_with_it { before } else { before.saturating_sub(1) }
@@ -145,8 +145,8 @@ impl Table {
 
     pub(super) fn block(&self, store: &dyn Store, number: usize) -> Result<Arc<Block>, StoreError> {
         match self {
-            Table::Fresh(block) => Ok(block.clone()),
-            Table::Stored(segment) => segment.block(store, number).map(Arc::new),
+            EntryTable::Fresh(block) => Ok(block.clone()),
+            EntryTable::Stored(segment) => segment.block(store, number).map(Arc::new),
         }
     }
 }

@@ -1,24 +1,22 @@
 //! The index state of one stream: its segments, and the entries of later changes. Readers use an immutable
 //! view of it.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use store::{Direction, Store, StoreError, Version, keys};
 
 use super::{
     block::Block,
     cursor::{Cursor, PointLookup},
-    segment::{Manifest, Segment, Table},
+    segment::{EntryTable, Manifest, Segment},
 };
 use crate::stream::{self, Entry, Stream};
 
 /// Number of values of the stream per read.
 const READ_AT_ONCE: usize = 256;
 
-pub(super) struct State {
+pub(super) struct IndexState {
     stream: Stream,
     version: Option<Version>,
     segments: Vec<Arc<Segment>>,
@@ -29,12 +27,12 @@ pub(super) struct State {
     applied: u64,
 }
 
-impl State {
+impl IndexState {
     /// Loads the merged part; segments in `known` are not read again.
-    pub(super) fn load(store: &dyn Store, stream: Stream, known: &[Arc<Segment>]) -> Result<State, StoreError> {
+    pub(super) fn load(store: &dyn Store, stream: Stream, known: &[Arc<Segment>]) -> Result<IndexState, StoreError> {
         let (manifest, version) = Manifest::read(store, stream)?;
         let segments = Segment::open_all(store, stream, &manifest.segments, known)?;
-        Ok(State { stream, version, segments, fresh: Vec::new(), applied: manifest.merged_to })
+        Ok(IndexState { stream, version, segments, fresh: Vec::new(), applied: manifest.merged_to })
     }
 
     /// Returns the approximate size in memory.
@@ -61,7 +59,7 @@ impl State {
         }
         self.applied = applied;
         if !news.is_empty() {
-            self.add(Block::of(news.iter().map(|(entry, present)| (entry.as_slice(), *present))));
+            self.add(Block::from_entries(news.iter().map(|(entry, present)| (entry.as_slice(), *present))));
         }
         Ok(())
     }
@@ -83,8 +81,8 @@ impl State {
     }
 
     pub(super) fn view(&self) -> View {
-        let fresh = self.fresh.iter().cloned().map(Table::Fresh);
-        let tables = fresh.chain(self.segments.iter().cloned().map(Table::Stored)).collect();
+        let fresh = self.fresh.iter().cloned().map(EntryTable::Fresh);
+        let tables = fresh.chain(self.segments.iter().cloned().map(EntryTable::Stored)).collect();
         View { stream: Some(self.stream), version: self.version, tables }
     }
 }
@@ -98,7 +96,7 @@ pub(super) fn apply_change(entries: &mut BTreeMap<Entry, bool>, change: stream::
 fn joined(newer: &Block, older: &Block) -> Block {
     let mut all: BTreeMap<&[u8], bool> = older.iter().collect();
     all.extend(newer.iter());
-    Block::of(all)
+    Block::from_entries(all)
 }
 
 /// The entries of a stream at one point in time.
@@ -106,7 +104,7 @@ pub(crate) struct View {
     stream: Option<Stream>,
     version: Option<Version>,
     /// The tables, newest first.
-    tables: Vec<Table>,
+    tables: Vec<EntryTable>,
 }
 
 impl View {
@@ -133,14 +131,14 @@ impl View {
 
 /// The state of a stream, loaded on first use.
 #[derive(Default)]
-pub(super) struct Slot(Mutex<Option<State>>);
+pub(super) struct StateSlot(Mutex<Option<IndexState>>);
 
-impl Slot {
+impl StateSlot {
     pub(super) fn view(&self, store: &dyn Store, stream: Stream) -> Result<View, StoreError> {
         let mut state = self.lock();
         let state = match &mut *state {
             Some(state) => state,
-            none => none.insert(State::load(store, stream, &[])?),
+            none => none.insert(IndexState::load(store, stream, &[])?),
         };
         state.catch_up(store)?;
         Ok(state.view())
@@ -158,7 +156,7 @@ impl Slot {
             let known: Vec<_> = old.segments.iter().chain(written).cloned().collect();
             // Dropped first, so that a failed load leaves no outdated state.
             *state = None;
-            *state = Some(State::load(store, stream, &known)?);
+            *state = Some(IndexState::load(store, stream, &known)?);
         }
         Ok(())
     }
@@ -168,10 +166,10 @@ impl Slot {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.lock().as_ref().map_or(0, State::bytes)
+        self.lock().as_ref().map_or(0, IndexState::bytes)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<IndexState>> {
+        self.0.lock()
     }
 }

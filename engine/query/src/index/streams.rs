@@ -1,16 +1,14 @@
 //! The index states of streams in use, kept in memory up to a limit.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use store::{Store, StoreError};
 use tokio::sync::Notify;
 
 use super::{
     segment::Segment,
-    state::{Slot, View},
+    state::{StateSlot, View},
 };
 use crate::stream::Stream;
 
@@ -69,7 +67,7 @@ pub(super) struct Slots {
 
 #[derive(Default)]
 pub(super) struct Held {
-    pub(super) slot: Arc<Slot>,
+    pub(super) slot: Arc<StateSlot>,
     /// The logical time of the last use.
     asked: u64,
     bytes: usize,
@@ -137,7 +135,7 @@ impl Index {
 }
 
 impl Slots {
-    fn slot(&mut self, stream: Stream) -> Arc<Slot> {
+    fn slot(&mut self, stream: Stream) -> Arc<StateSlot> {
         self.asked += 1;
         let held = self.held.entry(stream).or_default();
         held.asked = self.asked;
@@ -170,5 +168,5 @@ impl Slots {
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -15,8 +15,8 @@ mod source;
 
 use std::collections::BTreeMap;
 
-use records::document::{Document, Kind, Link};
-use source::{List, parsed};
+use records::document::{Document, DocumentKind, Link};
+use source::{OwnerList, parsed};
 use store::{Direction, Key, MAX_KEY_BYTES, Store, StoreError, keys};
 
 use crate::{
@@ -140,7 +140,7 @@ impl Lists<'_> {
     }
 
     /// Returns the internal id of a record with this foreign id in the data source.
-    pub fn id_of_foreign(&self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<u64>, StoreError> {
+    pub fn id_of_foreign(&self, source: u32, kind: DocumentKind, foreign_id: &str) -> Result<Option<u64>, StoreError> {
         let key = keys::link(source, kind.byte(), foreign_id.as_bytes());
         // A foreign id too long for a key was never linked.
         if key.len() > MAX_KEY_BYTES {
@@ -189,7 +189,7 @@ impl Lists<'_> {
         let mut rows = Vec::new();
         for owner in &query.owners {
             let read = |view: &View| {
-                let list = List {
+                let list = OwnerList {
                     store: self.store,
                     view,
                     kind: D::KIND.byte(),
@@ -204,7 +204,7 @@ impl Lists<'_> {
                 };
                 list.read::<D, R>(range, |key, value| take(*owner, key, value))
             };
-            rows.extend(self.index.read(self.store, Stream::of::<D>(*owner), read)?);
+            rows.extend(self.index.read(self.store, Stream::for_documents::<D>(*owner), read)?);
         }
         if query.owners.len() > 1 {
             rows.sort_by_key(|(position, _)| *position);

@@ -30,7 +30,7 @@ const WORDS: usize = 256;
 const JUDGED_BY: usize = 8;
 
 /// The list of one owner, read in one direction.
-pub(super) struct List<'a> {
+pub(super) struct OwnerList<'a> {
     pub store: &'a dyn Store,
     pub view: &'a View,
     pub kind: u8,
@@ -80,7 +80,7 @@ enum Condition {
     Ids(BTreeSet<u64>),
 }
 
-impl<'a> List<'a> {
+impl<'a> OwnerList<'a> {
     /// Returns up to `range.limit` records from a position on.
     pub(super) fn read<D: Document, R>(
         &self,

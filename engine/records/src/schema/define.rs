@@ -245,9 +245,9 @@ macro_rules! define {
         )*
 
         /// Returns the rules of a resource.
-        pub fn rules(resource: Resource) -> &'static Rules {
+        pub fn rules(resource: Resource) -> &'static ResourceRules {
             match resource {
-                $( Resource::$resource => &Rules {
+                $( Resource::$resource => &ResourceRules {
                     resource: Resource::$resource,
                     tag: $tag,
                     scope: Scope::$scope,
@@ -257,7 +257,7 @@ macro_rules! define {
                     refers_to: &[$($( (stringify!($r_ehr), Resource::$r_to), )*)?],
                     writes: &[$($( (Operation::$operation, $kind), )*)?],
                 }, )*
-                $( Resource::$own_resource => &Rules {
+                $( Resource::$own_resource => &ResourceRules {
                     resource: Resource::$own_resource,
                     tag: $own_tag,
                     scope: Scope::$own_scope,

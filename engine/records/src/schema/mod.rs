@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 pub use self::define::*;
 use crate::{
     appointment::Appointment,
-    document::Kind,
+    document::DocumentKind,
     documents::Upload,
     ehr::{EhrRecurrence, ForeignId},
     index::{Field, Findable, Term},
@@ -57,7 +57,7 @@ pub trait EhrVisitor {
 
 /// The properties of one resource.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct ResourceRules {
     /// The resource.
     pub resource: Resource,
     /// The byte of the resource in keys. Stored, so never reused or changed.
@@ -149,18 +149,18 @@ pub fn patient_of(body: &impl Body) -> Option<u32> {
     })
 }
 
-impl Kind {
+impl DocumentKind {
     /// Returns the byte in keys. Stored, so never reused or changed.
     pub fn byte(self) -> u8 {
         match self {
-            Kind::Write => 7,
-            Kind::Description => 8,
-            Kind::SetUp => 9,
-            Kind::LastSync => 10,
-            Kind::ReportedSyncStatus => 11,
-            Kind::LastTurn => 12,
-            Kind::FailedWrite => 13,
-            Kind::Of(resource) => rules(resource).tag,
+            DocumentKind::Write => 7,
+            DocumentKind::Description => 8,
+            DocumentKind::SetUp => 9,
+            DocumentKind::LastSync => 10,
+            DocumentKind::ReportedSyncStatus => 11,
+            DocumentKind::LastTurn => 12,
+            DocumentKind::FailedWrite => 13,
+            DocumentKind::Of(resource) => rules(resource).tag,
         }
     }
 }

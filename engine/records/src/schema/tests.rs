@@ -85,12 +85,12 @@ fn word_lists_match_the_contract() {
 }
 
 /// A generator of values for fields of the contract.
-struct Source<'a> {
+struct ValueGenerator<'a> {
     choices: std::slice::Iter<'a, u32>,
     contract: BTreeMap<String, Vec<(String, String)>>,
 }
 
-impl Source<'_> {
+impl ValueGenerator<'_> {
     fn next(&mut self) -> u32 {
         self.choices.next().copied().unwrap_or(0)
     }
@@ -192,7 +192,7 @@ proptest! {
     #[test]
     fn records_survive_conversion_to_a_body_and_back(choices in prop::collection::vec(any::<u32>(), 200)) {
         for resource in resources() {
-            let mut source = Source { choices: choices.iter(), contract: contract() };
+            let mut source = ValueGenerator { choices: choices.iter(), contract: contract() };
             let mut fields = source.record(rules(resource).record);
             if rules(resource).scope != Scope::Source {
                 // Their `extra` values are not stored.
@@ -207,7 +207,7 @@ proptest! {
 /// Returns a record with a value in every field.
 fn full(record: &str) -> Value {
     let choices = [1_000_001_u32; 400];
-    Source { choices: choices.iter(), contract: contract() }.record(record)
+    ValueGenerator { choices: choices.iter(), contract: contract() }.record(record)
 }
 
 #[test]

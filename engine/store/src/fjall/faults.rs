@@ -5,14 +5,14 @@ use std::{
     io::{self, ErrorKind},
 };
 
-use crate::{error::StoreError, guard::Fault};
+use crate::{error::StoreError, guard::GuardError};
 
 /// A file that ends early or contains invalid data is damaged. Other errors of the operating system are I/O
 /// errors.
 const DAMAGE: [ErrorKind; 2] = [ErrorKind::UnexpectedEof, ErrorKind::InvalidData];
 
-pub(super) fn fjall_error(key: &[u8], fault: Fault<fjall::Error>) -> StoreError {
-    let Fault::Failed(error) = fault else { return StoreError::damaged(key, fault.to_string()) };
+pub(super) fn fjall_error(key: &[u8], fault: GuardError<fjall::Error>) -> StoreError {
+    let GuardError::Failed(error) = fault else { return StoreError::damaged(key, fault.to_string()) };
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
     let mut of_system = None;
     while let Some(error) = cause.filter(|_| of_system.is_none()) {

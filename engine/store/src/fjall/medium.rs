@@ -1,17 +1,13 @@
 //! The store's values in one keyspace of fjall.
 
-use std::{
-    collections::HashMap,
-    fs, io,
-    path::Path,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
 
 use fjall::{Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use parking_lot::RwLock;
 
 use super::{faults::fjall_error, torn};
 use crate::{
-    engine::{Medium, Opened, Outline, Reads, Write, Writer},
+    engine::{KeyWrite, Medium, Opened, Outline, Reads, Writer},
     envelope::sealed_with,
     error::StoreError,
     files,
@@ -92,17 +88,17 @@ fn sync_folders(folder: &Path) -> io::Result<()> {
 
 impl Medium for Values {
     fn view(&self) -> Box<dyn Reads + '_> {
-        let snapshot = self.shown.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Box::new(View { values: &self.values, snapshot })
+        let snapshot = self.shown.read().clone();
+        Box::new(FjallView { values: &self.values, snapshot })
     }
 }
 
-struct View<'a> {
+struct FjallView<'a> {
     values: &'a Keyspace,
     snapshot: Arc<Snapshot>,
 }
 
-impl View<'_> {
+impl FjallView<'_> {
     fn walk<T>(
         &self,
         range: KeyRange,
@@ -125,7 +121,7 @@ impl View<'_> {
     }
 }
 
-impl Reads for View<'_> {
+impl Reads for FjallView<'_> {
     fn sealed(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let found = guarded(|| self.snapshot.get(self.values, key)).map_err(|error| fjall_error(key, error))?;
         Ok(found.map(|sealed| sealed.to_vec()))
@@ -150,7 +146,12 @@ impl Reads for View<'_> {
         self.walk(range, Direction::Forward, limit, |found| {
             let (key, sealed) = found.into_inner()?;
             let bytes = (key.len() + sealed.len()) as u64;
-            Ok(Outline { key: key.to_vec(), version: Version::of(&sealed), sealed_with: sealed_with(&sealed), bytes })
+            Ok(Outline {
+                key: key.to_vec(),
+                version: Version::from_sealed(&sealed),
+                sealed_with: sealed_with(&sealed),
+                bytes,
+            })
         })
     }
 }
@@ -167,7 +168,7 @@ impl Writer for ValuesWriter {
             return Ok(*known);
         }
         let found = guarded(|| self.medium.values.get(key)).map_err(|error| fjall_error(key, error))?;
-        let version = found.map(|sealed| Version::of(&sealed));
+        let version = found.map(|sealed| Version::from_sealed(&sealed));
         self.known.insert(key.to_vec(), version);
         Ok(version)
     }
@@ -179,7 +180,7 @@ impl Writer for ValuesWriter {
 
     fn fresh(&mut self, _: &[u8]) {}
 
-    fn apply(&mut self, writes: &[Write<'_>]) -> Result<(), String> {
+    fn apply(&mut self, writes: &[KeyWrite<'_>]) -> Result<(), String> {
         self.known.clear();
         let Values { db, values, .. } = &*self.medium;
         let applied = guarded(|| {
@@ -197,8 +198,7 @@ impl Writer for ValuesWriter {
 
     fn show(&mut self) {
         let snapshot = Arc::new(self.medium.db.snapshot());
-        let earlier =
-            std::mem::replace(&mut *self.medium.shown.write().unwrap_or_else(PoisonError::into_inner), snapshot);
+        let earlier = std::mem::replace(&mut *self.medium.shown.write(), snapshot);
         drop(earlier);
     }
 

@@ -171,7 +171,7 @@ mod tests {
     const SECTOR: usize = 512;
 
     /// A store after a power loss, with a last group that was written but not acknowledged.
-    struct World {
+    struct TornStore {
         /// All files except the journal, which is empty here.
         origin: tempfile::TempDir,
         journal: Vec<u8>,
@@ -197,7 +197,7 @@ mod tests {
         bytes
     }
 
-    async fn world() -> World {
+    async fn world() -> TornStore {
         let origin = tempfile::tempdir().unwrap();
         let (mut model, mut last) = (BTreeMap::new(), BTreeMap::new());
         let store = EmbeddedStore::open(config(origin.path())).unwrap();
@@ -221,10 +221,10 @@ mod tests {
         fs::write(path, "").unwrap();
         let acknowledged_too = fs::read(origin.path().join("tide")).unwrap();
         fs::write(origin.path().join("tide"), tide).unwrap();
-        World { origin, journal: bytes, model, sound, last, acknowledged_too }
+        TornStore { origin, journal: bytes, model, sound, last, acknowledged_too }
     }
 
-    impl World {
+    impl TornStore {
         /// Creates the store with this journal, followed by `ahead` preallocated bytes, as fjall does for all
         /// journals but the first.
         fn with(&self, bytes: &[u8], ahead: usize) -> tempfile::TempDir {

@@ -9,8 +9,8 @@ use crate::{
     contract::feed_number,
     envelope::Envelope,
     error::StoreError,
-    group::{Found, Group},
-    jobs::{Job, Outcome},
+    group::{Group, PriorVersions},
+    jobs::{CommitOutcome, Job},
     key_owner::{self, KeyOwner},
     keys,
     range::Key,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The primary key of a row: owner and key. Rows are locked and written in this order.
-pub(super) type Place = (i64, Key);
+pub(super) type RowKey = (i64, Key);
 
 /// Returns the owners whose sequences number the appended values of a batch.
 fn sequences(job: &Job, owners: &Owned) -> BTreeSet<i64> {
@@ -26,29 +26,29 @@ fn sequences(job: &Job, owners: &Owned) -> BTreeSet<i64> {
         return BTreeSet::new();
     }
     let keys = job.expects.iter().map(|(key, _)| key).chain(job.writes.iter().map(|(key, _)| key));
-    let touched = keys.map(|key| key_owner::of_key(key)).filter(|key_owner| *key_owner != KeyOwner::Shared);
-    let streams = job.appends.iter().map(|append| key_owner::of_stream(append.stream));
+    let touched = keys.map(|key| key_owner::owner_for_key(key)).filter(|key_owner| *key_owner != KeyOwner::Shared);
+    let streams = job.appends.iter().map(|append| key_owner::owner_for_stream(append.stream));
     let shared = owners.shared();
-    let touched = touched.map(|key_owner| owners.of(key_owner)).filter(|owner| *owner != shared);
+    let touched = touched.map(|key_owner| owners.id_for(key_owner)).filter(|owner| *owner != shared);
     // A stream read by several owners belongs to none of them. Its numbers must increase for each owner, so a
     // batch numbers it in all of its sequences at once.
-    touched.chain(streams.map(|key_owner| owners.of(key_owner))).collect()
+    touched.chain(streams.map(|key_owner| owners.id_for(key_owner))).collect()
 }
 
 /// Returns the owners, as named in the keys, of everything the jobs write.
 pub(super) fn homes(jobs: &[Job]) -> impl Iterator<Item = KeyOwner> {
     jobs.iter().flat_map(|job| {
-        let keys = job.writes.iter().map(|(key, _)| key_owner::of_key(key));
-        keys.chain(job.appends.iter().map(|append| key_owner::of_stream(append.stream)))
+        let keys = job.writes.iter().map(|(key, _)| key_owner::owner_for_key(key));
+        keys.chain(job.appends.iter().map(|append| key_owner::owner_for_stream(append.stream)))
     })
 }
 
 /// Returns the rows that must not change between the checks and the commit: those with preconditions, and the
 /// sequences.
-pub(super) fn to_lock(jobs: &[Job], owners: &Owned) -> BTreeSet<Place> {
+pub(super) fn to_lock(jobs: &[Job], owners: &Owned) -> BTreeSet<RowKey> {
     let mut places = BTreeSet::new();
     for job in jobs {
-        places.extend(job.expects.iter().map(|(key, _)| (owners.of_key(key), key.clone())));
+        places.extend(job.expects.iter().map(|(key, _)| (owners.id_for_key(key), key.clone())));
         places.extend(sequences(job, owners).into_iter().map(|owner| (owner, sequence_key(owner))));
     }
     places
@@ -81,7 +81,7 @@ impl Locked {
     }
 }
 
-impl Found for &Locked {
+impl PriorVersions for &Locked {
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         Ok(self.versions.get(key).copied())
     }
@@ -94,14 +94,14 @@ impl Found for &Locked {
 
 /// Rows to write, sealed.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct RowChanges {
     /// Rows that must not exist when they are written.
-    pub insert: BTreeMap<Place, Vec<u8>>,
-    pub put: BTreeMap<Place, Vec<u8>>,
-    pub delete: BTreeSet<Place>,
+    pub insert: BTreeMap<RowKey, Vec<u8>>,
+    pub put: BTreeMap<RowKey, Vec<u8>>,
+    pub delete: BTreeSet<RowKey>,
 }
 
-impl Changes {
+impl RowChanges {
     pub(super) fn is_empty(&self) -> bool {
         self.insert.is_empty() && self.put.is_empty() && self.delete.is_empty()
     }
@@ -114,15 +114,15 @@ pub(super) fn admit_all(
     owners: &Owned,
     envelope: &Envelope,
     base: u64,
-) -> Result<(Vec<Outcome>, Changes), StoreError> {
+) -> Result<(Vec<CommitOutcome>, RowChanges), StoreError> {
     let (mut group, mut found) = (Group::default(), locked);
-    let outcomes: Vec<Outcome> = jobs.iter().map(|job| group.admit(&mut found, job)).collect();
+    let outcomes: Vec<CommitOutcome> = jobs.iter().map(|job| group.admit(&mut found, job)).collect();
     let admitted: Vec<&Job> = jobs.iter().zip(&outcomes).filter(|(_, it)| it.is_ok()).map(|(job, _)| job).collect();
     let expected: BTreeSet<&[u8]> = jobs.iter().flat_map(|job| &job.expects).map(|(key, _)| key.as_slice()).collect();
 
-    let mut changes = Changes::default();
+    let mut changes = RowChanges::default();
     for (key, sealed) in &group.writes {
-        let place = (owners.of_key(key), key.to_vec());
+        let place = (owners.id_for_key(key), key.to_vec());
         let absent = expected.contains(key) && !locked.versions.contains_key(*key);
         match sealed {
             Some(sealed) if absent => drop(changes.insert.insert(place, sealed.to_vec())),
@@ -134,7 +134,7 @@ pub(super) fn admit_all(
     for (key, expect) in admitted.iter().flat_map(|job| &job.expects) {
         let rests_on_nothing = *expect == Expect::Absent && !locked.versions.contains_key(key);
         if rests_on_nothing && !group.writes.contains_key(key.as_slice()) {
-            keep_absent(&mut changes, (owners.of_key(key), key.clone()));
+            keep_absent(&mut changes, (owners.id_for_key(key), key.clone()));
         }
     }
     number(&admitted, locked, owners, envelope, base, &mut changes)?;
@@ -142,7 +142,7 @@ pub(super) fn admit_all(
 }
 
 /// An absent row cannot be locked. Inserting and deleting it keeps others from creating it before the commit.
-fn keep_absent(changes: &mut Changes, place: Place) {
+fn keep_absent(changes: &mut RowChanges, place: RowKey) {
     changes.insert.insert(place.clone(), Vec::new());
     changes.delete.insert(place);
 }
@@ -154,7 +154,7 @@ fn number(
     owners: &Owned,
     envelope: &Envelope,
     base: u64,
-    changes: &mut Changes,
+    changes: &mut RowChanges,
 ) -> Result<(), StoreError> {
     let mut ends: BTreeMap<i64, u64> = BTreeMap::new();
     let mut sealer = envelope.sealer()?;
@@ -166,7 +166,7 @@ fn number(
             end += numbers;
             let key = keys::feed(*stream, end);
             let sealed = sealer.seal(&key, value)?;
-            changes.put.insert((owners.of_key(&key), key), sealed);
+            changes.put.insert((owners.id_for_key(&key), key), sealed);
         }
         ends.extend(sequences.into_iter().map(|owner| (owner, end)));
     }

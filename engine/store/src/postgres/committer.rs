@@ -18,7 +18,7 @@ use tokio::{runtime::Handle, time::timeout};
 use tokio_postgres::{Error, Row, Statement, types::ToSql};
 
 use super::{
-    changes::{Changes, Locked, Place, admit_all, homes, to_lock},
+    changes::{Locked, RowChanges, RowKey, admit_all, homes, to_lock},
     database_error::{self, DatabaseFailure, is_answer, text},
     owners::Owned,
     pool::Slot,
@@ -28,7 +28,7 @@ use super::{
 use crate::{
     envelope::Envelope,
     error::{CommitError, StoreError},
-    jobs::{Job, Outcome, Queue, start_committer, waited},
+    jobs::{CommitOutcome, CommitQueue, Job, start_committer, waited},
     version::Version,
 };
 
@@ -38,7 +38,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) struct Committer {
-    pub queue: Arc<Queue>,
+    pub queue: Arc<CommitQueue>,
     pub slot: Arc<Slot>,
     pub owners: Arc<Owned>,
     pub envelope: Arc<Envelope>,
@@ -53,7 +53,7 @@ impl Committer {
         start_committer(self.queue.clone(), move |jobs| self.commit(jobs))
     }
 
-    fn commit(&self, jobs: &[Job]) -> Vec<Outcome> {
+    fn commit(&self, jobs: &[Job]) -> Vec<CommitOutcome> {
         // After a panic, callers must not wait forever, and the next group must not continue this transaction.
         let outcomes = catch_unwind(AssertUnwindSafe(|| self.runtime.block_on(self.outcomes(jobs))));
         let outcomes = outcomes.unwrap_or_else(|_| {
@@ -65,7 +65,7 @@ impl Committer {
         outcomes
     }
 
-    async fn outcomes(&self, jobs: &[Job]) -> Vec<Outcome> {
+    async fn outcomes(&self, jobs: &[Job]) -> Vec<CommitOutcome> {
         let (mut pause, began) = (FIRST_PAUSE, Instant::now());
         while began.elapsed() < self.slot.limit() {
             match self.attempt(jobs).await {
@@ -82,7 +82,7 @@ impl Committer {
         vec![Err(StoreError::Busy.into()); jobs.len()]
     }
 
-    async fn attempt(&self, jobs: &[Job]) -> Result<Vec<Outcome>, DatabaseFailure> {
+    async fn attempt(&self, jobs: &[Job]) -> Result<Vec<CommitOutcome>, DatabaseFailure> {
         let session = self.slot.session().await.map_err(DatabaseFailure::Failed)?;
         let unsettled = self.owners.unsettled(homes(jobs));
         if !unsettled.is_empty() {
@@ -123,7 +123,7 @@ impl Committer {
                 if !is_answer(&error) {
                     self.slot.give_up(session, &text(&error));
                 }
-                Err(database_error::of(&error))
+                Err(database_error::classify(&error))
             }
             Err(_) => {
                 let why = "it did not answer in time";
@@ -143,9 +143,10 @@ impl Committer {
 
     /// Sends the statements and the commit in one pipeline. A statement refused by the server aborts the
     /// transaction, including the commit. A missing response leaves the outcome unknown.
-    async fn write(&self, session: &Arc<Session>, changes: &Changes) -> Result<(), DatabaseFailure> {
+    async fn write(&self, session: &Arc<Session>, changes: &RowChanges) -> Result<(), DatabaseFailure> {
         let (client, statements) = (session.client(), &session.statements);
-        let (insert, put, delete) = (Rows::of(&changes.insert), Rows::of(&changes.put), Places::of(&changes.delete));
+        let (insert, put, delete) =
+            (RowColumns::new(&changes.insert), RowColumns::new(&changes.put), Places::new(&changes.delete));
         let written = async {
             tokio::join!(
                 biased;
@@ -167,7 +168,7 @@ impl Committer {
             if committed.is_err() {
                 self.slot.give_up(session, &text(refused));
             }
-            return Err(database_error::of(refused));
+            return Err(database_error::classify(refused));
         }
         if let Some(lost) = statements.iter().find_map(|it| it.as_ref().err()) {
             return Err(unknown(text(lost)));
@@ -176,9 +177,9 @@ impl Committer {
             Ok(()) => Ok(()),
             // Refused because of a conflict, so nothing is written. A server may report any other error after the
             // commit.
-            Err(error) if matches!(database_error::of(&error), DatabaseFailure::Retry(_)) => {
+            Err(error) if matches!(database_error::classify(&error), DatabaseFailure::Retry(_)) => {
                 self.roll_back(session).await;
-                Err(database_error::of(&error))
+                Err(database_error::classify(&error))
             }
             Err(error) => Err(unknown(text(&error))),
         }
@@ -198,8 +199,8 @@ impl Committer {
 }
 
 /// Begins the transaction and locks the rows, in one pipeline.
-async fn lock(session: &Session, places: &BTreeSet<Place>) -> Result<Vec<Row>, Error> {
-    let (client, wanted) = (session.client(), Places::of(places));
+async fn lock(session: &Session, places: &BTreeSet<RowKey>) -> Result<Vec<Row>, Error> {
+    let (client, wanted) = (session.client(), Places::new(places));
     let parameters: [&(dyn ToSql + Sync); 3] = [&wanted.owners, &wanted.keys, &SEQUENCES];
     let (begun, rows) = tokio::join!(
         biased;
@@ -217,7 +218,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn of(places: impl IntoIterator<Item = &'a Place>) -> Self {
+    fn new(places: impl IntoIterator<Item = &'a RowKey>) -> Self {
         let (owners, keys) = places.into_iter().map(|(owner, key)| (*owner, key.as_slice())).unzip();
         Self { owners, keys }
     }
@@ -230,17 +231,17 @@ impl<'a> Places<'a> {
     }
 }
 
-struct Rows<'a> {
+struct RowColumns<'a> {
     places: Places<'a>,
     values: Vec<&'a [u8]>,
     versions: Vec<Vec<u8>>,
 }
 
-impl<'a> Rows<'a> {
-    fn of(rows: &'a BTreeMap<Place, Vec<u8>>) -> Self {
+impl<'a> RowColumns<'a> {
+    fn new(rows: &'a BTreeMap<RowKey, Vec<u8>>) -> Self {
         let values: Vec<&[u8]> = rows.values().map(Vec::as_slice).collect();
-        let versions = values.iter().map(|sealed| Version::of(sealed).0.to_be_bytes().to_vec()).collect();
-        Self { places: Places::of(rows.keys()), values, versions }
+        let versions = values.iter().map(|sealed| Version::from_sealed(sealed).0.to_be_bytes().to_vec()).collect();
+        Self { places: Places::new(rows.keys()), values, versions }
     }
 
     async fn run(&self, session: &Session, statement: &Statement) -> Result<(), Error> {

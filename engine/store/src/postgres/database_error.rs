@@ -34,7 +34,7 @@ pub(super) fn is_answer(error: &Error) -> bool {
     error.code().is_some()
 }
 
-pub(super) fn of(error: &Error) -> DatabaseFailure {
+pub(super) fn classify(error: &Error) -> DatabaseFailure {
     let why = text(error);
     let Some(code) = error.code() else { return DatabaseFailure::away(why) };
     let again = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::UNIQUE_VIOLATION];
@@ -57,7 +57,7 @@ pub(super) fn of(error: &Error) -> DatabaseFailure {
 
 /// Classifies errors of reads and of statements outside of a group.
 pub(super) fn plain(error: &Error) -> StoreError {
-    match of(error) {
+    match classify(error) {
         DatabaseFailure::Retry(why) => StoreError::Away { why },
         DatabaseFailure::Failed(error) => error,
     }

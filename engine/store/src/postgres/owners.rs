@@ -3,9 +3,10 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
+use parking_lot::RwLock;
 use tokio_postgres::Error;
 
 use super::session::Session;
@@ -14,7 +15,7 @@ use crate::key_owner::{self, KeyOwner};
 /// The engine's mapping of records and locations to owners.
 pub trait Owners: Send + Sync {
     /// Returns the owner of the records of a kind: an institution, a data source, a location, or `KeyOwner::Shared`.
-    fn of_records(&self, kind: u8, scope: u32) -> KeyOwner;
+    fn records_owner(&self, kind: u8, scope: u32) -> KeyOwner;
     /// Returns the institution. The result must be constant for the same argument, including unknown ones.
     /// `KeyOwner::Shared` must map to an id that no institution has.
     fn owner(&self, key_owner: KeyOwner) -> u64;
@@ -29,34 +30,34 @@ pub(super) struct Owned {
 impl Owned {
     pub(super) fn new(configured: Arc<dyn Owners>, rows: impl IntoIterator<Item = (i64, i64)>) -> Self {
         let settled =
-            rows.into_iter().map(|(key_owner, owner)| (key_owner::of_stream(key_owner.cast_unsigned()), owner));
+            rows.into_iter().map(|(key_owner, owner)| (key_owner::owner_for_stream(key_owner.cast_unsigned()), owner));
         Self { configured, settled: RwLock::new(settled.collect()) }
     }
 
     pub(super) fn shared(&self) -> i64 {
-        self.of(KeyOwner::Shared)
+        self.id_for(KeyOwner::Shared)
     }
 
-    pub(super) fn of_key(&self, key: &[u8]) -> i64 {
-        self.of(key_owner::of_key(key))
+    pub(super) fn id_for_key(&self, key: &[u8]) -> i64 {
+        self.id_for(key_owner::owner_for_key(key))
     }
 
-    pub(super) fn of(&self, key_owner: KeyOwner) -> i64 {
+    pub(super) fn id_for(&self, key_owner: KeyOwner) -> i64 {
         let key_owner = self.named(key_owner);
-        let settled = self.settled.read().unwrap_or_else(PoisonError::into_inner).get(&key_owner).copied();
+        let settled = self.settled.read().get(&key_owner).copied();
         settled.unwrap_or_else(|| self.configured.owner(key_owner).cast_signed())
     }
 
     fn named(&self, key_owner: KeyOwner) -> KeyOwner {
         match key_owner {
-            KeyOwner::Records { kind, scope } => self.configured.of_records(kind, scope),
+            KeyOwner::Records { kind, scope } => self.configured.records_owner(kind, scope),
             other => other,
         }
     }
 
     /// Returns the given owners for which this process knows no recorded mapping.
     pub(super) fn unsettled(&self, homes: impl IntoIterator<Item = KeyOwner>) -> BTreeSet<KeyOwner> {
-        let settled = self.settled.read().unwrap_or_else(PoisonError::into_inner);
+        let settled = self.settled.read();
         let homes = homes.into_iter().map(|key_owner| self.named(key_owner));
         homes.filter(|key_owner| number(*key_owner).is_some() && !settled.contains_key(key_owner)).collect()
     }
@@ -78,7 +79,7 @@ impl Owned {
                     "the configuration names another institution than at first: the first one counts"
                 );
             }
-            self.settled.write().unwrap_or_else(PoisonError::into_inner).insert(key_owner, owner);
+            self.settled.write().insert(key_owner, owner);
         }
         Ok(())
     }

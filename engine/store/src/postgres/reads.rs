@@ -94,7 +94,7 @@ impl Readers {
     }
 
     /// Returns the store's internal rows.
-    pub(super) fn own(&self) -> Result<Vec<Row>, StoreError> {
+    pub(super) fn internal_rows(&self) -> Result<Vec<Row>, StoreError> {
         self.rows(|session| async move { session.client().query(OWN, &[&[FIRST_RESERVED].as_slice()]).await })
     }
 

@@ -34,7 +34,7 @@ use crate::{
     contract::{CommitFuture, Health, Store, feed_number},
     envelope::{Envelope, sealed_with},
     error::StoreError,
-    jobs::{Job, Outcome, Queue},
+    jobs::{CommitOutcome, CommitQueue, Job},
     key_id::KeyId,
     key_owner, keys,
     range::{Direction, Key, KeyRange},
@@ -50,7 +50,7 @@ pub struct PostgresStore {
     envelope: Arc<Envelope>,
     owners: Arc<Owned>,
     readers: Readers,
-    queue: Arc<Queue>,
+    queue: Arc<CommitQueue>,
     commits: Arc<Slot>,
     last_commit: Arc<AtomicU64>,
     base: u64,
@@ -126,7 +126,7 @@ impl PostgresStore {
         for slot in reads.iter().chain([&commits]) {
             runtime.spawn(Slot::keep(Arc::downgrade(slot)));
         }
-        let queue = Arc::new(Queue::new(config.queue, MAX_BATCH_BYTES));
+        let queue = Arc::new(CommitQueue::new(config.queue, MAX_BATCH_BYTES));
         let mut store = Self {
             envelope: Arc::new(Envelope::new(keys)),
             owners: Arc::new(owners),
@@ -153,17 +153,17 @@ impl PostgresStore {
     }
 
     fn opened(&self, key: &[u8], sealed: Vec<u8>) -> Result<Versioned, StoreError> {
-        let version = Version::of(&sealed);
+        let version = Version::from_sealed(&sealed);
         Ok(Versioned { value: self.envelope.open(key, sealed)?, version })
     }
 
     fn rows(&self, range: KeyRange, direction: Direction, limit: usize, values: bool) -> Result<Vec<Row>, StoreError> {
         let Some(range) = range.clamped().filter(|_| limit > 0) else { return Ok(Vec::new()) };
-        let owner = key_owner::of_range(&range).map(|key_owner| self.owners.of(key_owner));
+        let owner = key_owner::owner_for_range(&range).map(|key_owner| self.owners.id_for(key_owner));
         self.readers.scan(Scan { values, one_owner: owner.is_some(), direction }, owner, range, limit)
     }
 
-    fn submit(&self, batch: Batch) -> Result<Option<oneshot::Receiver<Outcome>>, StoreError> {
+    fn submit(&self, batch: Batch) -> Result<Option<oneshot::Receiver<CommitOutcome>>, StoreError> {
         if batch.is_empty() {
             return Ok(None);
         }
@@ -257,13 +257,13 @@ impl Store for PostgresStore {
 
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
-        let sealed = self.readers.value(self.owners.of_key(key), key)?;
+        let sealed = self.readers.value(self.owners.id_for_key(key), key)?;
         sealed.map(|sealed| self.opened(key, sealed)).transpose()
     }
 
     fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
         keys.iter().try_for_each(|key| check_key(key))?;
-        let places = keys.iter().map(|key| (self.owners.of_key(key), key.clone())).collect();
+        let places = keys.iter().map(|key| (self.owners.id_for_key(key), key.clone())).collect();
         let mut found = HashMap::new();
         for (key, sealed) in self.readers.values(places)? {
             let opened = self.opened(&key, sealed)?;
@@ -296,7 +296,9 @@ impl Store for PostgresStore {
 
     fn feed_end(&self, stream: Option<u64>) -> Result<u64, StoreError> {
         match stream {
-            Some(stream) => Ok(self.sequence(self.owners.of(key_owner::of_stream(stream)))?.unwrap_or(self.base)),
+            Some(stream) => {
+                Ok(self.sequence(self.owners.id_for(key_owner::owner_for_stream(stream)))?.unwrap_or(self.base))
+            }
             None => self.highest_sequence(),
         }
     }
@@ -329,17 +331,17 @@ impl Sealed for PostgresStore {
     }
 
     fn own_seals(&self) -> Result<Vec<KeyId>, StoreError> {
-        Ok(self.readers.own()?.iter().map(|row| sealed_with(row.get(2))).collect())
+        Ok(self.readers.internal_rows()?.iter().map(|row| sealed_with(row.get(2))).collect())
     }
 
     fn reseal(&self, keys: &[Key]) -> Result<Resealed, StoreError> {
-        let places = keys.iter().map(|key| (self.owners.of_key(key), key.clone())).collect();
+        let places = keys.iter().map(|key| (self.owners.id_for_key(key), key.clone())).collect();
         reseal_on(&self.envelope, &self.queue, self.readers.values(places)?.into_iter().map(Ok))
     }
 
     fn reseal_own(&self) -> Result<(), StoreError> {
         commit_nothing(&self.queue)?;
-        for row in self.readers.own()? {
+        for row in self.readers.internal_rows()? {
             let (owner, key, sealed): (i64, Key, Vec<u8>) = (row.get(0), row.get(1), row.get(2));
             if let Some(new) = self.envelope.reseal(&key, sealed.clone())? {
                 self.readers.replace(owner, key, sealed, new)?;

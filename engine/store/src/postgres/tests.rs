@@ -40,7 +40,7 @@ fn server() -> &'static Cluster {
 struct Thirds;
 
 impl Owners for Thirds {
-    fn of_records(&self, _: u8, scope: u32) -> KeyOwner {
+    fn records_owner(&self, _: u8, scope: u32) -> KeyOwner {
         KeyOwner::Location(scope)
     }
 

@@ -35,7 +35,7 @@ pub(super) fn further_chunks(head: &[u8]) -> u32 {
 
 /// Returns the version of the value of a head record.
 pub(super) fn version(head: &[u8]) -> Version {
-    Version::of(beginning(head))
+    Version::from_sealed(beginning(head))
 }
 
 pub(super) fn sealed_with(head: &[u8]) -> KeyId {
@@ -87,7 +87,7 @@ mod tests {
             let (head, chunks) = cut(&sealed);
             assert_eq!(chunks.is_empty(), size <= edge, "{size}");
             assert_eq!(further_chunks(&head) as usize, chunks.len());
-            assert_eq!(version(&head), Version::of(&sealed));
+            assert_eq!(version(&head), Version::from_sealed(&sealed));
             assert_eq!(sealed_with(&head), envelope::sealed_with(&sealed));
             assert!(head.len() <= CHUNK_BYTES && chunks.iter().all(|chunk| chunk.len() <= CHUNK_BYTES));
             assert_eq!(envelope.open(b"key", join(&head, &chunks)).unwrap(), value);

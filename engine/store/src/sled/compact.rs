@@ -27,7 +27,7 @@ use crate::{
     guard::{guarded, quiet_panics},
     integrity,
     range::FIRST_RESERVED,
-    shared::Shared,
+    shared::StoreState,
     watermark::{self, WATERMARK_KEY, WatermarkRecord},
     weight::{self, Weight},
 };
@@ -192,7 +192,7 @@ fn closed(dir: &Path) -> Result<(), StoreError> {
 /// Returns the watermark record. A store that lost commits is not compacted.
 fn last_group(config: &StoreConfig, old: Arc<Log>) -> Result<WatermarkRecord, StoreError> {
     let dir = config.dir.display().to_string();
-    let last = integrity::read_record(&Shared::new(old, Envelope::new(&config.keys)), &dir)?;
+    let last = integrity::read_record(&StoreState::new(old, Envelope::new(&config.keys)), &dir)?;
     let (found, expected) = (last.map_or(0, WatermarkRecord::group), watermark::read_mark(&config.dir.join("tide")));
     match last {
         Some(last) if found >= expected => Ok(last),

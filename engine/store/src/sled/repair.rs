@@ -79,13 +79,13 @@ fn repair_segment(segment: &mut [u8], repaired: &mut Repaired) {
 /// Makes the message at `at` readable for sled. Returns `false` at the end of the written part.
 fn repair_message(segment: &mut [u8], at: usize, number: u64, repaired: &mut Repaired) -> bool {
     // The rest belongs to an earlier use of the segment.
-    if let Some(other) = Message::parse(&segment[at..])
+    if let Some(other) = LogMessage::parse(&segment[at..])
         && other.segment != number
         && other.fits(&segment[at..])
     {
         return false;
     }
-    let placed = Message::parse(&segment[at..]).filter(|message| message.segment == number);
+    let placed = LogMessage::parse(&segment[at..]).filter(|message| message.segment == number);
     if placed.is_some_and(|message| message.flip(&mut segment[at..])) || flip_in_header(&mut segment[at..], number) {
         repaired.corrected += 1;
         return true;
@@ -103,7 +103,7 @@ fn repair_message(segment: &mut [u8], at: usize, number: u64, repaired: &mut Rep
         None => {
             let canceled = canceled(next - at, number);
             segment[at..at + canceled.len()].copy_from_slice(&canceled);
-            let body = Message::parse(&segment[at..]).map(|message| message.checksum(&segment[at..]));
+            let body = LogMessage::parse(&segment[at..]).map(|message| message.checksum(&segment[at..]));
             segment[at..at + 4].copy_from_slice(&body.unwrap_or_default().to_le_bytes());
             repaired.cut_out += (next - at) as u64;
         }
@@ -127,14 +127,14 @@ fn canceled(size: usize, number: u64) -> Vec<u8> {
 }
 
 #[derive(Clone, Copy)]
-struct Message {
+struct LogMessage {
     kind: u8,
     header: usize,
     body: usize,
     segment: u64,
 }
 
-impl Message {
+impl LogMessage {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let kind = *bytes.get(4)?;
         let mut at = 5;
@@ -178,7 +178,7 @@ impl Message {
             if let Some(bit) = effects.iter().position(|effect| *effect == wrong) {
                 bytes[at] ^= 1 << bit;
                 // A bit in the header changes how the rest is parsed, so the result is verified.
-                if Message::parse(bytes).is_some_and(|message| message.fits(bytes)) {
+                if LogMessage::parse(bytes).is_some_and(|message| message.fits(bytes)) {
                     return true;
                 }
                 bytes[at] ^= 1 << bit;
@@ -202,8 +202,8 @@ fn flip_in_header(bytes: &mut [u8], number: u64) -> bool {
     false
 }
 
-fn sound(bytes: &[u8], number: u64) -> Option<Message> {
-    Message::parse(bytes).filter(|message| message.segment == number && message.fits(bytes))
+fn sound(bytes: &[u8], number: u64) -> Option<LogMessage> {
+    LogMessage::parse(bytes).filter(|message| message.segment == number && message.fits(bytes))
 }
 
 fn stored(bytes: &[u8]) -> u32 {
@@ -307,7 +307,7 @@ mod tests {
             write_varint(&mut bytes, number);
             write_varint(&mut bytes, n as u64 * 300);
             bytes.extend((0..size).map(|at| (at * 7 + n) as u8));
-            let sum = Message::parse(&bytes[start..]).unwrap().checksum(&bytes[start..]);
+            let sum = LogMessage::parse(&bytes[start..]).unwrap().checksum(&bytes[start..]);
             bytes[start..start + 4].copy_from_slice(&sum.to_le_bytes());
         }
         bytes.resize(bytes.len() + 64, 0);

@@ -29,7 +29,7 @@ use crate::{
     guard::{guarded, quiet_panics},
     integrity, keys, layout,
     range::{Direction, FIRST_RESERVED, Key, KeyRange},
-    shared::Shared,
+    shared::StoreState,
     store_keys::StoreKeys,
     version::Version,
     watermark::{self, WatermarkRecord},
@@ -156,7 +156,7 @@ fn open_copy(from: &Path, to: &Path, snapshots: bool, config: &StoreConfig) -> R
     copy(from, to, snapshots).map_err(StoreError::io(format!("copying {} to {}", from.display(), to.display())))?;
     let repaired = repair::repair(&to.join("db")).map_err(StoreError::io("repairing the copy of the log"))?;
     let log = Arc::new(open_log(to, config.cache_bytes)?);
-    let last = integrity::read_record(&Shared::new(log.clone(), Envelope::new(&config.keys)), "").ok().flatten();
+    let last = integrity::read_record(&StoreState::new(log.clone(), Envelope::new(&config.keys)), "").ok().flatten();
     Ok(RepairedCopy { repaired, log, last })
 }
 
@@ -186,7 +186,7 @@ struct Damaged {
     envelope: Envelope,
 }
 
-type Found = (Key, Version, Result<Vec<u8>, StoreError>);
+type SalvagedValue = (Key, Version, Result<Vec<u8>, StoreError>);
 
 impl Copier<'_> {
     /// Reads a key space from its beginning, and the unread rest from its end, because an outdated page may look
@@ -217,7 +217,7 @@ impl Copier<'_> {
         Ok(salvaged)
     }
 
-    async fn page(&mut self, page: Vec<Found>, salvaged: &mut Salvaged) -> Result<(), StoreError> {
+    async fn page(&mut self, page: Vec<SalvagedValue>, salvaged: &mut Salvaged) -> Result<(), StoreError> {
         for (key, version, value) in page {
             match value {
                 Ok(value) => {
@@ -250,7 +250,7 @@ fn read(
     damaged: Arc<Damaged>,
     mut rest: KeyRange,
     direction: Direction,
-) -> Result<mpsc::Receiver<Result<Vec<Found>, StoreError>>, StoreError> {
+) -> Result<mpsc::Receiver<Result<Vec<SalvagedValue>, StoreError>>, StoreError> {
     let (pages, received) = mpsc::sync_channel(2);
     let run = move || {
         loop {
@@ -261,7 +261,8 @@ fn read(
             };
             let page = guarded(|| Ok::<_, sled::Error>(state.walk(rest.clone(), direction, 200, open)));
             let page = page.unwrap_or_else(|error| Err(sled_error(&rest.start, error)));
-            let last = page.as_ref().ok().and_then(|page: &Vec<Found>| page.last()).map(|(key, ..)| key.clone());
+            let last =
+                page.as_ref().ok().and_then(|page: &Vec<SalvagedValue>| page.last()).map(|(key, ..)| key.clone());
             if pages.send(page).is_err() {
                 return;
             }

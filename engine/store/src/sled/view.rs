@@ -7,7 +7,7 @@ use sled::IVec;
 use super::{
     chunks::{CHUNK_BYTES, chunk_key, further_chunks, join, sealed_with, version},
     faults::sled_error,
-    history::{History, State},
+    history::{History, HistoryState},
 };
 use crate::{
     engine::{Medium, Outline, Reads},
@@ -31,8 +31,8 @@ impl Medium for Log {
 }
 
 impl Log {
-    pub(super) fn state(&self) -> View<'_> {
-        View { log: self, state: self.history.shown() }
+    pub(super) fn state(&self) -> SledView<'_> {
+        SledView { log: self, state: self.history.current() }
     }
 
     /// Returns the current record, including writes of the group in progress.
@@ -41,12 +41,12 @@ impl Log {
     }
 }
 
-pub(super) struct View<'a> {
+pub(super) struct SledView<'a> {
     log: &'a Log,
-    state: Arc<State>,
+    state: Arc<HistoryState>,
 }
 
-impl View<'_> {
+impl SledView<'_> {
     fn record(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
         let now = self.log.record(key);
         // The order is essential: a group registers its replaced records before sled shows its writes.
@@ -134,7 +134,7 @@ impl View<'_> {
     }
 }
 
-impl Reads for View<'_> {
+impl Reads for SledView<'_> {
     fn sealed(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.record(key)?.map(|head| self.whole(key, &head)).transpose()
     }
@@ -151,7 +151,7 @@ impl Reads for View<'_> {
     }
 
     fn kept_bytes(&self) -> u64 {
-        self.log.history.shown().kept_since(&self.state)
+        self.log.history.current().kept_since(&self.state)
     }
 
     fn outlines(&self, range: KeyRange, limit: usize) -> Result<Vec<Outline>, StoreError> {

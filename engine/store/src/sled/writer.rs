@@ -6,11 +6,11 @@ use sled::IVec;
 
 use super::{
     chunks::{chunk_key, cut, further_chunks, version},
-    history::{Replaced, State},
+    history::{HistoryState, Replaced},
     view::Log,
 };
 use crate::{
-    engine::{Write, Writer},
+    engine::{KeyWrite, Writer},
     error::StoreError,
     guard::guarded,
     version::Version,
@@ -20,7 +20,7 @@ pub(super) struct LogWriter {
     log: Arc<Log>,
     /// Records read by the group, as before the group; chunks under their own keys.
     before: Replaced,
-    in_progress: Option<Arc<State>>,
+    in_progress: Option<Arc<HistoryState>>,
 }
 
 impl LogWriter {
@@ -36,7 +36,7 @@ impl LogWriter {
     }
 
     /// Combines all writes into one sled batch and removes the chunks of replaced values.
-    fn batch(&self, writes: &[Write<'_>]) -> sled::Batch {
+    fn batch(&self, writes: &[KeyWrite<'_>]) -> sled::Batch {
         let mut batch = sled::Batch::default();
         for (key, sealed) in writes {
             let cut = sealed.map(cut);
@@ -83,7 +83,7 @@ impl Writer for LogWriter {
         self.before.entry(key.to_vec()).or_insert(None);
     }
 
-    fn apply(&mut self, writes: &[Write<'_>]) -> Result<(), String> {
+    fn apply(&mut self, writes: &[KeyWrite<'_>]) -> Result<(), String> {
         let batch = self.batch(writes);
         self.in_progress = Some(self.log.history.begin(std::mem::take(&mut self.before)));
         guarded(|| self.log.db.apply_batch(batch)).map_err(|error| format!("writing failed: {error}"))?;

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{random::Random, recording::Operation};
+use crate::{random::SeededRandom, recording::Operation};
 
 const SECTOR: usize = 512;
 
@@ -19,7 +19,7 @@ const SECTOR: usize = 512;
 struct File {
     durable: Content,
     /// Unsynced changes, each with its moment.
-    unsynced: Vec<(usize, Change)>,
+    unsynced: Vec<(usize, FileChange)>,
 }
 
 /// The bytes of a file up to the last one written; the rest up to its length is zeros.
@@ -60,12 +60,12 @@ impl Content {
     }
 }
 
-enum Change {
+enum FileChange {
     Written { at: usize, bytes: Vec<u8> },
     Resized(usize),
 }
 
-impl Change {
+impl FileChange {
     fn apply(&self, content: &mut Content) {
         match self {
             Self::Written { at, bytes } => content.write(*at, bytes),
@@ -83,7 +83,7 @@ enum Named {
 
 /// A name in a folder. Moving a folder does not change the names in it.
 type Name = (usize, OsString);
-type Names = BTreeMap<Name, Named>;
+type NameTable = BTreeMap<Name, Named>;
 
 const ROOT: usize = 0;
 
@@ -106,7 +106,7 @@ impl Naming {
         matches!(self, Self::Moved((_, from), _) if from.to_string_lossy().ends_with(".generating"))
     }
 
-    fn apply(&self, names: &mut Names) {
+    fn apply(&self, names: &mut NameTable) {
         match self {
             Self::Added(name, named) => drop(names.insert(name.clone(), *named)),
             Self::Removed(name) => drop(names.remove(name)),
@@ -126,9 +126,9 @@ pub struct Image {
     /// Number of folders so far, including the root.
     folders: usize,
     folders_by_inode: HashMap<u64, usize>,
-    durable: Names,
+    durable: NameTable,
     /// The names as seen by the process.
-    names: Names,
+    names: NameTable,
     /// Unsynced name changes, each with its moment.
     unsynced: Vec<(usize, Naming)>,
     /// Number of operations replayed.
@@ -139,7 +139,7 @@ pub struct Image {
 
 /// The fate of unsynced changes.
 #[derive(Clone, Copy, Debug)]
-pub enum Fate {
+pub enum UnsyncedFate {
     Lost,
     Kept,
     /// Each operation is kept, lost or, if it is a write, torn. Name changes of a folder are kept up to a random
@@ -149,15 +149,15 @@ pub enum Fate {
 
 impl Image {
     /// Creates the image of a folder, all of it durable.
-    pub fn of(root: &Path) -> Self {
+    pub fn from_folder(root: &Path) -> Self {
         let mut image = Self {
             root: root.to_path_buf(),
             files: Vec::new(),
             by_inode: HashMap::new(),
             folders: 1,
             folders_by_inode: HashMap::new(),
-            durable: Names::new(),
-            names: Names::new(),
+            durable: NameTable::new(),
+            names: NameTable::new(),
             unsynced: Vec::new(),
             moment: 0,
             ignores_syncs: false,
@@ -228,13 +228,13 @@ impl Image {
                     self.moved_unseen(path, *inode);
                 }
                 if *emptied {
-                    self.change(*inode, Change::Resized(0));
+                    self.change(*inode, FileChange::Resized(0));
                 }
             }
             Operation::Written { inode, at, bytes } => {
-                self.change(*inode, Change::Written { at: *at, bytes: bytes.clone() });
+                self.change(*inode, FileChange::Written { at: *at, bytes: bytes.clone() });
             }
-            Operation::Resized { inode, length } => self.change(*inode, Change::Resized(*length)),
+            Operation::Resized { inode, length } => self.change(*inode, FileChange::Resized(*length)),
             Operation::Renamed { from, to } => self.name(Naming::Moved(self.named(from), self.named(to))),
             Operation::Linked { from, to } => {
                 let named = *self.names.get(&self.named(from)).expect("what is linked has a name");
@@ -253,7 +253,7 @@ impl Image {
                 None => {
                     // sled truncates its log and syncs it while it opens. The exception described at `names_after`
                     // applies to that sync, too.
-                    let cut_short = |(_, change): &(usize, Change)| matches!(change, Change::Resized(_));
+                    let cut_short = |(_, change): &(usize, FileChange)| matches!(change, FileChange::Resized(_));
                     if self.file(*inode).unsynced.iter().any(cut_short) {
                         self.sync_snapshots();
                     }
@@ -281,7 +281,7 @@ impl Image {
         &mut self.files[*self.by_inode.get(&inode).expect("an opened file")]
     }
 
-    fn change(&mut self, inode: u64, change: Change) {
+    fn change(&mut self, inode: u64, change: FileChange) {
         let moment = self.moment;
         self.file(inode).unsynced.push((moment, change));
     }
@@ -306,13 +306,21 @@ impl Image {
     }
 
     /// Writes the state after a power loss into an empty folder.
-    pub fn cut(&self, fate: Fate, random: &mut Random, to: &Path) {
+    pub fn cut(&self, fate: UnsyncedFate, random: &mut SeededRandom, to: &Path) {
         let (names, until) = self.names_after(fate, random);
         self.write(&names, ROOT, fate, until, random, to);
     }
 
     /// Writes made after the moment `until` are lost.
-    fn write(&self, names: &Names, folder: usize, fate: Fate, until: usize, random: &mut Random, to: &Path) {
+    fn write(
+        &self,
+        names: &NameTable,
+        folder: usize,
+        fate: UnsyncedFate,
+        until: usize,
+        random: &mut SeededRandom,
+        to: &Path,
+    ) {
         for (name, named) in below(names, folder) {
             let target = to.join(name);
             match named {
@@ -331,15 +339,15 @@ impl Image {
     /// its log right after it renames its new snapshot, and nothing outside sled can order the two. A disk that
     /// keeps only the second change loses the store. This known case is excluded here; the time after the opening
     /// of sled is not.
-    fn names_after(&self, fate: Fate, random: &mut Random) -> (Names, usize) {
+    fn names_after(&self, fate: UnsyncedFate, random: &mut SeededRandom) -> (NameTable, usize) {
         let (mut names, mut until) = (self.durable.clone(), usize::MAX);
         let mut kept: HashMap<usize, bool> = HashMap::new();
         for (moment, naming) in &self.unsynced {
             let kept = kept.entry(naming.folder()).or_insert(true);
             *kept &= match fate {
-                Fate::Lost => false,
-                Fate::Kept => true,
-                Fate::Mixed => random.below(8) > 0,
+                UnsyncedFate::Lost => false,
+                UnsyncedFate::Kept => true,
+                UnsyncedFate::Mixed => random.below(8) > 0,
             };
             match naming {
                 _ if *kept => naming.apply(&mut names),
@@ -363,7 +371,8 @@ impl Image {
             match named {
                 Named::Folder(folder) => self.compare(*folder, &path),
                 Named::File(file) => {
-                    let content = content_after(&self.files[*file], Fate::Kept, usize::MAX, &mut Random::new(0));
+                    let content =
+                        content_after(&self.files[*file], UnsyncedFate::Kept, usize::MAX, &mut SeededRandom::new(0));
                     assert!(content.is_at(&path), "{} is otherwise", path.display());
                 }
             }
@@ -371,35 +380,35 @@ impl Image {
     }
 }
 
-fn below(names: &Names, folder: usize) -> impl Iterator<Item = (&OsString, &Named)> {
+fn below(names: &NameTable, folder: usize) -> impl Iterator<Item = (&OsString, &Named)> {
     let range = (folder, OsString::new())..(folder + 1, OsString::new());
     names.range(range).map(|((_, name), named)| (name, named))
 }
 
-fn content_after(file: &File, fate: Fate, until: usize, random: &mut Random) -> Content {
+fn content_after(file: &File, fate: UnsyncedFate, until: usize, random: &mut SeededRandom) -> Content {
     let mut content = file.durable.clone();
     // In half of the cases, writes are kept in order up to a random one. Otherwise each write has its own fate.
     let in_order = random.below(2) == 0;
     let reached = random.below(file.unsynced.len() as u64 + 1) as usize;
     for (number, (moment, change)) in file.unsynced.iter().enumerate() {
         match (fate, change) {
-            (Fate::Lost, _) => {}
+            (UnsyncedFate::Lost, _) => {}
             _ if *moment > until => {}
-            (Fate::Kept, _) => change.apply(&mut content),
-            (Fate::Mixed, Change::Written { at, bytes }) if in_order && number == reached => {
+            (UnsyncedFate::Kept, _) => change.apply(&mut content),
+            (UnsyncedFate::Mixed, FileChange::Written { at, bytes }) if in_order && number == reached => {
                 content.write(*at, &bytes[..torn(bytes.len(), random)]);
             }
-            (Fate::Mixed, _) if in_order => {
+            (UnsyncedFate::Mixed, _) if in_order => {
                 if number < reached {
                     change.apply(&mut content);
                 }
             }
-            (Fate::Mixed, Change::Written { at, bytes }) => match random.below(3) {
+            (UnsyncedFate::Mixed, FileChange::Written { at, bytes }) => match random.below(3) {
                 0 => {}
                 1 => content.write(*at, &bytes[..torn(bytes.len(), random)]),
                 _ => change.apply(&mut content),
             },
-            (Fate::Mixed, Change::Resized(_)) => {
+            (UnsyncedFate::Mixed, FileChange::Resized(_)) => {
                 if random.below(2) == 0 {
                     change.apply(&mut content);
                 }
@@ -410,7 +419,7 @@ fn content_after(file: &File, fate: Fate, until: usize, random: &mut Random) -> 
 }
 
 /// Returns the kept length of a torn write, in whole sectors.
-fn torn(length: usize, random: &mut Random) -> usize {
+fn torn(length: usize, random: &mut SeededRandom) -> usize {
     (random.below((length / SECTOR) as u64 + 1) as usize * SECTOR).min(length)
 }
 

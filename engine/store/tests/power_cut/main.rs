@@ -27,8 +27,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use image::{Fate, Image};
-use random::Random;
+use image::{Image, UnsyncedFate};
+use random::SeededRandom;
 use recording::Operation;
 use store::EngineKind;
 use tempfile::TempDir;
@@ -47,13 +47,13 @@ fn new_folder() -> TempDir {
 }
 
 /// The recording of a process that worked on a folder.
-struct Recorded {
+struct Recording {
     operations: Vec<(u64, Operation)>,
     /// The commits acknowledged to the writers, each with the length of the recording at that time.
     acknowledged: Vec<(u64, Counts)>,
 }
 
-impl Recorded {
+impl Recording {
     fn acknowledged_until(&self, written: u64) -> Counts {
         let mut all = Counts::default();
         for (_, counts) in self.acknowledged.iter().filter(|(at, _)| *at <= written) {
@@ -66,7 +66,7 @@ impl Recorded {
 }
 
 /// Runs the workload on the store below `folder` in a separate process, and records it.
-fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Recorded {
+fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Recording {
     let scratch = new_folder();
     let (log, acknowledged) = (scratch.path().join("log"), scratch.path().join("acknowledged"));
     let output = Command::new(std::env::current_exe().unwrap())
@@ -81,7 +81,7 @@ fn record(shim: &Path, engine: EngineKind, folder: &Path, seed: u64) -> Recorded
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{engine}, seed {seed}: {stderr}");
-    Recorded { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&acknowledged) }
+    Recording { operations: recording::read(&log), acknowledged: workload::read_acknowledged(&acknowledged) }
 }
 
 /// Does nothing, except in the process started by `record`.
@@ -128,11 +128,11 @@ fn a_disk_with_ineffective_syncs_is_detected() {
     let tools = new_folder();
     let shim = recording::compile_shim(tools.path());
     let folder = new_folder();
-    let mut before = Image::of(folder.path());
+    let mut before = Image::from_folder(folder.path());
     before.ignores_syncs = true;
     let recorded = record(&shim, EngineKind::Sled, folder.path(), 0);
     let noticed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        cut(before, &recorded, folder.path(), 20, &mut Random::new(0), |state, acknowledged, what| {
+        cut(before, &recorded, folder.path(), 20, &mut SeededRandom::new(0), |state, acknowledged, what| {
             workload::verify_state(EngineKind::Sled, state, &acknowledged, what);
         });
     }));
@@ -141,11 +141,11 @@ fn a_disk_with_ineffective_syncs_is_detected() {
 
 /// Tests the states of one recording. Returns their number.
 fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
-    let mut random = Random::new(seed);
+    let mut random = SeededRandom::new(seed);
     let folder = new_folder();
-    let before = Image::of(folder.path());
+    let before = Image::from_folder(folder.path());
     let recorded = record(shim, engine, folder.path(), seed);
-    let (mut worked_on, mut states) = (Random::new(!seed), 0);
+    let (mut worked_on, mut states) = (SeededRandom::new(!seed), 0);
     cut(before, &recorded, folder.path(), STATES_OF_A_RECORDING, &mut random, |state, acknowledged, what| {
         let what = format!("{engine}, seed {seed}, {what}");
         states += 1;
@@ -154,7 +154,7 @@ fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
             return;
         }
         // Cuts the power again, during or after the recovery from the first cut.
-        let before = Image::of(state);
+        let before = Image::from_folder(state);
         let mut recorded = record(shim, engine, state, seed);
         recorded.acknowledged.push((0, acknowledged));
         cut(before, &recorded, state, STATES_OF_A_SECOND_RECORDING, &mut worked_on, |state, acknowledged, then| {
@@ -168,10 +168,10 @@ fn one_recording(shim: &Path, engine: EngineKind, seed: u64) -> u64 {
 /// Cuts the power at random moments, and passes each state on with the commits acknowledged until then.
 fn cut(
     mut image: Image,
-    recorded: &Recorded,
+    recorded: &Recording,
     folder: &Path,
     states: u64,
-    random: &mut Random,
+    random: &mut SeededRandom,
     mut each: impl FnMut(&Path, Counts, &str),
 ) {
     let operations = &recorded.operations;
@@ -180,7 +180,8 @@ fn cut(
     let mut moments = moments.into_iter().peekable();
     for moment in 0..=operations.len() {
         while moments.next_if_eq(&moment).is_some() {
-            let fate = [Fate::Lost, Fate::Kept, Fate::Mixed, Fate::Mixed][random.below(4) as usize];
+            let fate = [UnsyncedFate::Lost, UnsyncedFate::Kept, UnsyncedFate::Mixed, UnsyncedFate::Mixed]
+                [random.below(4) as usize];
             let state = new_folder();
             image.cut(fate, random, state.path());
             let written = moment.checked_sub(1).map_or(0, |last| operations[last].0);

@@ -1,8 +1,8 @@
 //! Pseudorandom numbers from a seed (splitmix64), so that failures are reproducible.
 
-pub struct Random(u64);
+pub struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

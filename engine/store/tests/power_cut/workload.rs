@@ -7,16 +7,16 @@ use std::{
     fs::{self, File},
     io::Write,
     path::Path,
-    sync::Mutex,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use store::{
     Batch, Direction, EmbeddedStore, EngineKind, Key, KeyRange, Sealed, Store, StoreConfig, StoreError, StoreKey,
     StoreKeys, rotation,
 };
 
-use crate::random::Random;
+use crate::random::SeededRandom;
 
 const WRITERS: usize = 4;
 /// Small, because opening the values takes most of the time per state.
@@ -50,7 +50,7 @@ pub fn run(engine: EngineKind, folder: &Path, seed: u64, log: &Path, acknowledge
                         wait(store.commit(commit(writer, number))).unwrap();
                         // The recording contains the sync of this commit by now.
                         let written = fs::metadata(log).unwrap().len();
-                        writeln!(acknowledged.lock().unwrap(), "{written} {writer} {number}").unwrap();
+                        writeln!(acknowledged.lock(), "{written} {writer} {number}").unwrap();
                     }
                 });
             }
@@ -146,8 +146,8 @@ fn commit(writer: usize, number: u64) -> Batch {
 
 /// Returns one to four values: most have some hundred bytes, a few are larger than a record of the store.
 fn values(writer: usize, number: u64) -> Vec<(Key, Vec<u8>)> {
-    let mut random = Random::new(number * WRITERS as u64 + writer as u64);
-    let value = |part: u64, random: &mut Random| {
+    let mut random = SeededRandom::new(number * WRITERS as u64 + writer as u64);
+    let value = |part: u64, random: &mut SeededRandom| {
         let length = if random.below(25) == 0 { 5_000 + random.below(8_000) } else { random.below(900) };
         let key = [&[1, writer as u8][..], &number.to_be_bytes(), &part.to_be_bytes()].concat();
         (key, (0..length).map(|_| random.below(256) as u8).collect())

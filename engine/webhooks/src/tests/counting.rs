@@ -25,8 +25,9 @@ async fn reads_at_start_do_not_grow_with_waiting_messages() {
         let store = Arc::new(HookedStore::over(Arc::new(world.store.fork())));
         let (ids, egress) = (Arc::new(Ids::new(store.clone())), Arc::new(Egress::new(Reach::Public).unwrap()));
         let rules = WebhookRules::default();
-        let loaded = EndpointRegistry::load(store.clone(), ids, egress, rules, Arc::new(Keys::default())).unwrap();
-        assert_eq!(loaded.subscriptions().backlogs.of(endpoint).waiting(), waiting);
+        let loaded =
+            EndpointRegistry::load(store.clone(), ids, egress, rules, Arc::new(TestAudience::default())).unwrap();
+        assert_eq!(loaded.subscriptions().backlogs.for_endpoint(endpoint).waiting(), waiting);
         read.push(store.found.get());
     }
     assert_eq!(read[0], read[1], "whatever waits");

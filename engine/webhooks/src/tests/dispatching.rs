@@ -248,7 +248,7 @@ async fn a_dead_endpoint_with_a_long_queue_delays_no_other() {
     until("the living one got all", async || (world.waiting(alive) == 0).then_some(())).await;
     assert_eq!(quick.received().len(), 3_000);
     assert_eq!(world.waiting(dead), 500);
-    let overflow = world.registry.subscriptions().backlogs.of(dead).overflow.unwrap();
+    let overflow = world.registry.subscriptions().backlogs.for_endpoint(dead).overflow.unwrap();
     assert_eq!(overflow.events, 2_500);
     assert_eq!(world.deliveries().len(), 3_500, "what has no room is not on the disk");
     assert_eq!(hanging.received().len(), limits::ENDPOINT_CONCURRENCY);
@@ -394,7 +394,7 @@ async fn messages_without_permission_are_not_sent() {
     world.inserted(SMILE).await;
     world.inserted(OTHER).await;
     world.wait_until("both failed", |all| errors(all) == 2).await;
-    world.audience.0.lock().unwrap().push((SMILE, ResourceType::Appointment));
+    world.audience.0.lock().push((SMILE, ResourceType::Appointment));
     world.inserted(SMILE).await;
     assert_eq!(world.deliveries().len(), 2, "no new one");
     world.set_clock(T0.plus(RETRIES[0]));
@@ -413,7 +413,7 @@ async fn messages_without_permission_are_not_sent() {
         all.iter().find(|it| it.institution_id == institution).unwrap().active
     };
     assert_eq!((active(SMILE), active(OTHER)), (false, true));
-    world.audience.0.lock().unwrap().clear();
+    world.audience.0.lock().clear();
     world.inserted(SMILE).await;
     assert_eq!(world.deliveries().len(), 2, "until it is activated again");
 }

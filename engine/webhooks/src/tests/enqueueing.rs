@@ -186,7 +186,7 @@ async fn dropped_events_count_once_their_batch_is_committed() {
     let world = World::with_rules(Arc::new(MemoryStore::new()), ManualClock::at(T0), rules);
     let endpoint = world.subscribed(URL).await;
     world.inserted(SMILE).await;
-    let overflow = || world.registry.subscriptions().backlogs.of(endpoint).overflow.map(|it| it.events);
+    let overflow = || world.registry.subscriptions().backlogs.for_endpoint(endpoint).overflow.map(|it| it.events);
     let mut lost = Batch::new();
     let _never_committed = world.enqueue(&mut lost, SMILE, complete());
     assert_eq!(overflow(), None);
@@ -194,6 +194,6 @@ async fn dropped_events_count_once_their_batch_is_committed() {
     world.inserted(SMILE).await;
     assert_eq!(overflow(), Some(2));
     let reloaded = World::on(Arc::new(world.store.fork()), world.clock.clone());
-    let kept = reloaded.registry.subscriptions().backlogs.of(endpoint).overflow.map(|it| it.events);
+    let kept = reloaded.registry.subscriptions().backlogs.for_endpoint(endpoint).overflow.map(|it| it.events);
     assert_eq!(kept, Some(2));
 }

@@ -282,21 +282,21 @@ async fn a_full_queue_drops_events_and_reports_the_overflow() {
         world.inserted(SMILE).await;
     }
     assert_eq!((world.waiting(dead), logged(&world, dead).len()), (50, 50));
-    let overflow = world.registry.subscriptions().backlogs.of(dead).overflow.unwrap();
+    let overflow = world.registry.subscriptions().backlogs.for_endpoint(dead).overflow.unwrap();
     assert_eq!((overflow.events, overflow.since, overflow.until), (50, T0.plus(HOUR + 10), T0.plus(HOUR + 59)));
     assert_eq!(
-        (world.waiting(alive), world.registry.subscriptions().backlogs.of(alive).overflow.unwrap().events),
+        (world.waiting(alive), world.registry.subscriptions().backlogs.for_endpoint(alive).overflow.unwrap().events),
         (50, 10)
     );
     assert_eq!(world.registry.subscriptions().backlogs.overflowed(), 60);
 
     let again = World::with_rules(Arc::new(world.store.fork()), world.clock.clone(), rules);
     assert_eq!((again.waiting(dead), again.waiting(alive)), (50, 50));
-    assert_eq!(again.registry.subscriptions().backlogs.of(dead).overflow, Some(overflow));
+    assert_eq!(again.registry.subscriptions().backlogs.for_endpoint(dead).overflow, Some(overflow));
     again.registry.update_endpoint(&owner(), dead, None, Some(true), T0).await.unwrap();
-    assert_eq!(again.registry.subscriptions().backlogs.of(dead).overflow, None);
+    assert_eq!(again.registry.subscriptions().backlogs.for_endpoint(dead).overflow, None);
     let later = World::with_rules(Arc::new(again.store.fork()), world.clock.clone(), rules);
-    assert_eq!(later.registry.subscriptions().backlogs.of(dead).overflow, None);
+    assert_eq!(later.registry.subscriptions().backlogs.for_endpoint(dead).overflow, None);
 }
 
 #[tokio::test]

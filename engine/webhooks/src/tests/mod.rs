@@ -11,7 +11,7 @@ mod senders;
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -21,6 +21,7 @@ use location::{
     ids::{InstitutionId, LocationId},
     time::{Millis, Timestamp},
 };
+use parking_lot::Mutex;
 use runtime::metrics::Metrics;
 use serde_json::{Map, json};
 use setup::WebhookRules;
@@ -29,7 +30,7 @@ use testing::{ManualClock, until};
 use uuid::Uuid;
 
 use super::{
-    attempt::{Clock, Sender},
+    attempt::{Sender, WebhookClock},
     catalogue::{Event, EventName, ResourceType, WriteOutcome},
     delivery::{Delivery, State},
     dispatcher::Dispatcher,
@@ -51,11 +52,11 @@ const DUE: u8 = 0x54;
 
 /// Permits everything except the listed resource types of institutions.
 #[derive(Default)]
-struct Keys(Mutex<Vec<(InstitutionId, ResourceType)>>);
+struct TestAudience(Mutex<Vec<(InstitutionId, ResourceType)>>);
 
-impl Audience for Keys {
+impl Audience for TestAudience {
     fn may_receive(&self, _: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
-        !self.0.lock().unwrap().contains(&(institution, kind))
+        !self.0.lock().contains(&(institution, kind))
     }
 
     fn sees_amounts(&self, _: &Owner, _: InstitutionId) -> bool {
@@ -68,7 +69,7 @@ struct World {
     store: Arc<MemoryStore>,
     clock: ManualClock,
     registry: Arc<EndpointRegistry>,
-    audience: Arc<Keys>,
+    audience: Arc<TestAudience>,
     doorbell: Arc<Doorbell>,
     outbox: Outbox,
     dispatcher: Option<Dispatcher>,
@@ -98,7 +99,7 @@ impl World {
         placement: Option<Arc<dyn Placement>>,
     ) -> World {
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let (ids, audience) = (Arc::new(Ids::new(store.clone())), Arc::new(Keys::default()));
+        let (ids, audience) = (Arc::new(Ids::new(store.clone())), Arc::new(TestAudience::default()));
         let registry =
             EndpointRegistry::load_among(store.clone(), ids, egress, rules, audience.clone(), placement).unwrap();
         let doorbell = Arc::new(Doorbell::default());
@@ -115,7 +116,7 @@ impl World {
     /// Reads deliveries from the given store, and records their outcomes there.
     fn sending_from(mut self, store: Arc<dyn Store>) -> World {
         let now = self.clock.clone();
-        let clock: Clock = Arc::new(move || now.now());
+        let clock: WebhookClock = Arc::new(move || now.now());
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
         let sender = Sender {
             store,
@@ -238,7 +239,7 @@ impl World {
 
     /// Returns the number of waiting messages of the endpoint, as counted by the process.
     fn waiting(&self, endpoint: EndpointId) -> u64 {
-        self.registry.subscriptions().backlogs.of(endpoint).waiting()
+        self.registry.subscriptions().backlogs.for_endpoint(endpoint).waiting()
     }
 
     fn due(&self) -> usize {

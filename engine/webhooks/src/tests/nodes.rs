@@ -11,12 +11,12 @@ use crate::schedule::AttemptOutcome;
 const NOWHERE: usize = usize::MAX;
 
 /// Assigns all endpoints to the node with the number in `place`.
-struct At {
+struct NodePlacement {
     node: usize,
     place: Arc<AtomicUsize>,
 }
 
-impl Placement for At {
+impl Placement for NodePlacement {
     fn is_here(&self, _: EndpointId) -> bool {
         self.place.load(Ordering::SeqCst) == self.node
     }
@@ -31,7 +31,7 @@ impl Placement for At {
 }
 
 async fn node(node: usize, store: &Arc<MemoryStore>, clock: ManualClock, place: &Arc<AtomicUsize>) -> World {
-    let placement = Arc::new(At { node, place: place.clone() });
+    let placement = Arc::new(NodePlacement { node, place: place.clone() });
     let world = World::among(store.clone(), clock, WebhookRules::default(), Some(placement));
     world.registry.arrive().await.unwrap();
     world

@@ -67,7 +67,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-struct World {
+struct LeaseWorld {
     lease: Lease,
     now: Instant,
     connections: u64,
@@ -92,10 +92,10 @@ struct World {
     told: Option<Gate>,
 }
 
-impl World {
-    fn new() -> World {
+impl LeaseWorld {
+    fn new() -> LeaseWorld {
         let now = Instant::now();
-        World {
+        LeaseWorld {
             lease: Lease::new(now, RULES),
             now,
             connections: 0,
@@ -150,7 +150,7 @@ impl World {
                 let Some(id) = self.who(*index) else { return };
                 let stand = SessionState { login: *login, paused: *paused, awaiting: 0 };
                 self.stands.insert(id, Some(stand));
-                let effects = self.lease.said(self.now, id, stand);
+                let effects = self.lease.update_session(self.now, id, stand);
                 self.follow(effects, None);
             }
             Op::Leased(index) => self.hear(*index, true),
@@ -333,7 +333,7 @@ proptest! {
 
     #[test]
     fn one_workstation_holds_the_lease_and_only_its_answers_are_accepted(ops in prop::collection::vec(op(), 1..150)) {
-        let mut world = World::new();
+        let mut world = LeaseWorld::new();
         for op in &ops {
             world.run(op);
         }
@@ -369,7 +369,7 @@ const B: ConnectionId = ConnectionId(2);
 fn held(now: Instant) -> Lease {
     let mut lease = Lease::new(now, RULES);
     lease.connected(now, A);
-    assert_eq!(lease.said(now, A, IN), [Effect::RequestLease(A), Effect::Gate(Gate::Open)]);
+    assert_eq!(lease.update_session(now, A, IN), [Effect::RequestLease(A), Effect::Gate(Gate::Open)]);
     let granted = Effect::Send(A, ToWorkstation::Lease { lease: Some(7) });
     assert_eq!(lease.leased(now, A, Some(7)), [granted, Effect::Gate(Gate::Open)]);
     lease
@@ -380,7 +380,7 @@ fn the_next_workstation_takes_over_and_requests_in_flight_are_unknown() {
     let now = Instant::now();
     let mut lease = held(now);
     lease.connected(now, B);
-    assert_eq!(lease.said(now, B, IN), []);
+    assert_eq!(lease.update_session(now, B, IN), []);
     let until = now + Duration::from_secs(30);
     let (first, _) = lease.request(now, until, asking());
     lease.request(now, until, asking());
@@ -404,7 +404,7 @@ fn a_write_of_a_vanished_workstation_ends_at_its_deadline() {
     let until = now + Duration::from_secs(30);
     let (write, _) = lease.request(now, until, writing());
     lease.connected(now, B);
-    lease.said(now, B, IN);
+    lease.update_session(now, B, IN);
     assert_eq!(lease.gone(now, A), [Effect::RequestLease(B)]);
     lease.leased(now, B, Some(8));
     let forged = RequestRef { lease: 8, number: write, location: HERE };
@@ -421,12 +421,12 @@ fn a_lease_that_arrives_after_its_successor_is_ignored() {
     lease.connected(now, A);
     let out = SessionState { login: Login::Out, ..IN };
     // Requested three times, as the staff log in and out. The first response arrives last.
-    lease.said(now, A, IN);
-    lease.said(now, A, out);
-    lease.said(now, A, IN);
+    lease.update_session(now, A, IN);
+    lease.update_session(now, A, out);
+    lease.update_session(now, A, IN);
     assert!(!lease.leased(now, A, Some(2)).is_empty());
-    lease.said(now, A, out);
-    assert_eq!(lease.said(now, A, IN)[0], Effect::RequestLease(A));
+    lease.update_session(now, A, out);
+    assert_eq!(lease.update_session(now, A, IN)[0], Effect::RequestLease(A));
     assert_eq!((lease.leased(now, A, Some(1)), lease.holder()), (vec![], None));
     lease.leased(now, A, Some(3));
     assert_eq!(lease.holder(), Some((A, 3)));
@@ -472,7 +472,7 @@ fn a_gate_without_workstation_stays_open_for_a_grace_period_unless_staff_close_i
     ] {
         let mut lease = held(now);
         let (asked, _) = lease.request(now, now + Duration::from_secs(60), asking());
-        let effects = lease.said(now, A, stand);
+        let effects = lease.update_session(now, A, stand);
         let lost = GateError::NoAnswer("the workstation went before it answered".into());
         let none = Effect::Send(A, ToWorkstation::Lease { lease: None });
         assert_eq!(effects, [none, Effect::Complete(asked, Err(lost)), Effect::Gate(Gate::Shut(why))]);
@@ -483,7 +483,7 @@ fn a_gate_without_workstation_stays_open_for_a_grace_period_unless_staff_close_i
 fn writes_that_await_approval_leave_the_gate_open() {
     let now = Instant::now();
     let mut lease = held(now);
-    lease.said(now, A, SessionState { awaiting: 3, ..IN });
+    lease.update_session(now, A, SessionState { awaiting: 3, ..IN });
     assert_eq!((lease.state(), lease.reported()), (GateState::WaitingForApproval, Some(Gate::Open)));
 }
 
@@ -492,7 +492,7 @@ fn only_waiting_writes_of_the_lease_holder_are_approved() {
     let now = Instant::now();
     let mut lease = held(now);
     lease.connected(now, B);
-    lease.said(now, B, IN);
+    lease.update_session(now, B, IN);
     let (number, _) = lease.request(now, now + PATIENCE, writing());
     let (_, fence) = lease.holder().unwrap();
     let both = ["w1".to_owned(), "w2".to_owned()];
@@ -515,15 +515,15 @@ fn a_new_lease_reports_the_open_gate_again() {
     // Another workstation takes over, or the same one returns within the grace period.
     for (next, stands_by) in [(B, true), (B, false)] {
         let mut lease = held(now);
-        lease.said(now, A, waiting);
+        lease.update_session(now, A, waiting);
         if stands_by {
             lease.connected(now, next);
-            assert_eq!(lease.said(now, next, IN), []);
+            assert_eq!(lease.update_session(now, next, IN), []);
         }
         let gone = lease.gone(now, A);
         if !stands_by {
             lease.connected(now, next);
-            assert_eq!((gone, lease.said(now, next, IN)), (vec![], vec![Effect::RequestLease(next)]));
+            assert_eq!((gone, lease.update_session(now, next, IN)), (vec![], vec![Effect::RequestLease(next)]));
         }
         assert_eq!(lease.reported(), Some(Gate::Open));
         let granted = Effect::Send(next, ToWorkstation::Lease { lease: Some(8) });

@@ -6,33 +6,36 @@ use super::{
     form::{self, Form},
     told::CallResult,
 };
-use crate::{Appointment, Practice, Refusal, Status, application::Application, markup::APPOINTMENT, table::Row};
+use crate::{
+    AppointmentStatus, CloudAppointment, CloudPractice, FormRefusal, application::Application, markup::APPOINTMENT,
+    table::RevisedRow,
+};
 
 pub fn show(application: &Application, id: &str) -> CallResult {
-    let row = application.practice.appointments.row(id).ok_or_else(|| Refusal::not_found("appointment"))?;
-    Ok(json!({"item": application.markup.shown(APPOINTMENT, &object(&application.practice, row))}))
+    let row = application.practice.appointments.row(id).ok_or_else(|| FormRefusal::not_found("appointment"))?;
+    Ok(json!({"item": application.markup.render(APPOINTMENT, &object(&application.practice, row))}))
 }
 
 pub fn create(application: &mut Application, sent: &Value) -> CallResult {
     let form = application.markup.read(APPOINTMENT, sent);
     let (start, end) = (form::instant(&form, "start")?, form::instant(&form, "end")?);
     if start.is_none() || end.is_none() {
-        return Err(Refusal::missing("begin and end"));
+        return Err(FormRefusal::missing("begin and end"));
     }
-    let id = application.practice.book(filled(Appointment::default(), &form)?)?;
+    let id = application.practice.book(filled(CloudAppointment::default(), &form)?)?;
     show(application, &id)
 }
 
 /// Changes an appointment. If `revision` is given, it must be the current one.
 pub fn change(application: &mut Application, id: &str, sent: &Value) -> CallResult {
-    let held = application.practice.appointment(id).cloned().ok_or_else(|| Refusal::not_found("appointment"))?;
+    let held = application.practice.appointment(id).cloned().ok_or_else(|| FormRefusal::not_found("appointment"))?;
     let form = application.markup.read(APPOINTMENT, sent);
     let known = form.get("revision").and_then(Value::as_u64);
     application.practice.change(filled(held, &form)?, known)?;
     show(application, id)
 }
 
-pub fn object(practice: &Practice, row: &Row<Appointment>) -> Value {
+pub fn object(practice: &CloudPractice, row: &RevisedRow<CloudAppointment>) -> Value {
     let a = &row.record;
     let at = |at: i64| practice.local(at).to_rfc3339();
     json!({
@@ -43,7 +46,7 @@ pub fn object(practice: &Practice, row: &Row<Appointment>) -> Value {
     })
 }
 
-fn filled(mut a: Appointment, form: &Form) -> Result<Appointment, Refusal> {
+fn filled(mut a: CloudAppointment, form: &Form) -> Result<CloudAppointment, FormRefusal> {
     form::needed(form, "operatory", &mut a.operatory)?;
     for (field, held) in [
         ("patient", &mut a.patient),
@@ -64,8 +67,8 @@ fn filled(mut a: Appointment, form: &Form) -> Result<Appointment, Refusal> {
     match form.get("status") {
         None | Some(Value::Null) => (),
         Some(word) => {
-            let status = word.as_str().and_then(Status::of);
-            a.status = status.ok_or_else(|| Refusal::wrong("status"))?;
+            let status = word.as_str().and_then(AppointmentStatus::from_word);
+            a.status = status.ok_or_else(|| FormRefusal::wrong("status"))?;
         }
     }
     Ok(a)

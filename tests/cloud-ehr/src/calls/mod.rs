@@ -25,43 +25,43 @@ use serde_json::{Value, json};
 
 use self::told::{CallResult, mark};
 use crate::{
-    Markup, Refusal,
+    FormRefusal, Markup,
     application::{Application, Visitor},
-    asked::{Answer, Request},
+    asked::{WebRequest, WebResponse},
 };
 
 const BASE: &str = "/app/api/";
 const SESSION: &str = "/app/api/session";
 
 /// Returns whether the call checks the session.
-pub fn is_probe(asked: &Request) -> bool {
+pub fn is_probe(asked: &WebRequest) -> bool {
     asked.path == SESSION
 }
 
 /// Returns `None` if the session is not open.
-pub fn handle(application: &mut Application, now: i64, asked: &Request) -> Option<Answer> {
+pub fn handle(application: &mut Application, now: i64, asked: &WebRequest) -> Option<WebResponse> {
     let probe = is_probe(asked);
     let visitor = application.visitor(now, asked, !probe)?;
     let markup = application.markup;
     if probe {
-        return Some(told(markup, Ok(session(application, &visitor))));
+        return Some(respond(markup, Ok(session(application, &visitor))));
     }
     if let Err(after) = application.quota.take(&visitor.user.name, now) {
         application.counts.throttled += 1;
-        let refusal = Refusal::new(429, "too_many_calls", "You are working too fast. Please wait a moment.");
+        let refusal = FormRefusal::new(429, "too_many_calls", "You are working too fast. Please wait a moment.");
         return Some(refused(markup, &refusal).header("retry-after", after.to_string()));
     }
-    Some(told(markup, judged(application, asked, &visitor)))
+    Some(respond(markup, judged(application, asked, &visitor)))
 }
 
-pub fn refused(markup: Markup, refusal: &Refusal) -> Answer {
+pub fn refused(markup: Markup, refusal: &FormRefusal) -> WebResponse {
     let body = markup.framed(&json!({"error": refusal.code, "message": refusal.words}));
-    Answer::json(refusal.status, &body)
+    WebResponse::json(refusal.status, &body)
 }
 
-fn told(markup: Markup, told: CallResult) -> Answer {
+fn respond(markup: Markup, told: CallResult) -> WebResponse {
     match told {
-        Ok(value) => Answer::json(200, &markup.framed(&value)),
+        Ok(value) => WebResponse::json(200, &markup.framed(&value)),
         Err(refusal) => refused(markup, &refusal),
     }
 }
@@ -70,7 +70,7 @@ fn session(application: &Application, visitor: &Visitor) -> Value {
     json!({"user": visitor.user.display_name, "csrf": visitor.csrf, "mark": mark(application)})
 }
 
-fn judged(application: &mut Application, asked: &Request, visitor: &Visitor) -> CallResult {
+fn judged(application: &mut Application, asked: &WebRequest, visitor: &Visitor) -> CallResult {
     let path: Vec<&str> = asked.path.strip_prefix(BASE).unwrap_or_default().split('/').collect();
     if !asked.changes() {
         return match path.as_slice() {
@@ -78,7 +78,7 @@ fn judged(application: &mut Application, asked: &Request, visitor: &Visitor) -> 
             [kind] => lists::list(application, kind, asked),
             ["patients", id] => patients::show(application, id),
             ["appointments", id] => appointments::show(application, id),
-            _ => Err(Refusal::not_found("page")),
+            _ => Err(FormRefusal::not_found("page")),
         };
     }
     let sent = body(application, asked, visitor)?;
@@ -87,19 +87,19 @@ fn judged(application: &mut Application, asked: &Request, visitor: &Visitor) -> 
         ("PATCH", ["patients", id]) => patients::change(application, id, &sent),
         ("POST", ["appointments"]) => appointments::create(application, &sent),
         ("PATCH", ["appointments", id]) => appointments::change(application, id, &sent),
-        _ => Err(Refusal::not_found("page")),
+        _ => Err(FormRefusal::not_found("page")),
     }
 }
 
 /// Returns the JSON of a permitted change.
-fn body(application: &Application, asked: &Request, visitor: &Visitor) -> Result<Value, Refusal> {
+fn body(application: &Application, asked: &WebRequest, visitor: &Visitor) -> Result<Value, FormRefusal> {
     if asked.header("x-csrf-token") != Some(visitor.csrf.as_str()) {
-        return Err(Refusal::new(403, "csrf", "This page is no longer valid. Please reload it."));
+        return Err(FormRefusal::new(403, "csrf", "This page is no longer valid. Please reload it."));
     }
     if asked.header("x-markup") != Some(application.markup.word()) {
-        return Err(Refusal::new(409, "page_outdated", "The application was updated. Please reload the page."));
+        return Err(FormRefusal::new(409, "page_outdated", "The application was updated. Please reload the page."));
     }
     let json = asked.header("content-type").is_some_and(|media_type| media_type.starts_with("application/json"));
     let sent = if json { serde_json::from_slice(&asked.body).ok() } else { None };
-    sent.filter(Value::is_object).ok_or_else(|| Refusal::new(400, "not_understood", "This was not understood."))
+    sent.filter(Value::is_object).ok_or_else(|| FormRefusal::new(400, "not_understood", "This was not understood."))
 }

@@ -6,27 +6,27 @@ use super::{
     form::{self, Form},
     told::CallResult,
 };
-use crate::{Patient, Refusal, application::Application, markup::PATIENT, table::Row};
+use crate::{CloudPatient, FormRefusal, application::Application, markup::PATIENT, table::RevisedRow};
 
 pub fn show(application: &Application, id: &str) -> CallResult {
-    let row = application.practice.patients.row(id).ok_or_else(|| Refusal::not_found("patient"))?;
-    Ok(json!({"item": application.markup.shown(PATIENT, &object(row))}))
+    let row = application.practice.patients.row(id).ok_or_else(|| FormRefusal::not_found("patient"))?;
+    Ok(json!({"item": application.markup.render(PATIENT, &object(row))}))
 }
 
 pub fn create(application: &mut Application, sent: &Value) -> CallResult {
     let form = application.markup.read(PATIENT, sent);
-    let id = application.practice.add_patient(filled(Patient::default(), &form)?)?;
+    let id = application.practice.add_patient(filled(CloudPatient::default(), &form)?)?;
     show(application, &id)
 }
 
 pub fn change(application: &mut Application, id: &str, sent: &Value) -> CallResult {
-    let held = application.practice.patient(id).cloned().ok_or_else(|| Refusal::not_found("patient"))?;
+    let held = application.practice.patient(id).cloned().ok_or_else(|| FormRefusal::not_found("patient"))?;
     let form = application.markup.read(PATIENT, sent);
     application.practice.save_patient(filled(held, &form)?)?;
     show(application, id)
 }
 
-pub fn object(row: &Row<Patient>) -> Value {
+pub fn object(row: &RevisedRow<CloudPatient>) -> Value {
     let p = &row.record;
     json!({
         "id": p.id, "firstName": p.first_name, "middleName": p.middle_name, "lastName": p.last_name, "born": p.born,
@@ -38,13 +38,13 @@ pub fn object(row: &Row<Patient>) -> Value {
 }
 
 /// Returns whether name, chart number or a telephone number contains the search text.
-pub fn fits(p: &Patient, letters: &str) -> bool {
+pub fn fits(p: &CloudPatient, letters: &str) -> bool {
     let wanted = letters.trim().to_lowercase();
     let held = [Some(p.name()), p.chart.clone(), p.mobile.clone(), p.home_phone.clone()];
     held.into_iter().flatten().any(|text| text.to_lowercase().contains(&wanted))
 }
 
-fn filled(mut p: Patient, form: &Form) -> Result<Patient, Refusal> {
+fn filled(mut p: CloudPatient, form: &Form) -> Result<CloudPatient, FormRefusal> {
     form::needed(form, "firstName", &mut p.first_name)?;
     form::needed(form, "lastName", &mut p.last_name)?;
     for (field, held) in [

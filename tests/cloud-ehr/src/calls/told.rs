@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{Refusal, application::Application};
+use crate::{FormRefusal, application::Application};
 
 /// The answer to a call, by the names of this crate and without the frame.
-pub type CallResult = Result<Value, Refusal>;
+pub type CallResult = Result<Value, FormRefusal>;
 
 /// Returns the current mark.
 pub fn mark(application: &Application) -> String {

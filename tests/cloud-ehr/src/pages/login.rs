@@ -3,11 +3,11 @@
 use super::frame::{HOME, document, escaped};
 use crate::{
     application::{Application, COOKIE},
-    asked::{Answer, Request},
+    asked::{WebRequest, WebResponse},
     sessions::Ended,
 };
 
-pub fn page(application: &Application, asked: &Request, problem: Option<&str>) -> Answer {
+pub fn page(application: &Application, asked: &WebRequest, problem: Option<&str>) -> WebResponse {
     let ended = match application.ended(asked) {
         Some(Ended::Idle) => Some("You were logged out because nothing was done for a while."),
         Some(Ended::Elsewhere) => Some("You logged in on another computer, which ended the session on this one."),
@@ -26,10 +26,10 @@ pub fn page(application: &Application, asked: &Request, problem: Option<&str>) -
          <button>Log in</button></form></main>",
         escaped(&application.practice.name)
     );
-    Answer::html(200, document(application, "Log in", "login", "", &body))
+    WebResponse::html(200, document(application, "Log in", "login", "", &body))
 }
 
-pub fn enter(application: &mut Application, now: i64, asked: &Request) -> Answer {
+pub fn enter(application: &mut Application, now: i64, asked: &WebRequest) -> WebResponse {
     let (name, password) = (asked.form("user").unwrap_or_default(), asked.form("password").unwrap_or_default());
     let known = application.users.iter().find(|user| user.name == name.trim() && user.password == password);
     let Some(user) = known.map(|user| user.name.clone()) else {
@@ -39,5 +39,5 @@ pub fn enter(application: &mut Application, now: i64, asked: &Request) -> Answer
     };
     let token = application.sessions.open(&user, now);
     application.counts.logins += 1;
-    Answer::go(HOME).header("set-cookie", format!("{COOKIE}={token}; Path=/app; HttpOnly; SameSite=Lax"))
+    WebResponse::go(HOME).header("set-cookie", format!("{COOKIE}={token}; Path=/app; HttpOnly; SameSite=Lax"))
 }

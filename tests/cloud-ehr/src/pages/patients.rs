@@ -3,14 +3,14 @@
 use super::frame::{escaped, framed};
 use crate::{
     application::{Application, Visitor},
-    asked::{Answer, Request},
+    asked::{WebRequest, WebResponse},
     calls::fits,
 };
 
 /// Maximum number of rows.
 const MOST: usize = 200;
 
-pub fn page(application: &Application, visitor: &Visitor, asked: &Request) -> Answer {
+pub fn page(application: &Application, visitor: &Visitor, asked: &WebRequest) -> WebResponse {
     let letters = asked.parameter("q").unwrap_or_default();
     let mut found = application.practice.patients();
     found.retain(|p| fits(p, &letters));
@@ -42,5 +42,5 @@ pub fn page(application: &Application, visitor: &Visitor, asked: &Request) -> An
         found.len(),
         application.markup.element("patients"),
     );
-    Answer::html(200, framed(application, visitor, "Patients", "patients", &main))
+    WebResponse::html(200, framed(application, visitor, "Patients", "patients", &main))
 }

@@ -6,9 +6,9 @@ use chrono::{Days, NaiveDate, TimeZone};
 
 use super::frame::{escaped, framed};
 use crate::{
-    Appointment, Operatory, Practice, Status,
+    AppointmentStatus, CloudAppointment, CloudPractice, Operatory,
     application::{Application, Visitor},
-    asked::{Answer, Request},
+    asked::{WebRequest, WebResponse},
     calls::span,
     markup::Markup,
 };
@@ -19,16 +19,16 @@ const TO: i64 = 18;
 const PIXELS_OF_HALF_HOUR: i64 = 44;
 const HALF_HOUR: i64 = 1_800;
 
-pub fn page(application: &Application, visitor: &Visitor, now: i64, asked: &Request) -> Answer {
+pub fn page(application: &Application, visitor: &Visitor, now: i64, asked: &WebRequest) -> WebResponse {
     let practice = &application.practice;
     let today = practice.local(now).date_naive();
     let day = asked.parameter("day").and_then(|day| NaiveDate::parse_from_str(&day, "%Y-%m-%d").ok()).unwrap_or(today);
     let Ok((begins, ends)) = span(practice, &day.to_string()) else {
-        return Answer::html(404, framed(application, visitor, "Schedule", "schedule", "<main></main>"));
+        return WebResponse::html(404, framed(application, visitor, "Schedule", "schedule", "<main></main>"));
     };
     let mut of_day = practice.appointments();
     of_day.retain(|a| a.start < ends && begins < a.end && !a.status.is_off());
-    let window = Window::of(practice, day, &of_day);
+    let window = Window::new(practice, day, &of_day);
     let columns: String = practice
         .operatories()
         .iter()
@@ -52,7 +52,7 @@ pub fn page(application: &Application, visitor: &Visitor, now: i64, asked: &Requ
         window.labels(practice),
         dialog(practice),
     );
-    Answer::html(200, framed(application, visitor, "Schedule", "schedule", &main))
+    WebResponse::html(200, framed(application, visitor, "Schedule", "schedule", &main))
 }
 
 /// The part of the day that is shown.
@@ -62,7 +62,7 @@ struct Window {
 }
 
 impl Window {
-    fn of(practice: &Practice, day: NaiveDate, appointments: &[Appointment]) -> Window {
+    fn new(practice: &CloudPractice, day: NaiveDate, appointments: &[CloudAppointment]) -> Window {
         let at = |hour: i64| {
             let midday = practice.zone.from_local_datetime(&day.and_hms_opt(12, 0, 0)?).earliest()?;
             Some(midday.timestamp() + (hour - 12) * 3_600)
@@ -85,13 +85,19 @@ impl Window {
         (at.clamp(self.from, self.to) - self.from) * PIXELS_OF_HALF_HOUR / HALF_HOUR
     }
 
-    fn labels(&self, practice: &Practice) -> String {
+    fn labels(&self, practice: &CloudPractice) -> String {
         let full = self.halves().filter(|at| at % 3_600 == 0);
         full.map(|at| format!("<span style=\"top:{}px\">{}</span>", self.y(at), practice.clock_time(at))).collect()
     }
 }
 
-fn column(practice: &Practice, markup: Markup, window: &Window, chair: &Operatory, of_day: &[Appointment]) -> String {
+fn column(
+    practice: &CloudPractice,
+    markup: Markup,
+    window: &Window,
+    chair: &Operatory,
+    of_day: &[CloudAppointment],
+) -> String {
     let mut html = format!(
         "<div class=\"chair\"><h2>{}</h2><div class=\"track\" style=\"height:{}px\">",
         escaped(&chair.name),
@@ -115,7 +121,7 @@ fn column(practice: &Practice, markup: Markup, window: &Window, chair: &Operator
     html
 }
 
-fn entry(practice: &Practice, markup: Markup, window: &Window, a: &Appointment) -> String {
+fn entry(practice: &CloudPractice, markup: Markup, window: &Window, a: &CloudAppointment) -> String {
     let style = format!("top:{}px;height:{}px", window.y(a.start) + 1, window.y(a.end) - window.y(a.start) - 2);
     let times = format!("{} – {}", practice.clock_time(a.start), practice.clock_time(a.end));
     let note = a.note.as_deref().map(escaped).unwrap_or_default();
@@ -127,7 +133,8 @@ fn entry(practice: &Practice, markup: Markup, window: &Window, a: &Appointment) 
     let provider = a.provider.as_deref().and_then(|id| practice.provider(id)).map(|provider| provider.name());
     let details = [kind, provider].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let online = if a.reference.is_some() { "<i class=\"online\">online</i>" } else { "" };
-    let by_patient = if a.confirmed_by_patient && a.status == Status::Confirmed { " by patient" } else { "" };
+    let by_patient =
+        if a.confirmed_by_patient && a.status == AppointmentStatus::Confirmed { " by patient" } else { "" };
     format!(
         "<button class=\"{} entry {status}\" style=\"{style}\" data-id=\"{}\" data-status=\"{status}\" data-note=\"{note}\">\
          <b>{}</b><span>{times} · {}</span><em>{status}{by_patient}</em>{online}</button>",
@@ -140,14 +147,14 @@ fn entry(practice: &Practice, markup: Markup, window: &Window, a: &Appointment) 
 }
 
 /// Returns the dialogs for a new appointment and for an existing one.
-fn dialog(practice: &Practice) -> String {
+fn dialog(practice: &CloudPractice) -> String {
     let option = |id: &str, label: &str, more: String| {
         format!("<option value=\"{}\"{more}>{}</option>", escaped(id), escaped(label))
     };
     let mut patients = practice.patients();
     patients.retain(|p| !p.inactive);
     patients.sort_by(|a, b| (&a.last_name, &a.first_name).cmp(&(&b.last_name, &b.first_name)));
-    let name = |p: &crate::Patient| format!("{}, {}", p.last_name, p.first_name);
+    let name = |p: &crate::CloudPatient| format!("{}, {}", p.last_name, p.first_name);
     let patients: String = patients.iter().map(|p| option(&p.id, &name(p), String::new())).collect();
     let minutes = |minutes: u32| format!(" data-minutes=\"{minutes}\"");
     let types: String = practice.types().iter().map(|t| option(&t.id, &t.name, minutes(t.minutes))).collect();

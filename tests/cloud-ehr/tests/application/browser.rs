@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use cloud_ehr::{CloudEhr, Settings};
+use cloud_ehr::{CloudEhr, CloudEhrSettings};
 use reqwest::{Client, Method, RequestBuilder, Response, redirect::Policy};
 use serde_json::Value;
 
@@ -18,10 +18,11 @@ pub struct TestEhr {
     pub clock: Arc<AtomicI64>,
 }
 
-pub fn start(change: impl FnOnce(&mut Settings)) -> TestEhr {
+pub fn start(change: impl FnOnce(&mut CloudEhrSettings)) -> TestEhr {
     let clock = Arc::new(AtomicI64::new(NOW));
     let shown = clock.clone();
-    let mut settings = Settings { clock: Arc::new(move || shown.load(Ordering::SeqCst)), ..Settings::default() };
+    let mut settings =
+        CloudEhrSettings { clock: Arc::new(move || shown.load(Ordering::SeqCst)), ..CloudEhrSettings::default() };
     change(&mut settings);
     TestEhr { ehr: CloudEhr::start(settings).unwrap(), clock }
 }
@@ -32,17 +33,17 @@ impl TestEhr {
     }
 }
 
-pub struct Browser {
+pub struct TestBrowser {
     client: Client,
     origin: String,
     pub cookie: String,
 }
 
-impl Browser {
-    pub fn new(ehr: &CloudEhr) -> Browser {
+impl TestBrowser {
+    pub fn new(ehr: &CloudEhr) -> TestBrowser {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().redirect(Policy::none()).build().unwrap();
-        Browser { client, origin: ehr.origin(), cookie: String::new() }
+        TestBrowser { client, origin: ehr.origin(), cookie: String::new() }
     }
 
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -66,8 +67,8 @@ impl Browser {
     }
 
     /// Logs in on the login page.
-    pub async fn log_in(ehr: &CloudEhr, user: &str) -> Browser {
-        let mut browser = Browser::new(ehr);
+    pub async fn log_in(ehr: &CloudEhr, user: &str) -> TestBrowser {
+        let mut browser = TestBrowser::new(ehr);
         let answer = browser.form("/app/login", &[("user", user), ("password", "maple-street")]).await;
         assert_eq!((answer.status().as_u16(), &answer.headers()["location"]), (303, &"/app/schedule".parse().unwrap()));
         let cookie = answer.headers()["set-cookie"].to_str().unwrap();

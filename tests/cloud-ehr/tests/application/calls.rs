@@ -1,10 +1,10 @@
 //! The calls of the pages' script.
 
-use cloud_ehr::{Markup, Status};
+use cloud_ehr::{AppointmentStatus, Markup};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::browser::{Browser, start};
+use crate::browser::{TestBrowser, start};
 
 fn visit(start: &str, end: &str) -> Value {
     json!({"patientId": "P-01", "providerId": "D-1", "chairId": "O-1", "typeId": "T-1", "start": start, "end": end,
@@ -14,7 +14,7 @@ fn visit(start: &str, end: &str) -> Value {
 #[actix_web::test]
 async fn a_visit_is_made_found_moved_and_cancelled() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     let (status, made) = browser
         .change(Method::POST, "/app/api/appointments", visit("2027-02-01T14:00:00Z", "2027-02-01T14:30:00Z"))
         .await;
@@ -34,13 +34,13 @@ async fn a_visit_is_made_found_moved_and_cancelled() {
         (200, &json!("arrived"), &json!("läuft"))
     );
     browser.change(Method::PATCH, &path, json!({"status": "cancelled", "cancelReason": "ill"})).await;
-    assert_eq!(under_test.ehr.practice().appointment(id).unwrap().status, Status::Cancelled);
+    assert_eq!(under_test.ehr.practice().appointment(id).unwrap().status, AppointmentStatus::Cancelled);
 }
 
 #[actix_web::test]
 async fn refusals_contain_a_code_and_a_message() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     let taken = under_test.ehr.appointments().into_iter().find(|a| a.operatory == "O-1" && !a.block).unwrap();
     let at = |at: i64| json!(under_test.ehr.practice().local(at).to_rfc3339());
     let mut body = visit("", "");
@@ -57,7 +57,7 @@ async fn refusals_contain_a_code_and_a_message() {
 #[actix_web::test]
 async fn changes_since_a_mark_are_listed() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     let (mut seen, mut mark) = (0, String::new());
     loop {
         let page = browser.json(&format!("/app/api/changes?of=patients&since={mark}&limit=7")).await;
@@ -82,7 +82,7 @@ async fn changes_since_a_mark_are_listed() {
 #[actix_web::test]
 async fn names_move_with_the_markup() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     let of_v3 = browser.json("/app/api/patients/P-01").await;
     under_test.ehr.set_markup(Markup::V4);
     let of_v4 = browser.json("/app/api/patients/P-01").await;
@@ -95,7 +95,7 @@ async fn names_move_with_the_markup() {
 #[actix_web::test]
 async fn calls_beyond_the_quota_get_429_with_retry_after() {
     let under_test = start(|settings| settings.calls_per_minute = Some(2));
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     let mut statuses = Vec::new();
     for _ in 0..3 {
         statuses.push(browser.get("/app/api/providers").await.status().as_u16());

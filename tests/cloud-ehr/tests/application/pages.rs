@@ -1,13 +1,13 @@
 //! The rendered pages.
 
-use cloud_ehr::{Markup, Patient};
+use cloud_ehr::{CloudPatient, Markup};
 
-use crate::browser::{Browser, start};
+use crate::browser::{TestBrowser, start};
 
 #[actix_web::test]
 async fn the_schedule_shows_the_day_in_columns() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     let page = browser.page("/app/schedule").await;
     assert!(page.contains("Tuesday, December 1, 2026") && page.contains("data-markup=\"v3\""), "{page}");
     for chair in ["Chair 1", "Chair 2", "Hygiene"] {
@@ -27,7 +27,7 @@ async fn the_schedule_shows_the_day_in_columns() {
 #[actix_web::test]
 async fn elements_move_with_the_markup() {
     let under_test = start(|settings| settings.markup = Markup::V4);
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     let page = browser.page("/app/schedule").await;
     assert!(page.contains("data-markup=\"v4\"") && page.contains("id=\"day-schedule\""));
     assert!(!page.contains("id=\"schedule\""));
@@ -36,8 +36,12 @@ async fn elements_move_with_the_markup() {
 #[actix_web::test]
 async fn patients_are_searched_and_names_are_escaped() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
-    let sly = Patient { first_name: "<b>Zoë</b>".into(), last_name: "\"O'Neill\" & Co".into(), ..Patient::default() };
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
+    let sly = CloudPatient {
+        first_name: "<b>Zoë</b>".into(),
+        last_name: "\"O'Neill\" & Co".into(),
+        ..CloudPatient::default()
+    };
     under_test.ehr.practice().add_patient(sly).unwrap();
     let page = browser.page("/app/patients?q=neill").await;
     assert!(page.contains("&quot;O&#39;Neill&quot; &amp; Co, &lt;b&gt;Zoë&lt;/b&gt;"), "{page}");

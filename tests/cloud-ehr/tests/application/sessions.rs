@@ -4,14 +4,14 @@ use cloud_ehr::SessionOver;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::browser::{Browser, start};
+use crate::browser::{TestBrowser, start};
 
 const CALL: &str = "/app/api/providers";
 
 #[actix_web::test]
 async fn pages_redirect_to_the_login_without_a_session() {
     let under_test = start(|_| ());
-    let browser = Browser::new(&under_test.ehr);
+    let browser = TestBrowser::new(&under_test.ehr);
     for path in ["/", "/app/schedule", "/app/patients", "/app/whatever"] {
         let answer = browser.get(path).await;
         assert_eq!((answer.status().as_u16(), &answer.headers()["location"]), (303, &"/app/login".parse().unwrap()));
@@ -26,9 +26,9 @@ async fn pages_redirect_to_the_login_without_a_session() {
 #[actix_web::test]
 async fn a_login_ends_the_users_other_session() {
     let under_test = start(|_| ());
-    let first = Browser::log_in(&under_test.ehr, "frontdesk").await;
-    let other = Browser::log_in(&under_test.ehr, "hygiene").await;
-    let second = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let first = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
+    let other = TestBrowser::log_in(&under_test.ehr, "hygiene").await;
+    let second = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     assert_eq!(under_test.ehr.logged_in().len(), 2);
     assert!(first.page(CALL).await.contains("You logged in on another computer"));
     assert_eq!(second.json("/app/api/session").await["user"], "Robin, front desk");
@@ -39,7 +39,7 @@ async fn a_login_ends_the_users_other_session() {
 #[actix_web::test]
 async fn idle_session_ends_and_probes_are_not_activity() {
     let under_test = start(|settings| settings.idle_seconds = 600);
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     under_test.later(500);
     browser.json(CALL).await;
     under_test.later(500);
@@ -54,7 +54,7 @@ async fn idle_session_ends_and_probes_are_not_activity() {
 #[actix_web::test]
 async fn ended_session_is_answered_by_page_401_or_redirect() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     under_test.ehr.expire_sessions();
     for (over, status) in
         [(SessionOver::LoginPage, 200), (SessionOver::Unauthorized, 401), (SessionOver::Redirect, 302)]
@@ -68,7 +68,7 @@ async fn ended_session_is_answered_by_page_401_or_redirect() {
 #[actix_web::test]
 async fn logging_out_needs_the_pages_token() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     browser.form("/app/logout", &[("csrf", "guess")]).await;
     assert_eq!(under_test.ehr.logged_in(), ["frontdesk"]);
     let csrf = browser.csrf().await;
@@ -79,7 +79,7 @@ async fn logging_out_needs_the_pages_token() {
 #[actix_web::test]
 async fn a_change_needs_the_sessions_token_and_the_markup_it_was_made_for() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     let body = json!({"firstName": "Ada", "lastName": "Example"}).to_string();
     let csrf = browser.csrf().await;
     let send = async |token: &str, markup: &str, media_type: &str| {

@@ -6,14 +6,14 @@ use cloud_ehr::{CallSelector, Trouble};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::browser::{Browser, start};
+use crate::browser::{TestBrowser, start};
 
 const CALL: &str = "/app/api/providers";
 
 #[actix_web::test]
 async fn selected_requests_and_replies_are_lost() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     let csrf = browser.csrf().await;
     let add = async |name: &str| {
         let request = browser.request(Method::POST, "/app/api/patients").header("x-csrf-token", &csrf);
@@ -37,7 +37,7 @@ async fn selected_requests_and_replies_are_lost() {
 #[actix_web::test]
 async fn answers_are_delayed_oversized_or_redirected() {
     let under_test = start(|_| ());
-    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let browser = TestBrowser::log_in(&under_test.ehr, "frontdesk").await;
     under_test.ehr.spoil(CallSelector::Call(1), Trouble::Slow(Duration::from_millis(300)));
     under_test.ehr.spoil(CallSelector::Call(2), Trouble::Huge(3 << 20));
     under_test.ehr.spoil(CallSelector::Call(3), Trouble::Redirect("http://127.0.0.2:1/".into()));

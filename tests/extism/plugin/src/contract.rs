@@ -12,22 +12,22 @@ pub struct Pull {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
-    Page(Page),
-    Fault(Fault),
+pub enum PullAnswer {
+    Page(PatientPage),
+    Fault(PullFault),
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
+pub enum PullFault {
     Rejected(String),
     RetryLater(String),
     Unsupported(String),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Page {
-    pub records: Vec<Patient>,
+pub struct PatientPage {
+    pub records: Vec<PulledPatient>,
     pub skipped: Vec<Skipped>,
     pub deleted: Vec<String>,
     pub cursor: String,
@@ -44,7 +44,7 @@ pub struct Skipped {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Patient {
+pub struct PulledPatient {
     pub id: String,
     pub first_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub struct Patient {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_phone: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub address: Option<Address>,
+    pub address: Option<PatientAddress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ pub enum Gender {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Address {
+pub struct PatientAddress {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line1: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub struct Address {
 
 /// A request to the EHR, to be sent by the host.
 #[derive(Serialize, Deserialize)]
-pub struct Request {
+pub struct EhrHttpRequest {
     pub method: String,
     /// Including the query.
     pub path: String,
@@ -113,7 +113,7 @@ pub struct Request {
 
 /// The head of the EHR's answer, on one line before the body, so that the body is not encoded as JSON again.
 #[derive(Serialize, Deserialize)]
-pub struct Head {
+pub struct ResponseHead {
     pub status: u16,
     pub headers: Vec<(String, String)>,
 }

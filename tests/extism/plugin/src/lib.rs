@@ -4,32 +4,32 @@ mod contract;
 mod cursor;
 mod rows;
 
-use contract::{Answer, Fault, Head, Page, Pull, Request};
-use cursor::Cursor;
+use contract::{EhrHttpRequest, PatientPage, Pull, PullAnswer, PullFault, ResponseHead};
+use cursor::PullCursor;
 use extism_pdk::{FnResult, Json, config, host_fn, plugin_fn};
-use rows::List;
+use rows::PatientList;
 
 #[host_fn]
 extern "ExtismHost" {
     /// Sends a request to the EHR. Returns the head as a line of JSON, followed by the body.
-    fn send(request: Json<Request>) -> Vec<u8>;
+    fn send(request: Json<EhrHttpRequest>) -> Vec<u8>;
 }
 
 #[plugin_fn]
-pub fn pull(Json(asked): Json<Pull>) -> FnResult<Json<Answer>> {
-    Ok(Json(page(&asked).map_or_else(Answer::Fault, Answer::Page)))
+pub fn pull(Json(asked): Json<Pull>) -> FnResult<Json<PullAnswer>> {
+    Ok(Json(page(&asked).map_or_else(PullAnswer::Fault, PullAnswer::Page)))
 }
 
-fn page(asked: &Pull) -> Result<Page, Fault> {
+fn page(asked: &Pull) -> Result<PatientPage, PullFault> {
     // Each call of the adapter reads the setting, even if the resource does not depend on the location.
-    let location = config::get("location").map_err(|error| Fault::RetryLater(error.to_string()))?;
-    location.ok_or_else(|| Fault::Rejected("the configuration names no location".to_owned()))?;
+    let location = config::get("location").map_err(|error| PullFault::RetryLater(error.to_string()))?;
+    location.ok_or_else(|| PullFault::Rejected("the configuration names no location".to_owned()))?;
     if asked.resource != "patients" {
-        return Err(Fault::Unsupported(format!("it reads no {}", asked.resource)));
+        return Err(PullFault::Unsupported(format!("it reads no {}", asked.resource)));
     }
-    let cursor = Cursor::of(asked.cursor.as_deref())?;
+    let cursor = PullCursor::parse(asked.cursor.as_deref())?;
     let list = list(cursor.since, asked.limit)?;
-    let mut page = Page {
+    let mut page = PatientPage {
         records: Vec::new(),
         skipped: Vec::new(),
         deleted: list.deleted,
@@ -44,17 +44,17 @@ fn page(asked: &Pull) -> Result<Page, Fault> {
     Ok(page)
 }
 
-fn list(since: u64, limit: u32) -> Result<List, Fault> {
+fn list(since: u64, limit: u32) -> Result<PatientList, PullFault> {
     let path = format!("/v1/patients?since={since}&limit={}", limit.clamp(1, 1_000));
-    let request = Request { method: "GET".to_owned(), path };
+    let request = EhrHttpRequest { method: "GET".to_owned(), path };
     // SAFETY: the host defines the function with this signature.
-    let answer = unsafe { send(Json(request)) }.map_err(|error| Fault::RetryLater(error.to_string()))?;
-    let unreadable = |_| Fault::RetryLater("the answer is not as expected".to_owned());
+    let answer = unsafe { send(Json(request)) }.map_err(|error| PullFault::RetryLater(error.to_string()))?;
+    let unreadable = |_| PullFault::RetryLater("the answer is not as expected".to_owned());
     let end = answer.iter().position(|byte| *byte == b'\n').unwrap_or(answer.len());
     let (head, body) = answer.split_at(end);
-    let head: Head = serde_json::from_slice(head).map_err(unreadable)?;
+    let head: ResponseHead = serde_json::from_slice(head).map_err(unreadable)?;
     match head.status {
         200..=299 => serde_json::from_slice(body).map_err(unreadable),
-        status => Err(Fault::RetryLater(format!("the EHR answered {status}"))),
+        status => Err(PullFault::RetryLater(format!("the EHR answered {status}"))),
     }
 }

@@ -4,11 +4,11 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::contract::{self, Fault, Gender, Page, Patient, Skipped};
+use crate::contract::{self, Gender, PatientPage, PullFault, PulledPatient, Skipped};
 
 /// A page of the EHR's list.
 #[derive(Deserialize)]
-pub struct List {
+pub struct PatientList {
     pub records: Vec<Value>,
     pub deleted: Vec<String>,
     pub revision: u64,
@@ -17,7 +17,7 @@ pub struct List {
 }
 
 #[derive(Deserialize)]
-struct Row {
+struct PatientRow {
     id: String,
     version: u64,
     first_name: String,
@@ -29,7 +29,7 @@ struct Row {
     cell: Option<String>,
     home: Option<String>,
     work: Option<String>,
-    address: Option<Address>,
+    address: Option<AddressRow>,
     guarantor: Option<String>,
     provider: Option<String>,
     chart: Option<String>,
@@ -41,7 +41,7 @@ struct Row {
 }
 
 #[derive(Deserialize)]
-struct Address {
+struct AddressRow {
     street: Option<String>,
     street2: Option<String>,
     city: Option<String>,
@@ -53,18 +53,18 @@ struct Address {
 const UNREADABLE: &str = "a field is missing or not as expected";
 
 /// Adds the patient of a row to the page, or the reason why it cannot be read.
-pub fn put(row: Value, page: &mut Page) -> Result<(), Fault> {
+pub fn put(row: Value, page: &mut PatientPage) -> Result<(), PullFault> {
     let id = row["id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned);
-    match (serde_json::from_value::<Row>(row), id) {
+    match (serde_json::from_value::<PatientRow>(row), id) {
         (Ok(row), _) => page.records.push(patient(row)),
         (Err(_), Some(id)) => page.skipped.push(Skipped { id, reason: UNREADABLE.to_owned() }),
-        (Err(_), None) => return Err(Fault::RetryLater(UNREADABLE.to_owned())),
+        (Err(_), None) => return Err(PullFault::RetryLater(UNREADABLE.to_owned())),
     }
     Ok(())
 }
 
-fn patient(row: Row) -> Patient {
-    Patient {
+fn patient(row: PatientRow) -> PulledPatient {
+    PulledPatient {
         id: row.id,
         first_name: row.first_name,
         middle_name: row.middle_name,
@@ -96,8 +96,8 @@ fn gender(letter: &str) -> Gender {
     }
 }
 
-fn address(a: Address) -> contract::Address {
-    contract::Address {
+fn address(a: AddressRow) -> contract::PatientAddress {
+    contract::PatientAddress {
         line1: a.street,
         line2: a.street2,
         city: a.city,

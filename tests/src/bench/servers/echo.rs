@@ -8,7 +8,7 @@ use actix_web::{
 };
 
 use super::{WORKERS, ready};
-use crate::bench::bodies::Booking;
+use crate::bench::bodies::BookingBody;
 
 pub async fn serve() -> io::Result<()> {
     let book = || web::resource("/intent/booking/book").route(web::post().to(echo));
@@ -17,6 +17,6 @@ pub async fn serve() -> io::Result<()> {
     server.run().await
 }
 
-async fn echo(booking: Json<Booking>) -> Json<Booking> {
+async fn echo(booking: Json<BookingBody>) -> Json<BookingBody> {
     booking
 }

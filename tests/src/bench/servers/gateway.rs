@@ -24,7 +24,7 @@ use uuid::Uuid;
 use workstations::{CodeKind, Gateway, limits::WORKSTATIONS};
 
 use super::{WORKERS, ready};
-use crate::bench::{activation::own, own_ehr::Writes, practices};
+use crate::bench::{activation::in_process_ehrs, own_ehr::Writes, practices};
 
 /// Returns the file of the tokens, one per line.
 pub fn tokens(dir: &Path) -> PathBuf {
@@ -42,7 +42,7 @@ pub async fn serve(dir: &Path, workstations: usize) -> Result<(), Box<dyn Error>
         Arc::make_mut(source).workstation = Some(WorkstationAccess { probe: "/api/session".to_owned() });
     }
     let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
-    parts.own = own(locations, Writes::Wait);
+    parts.own = in_process_ehrs(locations, Writes::Wait);
     let engine = Arc::new(Engine::start(setup, parts).await?);
     let count = |location: u32| WORKSTATIONS.min(workstations - (location as usize - 1) * WORKSTATIONS);
     let pairing = (1..=locations).map(|location| paired(engine.gateway(), LocationId(location), count(location)));

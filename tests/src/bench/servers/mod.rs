@@ -24,7 +24,7 @@ const READY: &str = "ready ";
 const OPERATORS: &str = "operators ";
 
 /// A server process, killed when dropped.
-pub struct Server {
+pub struct BenchServer {
     child: Child,
     pub address: SocketAddr,
     /// The operators' listener, if any.
@@ -33,8 +33,8 @@ pub struct Server {
     pub said: Vec<String>,
 }
 
-impl Server {
-    pub fn start(arguments: &[&str]) -> io::Result<Server> {
+impl BenchServer {
+    pub fn start(arguments: &[&str]) -> io::Result<BenchServer> {
         let mut command = Command::new(std::env::current_exe()?);
         let mut child = command.arg(SERVER).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().ok_or_else(|| io::Error::other("no output of the server"))?;
@@ -44,7 +44,7 @@ impl Server {
             match line.strip_prefix(READY) {
                 Some(address) => {
                     let address = address.parse().map_err(io::Error::other)?;
-                    return Ok(Server { child, address, operators, said });
+                    return Ok(BenchServer { child, address, operators, said });
                 }
                 None => match line.strip_prefix(OPERATORS) {
                     Some(address) => operators = Some(address.parse().map_err(io::Error::other)?),
@@ -61,7 +61,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     fn drop(&mut self) {
         // A benchmark's server has no state to preserve.
         let _ = self.child.kill();

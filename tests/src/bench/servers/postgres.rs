@@ -1,24 +1,21 @@
 //! A hand-written booking on PostgreSQL behind actix-web: one transaction, prepared statements, an exclusion
 //! constraint against overlaps, an idempotency table and an outbox. Independent statements are pipelined.
 
-use std::{
-    io,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::{io, path::Path};
 
 use actix_web::{
     App, HttpResponse, HttpServer,
     http::StatusCode,
     web::{self, Data, Json},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio_postgres::{Client, Config, NoTls, Statement, error::SqlState, types::ToSql};
 
 use super::{WORKERS, ready};
-use crate::bench::bodies::{Booking, Patient, PlainSlot};
+use crate::bench::bodies::{BookingBody, Patient, PlainSlot};
 
 const INSTITUTION: i32 = 1;
 const SCHEMA: &str = include_str!("postgres.sql");
@@ -33,13 +30,13 @@ struct Statements {
     key_and_outbox: Statement,
 }
 
-struct Session {
+struct PostgresSession {
     client: Client,
     statements: Statements,
 }
 
 struct Pool {
-    idle: Mutex<Vec<Session>>,
+    idle: Mutex<Vec<PostgresSession>>,
     places: Semaphore,
 }
 
@@ -60,7 +57,7 @@ pub async fn serve(socket_dir: &Path, port: u16, sessions: usize) -> io::Result<
     schema.batch_execute(SCHEMA).await.map_err(io::Error::other)?;
     let mut idle = Vec::new();
     for _ in 0..sessions {
-        idle.push(Session::open(socket_dir, port).await.map_err(io::Error::other)?);
+        idle.push(PostgresSession::open(socket_dir, port).await.map_err(io::Error::other)?);
     }
     let pool = Data::new(Pool { idle: Mutex::new(idle), places: Semaphore::new(sessions) });
     let book = || web::resource("/intent/booking/book").route(web::post().to(book));
@@ -71,8 +68,8 @@ pub async fn serve(socket_dir: &Path, port: u16, sessions: usize) -> io::Result<
     server.run().await
 }
 
-impl Session {
-    async fn open(socket_dir: &Path, port: u16) -> Result<Session, tokio_postgres::Error> {
+impl PostgresSession {
+    async fn open(socket_dir: &Path, port: u16) -> Result<PostgresSession, tokio_postgres::Error> {
         let client = connect(socket_dir, port).await?;
         let statements = Statements {
             known_key: client
@@ -111,10 +108,10 @@ impl Session {
                 )
                 .await?,
         };
-        Ok(Session { client, statements })
+        Ok(PostgresSession { client, statements })
     }
 
-    async fn book(&self, booking: &Booking, slot: PlainSlot) -> Result<(StatusCode, Value), tokio_postgres::Error> {
+    async fn book(&self, booking: &BookingBody, slot: PlainSlot) -> Result<(StatusCode, Value), tokio_postgres::Error> {
         let (client, statements, patient) = (&self.client, &self.statements, &booking.patient);
         let fingerprint = Sha256::digest(serde_json::to_vec(booking).unwrap_or_default()).to_vec();
         let key = Sha256::digest(booking.idempotency_key.as_bytes()).to_vec();
@@ -146,7 +143,7 @@ impl Session {
         Ok((StatusCode::OK, booked(booking, slot, id, &booking_ref)))
     }
 
-    async fn new_patient(&self, booking: &Booking, slot: PlainSlot) -> Result<i64, tokio_postgres::Error> {
+    async fn new_patient(&self, booking: &BookingBody, slot: PlainSlot) -> Result<i64, tokio_postgres::Error> {
         let Patient { first_name, last_name, date_of_birth, phone_number, email } = &booking.patient;
         let fields: [Field; 7] =
             [&INSTITUTION, first_name, last_name, date_of_birth, phone_number, email, &slot.location];
@@ -154,7 +151,7 @@ impl Session {
     }
 }
 
-fn booked(booking: &Booking, slot: PlainSlot, id: i64, booking_ref: &str) -> Value {
+fn booked(booking: &BookingBody, slot: PlainSlot, id: i64, booking_ref: &str) -> Value {
     json!({
         "ok": true,
         "replay": false,
@@ -175,10 +172,10 @@ fn refused(reason: &str) -> (StatusCode, Value) {
     (StatusCode::CONFLICT, json!({"ok": false, "reason": reason}))
 }
 
-async fn book(pool: Data<Pool>, booking: Json<Booking>) -> HttpResponse {
+async fn book(pool: Data<Pool>, booking: Json<BookingBody>) -> HttpResponse {
     let Some(slot) = PlainSlot::parse(&booking.slot_token) else { return HttpResponse::NotFound().finish() };
     let Ok(_place) = pool.places.acquire().await else { return HttpResponse::ServiceUnavailable().finish() };
-    let session = pool.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let session = pool.idle.lock().pop();
     let Some(session) = session else { return HttpResponse::ServiceUnavailable().finish() };
     let booked = session.book(&booking, slot).await;
     let (status, answer) = match booked {
@@ -193,6 +190,6 @@ async fn book(pool: Data<Pool>, booking: Json<Booking>) -> HttpResponse {
             }
         }
     };
-    pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+    pool.idle.lock().push(session);
     HttpResponse::build(status).json(answer)
 }

@@ -1,13 +1,6 @@
 //! The product with its routes, engine and store. Only the EHRs are the benchmark's.
 
-use std::{
-    error::Error,
-    fs::File,
-    net::SocketAddr,
-    path::Path,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{error::Error, fs::File, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use actix_web::web::Data;
 use api::{
@@ -28,7 +21,7 @@ use setup::{Environment, NodeRules};
 
 use super::{WORKERS, ready, ready_for_operators};
 use crate::bench::{
-    activation::{first_sync, own},
+    activation::{first_sync, in_process_ehrs},
     own_ehr::Writes,
     practices,
 };
@@ -69,7 +62,7 @@ pub async fn serve(
     }
     if logged {
         let file = File::create(dir.join("access.log"))?;
-        tracing_subscriber::fmt().with_writer(Mutex::new(file)).with_ansi(false).init();
+        tracing_subscriber::fmt().with_writer(std::sync::Mutex::new(file)).with_ansi(false).init();
     }
     let node = node.and_then(|node| node.split_once(':'));
     let mut setup = if node.is_some() { practices::setup_apart(locations) } else { practices::setup(locations) };
@@ -89,7 +82,7 @@ pub async fn serve(
         None => practices::store(dir)?,
     };
     let mut parts = Parts::new(store, RecordViews::shared());
-    parts.own = own(locations, writes);
+    parts.own = in_process_ehrs(locations, writes);
     let engine = Arc::new(Engine::start(setup, parts).await?);
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
     let rules = HttpRules { workers: WORKERS, rate_limits: rates, ..HttpRules::default() };

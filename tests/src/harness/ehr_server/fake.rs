@@ -4,7 +4,7 @@ use std::{
     io,
     net::SocketAddr,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -16,9 +16,10 @@ use actix_web::{
     http::StatusCode,
     web::{self, Bytes, Data},
 };
+use parking_lot::{Mutex, MutexGuard};
 
 /// A received request. Header names are in lower case.
-pub struct Request {
+pub struct FakeRequest {
     pub method: String,
     pub path: String,
     /// The undecoded query.
@@ -27,7 +28,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-impl Request {
+impl FakeRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
@@ -51,7 +52,7 @@ pub struct Response {
 
 /// The handler of a server.
 pub trait Respond: Send + 'static {
-    fn respond(&mut self, request: Request) -> Response;
+    fn respond(&mut self, request: FakeRequest) -> Response;
 }
 
 /// A server. Its state lives as long as this value.
@@ -84,7 +85,7 @@ impl<T: Respond> FakeServer<T> {
 
     /// Returns the state, to be read or changed.
     pub fn state(&self) -> MutexGuard<'_, T> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     pub async fn stop(self) {
@@ -94,7 +95,7 @@ impl<T: Respond> FakeServer<T> {
 
 async fn answer<T: Respond>(held: Data<Arc<Mutex<T>>>, request: HttpRequest, body: Bytes) -> HttpResponse {
     let headers = request.headers().iter();
-    let asked = Request {
+    let asked = FakeRequest {
         method: request.method().to_string(),
         path: request.uri().path().to_owned(),
         query: request.uri().query().unwrap_or_default().to_owned(),
@@ -103,7 +104,7 @@ async fn answer<T: Respond>(held: Data<Arc<Mutex<T>>>, request: HttpRequest, bod
             .collect(),
         body: body.to_vec(),
     };
-    let answered = held.lock().unwrap_or_else(PoisonError::into_inner).respond(asked);
+    let answered = held.lock().respond(asked);
     tokio::time::sleep(answered.delay).await;
     if answered.lost {
         return HttpResponse::Ok().body(Broken);

@@ -1,11 +1,12 @@
 //! The simulated EHR as a server on loopback, owned by the test and reached by adapters over the network.
 
-use std::{io, sync::MutexGuard, time::Duration};
+use std::{io, time::Duration};
 
+use parking_lot::MutexGuard;
 use runtime::clock;
 use sandbox_ehr::{Delivery, Profile, SandboxEhr, SandboxRequest};
 
-use crate::harness::ehr_server::fake::{FakeServer, Request, Respond, Response};
+use crate::harness::ehr_server::fake::{FakeRequest, FakeServer, Respond, Response};
 
 /// One practice's EHR. Its records live as long as this value.
 pub type EhrServer = FakeServer<SandboxEhr>;
@@ -22,8 +23,8 @@ impl EhrServer {
 }
 
 impl Respond for SandboxEhr {
-    fn respond(&mut self, request: Request) -> Response {
-        let Request { method, path, query, headers, body } = request;
+    fn respond(&mut self, request: FakeRequest) -> Response {
+        let FakeRequest { method, path, query, headers, body } = request;
         let reply = self.handle(clock::now().0, &SandboxRequest { method, path, query, headers, body });
         Response {
             status: reply.status,

@@ -19,7 +19,7 @@ pub const KEYS: &str = "urn:practice-sync:write-key";
 pub const CHECK_UP: &str = "CHECKUP";
 const TYPES: &str = r#"[{"id":"CHECKUP","system":"urn:clinic:types","name":"Check-up – kurz","minutes":30}]"#;
 
-pub type Harness = super::Harness<FhirServer, Seeded>;
+pub type FhirHarness = super::Harness<FhirServer, Seeded>;
 
 impl Seeds for Seeded {
     fn room(&self, n: usize) -> String {
@@ -35,30 +35,30 @@ impl Seeds for Seeded {
     }
 }
 
-impl Harness {
+impl FhirHarness {
     /// Returns `None` if the suite is not selected.
-    pub async fn open() -> Option<Harness> {
-        Harness::open_with(|_| ()).await
+    pub async fn open() -> Option<FhirHarness> {
+        FhirHarness::open_with(|_| ()).await
     }
 
     /// Opens with other settings of the location.
-    pub async fn open_with(change: impl FnOnce(&mut LocationSetup)) -> Option<Harness> {
-        Harness::open_as(change, |_| ()).await
+    pub async fn open_with(change: impl FnOnce(&mut LocationSetup)) -> Option<FhirHarness> {
+        FhirHarness::open_as(change, |_| ()).await
     }
 
     /// Opens with other settings of location and data source.
     pub async fn open_as(
         change: impl FnOnce(&mut LocationSetup),
         reach: impl FnOnce(&mut DataSource),
-    ) -> Option<Harness> {
-        Harness::open_on(Program::Medplum, change, reach).await
+    ) -> Option<FhirHarness> {
+        FhirHarness::open_on(Program::Medplum, change, reach).await
     }
 
     pub async fn open_on(
         program: Program,
         change: impl FnOnce(&mut LocationSetup),
         reach: impl FnOnce(&mut DataSource),
-    ) -> Option<Harness> {
+    ) -> Option<FhirHarness> {
         let server = FhirServer::start(program, TOKEN).await?;
         let first_day = tomorrow(ZONE);
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
@@ -73,7 +73,7 @@ impl Harness {
         };
         reach(&mut source);
         let (address, base_path) = (server.address(), server.base_path().to_owned());
-        Some(Harness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await)
+        Some(FhirHarness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await)
     }
 
     /// Returns the appointment in the EHR.

@@ -28,7 +28,7 @@ use processor::{
 use query::lists::{Filter, ListQuery, Order, PageRequest};
 use records::{
     self, Writeback,
-    document::{Document, Kind},
+    document::{Document, DocumentKind},
     sync_state::SyncState,
 };
 use setup::{DataSource, LocationSetup, Setup};
@@ -137,7 +137,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
 
     /// Returns our id of a foreign id.
     pub fn id_of(&self, resource: Resource, foreign: &str) -> Option<u64> {
-        self.engine.id_of_foreign(SOURCE, Kind::Of(resource), foreign).expect("the store can be read")
+        self.engine.id_of_foreign(SOURCE, DocumentKind::Of(resource), foreign).expect("the store can be read")
     }
 
     fn small_id_of(&self, resource: Resource, foreign: &str) -> u32 {

@@ -10,7 +10,7 @@ use setup::{DataSource, LocationSetup};
 
 use super::{DAYS, LOCATION, Opening, Seeds, ZONE, location, tomorrow};
 use crate::harness::{
-    ehr_server::open_dental::{BASE, Database, Fate, OpenDentalServer, Row, Seeded, Switches},
+    ehr_server::open_dental::{BASE, Database, Fate, OpenDentalRow, OpenDentalServer, Seeded, Switches},
     fixtures::{self, INSTITUTION, SOURCE},
 };
 use testing::until;
@@ -67,17 +67,17 @@ impl Harness {
         self.server.database().switches = Switches::at(n, fate);
     }
 
-    pub fn row(&self, table: &str, key: u64) -> Row {
+    pub fn row(&self, table: &str, key: u64) -> OpenDentalRow {
         self.server.database().row(table, key).cloned().unwrap_or_else(|| panic!("{table} {key} is not there"))
     }
 
     /// Returns the rows that contain one of our write keys in a text field.
-    pub fn ours(&self, table: &str, field: &str) -> Vec<Row> {
+    pub fn ours(&self, table: &str, field: &str) -> Vec<OpenDentalRow> {
         self.server.database().holding(table, field, "[ref:ps-")
     }
 
     /// Returns the row of one of our appointments.
-    pub fn in_ehr(&self, record: &Record<records::Appointment>) -> Row {
+    pub fn in_ehr(&self, record: &Record<records::Appointment>) -> OpenDentalRow {
         let key = record.foreign_id.as_deref().and_then(|id| id.parse().ok()).expect("it was written");
         self.row("appointments", key)
     }

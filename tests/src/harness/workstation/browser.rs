@@ -1,29 +1,27 @@
 //! The simulated workstation's browser: a session cookie, and requests in that session.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::{Client, Method, Response, Url, header, redirect::Policy};
 use serde_json::{Value, json};
 
 /// The engine's description of the EHR for a workstation.
 #[derive(Clone, Debug)]
-pub struct Ehr {
+pub struct BrowserEhr {
     pub origin: String,
     pub base_path: String,
     pub paths: Vec<String>,
     pub probe: String,
 }
 
-impl Ehr {
-    pub fn of(told: &Value) -> Ehr {
+impl BrowserEhr {
+    pub fn from_json(told: &Value) -> BrowserEhr {
         let text = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
         let paths = told["paths"].as_array().into_iter().flatten();
         let paths = paths.filter_map(|path| Some(path.as_str()?.to_owned())).collect();
-        Ehr { origin: text("origin"), base_path: text("base_path"), paths, probe: text("probe") }
+        BrowserEhr { origin: text("origin"), base_path: text("base_path"), paths, probe: text("probe") }
     }
 
     fn url(&self, path: &str) -> Option<Url> {
@@ -37,13 +35,13 @@ impl Ehr {
 }
 
 /// Reason for a missing answer, in terms of the protocol.
-pub struct Failure {
+pub struct BrowserFailure {
     pub kind: &'static str,
     pub reason: String,
 }
 
-fn failure(kind: &'static str, reason: impl ToString) -> Failure {
-    Failure { kind, reason: reason.to_string() }
+fn failure(kind: &'static str, reason: impl ToString) -> BrowserFailure {
+    BrowserFailure { kind, reason: reason.to_string() }
 }
 
 pub struct Browser {
@@ -71,7 +69,7 @@ impl Browser {
     }
 
     /// Returns whether a user is logged in, by the protocol's rule.
-    pub async fn logged_in(&self, ehr: &Ehr) -> bool {
+    pub async fn logged_in(&self, ehr: &BrowserEhr) -> bool {
         let Some(url) = ehr.url(&ehr.probe) else { return false };
         let accept = [("accept".to_owned(), "application/json".to_owned())];
         let answer = self.send(Method::GET, url.as_str(), &accept, None).await;
@@ -79,7 +77,7 @@ impl Browser {
     }
 
     /// Sends the engine's request to the EHR and returns the answer without the fields that identify the request.
-    pub async fn perform(&self, ehr: &Ehr, request: &Value) -> Result<Value, Failure> {
+    pub async fn perform(&self, ehr: &BrowserEhr, request: &Value) -> Result<Value, BrowserFailure> {
         let path = request["path"].as_str().unwrap_or_default();
         let url = ehr.url(path).filter(|_| ehr.allows(path)).ok_or_else(|| failure("refused", "the path"))?;
         let headers: Vec<(String, String)> = serde_json::from_value(request["headers"].clone()).unwrap_or_default();
@@ -138,7 +136,7 @@ impl Browser {
     }
 
     fn cookie(&self) -> MutexGuard<'_, Option<String>> {
-        self.cookie.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cookie.lock()
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::{io, path::Path, time::Duration};
 
-use cloud_ehr::{CloudEhr, Settings};
+use cloud_ehr::{CloudEhr, CloudEhrSettings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::Workstation;
+use super::TestWorkstation;
 use crate::harness::{
     http_client::Caller,
     process::{API_KEY, Installation, Listen, Process, SUBDOMAIN, common, key, operator},
@@ -30,7 +30,7 @@ pub struct GatedProcess {
 impl GatedProcess {
     /// `rules` are additional tables of the configuration file.
     pub async fn open(program: &Path, rules: &str) -> GatedProcess {
-        let settings = Settings { calls_per_minute: None, ..Settings::default() };
+        let settings = CloudEhrSettings { calls_per_minute: None, ..CloudEhrSettings::default() };
         GatedProcess::open_on(program, rules, CloudEhr::start(settings).expect("the EHR starts")).await
     }
 
@@ -56,13 +56,13 @@ impl GatedProcess {
     }
 
     /// Pairs a workstation, without a login.
-    pub async fn pair(&self, location: u32, name: &str) -> Workstation {
+    pub async fn pair(&self, location: u32, name: &str) -> TestWorkstation {
         let code = self.code(location).await;
-        Workstation::pair(self.installation.address, &code, name).await.expect("the code is good")
+        TestWorkstation::pair(self.installation.address, &code, name).await.expect("the code is good")
     }
 
     /// Logs in to the EHR at a workstation, which ends the user's session at others.
-    pub fn log_in(&self, workstation: &Workstation) {
+    pub fn log_in(&self, workstation: &TestWorkstation) {
         workstation.browser.log_in(&self.ehr.log_in(USER));
     }
 

@@ -8,16 +8,17 @@ pub mod socket;
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-pub use self::browser::{Browser, Ehr, Failure};
+pub use self::browser::{Browser, BrowserEhr, BrowserFailure};
 use self::socket::Socket;
-use crate::harness::http_client::{Answer, Connection, request};
+use crate::harness::http_client::{Connection, HttpAnswer, request};
 
 /// Maximum number of messages per second, half of them received and half sent.
 const TURNS_PER_SECOND: u32 = 80;
@@ -80,12 +81,12 @@ pub struct Seen {
 }
 
 /// A paired workstation. Its token outlives its sockets.
-pub struct Workstation {
+pub struct TestWorkstation {
     address: SocketAddr,
     pub token: String,
     pub id: String,
     pub install: String,
-    pub ehr: Ehr,
+    pub ehr: BrowserEhr,
     pub browser: Arc<Browser>,
     approval: bool,
     approved: Arc<Mutex<Vec<String>>>,
@@ -113,7 +114,7 @@ impl Drop for Running {
 }
 
 /// Exchanges a pairing code for a token and returns the answer.
-pub async fn exchange(address: SocketAddr, code: &str, name: &str, install: &str) -> io::Result<Answer> {
+pub async fn exchange(address: SocketAddr, code: &str, name: &str, install: &str) -> io::Result<HttpAnswer> {
     let body = json!({"code": code, "name": name, "install": install}).to_string();
     let headers = [("content-type", "application/json"), ("origin", socket::ORIGIN)];
     let sent = request("POST", "/workstations/pair", &headers, body.as_bytes());
@@ -121,11 +122,11 @@ pub async fn exchange(address: SocketAddr, code: &str, name: &str, install: &str
 }
 
 fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
-impl Workstation {
-    pub async fn pair(address: SocketAddr, code: &str, name: &str) -> io::Result<Workstation> {
+impl TestWorkstation {
+    pub async fn pair(address: SocketAddr, code: &str, name: &str) -> io::Result<TestWorkstation> {
         let install = uuid::Uuid::new_v4().to_string();
         let answer = exchange(address, code, name, &install).await?;
         let told = answer.json();
@@ -134,12 +135,12 @@ impl Workstation {
             return Err(io::Error::other(format!("not paired: {} {told}", answer.status)));
         };
         let honest: Judge = Box::new(|_| Behaviour::Honest);
-        Ok(Workstation {
+        Ok(TestWorkstation {
             address,
             token,
             id,
             install,
-            ehr: Ehr::of(&told["ehr"]),
+            ehr: BrowserEhr::from_json(&told["ehr"]),
             browser: Arc::default(),
             approval: false,
             approved: Arc::default(),
@@ -154,8 +155,8 @@ impl Workstation {
     }
 
     /// Makes writes wait for the staff's approval.
-    pub fn asks_staff(self) -> Workstation {
-        Workstation { approval: true, ..self }
+    pub fn asks_staff(self) -> TestWorkstation {
+        TestWorkstation { approval: true, ..self }
     }
 
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -195,7 +196,7 @@ impl Workstation {
     pub async fn start(&self) -> io::Result<Running> {
         let (mut socket, welcome) = self.let_in().await?;
         // The welcome message may contain more than the pairing, if the adapter was not ready then.
-        let ehr = Ehr::of(&welcome["ehr"]);
+        let ehr = BrowserEhr::from_json(&welcome["ehr"]);
         let logged_in = self.browser.logged_in(&ehr).await;
         socket.state(logged_in, false).await?;
         let (orders, taken) = mpsc::unbounded_channel();
@@ -249,7 +250,7 @@ enum Said {
 }
 
 struct Work {
-    ehr: Ehr,
+    ehr: BrowserEhr,
     browser: Arc<Browser>,
     approval: bool,
     /// Ids of approved writes.
@@ -334,7 +335,7 @@ impl Work {
             if !waiting.contains(&id) {
                 waiting.push(id);
             }
-            let failed = Err(Failure { kind: "approval", reason: "waits for the staff".to_owned() });
+            let failed = Err(BrowserFailure { kind: "approval", reason: "waits for the staff".to_owned() });
             let state = json!({"type": "state", "session": "in", "paused": false, "awaiting": waiting.len()});
             let _ = self.answers.send(Said::Messages(vec![about(&request, failed), state]));
             return;
@@ -382,20 +383,20 @@ async fn all(socket: &mut Socket, messages: Vec<Value>) -> io::Result<()> {
 }
 
 async fn dealt_with(
-    ehr: &Ehr,
+    ehr: &BrowserEhr,
     browser: &Browser,
     request: &Value,
     manner: Behaviour,
     kept: &Mutex<Vec<Value>>,
 ) -> Said {
-    let failed = |kind, reason: &str| about(request, Err(Failure { kind, reason: reason.to_owned() }));
+    let failed = |kind, reason: &str| about(request, Err(BrowserFailure { kind, reason: reason.to_owned() }));
     match manner {
         Behaviour::Honest => {
             if !browser.logged_in(ehr).await {
                 return Said::LoggedOut(failed("logged_out", "the probe says so"));
             }
             match browser.perform(ehr, request).await {
-                Err(Failure { reason, .. }) if reason == "logged out" => {
+                Err(BrowserFailure { reason, .. }) if reason == "logged out" => {
                     Said::LoggedOut(failed("no_answer", "logged out"))
                 }
                 result => {
@@ -460,12 +461,12 @@ async fn dealt_with(
     }
 }
 
-async fn performed(ehr: &Ehr, browser: &Browser, request: &Value) -> Value {
+async fn performed(ehr: &BrowserEhr, browser: &Browser, request: &Value) -> Value {
     about(request, browser.perform(ehr, request).await)
 }
 
 /// Returns the message with the result of a request.
-pub fn about(request: &Value, result: Result<Value, Failure>) -> Value {
+pub fn about(request: &Value, result: Result<Value, BrowserFailure>) -> Value {
     let mut message = match result {
         Ok(answer) => answer,
         Err(failure) => json!({"kind": failure.kind, "reason": failure.reason}),

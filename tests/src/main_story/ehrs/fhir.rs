@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{
     client::{moment, text},
-    practice::{LOCATION, Person, Practice, Visit},
+    practice::{LOCATION, Person, StoryPractice, StoryVisit},
 };
 use crate::harness::{
     ehr_server::fhir::{FhirServer, Program, Seeded},
@@ -63,7 +63,7 @@ impl FhirPractice {
     }
 }
 
-impl Practice for FhirPractice {
+impl StoryPractice for FhirPractice {
     fn address(&self) -> SocketAddr {
         self.server.address()
     }
@@ -97,14 +97,14 @@ impl Practice for FhirPractice {
         all.iter().map(|it| Person { id: text(&it["id"]), last_name: last_name(it) }).collect()
     }
 
-    async fn visits(&self) -> Vec<Visit> {
+    async fn visits(&self) -> Vec<StoryVisit> {
         let here = |it: &Value| {
             let room = FhirPractice::participant(it, "Location");
             self.seeded.rooms.iter().any(|known| room == Some(json!(format!("Location/{known}"))))
         };
         let visit = |it: &Value| {
             let patient = text(&FhirPractice::participant(it, "Patient")?);
-            Some(Visit {
+            Some(StoryVisit {
                 id: text(&it["id"]),
                 patient: patient.strip_prefix("Patient/")?.to_owned(),
                 start: moment(&it["start"]),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{
     client::text,
-    practice::{LOCATION, Person, Practice, Visit},
+    practice::{LOCATION, Person, StoryPractice, StoryVisit},
 };
 use crate::harness::{
     ehr_server::gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, moment},
@@ -49,7 +49,7 @@ fn read(value: &Value) -> DateTime<Utc> {
     at.single().expect("a moment of UTC")
 }
 
-impl Practice for GnuHealthPractice {
+impl StoryPractice for GnuHealthPractice {
     fn address(&self) -> SocketAddr {
         self.server.address()
     }
@@ -82,10 +82,10 @@ impl Practice for GnuHealthPractice {
         all.iter().map(person).collect()
     }
 
-    async fn visits(&self) -> Vec<Visit> {
+    async fn visits(&self) -> Vec<StoryVisit> {
         let fields = ["patient", "state", "appointment_date"];
         let all = self.server.search("gnuhealth.appointment", json!([["state", "!=", "free"]]), &fields).await;
-        let visit = |it: &Value| Visit {
+        let visit = |it: &Value| StoryVisit {
             id: it["id"].to_string(),
             patient: it["patient"].to_string(),
             start: read(&it["appointment_date"]),

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::super::{
     client::text,
-    practice::{LOCATION, Person, Practice, Visit},
+    practice::{LOCATION, Person, StoryPractice, StoryVisit},
 };
 use crate::harness::{
-    ehr_server::open_dental::{BASE, Database, OpenDentalServer, Row},
+    ehr_server::open_dental::{BASE, Database, OpenDentalRow, OpenDentalServer},
     fixtures::tomorrow,
     process::{LocationConfig, ServedEhr},
 };
@@ -40,8 +40,8 @@ impl OpenDentalPractice {
     }
 
     /// Returns the office's local time.
-    fn shown(&self, at: DateTime<Utc>) -> String {
-        self.server.database().shown(at)
+    fn local_time(&self, at: DateTime<Utc>) -> String {
+        self.server.database().local_time(at)
     }
 }
 
@@ -49,12 +49,12 @@ fn number(key: &str) -> u64 {
     key.parse().expect("a key of a table")
 }
 
-fn start_of(row: &Row) -> DateTime<Utc> {
+fn start_of(row: &OpenDentalRow) -> DateTime<Utc> {
     let shown = NaiveDateTime::parse_from_str(&text(&row["AptDateTime"]), "%Y-%m-%d %H:%M:%S").expect("a time");
     ZONE.from_local_datetime(&shown).earliest().expect("it has one offset all year").to_utc()
 }
 
-impl Practice for OpenDentalPractice {
+impl StoryPractice for OpenDentalPractice {
     fn address(&self) -> SocketAddr {
         self.server.address
     }
@@ -81,13 +81,13 @@ impl Practice for OpenDentalPractice {
 
     async fn patients(&self) -> BTreeSet<Person> {
         let database = self.server.database();
-        let person = |row: &Row| Person { id: row["PatNum"].to_string(), last_name: text(&row["LName"]) };
+        let person = |row: &OpenDentalRow| Person { id: row["PatNum"].to_string(), last_name: text(&row["LName"]) };
         database.rows("patients").map(person).collect()
     }
 
-    async fn visits(&self) -> Vec<Visit> {
+    async fn visits(&self) -> Vec<StoryVisit> {
         let database = self.server.database();
-        let visit = |row: &Row| Visit {
+        let visit = |row: &OpenDentalRow| StoryVisit {
             id: row["AptNum"].to_string(),
             patient: row["PatNum"].to_string(),
             start: start_of(row),
@@ -95,7 +95,7 @@ impl Practice for OpenDentalPractice {
             cancelled: ["Broken", "UnschedList"].contains(&text(&row["AptStatus"]).as_str()),
         };
         // Planned appointments have no time yet, and completed ones are over.
-        let stands = |row: &&Row| row["AptStatus"] != "Planned" && row["AptStatus"] != "Complete";
+        let stands = |row: &&OpenDentalRow| row["AptStatus"] != "Planned" && row["AptStatus"] != "Complete";
         database.rows("appointments").filter(stands).map(visit).collect()
     }
 
@@ -111,7 +111,7 @@ impl Practice for OpenDentalPractice {
     }
 
     async fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
-        let start = self.shown(start);
+        let start = self.local_time(start);
         let mut database = self.server.database();
         let beside = database.row("appointments", number(visit)).expect("the appointment exists");
         let appointment = json!({"PatNum": number(patient), "Op": beside["Op"], "ProvNum": beside["ProvNum"],
@@ -120,7 +120,7 @@ impl Practice for OpenDentalPractice {
     }
 
     async fn move_visit(&self, visit: &str, start: DateTime<Utc>) {
-        self.change(visit, json!({"AptDateTime": self.shown(start)}));
+        self.change(visit, json!({"AptDateTime": self.local_time(start)}));
     }
 
     async fn cancel_visit(&self, visit: &str) {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use location::{ids::LocationId, intent::WriteIntent};
 use records::ehr::{EhrAppointment, EhrRecord, Fault, Receipt, Resource, Write};
 
-use tests::harness::random::Random;
+use tests::harness::random::SeededRandom;
 
 /// Current reachability of an EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum Reachability {
     Down,
 }
 
-pub struct Row {
+pub struct SimRow {
     /// `None` for records shared by the locations of the source.
     pub location: Option<LocationId>,
     pub record: EhrRecord,
@@ -40,7 +40,7 @@ pub struct Row {
     pub by_staff: bool,
 }
 
-impl Row {
+impl SimRow {
     pub fn appointment(&self) -> Option<&EhrAppointment> {
         match &self.record {
             EhrRecord::Appointment(appointment) => Some(appointment),
@@ -71,13 +71,13 @@ pub struct Ehr {
     pub honest: bool,
     /// Violates the contract by never finding a write. Used to test that the simulation detects it.
     pub forgets_keys: bool,
-    pub rows: BTreeMap<(Resource, String), Row>,
+    pub rows: BTreeMap<(Resource, String), SimRow>,
     written: BTreeMap<String, Receipt>,
     changes: u64,
 }
 
 impl Ehr {
-    pub fn new(source: u32, random: &mut Random) -> Ehr {
+    pub fn new(source: u32, random: &mut SeededRandom) -> Ehr {
         let resources = [
             Resource::Providers,
             Resource::Operatories,
@@ -108,7 +108,7 @@ impl Ehr {
         let id = format!("{:06}", self.rows.len() + 1);
         let resource = record.resource();
         record.set_id(id.clone());
-        let row = Row {
+        let row = SimRow {
             location,
             record,
             changed: self.changes,
@@ -122,7 +122,7 @@ impl Ehr {
     }
 
     /// Changes a record, which the next pull by change returns.
-    pub fn change(&mut self, resource: Resource, id: &str, change: impl FnOnce(&mut Row)) {
+    pub fn change(&mut self, resource: Resource, id: &str, change: impl FnOnce(&mut SimRow)) {
         self.changes += 1;
         let (changes, tags_versions) = (self.changes, self.tags_versions);
         if let Some(row) = self.rows.get_mut(&(resource, id.to_owned())) {
@@ -142,12 +142,12 @@ impl Ehr {
         });
     }
 
-    pub fn of(&self, resource: Resource) -> impl Iterator<Item = (&str, &Row)> {
+    pub fn rows_for(&self, resource: Resource) -> impl Iterator<Item = (&str, &SimRow)> {
         let of = (resource, String::new())..;
         self.rows.range(of).take_while(move |((kind, _), _)| *kind == resource).map(|((_, id), row)| (id.as_str(), row))
     }
 
-    pub fn appointment(&self, id: &str) -> Option<&Row> {
+    pub fn appointment(&self, id: &str) -> Option<&SimRow> {
         self.rows.get(&(Resource::Appointments, id.to_owned()))
     }
 
@@ -208,7 +208,7 @@ impl Ehr {
 
     fn refuse_overlap(&self, except: Option<&str>, wanted: &EhrAppointment) -> Result<(), Fault> {
         let taken = self.strict
-            && self.of(Resource::Appointments).any(|(id, row)| {
+            && self.rows_for(Resource::Appointments).any(|(id, row)| {
                 Some(id) != except && row.standing().is_some_and(|standing| same_place(standing, wanted))
             });
         if taken { Err(Fault::Rejected("the time is taken".to_owned())) } else { Ok(()) }

@@ -3,8 +3,8 @@
 use location::ids::LocationId;
 use records::ehr::{Page, Resource};
 
-use super::{Ehr, Row};
-use tests::harness::random::Random;
+use super::{Ehr, SimRow};
+use tests::harness::random::SeededRandom;
 
 impl Ehr {
     pub fn page(
@@ -13,7 +13,7 @@ impl Ehr {
         resource: Resource,
         cursor: Option<&str>,
         limit: u32,
-        random: &mut Random,
+        random: &mut SeededRandom,
     ) -> Page {
         let mut page = if self.whole.contains(&resource) {
             self.whole_page(at, resource, cursor.unwrap_or_default(), limit, random)
@@ -28,20 +28,27 @@ impl Ehr {
         page
     }
 
-    fn shown(&self, at: LocationId, resource: Resource) -> impl Iterator<Item = (&str, &Row)> {
-        self.of(resource).filter(move |(_, row)| row.location.is_none_or(|location| location == at))
+    fn visible_rows(&self, at: LocationId, resource: Resource) -> impl Iterator<Item = (&str, &SimRow)> {
+        self.rows_for(resource).filter(move |(_, row)| row.location.is_none_or(|location| location == at))
     }
 
-    fn size(&self, limit: u32, random: &mut Random) -> usize {
+    fn size(&self, limit: u32, random: &mut SeededRandom) -> usize {
         let limit = limit as usize;
         if random.chance(300) { 1 + random.below(limit.min(5)) } else { limit }
     }
 
     /// Returns a page in order of ids. The cursor is the last id or, with `pages_by_offset`, the number of records so
     /// far, so that a deletion between two pages hides a record. After a pass the cursor is empty.
-    fn whole_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
+    fn whole_page(
+        &self,
+        at: LocationId,
+        resource: Resource,
+        after: &str,
+        limit: u32,
+        random: &mut SeededRandom,
+    ) -> Page {
         let size = self.size(limit, random);
-        let rows = self.shown(at, resource).filter(|(_, row)| !row.deleted);
+        let rows = self.visible_rows(at, resource).filter(|(_, row)| !row.deleted);
         let offset = if self.pages_by_offset { after.parse().unwrap_or(0) } else { 0 };
         let rows: Vec<_> = rows.filter(|(id, _)| self.pages_by_offset || *id > after).skip(offset).collect();
         let last = rows.len() <= size;
@@ -56,12 +63,19 @@ impl Ehr {
     }
 
     /// Returns a page in order of changes. The cursor is the last change shown.
-    fn change_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
+    fn change_page(
+        &self,
+        at: LocationId,
+        resource: Resource,
+        after: &str,
+        limit: u32,
+        random: &mut SeededRandom,
+    ) -> Page {
         let (since, size) = (after.parse::<u64>().unwrap_or(0), self.size(limit, random));
         // A record moved to another location is deleted here.
-        let left = self.of(resource).filter(|(_, row)| row.location != Some(at));
+        let left = self.rows_for(resource).filter(|(_, row)| row.location != Some(at));
         let left = left.filter_map(|(id, row)| Some((*row.left.get(&at)?, id, None)));
-        let shown = self.shown(at, resource).map(|(id, row)| (row.changed, id, Some(row)));
+        let shown = self.visible_rows(at, resource).map(|(id, row)| (row.changed, id, Some(row)));
         let mut rows: Vec<_> = shown.chain(left).filter(|(changed, ..)| *changed > since).collect();
         rows.sort_unstable_by_key(|(changed, id, _)| (*changed, *id));
         let last = rows.len() <= size;
@@ -69,7 +83,7 @@ impl Ehr {
         let cursor = shown.last().map_or(since, |(changed, ..)| *changed).to_string();
         if !self.honest && random.chance(200) {
             let known: Vec<_> =
-                self.shown(at, resource).filter(|(_, row)| row.changed <= since && !row.deleted).collect();
+                self.visible_rows(at, resource).filter(|(_, row)| row.changed <= since && !row.deleted).collect();
             shown.extend(random.pick(&known).map(|(id, row)| (row.changed, *id, Some(*row))));
         }
         let (mut records, mut deleted) = (Vec::new(), Vec::new());

@@ -8,7 +8,7 @@ use records::ehr::{EhrAppointment, EhrRecord, Resource};
 
 use super::{Ehr, stand_at};
 use crate::simulation::plan::{PERSONS, patient_of, person, seconds};
-use tests::harness::random::Random;
+use tests::harness::random::SeededRandom;
 
 impl Ehr {
     /// Performs a random action of staff and returns the line for the log.
@@ -17,7 +17,7 @@ impl Ehr {
         institution: u32,
         now: Timestamp,
         wanted: Option<(LocationId, EhrAppointment)>,
-        random: &mut Random,
+        random: &mut SeededRandom,
     ) -> String {
         let what = match random.weighted(&[30, 20, 15, 10, 10, 5, 10]) {
             0 => {
@@ -42,7 +42,7 @@ impl Ehr {
     }
 
     /// Performs a random action of staff on a new appointment.
-    pub fn staff_notice(&mut self, id: &str, now: Timestamp, random: &mut Random) -> Option<String> {
+    pub fn staff_notice(&mut self, id: &str, now: Timestamp, random: &mut SeededRandom) -> Option<String> {
         self.appointment(id)?.standing()?;
         match random.weighted(&[30, 20, 20, 10]) {
             0 => self.staff_move(id, now, random),
@@ -52,8 +52,8 @@ impl Ehr {
         }
     }
 
-    fn any(&self, random: &mut Random) -> Option<String> {
-        let standing = self.of(Resource::Appointments).filter(|(_, row)| row.standing().is_some());
+    fn any(&self, random: &mut SeededRandom) -> Option<String> {
+        let standing = self.rows_for(Resource::Appointments).filter(|(_, row)| row.standing().is_some());
         let ids: Vec<&str> = standing.map(|(id, _)| id).collect();
         random.pick(&ids).map(|id| (*id).to_owned())
     }
@@ -82,15 +82,15 @@ impl Ehr {
         &self,
         location: Option<LocationId>,
         now: Timestamp,
-        random: &mut Random,
+        random: &mut SeededRandom,
     ) -> Option<(LocationId, EhrAppointment)> {
         let rooms: Vec<_> = self
-            .of(Resource::Operatories)
+            .rows_for(Resource::Operatories)
             .filter(|(_, row)| location.is_none() || row.location == location)
             .filter_map(|(id, row)| Some((id.to_owned(), row.location?)))
             .collect();
         let (operatory, at) = random.pick(&rooms)?.clone();
-        let providers: Vec<_> = self.of(Resource::Providers).map(|(id, _)| id.to_owned()).collect();
+        let providers: Vec<_> = self.rows_for(Resource::Providers).map(|(id, _)| id.to_owned()).collect();
         let provider = random.pick(&providers)?.clone();
         let quarter = 15 * MINUTE;
         let start = Timestamp((now.0 / quarter + random.between(-8..=48 * HOUR / quarter)) * quarter);
@@ -113,10 +113,10 @@ impl Ehr {
         &mut self,
         now: Timestamp,
         (at, mut appointment): (LocationId, EhrAppointment),
-        random: &mut Random,
+        random: &mut SeededRandom,
     ) -> Option<String> {
         appointment.unavailable = random.chance(150);
-        let patients: Vec<_> = self.of(Resource::Patients).map(|(id, _)| id.to_owned()).collect();
+        let patients: Vec<_> = self.rows_for(Resource::Patients).map(|(id, _)| id.to_owned()).collect();
         appointment.patient = random.pick(&patients).filter(|_| !appointment.unavailable).cloned();
         self.refuse_overlap(None, &appointment).ok()?;
         let start = appointment.start * SECOND - now.0;
@@ -124,7 +124,7 @@ impl Ehr {
         Some(format!("takes a slot at {at} in {} minutes: appointment {id}", start / MINUTE))
     }
 
-    fn staff_move(&mut self, id: &str, now: Timestamp, random: &mut Random) -> Option<String> {
+    fn staff_move(&mut self, id: &str, now: Timestamp, random: &mut SeededRandom) -> Option<String> {
         let location = self.appointment(id)?.location;
         let (_, to) = self.place(location, now, random)?;
         self.refuse_overlap(Some(id), &to).ok()?;
@@ -134,7 +134,7 @@ impl Ehr {
     }
 
     /// Moves an appointment to another location.
-    fn staff_send(&mut self, id: &str, now: Timestamp, random: &mut Random) -> Option<String> {
+    fn staff_send(&mut self, id: &str, now: Timestamp, random: &mut SeededRandom) -> Option<String> {
         let from = self.appointment(id)?.location?;
         let (to, place) = self.place(None, now, random)?;
         if to == from {
@@ -151,8 +151,8 @@ impl Ehr {
         Some(format!("moves appointment {id} from {from} to {to}"))
     }
 
-    fn staff_hours(&mut self, random: &mut Random) -> Option<String> {
-        let hours: Vec<_> = self.of(Resource::WorkingHours).map(|(id, _)| id.to_owned()).collect();
+    fn staff_hours(&mut self, random: &mut SeededRandom) -> Option<String> {
+        let hours: Vec<_> = self.rows_for(Resource::WorkingHours).map(|(id, _)| id.to_owned()).collect();
         let id = random.pick(&hours)?.clone();
         let (end, active) = (["12:00", "17:00", "18:00", "06:00"][random.below(4)], random.chance(800));
         self.change(Resource::WorkingHours, &id, |row| {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use location::{
     event::Event,
     ids::{AppointmentId, LocationId},
-    state::{Appointment, Insert},
+    state::{CalendarAppointment, Insert},
 };
 use query::{
     index::Index,
@@ -72,7 +72,7 @@ fn one(sim: &Sim, location: LocationId, id: AppointmentId) {
     }
 }
 
-fn expected(known: &Appointment, integrated: bool) -> Writeback {
+fn expected(known: &CalendarAppointment, integrated: bool) -> Writeback {
     match known.insert {
         Insert::Pending => Writeback::Pending,
         Insert::Done | Insert::Pulled if integrated => Writeback::Confirmed,

@@ -29,7 +29,7 @@ fn check(sim: &Sim, location: LocationId, id: AppointmentId, place: &Placement) 
     let Some(wanted) = in_the_ehr(sim, location, place) else { return };
     let source = sim.plan.setup.locations.get(&location).and_then(|location| location.source);
     let Some(ehr) = source.and_then(|source| sim.ehrs.get(&source)) else { return };
-    for (foreign_id, row) in ehr.of(ehr::Resource::Appointments) {
+    for (foreign_id, row) in ehr.rows_for(ehr::Resource::Appointments) {
         let ours =
             matches!(row.made_for, Some((at, WriteIntent::CreateAppointment(other))) if at == location && other != id);
         let stands = ours && !row.by_staff && row.location == Some(location);
@@ -46,7 +46,7 @@ fn same(a: &Placement, b: &Placement) -> bool {
 /// Returns whether staff changed the appointment in the EHR.
 fn moved_by_staff(sim: &Sim, location: LocationId, id: AppointmentId) -> bool {
     sim.ehrs.values().any(|ehr| {
-        ehr.of(ehr::Resource::Appointments)
+        ehr.rows_for(ehr::Resource::Appointments)
             .any(|(_, row)| row.by_staff && row.made_for == Some((location, WriteIntent::CreateAppointment(id))))
     })
 }

@@ -5,7 +5,7 @@ use location::{decision::Refusal, ids::AppointmentId};
 use processor::commands::{BookSlot, Booked};
 
 use crate::simulation::{
-    ledger::{Promise, said},
+    ledger::{Promise, request_content},
     sim::Sim,
 };
 
@@ -13,7 +13,9 @@ pub fn check(sim: &Sim, request: &BookSlot, answer: &Result<Booked, Option<Refus
     let key = (request.offer.institution, request.idempotency_key.clone());
     let location = request.offer.location;
     let promise = sim.ledger.promise(&key, sim.now);
-    let same = |promise: &Promise| promise.location == location && said(&promise.request) == said(request);
+    let same = |promise: &Promise| {
+        promise.location == location && request_content(&promise.request) == request_content(request)
+    };
     match answer {
         Ok(Booked { appointment, .. }) => {
             if let Some(promise) = promise {

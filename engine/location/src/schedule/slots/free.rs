@@ -24,7 +24,7 @@ pub(super) struct Gaps {
 
 impl Gaps {
     /// Computes the gaps of all columns that `windows` need, for slots that start within `starts`.
-    pub(super) fn of(windows: &Windows, calendar: &Calendar, starts: Span, length: Millis) -> Gaps {
+    pub(super) fn compute(windows: &Windows, calendar: &Calendar, starts: Span, length: Millis) -> Gaps {
         let needed = windows
             .runs
             .iter()
@@ -97,7 +97,7 @@ impl<'a> Free<'a> {
         for run in &windows.runs {
             let columns = [column_of(run.provider, run.operatory), Column::Provider(run.provider)];
             let gaps = columns.map(|column| gaps.in_column(column));
-            let mut walk = Walk { windows: windows.of(run), gaps, from: starts.start };
+            let mut walk = Walk { windows: windows.spans_for(run), gaps, from: starts.start };
             if let Some(start) = walk.next_start(&grid) {
                 let Run { provider, operatory, .. } = *run;
                 next.push(Reverse(Next { start, provider, operatory, walk: walks.len() }));

@@ -34,7 +34,7 @@ fn slots_within(hours: &[&WorkingHour], calendar: &Calendar, zone: &Zone, query:
     let Some(starts) = query.starts(zone) else { return Vec::new() };
     let last = zone.local_date(starts.end.plus(query.length));
     let windows = Windows::open(hours, zone, query.from.add_days(-1), last, query.join_blocks);
-    let gaps = Gaps::of(&windows, calendar, starts, query.length);
+    let gaps = Gaps::compute(&windows, calendar, starts, query.length);
     let mut slots = Vec::new();
     let mut timeslot = 0; // index of the first slot of the current provider and start
     for slot in Free::within(&windows, &gaps, starts, query) {
@@ -148,7 +148,7 @@ fn covers(hours: &[&WorkingHour], zone: &Zone, span: Span, join_blocks: bool) ->
     }
     let (first, last) = (zone.local_date(span.start).add_days(-1), zone.local_date(span.end));
     let windows = Windows::open(hours, zone, first, last, join_blocks);
-    windows.runs.iter().flat_map(|run| windows.of(run)).any(|window| window.contains(span))
+    windows.runs.iter().flat_map(|run| windows.spans_for(run)).any(|window| window.contains(span))
 }
 
 /// Returns up to `count` free slots of the same length, one per provider and start. Slots of the same provider come

@@ -31,7 +31,7 @@ impl Windows {
     pub(super) fn open(hours: &[&WorkingHour], zone: &Zone, first: Date, last: Date, join_blocks: bool) -> Windows {
         let mut hours = hours.to_vec();
         hours.sort_by_key(|hour| (hour.provider, hour.operatory));
-        let days = Day::list(zone, first, last);
+        let days = LocalDay::list(zone, first, last);
         let mut opened = Windows::default();
         let mut layers = Layers::default();
         for place in hours.chunk_by(|a, b| (a.provider, a.operatory) == (b.provider, b.operatory)) {
@@ -52,13 +52,13 @@ impl Windows {
         opened
     }
 
-    pub(super) fn of(&self, run: &Run) -> &[Span] {
+    pub(super) fn spans_for(&self, run: &Run) -> &[Span] {
         &self.spans[run.windows.clone()]
     }
 }
 
 #[derive(Clone, Copy)]
-struct Window {
+struct OpenWindow {
     span: Span,
     /// `true` if a schedulable block is part of the window.
     block: bool,
@@ -67,21 +67,21 @@ struct Window {
 /// The windows of one place. A slot must fit into a single layer.
 #[derive(Default)]
 struct Layers {
-    hours: Vec<Window>,
+    hours: Vec<OpenWindow>,
     /// Schedulable blocks, and the synced hours if these join them.
-    blocks: Vec<Window>,
+    blocks: Vec<OpenWindow>,
 }
 
 impl Layers {
-    fn add(&mut self, hour: &WorkingHour, zone: &Zone, days: &[Day], join_blocks: bool) {
+    fn add(&mut self, hour: &WorkingHour, zone: &Zone, days: &[LocalDay], join_blocks: bool) {
         let block = hour.kind == HourKind::SchedulableBlock;
         let joins = join_blocks && hour.source == HourSource::Synced;
         let mut add = |span| {
             if !block {
-                self.hours.push(Window { span, block });
+                self.hours.push(OpenWindow { span, block });
             }
             if block || joins {
-                self.blocks.push(Window { span, block });
+                self.blocks.push(OpenWindow { span, block });
             }
         };
         match &hour.recurrence {
@@ -113,7 +113,7 @@ impl Layers {
 }
 
 /// Merges windows that touch or overlap.
-fn merge(windows: &mut Vec<Window>) {
+fn merge(windows: &mut Vec<OpenWindow>) {
     windows.sort_by_key(|window| window.span.start);
     windows.dedup_by(|next, kept| {
         let meets = next.span.start <= kept.span.end;
@@ -126,16 +126,17 @@ fn merge(windows: &mut Vec<Window>) {
 }
 
 /// A local date, resolved once for all hours.
-struct Day {
+struct LocalDay {
     date: Date,
     weekday: u8,
     /// Local midnight; `None` if clocks change on this date or the next.
     even_midnight: Option<Timestamp>,
 }
 
-impl Day {
-    fn list(zone: &Zone, first: Date, last: Date) -> Vec<Day> {
-        let day = |date: Date| Day { date, weekday: mask_of(date.weekday()), even_midnight: zone.even_midnight(date) };
+impl LocalDay {
+    fn list(zone: &Zone, first: Date, last: Date) -> Vec<LocalDay> {
+        let day =
+            |date: Date| LocalDay { date, weekday: mask_of(date.weekday()), even_midnight: zone.even_midnight(date) };
         (first.0..=last.0).map(|days| day(Date(days))).collect()
     }
 

@@ -3,20 +3,20 @@
 use super::*;
 
 /// A store that reaches its database through a proxy, and one that reaches it directly.
-struct World {
+struct ProxiedStore {
     proxy: Proxy,
     store: Arc<PostgresStore>,
     direct: Arc<PostgresStore>,
 }
 
-fn world() -> World {
+fn world() -> ProxiedStore {
     let config = own_tables(server().port());
     let proxy = Proxy::to(server().port()).unwrap();
     let behind = through(&config, server().port(), proxy.port());
     // Short timeouts, so that tests of an unresponsive network finish quickly.
     let behind =
         PostgresConfig { connect_timeout: Duration::from_secs(1), statement_timeout: Duration::from_secs(1), ..behind };
-    World { store: open(&behind), direct: open(&config), proxy }
+    ProxiedStore { store: open(&behind), direct: open(&config), proxy }
 }
 
 /// Retries until the store works again, like a caller after a temporary error.
@@ -41,7 +41,7 @@ async fn an_unreachable_database_is_reported_and_reconnected() {
     if is_skipped() {
         return;
     }
-    let World { proxy, store, direct } = world();
+    let ProxiedStore { proxy, store, direct } = world();
     store.commit(put(keys::snapshot(1), vec![1])).await.unwrap();
     assert!(store.health().accepts_writes());
     proxy.cut();
@@ -70,7 +70,7 @@ async fn a_lost_connection_is_replaced_for_a_read() {
         return;
     }
     for _ in 0..5 {
-        let World { proxy, store, .. } = world();
+        let ProxiedStore { proxy, store, .. } = world();
         store.commit(put(keys::snapshot(1), vec![1])).await.unwrap();
         // Uses each of its connections once.
         for _ in 0..READERS {
@@ -86,7 +86,7 @@ async fn a_commit_whose_answer_is_lost_is_unknown() {
     if is_skipped() {
         return;
     }
-    let World { proxy, store, direct } = world();
+    let ProxiedStore { proxy, store, direct } = world();
     until_it_works(&store, keys::snapshot(9)).await;
     for (n, how) in [(1, Commits::LoseAnswer), (2, Commits::LoseRequest), (3, Commits::LoseAnswer)] {
         proxy.spoil_next_commit(how);
@@ -114,7 +114,7 @@ async fn an_unresponsive_network_times_out() {
     if is_skipped() {
         return;
     }
-    let World { proxy, store, direct } = world();
+    let ProxiedStore { proxy, store, direct } = world();
     until_it_works(&store, keys::snapshot(9)).await;
     proxy.stall();
     let read = {
@@ -151,7 +151,7 @@ async fn rows_locked_by_a_silent_process_are_released() {
     if is_skipped() {
         return;
     }
-    let World { proxy, store, direct } = world();
+    let ProxiedStore { proxy, store, direct } = world();
     store.commit(put(keys::snapshot(1), vec![1])).await.unwrap();
     let seen = store.read(&keys::snapshot(1)).unwrap().unwrap().version;
     // The delay is long enough to take the lock without receiving the response.

@@ -161,7 +161,7 @@ async fn a_shared_stream_is_in_order_for_each_owner() {
     }
     struct SharedSource;
     impl Owners for SharedSource {
-        fn of_records(&self, _: u8, scope: u32) -> KeyOwner {
+        fn records_owner(&self, _: u8, scope: u32) -> KeyOwner {
             KeyOwner::Location(scope)
         }
         fn owner(&self, key_owner: KeyOwner) -> u64 {
@@ -199,7 +199,7 @@ async fn the_first_owner_of_a_location_stays_valid() {
     }
     struct Moved;
     impl Owners for Moved {
-        fn of_records(&self, _: u8, scope: u32) -> KeyOwner {
+        fn records_owner(&self, _: u8, scope: u32) -> KeyOwner {
             KeyOwner::Location(scope)
         }
         fn owner(&self, _: KeyOwner) -> u64 {

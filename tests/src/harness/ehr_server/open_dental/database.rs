@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     faults::Switches,
-    table::{Row, Table},
+    table::{OpenDentalRow, Table},
     tables,
 };
 
@@ -29,7 +29,7 @@ pub struct Database {
     /// The office's confirmation status for each word of the API, configured under eServices.
     pub automated: BTreeMap<&'static str, u64>,
     pub(super) tables: Vec<Table>,
-    rows: BTreeMap<&'static str, BTreeMap<u64, Row>>,
+    rows: BTreeMap<&'static str, BTreeMap<u64, OpenDentalRow>>,
     last_key: BTreeMap<&'static str, u64>,
 }
 
@@ -51,10 +51,10 @@ impl Database {
 
     /// Returns the office's local time: `2026-12-01 09:00:00`.
     pub fn now(&self) -> String {
-        self.shown(present())
+        self.local_time(present())
     }
 
-    pub fn shown(&self, at: DateTime<Utc>) -> String {
+    pub fn local_time(&self, at: DateTime<Utc>) -> String {
         at.with_timezone(&self.zone).format("%Y-%m-%d %H:%M:%S").to_string()
     }
 
@@ -99,7 +99,7 @@ impl Database {
 
     /// Sets the modification times of all rows to a day ago, so that no row counts as recently changed.
     pub fn age(&mut self) {
-        let yesterday = self.shown(present() - chrono::Days::new(1));
+        let yesterday = self.local_time(present() - chrono::Days::new(1));
         for table in &self.tables {
             let (Some(stamp), Some(rows)) = (table.stamp, self.rows.get_mut(table.path)) else { continue };
             for row in rows.values_mut() {
@@ -108,21 +108,22 @@ impl Database {
         }
     }
 
-    pub fn remove(&mut self, table: &str, key: u64) -> Option<Row> {
+    pub fn remove(&mut self, table: &str, key: u64) -> Option<OpenDentalRow> {
         self.rows.get_mut(table)?.remove(&key)
     }
 
-    pub fn row(&self, table: &str, key: u64) -> Option<&Row> {
+    pub fn row(&self, table: &str, key: u64) -> Option<&OpenDentalRow> {
         self.rows.get(table)?.get(&key)
     }
 
-    pub fn rows(&self, table: &str) -> impl Iterator<Item = &Row> {
+    pub fn rows(&self, table: &str) -> impl Iterator<Item = &OpenDentalRow> {
         self.rows.get(table).into_iter().flat_map(BTreeMap::values)
     }
 
     /// Returns the rows whose text `field` contains a word.
-    pub fn holding(&self, table: &str, field: &str, word: &str) -> Vec<Row> {
-        let holds = |row: &&Row| row.get(field).and_then(Value::as_str).is_some_and(|text| text.contains(word));
+    pub fn holding(&self, table: &str, field: &str, word: &str) -> Vec<OpenDentalRow> {
+        let holds =
+            |row: &&OpenDentalRow| row.get(field).and_then(Value::as_str).is_some_and(|text| text.contains(word));
         self.rows(table).filter(holds).cloned().collect()
     }
 
@@ -141,8 +142,8 @@ impl Database {
     }
 
     /// Returns the row in the format of the API: with fields from other tables, and line breaks replaced by spaces.
-    pub(super) fn show(&self, table: &Table, row: &Row) -> Value {
-        let mut shown: Row = row.clone();
+    pub(super) fn show(&self, table: &Table, row: &OpenDentalRow) -> Value {
+        let mut shown: OpenDentalRow = row.clone();
         for value in shown.values_mut() {
             if let Value::String(text) = value {
                 *text = text.replace("\r\n", " ").replace(['\r', '\n'], " ");
@@ -180,7 +181,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-fn merge(row: &mut Row, fields: Value) {
+fn merge(row: &mut OpenDentalRow, fields: Value) {
     let Value::Object(fields) = fields else { panic!("fields are an object: {}", json!(fields)) };
     for (name, value) in fields {
         row.insert(name, value);

@@ -12,14 +12,15 @@ mod table;
 mod tables;
 mod verbs;
 
-use std::{io, sync::MutexGuard};
+use std::io;
 
-use crate::harness::ehr_server::fake::{FakeServer, Request, Respond, Response};
+use crate::harness::ehr_server::fake::{FakeRequest, FakeServer, Respond, Response};
 
 pub use database::Database;
 pub use faults::{Fate, Switches};
+use parking_lot::MutexGuard;
 pub use seed::Seeded;
-pub use table::Row;
+pub use table::OpenDentalRow;
 
 /// The path of the API below the server.
 pub const BASE: &str = "/api/v1";
@@ -40,7 +41,7 @@ impl OpenDentalServer {
 }
 
 impl Respond for Database {
-    fn respond(&mut self, request: Request) -> Response {
+    fn respond(&mut self, request: FakeRequest) -> Response {
         self.handle(&request)
     }
 }

@@ -9,10 +9,10 @@ use super::{
     database::{Database, Done, number, plain},
     faults::Fate,
     rules,
-    table::{Answers, NEVER, Refusal, Row, Since, Table},
+    table::{Answers, NEVER, OpenDentalRefusal, OpenDentalRow, Since, Table},
     verbs,
 };
-use crate::harness::ehr_server::fake::{Request, Response};
+use crate::harness::ehr_server::fake::{FakeRequest, Response};
 
 /// The hard cap of every list.
 const CAP: usize = 100;
@@ -20,7 +20,7 @@ const CAP: usize = 100;
 const PATIENTS: [&str; 5] = ["Offset", "Limit", "LName", "FName", "Birthdate"];
 
 impl Database {
-    pub(super) fn handle(&mut self, asked: &Request) -> Response {
+    pub(super) fn handle(&mut self, asked: &FakeRequest) -> Response {
         let fate = self.switches.next();
         let delay = self.switches.delay;
         if fate == Fate::RequestLost {
@@ -39,7 +39,7 @@ impl Database {
     }
 
     /// Authenticates a request and returns the segments of its path.
-    fn admit(&mut self, asked: &Request) -> Result<Vec<String>, Refusal> {
+    fn admit(&mut self, asked: &FakeRequest) -> Result<Vec<String>, OpenDentalRefusal> {
         if let Some((status, explanation)) = self.switches.out {
             return Err((status, explanation.to_owned()));
         }
@@ -61,7 +61,7 @@ impl Database {
         Ok(segments)
     }
 
-    fn dispatch(&mut self, asked: &Request, segments: &[String]) -> Result<Done, Refusal> {
+    fn dispatch(&mut self, asked: &FakeRequest, segments: &[String]) -> Result<Done, OpenDentalRefusal> {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match (asked.method.as_str(), segments.as_slice()) {
             ("GET", ["accountmodules", patient, "Aging"]) => verbs::aging(self, patient),
@@ -86,18 +86,18 @@ impl Database {
         }
     }
 
-    fn known(&self, path: &str) -> Result<Table, Refusal> {
+    fn known(&self, path: &str) -> Result<Table, OpenDentalRefusal> {
         let table = self.tables.iter().find(|table| table.path == path);
         table.cloned().ok_or_else(|| (404, format!("{path} is not a valid resource")))
     }
 
-    fn single(&self, table: &Table, key: &str) -> Result<Done, Refusal> {
+    fn single(&self, table: &Table, key: &str) -> Result<Done, OpenDentalRefusal> {
         let row = key.parse().ok().and_then(|key| self.row(table.path, key)).filter(|_| table.single);
         let row = row.ok_or_else(|| (404, format!("{} not found", table.key.trim_end_matches("Num"))))?;
         Ok((200, Vec::new(), Some(self.show(table, row))))
     }
 
-    fn list(&mut self, table: &Table, query: &[(String, String)]) -> Result<Done, Refusal> {
+    fn list(&mut self, table: &Table, query: &[(String, String)]) -> Result<Done, OpenDentalRefusal> {
         let given = |name: &str| query.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
         let unknown = query.iter().map(|(name, _)| name).filter(|name| !is_parameter(table, name));
         self.ignored.extend(unknown.map(|name| format!("{} {name}", table.path)));
@@ -111,7 +111,8 @@ impl Database {
         let (Ok(offset), Ok(limit)) = (size("Offset"), size("Limit")) else {
             return Err((400, "Offset and Limit must be numbers.".to_owned()));
         };
-        let mut rows: Vec<&Row> = self.rows(table.path).filter(|row| self.is_asked_for(table, row, &given)).collect();
+        let mut rows: Vec<&OpenDentalRow> =
+            self.rows(table.path).filter(|row| self.is_asked_for(table, row, &given)).collect();
         if table.path == "schedules" {
             rows.sort_by_key(|row| plain(&row["StartTime"]));
         }
@@ -119,7 +120,7 @@ impl Database {
         Ok((200, Vec::new(), Some(page.map(|row| self.show(table, row)).collect())))
     }
 
-    fn is_asked_for<'q>(&self, table: &Table, row: &Row, given: &impl Fn(&str) -> Option<&'q str>) -> bool {
+    fn is_asked_for<'q>(&self, table: &Table, row: &OpenDentalRow, given: &impl Fn(&str) -> Option<&'q str>) -> bool {
         let field = |name: &str| row.get(name).map(plain).unwrap_or_default();
         let equal = table.filters.iter().all(|name| given(name).is_none_or(|value| field(name) == value));
         let since = table.stamp.and_then(|stamp| Some((field(stamp), given(stamp)?)));
@@ -155,7 +156,7 @@ impl Database {
         equal && changed && in_days && special
     }
 
-    fn make(&mut self, table: &Table, fields: Row) -> Result<Done, Refusal> {
+    fn make(&mut self, table: &Table, fields: OpenDentalRow) -> Result<Done, OpenDentalRefusal> {
         let post = table.post.ok_or_else(|| (404, format!("{} cannot be created", table.path)))?;
         let allowed: Vec<&str> = [post.required, post.optional].concat();
         only(&fields, &allowed)?;
@@ -167,7 +168,7 @@ impl Database {
         let sent: Vec<String> = fields.keys().cloned().collect();
         let mut row = table.blank.clone();
         // Fields that do not belong to the row are instructions to the office.
-        let (own, acts): (Row, Row) =
+        let (own, acts): (OpenDentalRow, OpenDentalRow) =
             fields.into_iter().partition(|(field, _)| row.contains_key(field) || field == "commType");
         row.extend(own);
         rules::check(table.path, self, &mut row, &sent)?;
@@ -184,7 +185,7 @@ impl Database {
         })
     }
 
-    fn edit(&mut self, table: &Table, key: &str, fields: Row) -> Result<Done, Refusal> {
+    fn edit(&mut self, table: &Table, key: &str, fields: OpenDentalRow) -> Result<Done, OpenDentalRefusal> {
         if table.put.is_empty() {
             return Err((404, format!("{} cannot be updated", table.path)));
         }
@@ -199,7 +200,7 @@ impl Database {
         Ok((200, Vec::new(), Some(self.show(table, row))))
     }
 
-    fn delete(&mut self, table: &Table, key: &str) -> Result<Done, Refusal> {
+    fn delete(&mut self, table: &Table, key: &str) -> Result<Done, OpenDentalRefusal> {
         if !table.delete {
             return Err((404, format!("{} cannot be deleted", table.path)));
         }
@@ -211,7 +212,7 @@ impl Database {
         Ok((200, Vec::new(), None))
     }
 
-    pub(super) fn key_of(&self, table: &Table, key: &str) -> Result<u64, Refusal> {
+    pub(super) fn key_of(&self, table: &Table, key: &str) -> Result<u64, OpenDentalRefusal> {
         let key = key.parse().ok().filter(|key| self.row(table.path, *key).is_some());
         key.ok_or_else(|| (404, format!("{} not found", table.key.trim_end_matches("Num"))))
     }
@@ -232,14 +233,14 @@ fn is_parameter(table: &Table, name: &str) -> bool {
     common || own || special
 }
 
-fn only(fields: &Row, allowed: &[&str]) -> Result<(), Refusal> {
+fn only(fields: &OpenDentalRow, allowed: &[&str]) -> Result<(), OpenDentalRefusal> {
     match fields.keys().find(|field| !allowed.contains(&field.as_str())) {
         Some(field) => Err((400, format!("{field} is not a valid field."))),
         None => Ok(()),
     }
 }
 
-fn object(body: &[u8]) -> Result<Row, Refusal> {
+fn object(body: &[u8]) -> Result<OpenDentalRow, OpenDentalRefusal> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
         _ => Err((400, "The body is not a JSON object.".to_owned())),

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::{
     database::{Database, number, plain},
-    table::{NEVER, Refusal, Row},
+    table::{NEVER, OpenDentalRefusal, OpenDentalRow},
 };
 
-type Checked = Result<(), Refusal>;
+type RuleResult = Result<(), OpenDentalRefusal>;
 
 /// Checks and completes a new or changed row. `sent` contains the names of the sent fields.
-pub fn check(table: &str, database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+pub fn check(table: &str, database: &Database, row: &mut OpenDentalRow, sent: &[String]) -> RuleResult {
     let rule = match table {
         "patients" => patient,
         "commlogs" => commlog,
@@ -30,19 +30,19 @@ pub fn check(table: &str, database: &Database, row: &mut Row, sent: &[String]) -
     rule(database, row, sent)
 }
 
-pub fn bad<T>(why: impl Into<String>) -> Result<T, Refusal> {
+pub fn bad<T>(why: impl Into<String>) -> Result<T, OpenDentalRefusal> {
     Err((400, why.into()))
 }
 
-fn missing<T>(what: &str) -> Result<T, Refusal> {
+fn missing<T>(what: &str) -> Result<T, OpenDentalRefusal> {
     Err((404, format!("{what} not found")))
 }
 
-pub fn text(row: &Row, field: &str) -> String {
+pub fn text(row: &OpenDentalRow, field: &str) -> String {
     row.get(field).map(plain).unwrap_or_default()
 }
 
-fn refers(database: &Database, row: &Row, field: &str, table: &str, what: &str) -> Checked {
+fn refers(database: &Database, row: &OpenDentalRow, field: &str, table: &str, what: &str) -> RuleResult {
     match row.get(field) {
         Some(key) if number(key) == Some(0) => Ok(()),
         Some(key) if database.exists(table, key) => Ok(()),
@@ -50,7 +50,7 @@ fn refers(database: &Database, row: &Row, field: &str, table: &str, what: &str) 
     }
 }
 
-fn patient_of(database: &Database, row: &Row) -> Checked {
+fn patient_of(database: &Database, row: &OpenDentalRow) -> RuleResult {
     let key = row.get("PatNum").unwrap_or(&Value::Null);
     if !database.exists("patients", key) {
         return missing("Patient");
@@ -61,26 +61,26 @@ fn patient_of(database: &Database, row: &Row) -> Checked {
     Ok(())
 }
 
-fn one_of(row: &Row, field: &str, words: &[&str]) -> Checked {
+fn one_of(row: &OpenDentalRow, field: &str, words: &[&str]) -> RuleResult {
     let word = text(row, field);
     if words.contains(&word.as_str()) { Ok(()) } else { bad(format!("{field} is invalid.")) }
 }
 
-fn flag(row: &Row, field: &str) -> Checked {
+fn flag(row: &OpenDentalRow, field: &str) -> RuleResult {
     match row.get(field) {
         Some(Value::String(word)) if matches!(word.as_str(), "true" | "false") => Ok(()),
         _ => bad(format!("{field} must be either \"true\" or \"false\".")),
     }
 }
 
-fn date(row: &Row, field: &str) -> Checked {
+fn date(row: &OpenDentalRow, field: &str) -> RuleResult {
     match NaiveDate::parse_from_str(&text(row, field), "%Y-%m-%d") {
         Ok(_) => Ok(()),
         Err(_) => bad(format!("{field} format must be yyyy-MM-dd")),
     }
 }
 
-fn moment(row: &Row, field: &str) -> Checked {
+fn moment(row: &OpenDentalRow, field: &str) -> RuleResult {
     match NaiveDateTime::parse_from_str(&text(row, field), "%Y-%m-%d %H:%M:%S") {
         Ok(_) => Ok(()),
         Err(_) => bad(format!("{field} format must be yyyy-MM-dd HH:mm:ss")),
@@ -88,7 +88,7 @@ fn moment(row: &Row, field: &str) -> Checked {
 }
 
 /// Converts a time of day into a time on the appointment's day.
-fn time_of_day(row: &mut Row, field: &str) -> Checked {
+fn time_of_day(row: &mut OpenDentalRow, field: &str) -> RuleResult {
     let time = text(row, field);
     if NaiveTime::parse_from_str(&time, "%H:%M:%S").is_err() {
         return bad(format!("{field} format must be HH:mm:ss"));
@@ -98,7 +98,7 @@ fn time_of_day(row: &mut Row, field: &str) -> Checked {
     Ok(())
 }
 
-fn patient(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+fn patient(database: &Database, row: &mut OpenDentalRow, sent: &[String]) -> RuleResult {
     if text(row, "LName").is_empty() || text(row, "FName").is_empty() {
         return bad("LName and FName are required.");
     }
@@ -125,7 +125,7 @@ fn patient(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     }
     // A new patient is compared with the existing ones.
     if number(&row["PatNum"]) == Some(0) {
-        let same = |other: &&Row| {
+        let same = |other: &&OpenDentalRow| {
             let field = |name: &str| text(other, name) == text(row, name) && !text(row, name).is_empty();
             let contact = ["Email", "HmPhone", "WkPhone", "WirelessPhone"].into_iter().any(field);
             ["LName", "FName", "Birthdate"].into_iter().all(|name| text(other, name) == text(row, name)) && contact
@@ -141,7 +141,7 @@ fn patient(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     Ok(())
 }
 
-fn appointment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+fn appointment(database: &Database, row: &mut OpenDentalRow, sent: &[String]) -> RuleResult {
     patient_of(database, row)?;
     let was = |field: &str| sent.iter().any(|name| name == field);
     if !database.exists("operatories", &row["Op"]) {
@@ -197,7 +197,7 @@ fn appointment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     Ok(())
 }
 
-fn commlog(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+fn commlog(database: &Database, row: &mut OpenDentalRow, sent: &[String]) -> RuleResult {
     patient_of(database, row)?;
     if text(row, "Note").is_empty() {
         return bad("Note is required.");
@@ -208,7 +208,8 @@ fn commlog(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
         row.insert("CommDateTime".into(), database.now().into());
     }
     if let Some(kind) = row.remove("commType").filter(|kind| !plain(kind).is_empty()) {
-        let named = |def: &&Row| number(&def["Category"]) == Some(27) && text(def, "ItemName") == plain(&kind);
+        let named =
+            |def: &&OpenDentalRow| number(&def["Category"]) == Some(27) && text(def, "ItemName") == plain(&kind);
         let def = database.rows("definitions").find(named).map(|def| def["DefNum"].clone());
         let Some(def) = def else { return bad("commType is invalid.") };
         row.insert("CommType".into(), def);
@@ -218,7 +219,7 @@ fn commlog(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     one_of(row, "SentOrReceived", &["Neither", "Sent", "Received"])
 }
 
-fn carrier(_: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn carrier(_: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleResult {
     let (name, state) = (text(row, "CarrierName"), text(row, "State"));
     if name.is_empty() || name.chars().count() > 255 {
         return bad("CarrierName is required.");
@@ -226,7 +227,7 @@ fn carrier(_: &Database, row: &mut Row, _: &[String]) -> Checked {
     if !state.is_empty() && state.len() != 2 { bad("State must be two capital letters.") } else { Ok(()) }
 }
 
-fn plan(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn plan(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleResult {
     if !database.exists("carriers", &row["CarrierNum"]) {
         return missing("Carrier");
     }
@@ -238,7 +239,7 @@ fn plan(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     }
 }
 
-fn subscription(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn subscription(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleResult {
     if !database.exists("insplans", &row["PlanNum"]) {
         return missing("InsPlan");
     }
@@ -252,13 +253,14 @@ fn subscription(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     date(row, "DateTerm")
 }
 
-fn coverage(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn coverage(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleResult {
     patient_of(database, row)?;
     if !database.exists("inssubs", &row["InsSubNum"]) {
         return missing("InsSub");
     }
-    let twin =
-        |other: &&Row| ["PatNum", "InsSubNum"].into_iter().all(|field| number(&other[field]) == number(&row[field]));
+    let twin = |other: &&OpenDentalRow| {
+        ["PatNum", "InsSubNum"].into_iter().all(|field| number(&other[field]) == number(&row[field]))
+    };
     if database.rows("patplans").any(|other| twin(&other)) {
         return bad("Patient already has this insurance plan.");
     }
@@ -283,7 +285,7 @@ fn coverage(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     }
 }
 
-fn allergy(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn allergy(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleResult {
     patient_of(database, row)?;
     if !database.exists("allergydefs", &row["AllergyDefNum"]) {
         return missing("AllergyDef");
@@ -292,7 +294,7 @@ fn allergy(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     date(row, "DateAdverseReaction")
 }
 
-fn disease(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn disease(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleResult {
     patient_of(database, row)?;
     if !database.exists("diseasedefs", &row["DiseaseDefNum"]) {
         return missing("DiseaseDef");
@@ -300,7 +302,7 @@ fn disease(database: &Database, row: &mut Row, _: &[String]) -> Checked {
     one_of(row, "ProbStatus", &["Active", "Resolved", "Inactive"])
 }
 
-fn medication(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn medication(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleResult {
     patient_of(database, row)?;
     if !database.exists("medications", &row["MedicationNum"]) {
         return missing("Medication");
@@ -322,7 +324,7 @@ pub fn amount(value: &Value) -> Option<f64> {
     }
 }
 
-fn payment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+fn payment(database: &Database, row: &mut OpenDentalRow, sent: &[String]) -> RuleResult {
     patient_of(database, row)?;
     if amount(&row["PayAmt"]).is_none_or(|amount| amount == 0.0) {
         return bad("PayAmt is invalid.");
@@ -339,7 +341,7 @@ fn payment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     Ok(())
 }
 
-fn adjustment(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+fn adjustment(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleResult {
     patient_of(database, row)?;
     let sign = database.word("definitions", &row["AdjType"], "ItemValue");
     let Some(amount) = amount(&row["AdjAmt"]) else { return bad("AdjAmt is invalid.") };

@@ -2,20 +2,20 @@
 
 use serde_json::{Map, Value};
 
-pub type Row = Map<String, Value>;
+pub type OpenDentalRow = Map<String, Value>;
 
 pub const NEVER: &str = "0001-01-01";
 pub const NO_TIME: &str = "0001-01-01 00:00:00";
 
 /// A refusal: status and explanation.
-pub type Refusal = (u16, String);
+pub type OpenDentalRefusal = (u16, String);
 
 #[derive(Clone)]
 pub struct Table {
     pub path: &'static str,
     pub key: &'static str,
     /// Default values of a new row.
-    pub blank: Row,
+    pub blank: OpenDentalRow,
     /// Query parameters that are fields of the row.
     pub filters: &'static [&'static str],
     /// The field that the database sets on each change.

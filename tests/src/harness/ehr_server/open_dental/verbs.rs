@@ -5,10 +5,15 @@ use serde_json::{Value, json};
 use super::{
     database::{Database, Done, number, plain},
     rules::{amount, bad, text},
-    table::{Refusal, Row},
+    table::{OpenDentalRefusal, OpenDentalRow},
 };
 
-pub fn appointment(database: &mut Database, key: &str, verb: &str, fields: &Row) -> Result<Done, Refusal> {
+pub fn appointment(
+    database: &mut Database,
+    key: &str,
+    verb: &str,
+    fields: &OpenDentalRow,
+) -> Result<Done, OpenDentalRefusal> {
     let key = database.key_of(database.table("appointments"), key)?;
     let row = database.row("appointments", key).cloned().unwrap_or_default();
     let change = match verb {
@@ -20,7 +25,7 @@ pub fn appointment(database: &mut Database, key: &str, verb: &str, fields: &Row)
     Ok((200, Vec::new(), None))
 }
 
-fn broken(row: &Row, fields: &Row) -> Result<Value, Refusal> {
+fn broken(row: &OpenDentalRow, fields: &OpenDentalRow) -> Result<Value, OpenDentalRefusal> {
     if text(row, "AptStatus") != "Scheduled" {
         return bad("Only appointments with an AptStatus of Scheduled can be broken.");
     }
@@ -32,7 +37,7 @@ fn broken(row: &Row, fields: &Row) -> Result<Value, Refusal> {
 }
 
 /// Appends a line to the note.
-fn noted(row: &Row, fields: &Row) -> Result<Value, Refusal> {
+fn noted(row: &OpenDentalRow, fields: &OpenDentalRow) -> Result<Value, OpenDentalRefusal> {
     let (held, line) = (text(row, "Note"), text(fields, "Note"));
     if line.is_empty() {
         return bad("Note is required.");
@@ -41,7 +46,7 @@ fn noted(row: &Row, fields: &Row) -> Result<Value, Refusal> {
 }
 
 /// Sets the status with this number, or the office's status for a word.
-fn confirmed(database: &Database, fields: &Row) -> Result<Value, Refusal> {
+fn confirmed(database: &Database, fields: &OpenDentalRow) -> Result<Value, OpenDentalRefusal> {
     let status = match (fields.get("confirmVal"), fields.get("defNum")) {
         (Some(word), None) => database.automated.get(plain(word).as_str()).copied(),
         (None, Some(def)) => number(def).filter(|_| database.word("definitions", def, "Category") == "2"),
@@ -50,14 +55,14 @@ fn confirmed(database: &Database, fields: &Row) -> Result<Value, Refusal> {
     status.map(|status| json!({"Confirmed": status})).ok_or_else(|| (400, "confirmVal is invalid.".to_owned()))
 }
 
-pub fn after_insert(database: &mut Database, table: &str, key: u64, acts: &Row) {
+pub fn after_insert(database: &mut Database, table: &str, key: u64, acts: &OpenDentalRow) {
     let row = database.row(table, key).cloned().unwrap_or_default();
     match table {
         "patients" if number(&row["Guarantor"]) == Some(0) => database.change(table, key, json!({"Guarantor": key})),
         "payments" => split(database, key, &row, acts),
         // An existing insurance of this ordinal moves to the next one.
         "patplans" => {
-            let theirs = |other: &&Row| {
+            let theirs = |other: &&OpenDentalRow| {
                 number(&other["PatNum"]) == number(&row["PatNum"])
                     && number(&other["Ordinal"]) == number(&row["Ordinal"])
                     && number(&other["PatPlanNum"]) != Some(key)
@@ -74,7 +79,7 @@ pub fn after_insert(database: &mut Database, table: &str, key: u64, acts: &Row) 
 }
 
 /// Splits a payment over the named procedures; the rest is unearned.
-fn split(database: &mut Database, key: u64, payment: &Row, acts: &Row) {
+fn split(database: &mut Database, key: u64, payment: &OpenDentalRow, acts: &OpenDentalRow) {
     let mut rest = amount(&payment["PayAmt"]).unwrap_or(0.0);
     let named = acts.get("procNums").and_then(Value::as_array).cloned().unwrap_or_default();
     let base = json!({"PatNum": payment["PatNum"], "PayNum": key, "DatePay": payment["PayDate"]});
@@ -101,7 +106,7 @@ fn split(database: &mut Database, key: u64, payment: &Row, acts: &Row) {
 }
 
 /// Returns a family's balance, all of it of this month.
-pub fn aging(database: &Database, patient: &str) -> Result<Done, Refusal> {
+pub fn aging(database: &Database, patient: &str) -> Result<Done, OpenDentalRefusal> {
     let row = patient.parse().ok().and_then(|key| database.row("patients", key));
     let row = row.ok_or_else(|| (404, "Patient not found".to_owned()))?;
     let total = amount(&row["BalTotal"]).unwrap_or(0.0);

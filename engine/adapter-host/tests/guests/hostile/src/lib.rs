@@ -33,7 +33,7 @@ impl Adapter for Hostile {
             });
         }
         Ok(Description {
-            name: said()?,
+            name: environment_report()?,
             version: "1.0.0".into(),
             hosting: Hosting::Onprem,
             required_patient_fields: vec![PatientField::HomePhone, PatientField::CellPhone, PatientField::Address],
@@ -229,7 +229,7 @@ fn endless(resource: Resource, cursor: Option<&str>, limit: u32) -> Option<Resul
 }
 
 /// Returns the name for `describe`: the guest's view of its environment.
-fn said() -> Result<String, Fault> {
+fn environment_report() -> Result<String, Fault> {
     let shown = |answer: Result<http::Response, http::Error>| match answer {
         Ok(answer) => {
             format!("{} {}", answer.status, String::from_utf8_lossy(&answer.body[..answer.body.len().min(100)]))

@@ -1,0 +1,247 @@
+//! The expansion of the attribute.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{
+    Error, Expr, Field, Fields, FnArg, Ident, ItemStruct, LitStr, Path, Token, Type, parenthesized,
+    parse::{Parse, ParseStream},
+    parse_quote,
+    punctuated::Punctuated,
+};
+
+use crate::documentation;
+
+/// The arguments of the attribute.
+struct ViewRules {
+    of: Path,
+    named: Option<String>,
+    arguments: Punctuated<FnArg, Token![,]>,
+}
+
+impl Parse for ViewRules {
+    fn parse(input: ParseStream<'_>) -> syn::Result<ViewRules> {
+        let (mut of, mut named, mut arguments) = (None, None, Punctuated::new());
+        while !input.is_empty() {
+            let name: Ident = input.parse()?;
+            match name.to_string().as_str() {
+                "of" => {
+                    input.parse::<Token![=]>()?;
+                    of = Some(input.parse()?);
+                }
+                "named" => {
+                    input.parse::<Token![=]>()?;
+                    named = Some(input.parse::<LitStr>()?.value());
+                }
+                "args" => {
+                    let inside;
+                    parenthesized!(inside in input);
+                    arguments = Punctuated::parse_terminated(&inside)?;
+                }
+                _ => return Err(Error::new(name.span(), "must be `of`, `named` or `args`")),
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        let of = of.ok_or_else(|| input.error("needs the body of the record: `of = Payment`"))?;
+        Ok(ViewRules { of, named, arguments })
+    }
+}
+
+/// The source of a field's value.
+enum FieldSource {
+    From(Ident),
+    With(Expr),
+    Active,
+    Include,
+    None,
+}
+
+impl Parse for FieldSource {
+    fn parse(input: ParseStream<'_>) -> syn::Result<FieldSource> {
+        let name: Ident = input.parse()?;
+        let with_value = matches!(name.to_string().as_str(), "from" | "with");
+        if with_value {
+            input.parse::<Token![=]>()?;
+        }
+        match name.to_string().as_str() {
+            "from" => input.parse().map(FieldSource::From),
+            "with" => input.parse().map(FieldSource::With),
+            "active" => Ok(FieldSource::Active),
+            "include" => Ok(FieldSource::Include),
+            "none" => Ok(FieldSource::None),
+            _ => {
+                let known = "`from = field`, `with = expr`, `active`, `include` or `none`";
+                Err(Error::new(name.span(), format!("`{name}` must be {known}")))
+            }
+        }
+    }
+}
+
+impl FieldSource {
+    /// Removes the field's attribute. Without one, the value is that of the record's field of the same name.
+    fn take(field: &mut Field, name: &Ident) -> syn::Result<FieldSource> {
+        let Some(at) = field.attrs.iter().position(|it| it.path().is_ident("view")) else {
+            return Ok(match &field.ty {
+                kind if is_included(kind) => FieldSource::Include,
+                kind if quote!(#kind).to_string() == "Option < () >" => FieldSource::None,
+                _ => FieldSource::From(name.clone()),
+            });
+        };
+        field.attrs.remove(at).parse_args()
+    }
+}
+
+fn is_included(kind: &Type) -> bool {
+    let Type::Path(path) = kind else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == "Included")
+}
+
+pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    let ViewRules { of, named, arguments } = syn::parse2(arguments)?;
+    let mut item: ItemStruct = syn::parse2(item)?;
+    let name = item.ident.clone();
+    let Fields::Named(fields) = &mut item.fields else {
+        return Err(Error::new(name.span(), "a view has named fields"));
+    };
+    let lifetime = item.generics.lifetimes().next().map(|it| it.lifetime.clone());
+    let (mut values, mut adapter, conversion) = (Vec::new(), None, path(CONVERSION)?);
+    for field in &mut fields.named {
+        let Some(field_name) = field.ident.clone() else { continue };
+        let source = FieldSource::take(field, &field_name)?;
+        document(field, &field_name, named.as_deref())?;
+        let value = match source {
+            FieldSource::From(source) if source == "foreign_id_type" => {
+                adapter = Some(quote!(adapter: Option<&#lifetime str>));
+                let origin = path(ORIGIN)?;
+                quote!(#origin(entry.foreign_id.as_deref(), adapter))
+            }
+            FieldSource::From(source) => quote!(#conversion(&entry.#source)),
+            FieldSource::With(expr) => quote!(#expr),
+            FieldSource::Active => {
+                quote!(#conversion(&(entry.body.active && entry.deleted_at.is_none())))
+            }
+            FieldSource::Include => {
+                field.attrs.push(parse_quote!(#[serde(skip_serializing_if = "Option::is_none")]));
+                quote!(None)
+            }
+            FieldSource::None => quote!(None),
+        };
+        values.push(quote!(#field_name: #value));
+    }
+    let (generics, parameters, bounds) = item.generics.split_for_impl();
+    let further = arguments.iter().map(|it| quote!(#it)).chain(adapter);
+    Ok(quote! {
+        #item
+
+        impl #generics #name #parameters #bounds {
+            pub(crate) fn from_record(
+                entry: &#lifetime ::engine::records::record::Record<#of>,
+                #(#further),*
+            ) -> Self {
+                #name { #(#values),* }
+            }
+        }
+    })
+}
+
+/// Items of the crate with the views, which this crate does not depend on.
+const CONVERSION: &str = "crate::views::field::ViewField::view";
+const ORIGIN: &str = "crate::views::parts::foreign_id_type";
+
+fn path(text: &str) -> syn::Result<Path> {
+    syn::parse_str(text)
+}
+
+/// Adds the shared documentation to a field that has none.
+fn document(field: &mut Field, name: &Ident, record: Option<&str>) -> syn::Result<()> {
+    if field.attrs.iter().any(|it| it.path().is_ident("doc") || is_flattened(it)) {
+        return Ok(());
+    }
+    let text = documentation::for_field(&name.to_string(), record).ok_or_else(|| {
+        Error::new(name.span(), format!("`{name}` needs documentation, because views share none for it"))
+    })?;
+    field.attrs.push(parse_quote!(#[doc = #text]));
+    Ok(())
+}
+
+/// Returns `true` for `#[serde(flatten)]`: the field itself is not part of the response.
+fn is_flattened(attribute: &syn::Attribute) -> bool {
+    attribute.path().is_ident("serde") && attribute.parse_args::<Ident>().is_ok_and(|argument| argument == "flatten")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn expanded(arguments: TokenStream, item: TokenStream) -> String {
+        view(arguments, item).unwrap().to_string()
+    }
+
+    fn error(arguments: TokenStream, item: TokenStream) -> String {
+        view(arguments, item).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn fields_have_the_values_of_the_record() {
+        let item = quote! {
+            struct PaymentView<'a> {
+                id: u64,
+                #[view(from = kind)]
+                /// The kind.
+                payment_kind: &'a str,
+                patient: Included<PatientBasic<'a>>,
+                #[view(with = kind.map(name))]
+                /// Its name.
+                name: Option<&'a str>,
+                /// Always null.
+                category: Option<()>,
+                foreign_id_type: &'a str,
+            }
+        };
+        let text = expanded(quote!(of = Payment, named = "payment", args(kind: Option<u32>)), item);
+        for part in [
+            "# [doc = \"Id of the payment.\"] id : u64",
+            "# [serde (skip_serializing_if = \"Option::is_none\")] patient",
+            "entry : & 'a :: engine :: records :: record :: Record < Payment > , kind : Option < u32 > , adapter : Option < & 'a str >",
+            "ViewField :: view (& entry . kind)",
+            "patient : None",
+            "name : kind . map (name)",
+            "category : None",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(!text.contains("# [view"), "{text}");
+    }
+
+    #[test]
+    fn errors_name_the_field_or_argument() {
+        let undocumented = error(
+            quote!(of = Payment),
+            quote!(
+                struct View {
+                    colour: u32,
+                }
+            ),
+        );
+        assert!(undocumented.starts_with("`colour` needs documentation"), "{undocumented}");
+        let unknown = error(
+            quote!(of = Payment),
+            quote!(
+                struct View {
+                    #[view(hidden)]
+                    id: u32,
+                }
+            ),
+        );
+        assert!(unknown.starts_with("`hidden` must be `from = field`"), "{unknown}");
+        let incomplete = error(
+            quote!(named = "payment"),
+            quote!(
+                struct View {}
+            ),
+        );
+        assert!(incomplete.contains("`of = Payment`"), "{incomplete}");
+    }
+}
