@@ -376,7 +376,7 @@ fn proxies_and_origins_are_read() {
 #[test]
 fn signers_are_public_keys() {
     let rules = parse(&format!("[guests]\nsigners = [\"{}\"]", "AAAA".repeat(10) + "AAA=")).unwrap();
-    assert_eq!(rules.setup.engine.guests.host.signers, [[0; 32]]);
+    assert_eq!(rules.setup.engine.guests.signers, [[0; 32]]);
     let wrong = problems("[guests]\nsigners = [\"AAAA\"]");
     assert!(wrong[0].starts_with("line 2: `signers` must be a public key"), "{wrong:?}");
 }

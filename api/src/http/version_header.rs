@@ -11,7 +11,8 @@ pub(crate) const VERSION: HeaderName = HeaderName::from_static("svc-api-version"
 
 /// Returns the requested version. A missing or unknown version is answered like an unknown path.
 pub(crate) fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Version, ApiError> {
-    let mut names = iter::once(&VERSION).chain(&rules.version_headers);
+    let own = VERSION;
+    let mut names = iter::once(&own).chain(&rules.version_headers);
     let Some((header, value)) = names.find_map(|name| Some((name, headers.get(name)?))) else {
         let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
         let version = accept.and_then(accepted).or(rules.default_version);
@@ -20,7 +21,7 @@ pub(crate) fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Ve
     let version = value.to_str().ok().and_then(|name| rules.version(name.trim()));
     version.ok_or_else(|| {
         let unknown = ApiError::NoSuchRoute.because(Reason::VersionUnknown);
-        match header == VERSION {
+        match *header == own {
             true => unknown,
             false => {
                 let advice = Reason::VersionUnknown.advice().replace("Svc-Api-Version", header.as_str());

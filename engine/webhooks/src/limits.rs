@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use location::time::{DAY, HOUR, MINUTE, Millis, SECOND};
+use location::time::{HOUR, MINUTE, Millis, SECOND};
 
 /// From connecting to the end of the response. Receivers are expected to respond first and to process the message
 /// afterwards.
