@@ -3,7 +3,7 @@
 use std::{cell::RefCell, path::PathBuf, rc::Rc};
 
 use engine::setup::Setup;
-use location::keys::{Key, KeyReader};
+use location::keys::{ConfigKey, KeyReader};
 use toml::de::DeTable;
 
 use super::{
@@ -70,33 +70,33 @@ fn whole(
 ) -> Config {
     let (mut data_dir, mut keys_file) = ("data".to_owned(), KEYS_FILE.to_owned());
     let (mut log, mut log_format, mut watch) = ("info".to_owned(), LogFormat::default(), true);
-    root.text(Key::restart("data_dir", "The folder of all persistent data."), &mut data_dir, not_empty);
-    root.text(Key::restart("keys_file", "The key file, described below."), &mut keys_file, not_empty);
+    root.text(ConfigKey::restart("data_dir", "The folder of all persistent data."), &mut data_dir, not_empty);
+    root.text(ConfigKey::restart("keys_file", "The key file, described below."), &mut keys_file, not_empty);
     let about = "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. Lines \
                  of adapters have the target `adapter::ID`.";
-    root.text(Key::reload("log", about), &mut log, logging::checked);
+    root.text(ConfigKey::reload("log", about), &mut log, logging::checked);
     let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
     let about = "The log format; `json` writes one object per line.";
-    root.word(Key::restart("log_format", about), &mut log_format, &formats);
+    root.word(ConfigKey::restart("log_format", about), &mut log_format, &formats);
     let about = "Whether a running server takes over changed files by itself. With `false` only on SIGHUP and \
                  `practice-sync config reload`, revoked keys included.";
-    root.flag(Key::reload("watch", about), &mut watch);
+    root.flag(ConfigKey::reload("watch", about), &mut watch);
     let about = "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made at the first start \
                  and kept in `data_dir/token.secret`. Processes that serve the same clients need the same one.";
-    let secret = root.read(Key::restart("token_secret", about), &credential(|text| node::secret(&text)));
+    let secret = root.read(ConfigKey::restart("token_secret", about), &credential(|text| node::secret(&text)));
     let secret = secret.map(|secret| secret.value);
     let http = http::read(root);
     let mut setup = Setup { engine: engine_rules::read(root), ..Setup::default() };
     let (node_rules, node) = node::read(root, &setup.engine, secret.as_ref()).unzip();
     setup.engine.node = node_rules;
     let traces = traces::read(root, setup.engine.node.as_ref().map(|node| node.name.clone()));
-    let knobs = LocationSettings::default().with(&root.table_or_empty(Key::reload("defaults", "")));
+    let knobs = LocationSettings::default().with(&root.table_or_empty(ConfigKey::reload("defaults", "")));
     let mut seen = FirstUses::default();
     match institutions {
         None => {
             let about = "Tenants. In a folder each has a file of its own: `[institution]` with these keys, \
                          `[[sources]]` and `[[locations]]`.";
-            for section in root.tables(Key::reload("institutions", about)) {
+            for section in root.tables(ConfigKey::reload("institutions", about)) {
                 institutions::read(section, None, knobs, &mut setup, &mut seen);
             }
         }
@@ -144,7 +144,7 @@ fn institution(
     let problems = Problems::new(document);
     if let Some(table) = toml_table(&document.text, &problems) {
         let root = Section::root(&table, problems.clone(), values);
-        match root.table(Key::reload("institution", "")) {
+        match root.table(ConfigKey::reload("institution", "")) {
             Some(head) => institutions::read(head, Some(&root), knobs, setup, seen),
             None => root.missing("institution"),
         }
@@ -153,11 +153,11 @@ fn institution(
 }
 
 fn audit(root: &Section<'_, '_>, folder: PathBuf) -> AuditRules {
-    let s = root.table_or_empty(Key::restart("audit", "The audit trail."));
+    let s = root.table_or_empty(ConfigKey::restart("audit", "The audit trail."));
     let about = "Where its files are, of this server alone; by default `audit` in `data_dir`.";
-    let configured = s.read(Key::restart("folder", about), &text());
+    let configured = s.read(ConfigKey::restart("folder", about), &text());
     let folder = configured.map_or(folder, |configured| s.base().join(configured.value));
     let about = "Retention in days. Older files are deleted, and the trail records it. Default: no deletion.";
-    let keep_days = s.read(Key::restart("keep_days", about), &integer(1..=36_500)).map(|days| days.value);
+    let keep_days = s.read(ConfigKey::restart("keep_days", about), &integer(1..=36_500)).map(|days| days.value);
     AuditRules { folder, keep_days }
 }

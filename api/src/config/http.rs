@@ -4,7 +4,7 @@ use actix_web::http::header::{
     ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderName, IF_NONE_MATCH,
     TRANSFER_ENCODING, USER_AGENT,
 };
-use location::keys::{Key, KeyReader, KeyTable};
+use location::keys::{ConfigKey, KeyReader, KeyTable};
 
 use super::{
     kinds::{integer, parsed},
@@ -36,16 +36,16 @@ const TAKEN: [HeaderName; 13] = [
 
 pub(super) fn read(root: &Section<'_, '_>) -> HttpRules {
     let mut http = HttpRules::default();
-    edge(&root.table_or_empty(Key::reload("http", "The edge of the server.")), &mut http);
+    edge(&root.table_or_empty(ConfigKey::reload("http", "The edge of the server.")), &mut http);
     let about = "Where operators call: `/metrics` and their calls are served there and nowhere else, and API keys \
                  open nothing there. Keep it on loopback or in the operators' network.";
-    operators(&root.table_or_empty(Key::reload("operators", about)), &mut http);
+    operators(&root.table_or_empty(ConfigKey::reload("operators", about)), &mut http);
     let about = "What is accepted so that clients that were written for another system need not change. A deviation \
                  is accepted for all clients, so it hides the mistakes of the others.";
-    compatibility(&root.table_or_empty(Key::reload("compatibility", about)), &mut http.compatibility);
+    compatibility(&root.table_or_empty(ConfigKey::reload("compatibility", about)), &mut http.compatibility);
     let about = "Each limit is a bucket of that many calls that refills all the time: in the first minute nearly \
                  twice as many pass.";
-    rate_limits(&root.table_or_empty(Key::reload("rate_limits", about)), &mut http);
+    rate_limits(&root.table_or_empty(ConfigKey::reload("rate_limits", about)), &mut http);
     http
 }
 
@@ -69,11 +69,11 @@ fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
 fn compatibility(s: &Section<'_, '_>, rules: &mut Compatibility) {
     let about = "Further headers that name the version; those named first count first, `Svc-Api-Version` before all. \
                  Off: a version in a header that nobody reads should be noticed.";
-    s.texts(Key::reload("version_headers", about), &mut rules.version_headers, header);
+    s.texts(ConfigKey::reload("version_headers", about), &mut rules.version_headers, header);
     rules.read_keys(s);
-    if let Some(values) = s.table(Key::reload("version_values", "Further names of versions.")) {
+    if let Some(values) = s.table(ConfigKey::reload("version_values", "Further names of versions.")) {
         let kind = parsed(Version::parse).described("`v2.2.2`, `v3.0.0`, `v3.1.0`", "\"v3.0.0\"");
-        for (name, version) in values.entries(Key::reload("NAME", "Such as `stable = \"v3.0.0\"`."), &kind) {
+        for (name, version) in values.entries(ConfigKey::reload("NAME", "Such as `stable = \"v3.0.0\"`."), &kind) {
             match version {
                 _ if Version::named(&name.value).is_some() => {
                     values.problems.add(name.at, format!("`{}` is the name of a version already", name.value));
@@ -83,13 +83,13 @@ fn compatibility(s: &Section<'_, '_>, rules: &mut Compatibility) {
         }
     }
     let about = "First products of a User-Agent that are refused; by default those of common libraries.";
-    if let Some(agents) = s.strings(Key::reload("refused_user_agents", about)) {
+    if let Some(agents) = s.strings(ConfigKey::reload("refused_user_agents", about)) {
         // A trailing slash has always marked the end of the name.
         let product = |agent: Located<String>| agent.value.trim_end_matches('/').to_owned();
         rules.refused_user_agents = Some(agents.into_iter().map(product).collect());
     }
     let mut user_agent_rule = true;
-    s.flag(Key::reload("user_agent_rule", "Whether clients must name their application."), &mut user_agent_rule);
+    s.flag(ConfigKey::reload("user_agent_rule", "Whether clients must name their application."), &mut user_agent_rule);
     if !user_agent_rule {
         rules.refused_user_agents = None;
     }
@@ -103,18 +103,18 @@ fn header(text: &str) -> Result<HeaderName, String> {
 
 fn rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
     http.rate_limits.read_keys(s);
-    let Some(s) = s.table(Key::reload("endpoints", "Stricter limits for single endpoints.")) else { return };
+    let Some(s) = s.table(ConfigKey::reload("endpoints", "Stricter limits for single endpoints.")) else { return };
     let about = "Calls per second to this endpoint per API key. By default 10 of `GET /appointments`, \
                  `GET /available_slots`, `GET /appointment_slots` and `POST /intent/booking/search`.";
     let kind = integer::<u32>(0..=1_000_000).described("0 to 1,000,000", "10");
-    for (endpoint, limit) in s.entries(Key::reload("\"GET /appointments\"", about), &kind) {
+    for (endpoint, limit) in s.entries(ConfigKey::reload("\"GET /appointments\"", about), &kind) {
         if !table::endpoints().any(|known| known == endpoint.value) {
             let problem =
                 format!("unknown endpoint `{}`; endpoints are written as in \"GET /appointments\"", endpoint.value);
             s.problems.add(endpoint.at, problem);
         }
         if let Some(limit) = limit {
-            s.derived(Key::reload(&endpoint.value, ""), limit);
+            s.derived(ConfigKey::reload(&endpoint.value, ""), limit);
             http.rate_limits.endpoints.insert(endpoint.value, limit);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::setup::{Environment, Institution, LocationSetup, LocationStatus, Setup};
 use location::{
     ids::{InstitutionId, LocationId},
-    keys::{Key, KeyReader},
+    keys::{ConfigKey, KeyReader},
 };
 
 use super::{
@@ -30,14 +30,14 @@ pub(super) fn read(
 ) {
     let id = s.identified(Scope::Institution);
     let about = "The name by which clients address the institution.";
-    let subdomain = s.required(Key::reload("subdomain", about), &parsed(subdomain));
-    let name = s.required(Key::reload("name", SHOWN), &text());
+    let subdomain = s.required(ConfigKey::reload("subdomain", about), &parsed(subdomain));
+    let name = s.required(ConfigKey::reload("name", SHOWN), &text());
     let about = "API keys work only in this environment.";
-    let environment = s.required(Key::reload("environment", about), &choice(&words()));
-    let phone_number = s.read(Key::reload("phone_number", SHOWN), &text()).map(|placed| placed.value);
+    let environment = s.required(ConfigKey::reload("environment", about), &choice(&words()));
+    let phone_number = s.read(ConfigKey::reload("phone_number", SHOWN), &text()).map(|placed| placed.value);
     let about = "Two capital letters; `US` by default. Telephone numbers without a calling code are numbers of this \
                  country.";
-    let country_code = s.read(Key::reload("country_code", about), &parsed(country));
+    let country_code = s.read(ConfigKey::reload("country_code", about), &parsed(country));
     let country_code = country_code.map_or_else(|| "US".to_owned(), |placed| placed.value);
     id.iter().for_each(|id| seen.once(&s.problems, "institution id", id));
     subdomain.iter().for_each(|name| seen.once(&s.problems, "subdomain", name));
@@ -46,12 +46,12 @@ pub(super) fn read(
     let knobs = knobs.with(&s);
     let real = environment.as_ref().is_some_and(|environment| environment.value == Environment::Production);
     let lists = lists.unwrap_or(&s);
-    for source in lists.tables(Key::reload("sources", "An EHR that one or several locations share.")) {
+    for source in lists.tables(ConfigKey::reload("sources", "An EHR that one or several locations share.")) {
         sources::read(source, owner, real, setup, seen);
     }
     let about = "Locations of an institution. One without `source` has no EHR: create its providers and rooms through \
                  the API.";
-    for place in lists.tables(Key::reload("locations", about)) {
+    for place in lists.tables(ConfigKey::reload("locations", about)) {
         location(place, owner, knobs, setup, seen);
     }
     if let (Some(_), Some(subdomain), Some(environment)) = (id, subdomain, environment) {
@@ -76,26 +76,26 @@ fn location(
 ) {
     let id = s.identified(Scope::Location);
     // Records are stored under their institution, so a reload cannot change it.
-    s.derived(Key::restart("institution", ""), institution);
-    let name = s.required(Key::reload("name", SHOWN), &text());
+    s.derived(ConfigKey::restart("institution", ""), institution);
+    let name = s.required(ConfigKey::reload("name", SHOWN), &text());
     let about = "IANA name of the time zone, such as `America/New_York`.";
-    let zone = s.required(Key::reload("zone", about), &parsed(|text| kinds::zone().text(text)));
-    let shown = |key| s.read(Key::reload(key, SHOWN), &text()).map(|placed| placed.value);
-    let coordinate = |key, range| s.read(Key::reload(key, SHOWN), &number(range)).map(|placed| placed.value);
+    let zone = s.required(ConfigKey::reload("zone", about), &parsed(|text| kinds::zone().text(text)));
+    let shown = |key| s.read(ConfigKey::reload(key, SHOWN), &text()).map(|placed| placed.value);
+    let coordinate = |key, range| s.read(ConfigKey::reload(key, SHOWN), &number(range)).map(|placed| placed.value);
     let (mut status, mut map_by_operatory) = (LocationStatus::Active, false);
-    s.word(Key::reload("status", "`pending` and `closed` refuse all calls."), &mut status, &words());
+    s.word(ConfigKey::reload("status", "`pending` and `closed` refuse all calls."), &mut status, &words());
     let about = "The `id` of the location's data source. Unset, the location has no EHR.";
-    let source: Option<Located<u32>> = s.read(Key::reload("source", about), &integer(INT32));
+    let source: Option<Located<u32>> = s.read(ConfigKey::reload("source", about), &integer(INT32));
     let knobs = knobs.with(&s);
-    let adapter_config = s.table(Key::reload("adapter_config", "Settings of the adapter; see its README."));
-    let entries = adapter_config.map(|s| s.entries(Key::reload("NAME", "A setting of the adapter."), &text()));
+    let adapter_config = s.table(ConfigKey::reload("adapter_config", "Settings of the adapter; see its README."));
+    let entries = adapter_config.map(|s| s.entries(ConfigKey::reload("NAME", "A setting of the adapter."), &text()));
     let adapter_config = entries.into_iter().flatten().filter_map(|(name, value)| Some((name.value, value?))).collect();
     id.iter().for_each(|id| seen.once(&s.problems, "location id", id));
     let known = |id: u32| setup.sources.get(&id).is_some_and(|source| source.institution == institution);
     if let Some(source) = source.filter(|source| !known(source.value)) {
         s.problems.add(source.at, format!("no source with id {} in this institution", source.value));
     }
-    s.flag(Key::reload("map_by_operatory", "A booking must name an operatory."), &mut map_by_operatory);
+    s.flag(ConfigKey::reload("map_by_operatory", "A booking must name an operatory."), &mut map_by_operatory);
     let about = "By default that of the institution. Telephone numbers without a calling code are numbers of this \
                  country.";
     let location = LocationSetup {
@@ -107,7 +107,7 @@ fn location(
         city: shown("city"),
         state: shown("state"),
         zip_code: shown("zip_code"),
-        country_code: s.read(Key::reload("country_code", about), &parsed(country)).map(|placed| placed.value),
+        country_code: s.read(ConfigKey::reload("country_code", about), &parsed(country)).map(|placed| placed.value),
         phone_number: shown("phone_number"),
         email: shown("email"),
         latitude: coordinate("latitude", -90.0..=90.0),
@@ -117,7 +117,7 @@ fn location(
         status,
         source: source.map(|source| source.value),
         foreign_id: s
-            .read(Key::reload("foreign_id", "The id of the location in the EHR."), &text())
+            .read(ConfigKey::reload("foreign_id", "The id of the location in the EHR."), &text())
             .map(|placed| placed.value),
         booking: knobs.booking,
         write: knobs.write,

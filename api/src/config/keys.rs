@@ -6,7 +6,7 @@ use std::{path::PathBuf, rc::Rc};
 use engine::setup::{Environment, Setup};
 use location::{
     ids::{InstitutionId, LocationId},
-    keys::Key,
+    keys::ConfigKey,
 };
 
 use super::{
@@ -88,14 +88,14 @@ struct KeyFileReader<'s> {
 
 impl KeyFileReader<'_> {
     fn file(&mut self, root: &Section<'_, '_>) {
-        for s in root.tables(Key::reload("keys", "API keys.")) {
+        for s in root.tables(ConfigKey::reload("keys", "API keys.")) {
             let key = self.key(&s);
             self.access.keys.extend(key);
         }
         let about = "Tokens of operators, for their listener. A `viewer` sees how the service stands, and nothing of a \
                      patient; an `operator` also sees records and does what a day needs; an `admin` also changes what \
                      runs.";
-        for s in root.tables(Key::reload("operators", about)) {
+        for s in root.tables(ConfigKey::reload("operators", about)) {
             let operator = self.operator(&s);
             self.access.operators.extend(operator);
         }
@@ -103,20 +103,20 @@ impl KeyFileReader<'_> {
 
     fn key(&mut self, s: &Section<'_, '_>) -> Option<ApiKey> {
         let about = "The name of the key, also used in the log and the audit trail.";
-        let name = s.required(Key::reload("name", about), &text());
+        let name = s.required(ConfigKey::reload("name", about), &text());
         let about = "The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.";
-        let hash = s.required(Key::reload("sha256", about), &parsed(key_hash));
+        let hash = s.required(ConfigKey::reload("sha256", about), &parsed(key_hash));
         let about = "The only environment in which the key works.";
-        let environment = s.required(Key::reload("environment", about), &choice(&words()));
+        let environment = s.required(ConfigKey::reload("environment", about), &choice(&words()));
         let institutions =
-            s.strings(Key::reload("institutions", "Subdomains of the institutions that the key can access."));
+            s.strings(ConfigKey::reload("institutions", "Subdomains of the institutions that the key can access."));
         s.require("institutions");
         let about = "Ids of the locations that the key can access. Default: all locations of the institutions.";
-        let locations = s.ids(Key::reload("locations", about));
+        let locations = s.ids(ConfigKey::reload("locations", about));
         let about = "`financial` (amounts; sandbox keys have it), `beta` (v3.1.0).";
-        let grants = s.strings(Key::reload("grants", about)).unwrap_or_default();
+        let grants = s.strings(ConfigKey::reload("grants", about)).unwrap_or_default();
         let about = "Owns the webhook endpoints made with the key; by default the key's name.";
-        let organisation = s.read(Key::reload("organisation", about), &text()).map(|placed| placed.value);
+        let organisation = s.read(ConfigKey::reload("organisation", about), &text()).map(|placed| placed.value);
         name.iter().for_each(|name| self.seen.once(&s.problems, "key name", name));
         let spelled = hash.map(|hash| Located { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));
@@ -138,10 +138,10 @@ impl KeyFileReader<'_> {
 
     fn operator(&mut self, s: &Section<'_, '_>) -> Option<OperatorToken> {
         let about = "The name of the operator, also used in the log and the audit trail.";
-        let name = s.required(Key::reload("name", about), &text());
+        let name = s.required(ConfigKey::reload("name", about), &text());
         let about = "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes both.";
-        let hash = s.required(Key::reload("sha256", about), &parsed(key_hash));
-        let role = s.required(Key::reload("role", "The role of the token."), &choice(&words()));
+        let hash = s.required(ConfigKey::reload("sha256", about), &parsed(key_hash));
+        let role = s.required(ConfigKey::reload("role", "The role of the token."), &choice(&words()));
         name.iter().for_each(|name| self.seen.once(&s.problems, "operator name", name));
         let spelled = hash.map(|hash| Located { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&s.problems, "key hash", hash));

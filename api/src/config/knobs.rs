@@ -3,7 +3,7 @@
 
 use engine::setup::WorkstationRules;
 use location::{
-    keys::{Key, KeyTable},
+    keys::{ConfigKey, KeyTable},
     settings::{BookingRules, PullRules, Quota, WriteRules},
 };
 
@@ -21,7 +21,7 @@ pub(super) struct LocationSettings {
 impl LocationSettings {
     /// Returns these settings, overridden by those of a section.
     pub(super) fn with(mut self, section: &Section<'_, '_>) -> LocationSettings {
-        let table = |name, about| section.table_or_empty(Key::reload(name, about));
+        let table = |name, about| section.table_or_empty(ConfigKey::reload(name, about));
         self.booking.read_keys(&table(
             "booking",
             "Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, then the \

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use engine::setup::{EngineRules, NodeRules, StoreEngine};
 use location::{
-    keys::{Key, KeyReader},
+    keys::{ConfigKey, KeyReader},
     time::{MINUTE, SECOND},
 };
 
@@ -22,18 +22,18 @@ pub(super) fn read(
 ) -> Option<(NodeRules, NodeListener)> {
     let about = "One of several processes that serve from the same database, with `store_engine = \"postgres\"` and \
                  `token_secret`.";
-    let s = root.table(Key::restart("node", about))?;
+    let s = root.table(ConfigKey::restart("node", about))?;
     let about = "No other node has it: a second process of a name waits until the first has ended. May be `env:NAME`.";
-    let name = s.required(Key::restart("name", about), &parsed(name));
+    let name = s.required(ConfigKey::restart("name", about), &parsed(name));
     let about = "Where the other nodes reach `listen`, as `http://host:port`. May be `env:NAME`.";
-    let address = s.required(Key::restart("address", about), &parsed(address));
+    let address = s.required(ConfigKey::restart("address", about), &parsed(address));
     let about = "The internal listener, in a network of the nodes' own. May be `env:NAME`.";
-    let listen = s.required(Key::restart("listen", about), &parsed(listen));
+    let listen = s.required(ConfigKey::restart("listen", about), &parsed(listen));
     let about = "64 hexadecimal digits, the same on all nodes.";
-    let secret = s.required(Key::restart("secret", about), &credential(|text| secret(&text)));
+    let secret = s.required(ConfigKey::restart("secret", about), &credential(|text| secret(&text)));
     let mut period = Duration::from_secs(10);
     let about = "Duration of the node's lease, counted from the start of a renewal.";
-    s.std_duration(Key::restart("period", about), &mut period, 2 * SECOND..=5 * MINUTE);
+    s.std_duration(ConfigKey::restart("period", about), &mut period, 2 * SECOND..=5 * MINUTE);
     if rules.store_engine != StoreEngine::Postgres {
         s.problems.add(
             s.at,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use location::{
-    keys::{Key, KeyReader, KeyTable, ReloadClass},
+    keys::{ConfigKey, KeyReader, KeyTable, ReloadClass},
     time::Millis,
 };
 use toml::{
@@ -123,11 +123,11 @@ impl<'a, 't> Section<'a, 't> {
 
     // Keys.
 
-    fn is_at_start(&self, key: Key<'_>) -> bool {
+    fn is_at_start(&self, key: ConfigKey<'_>) -> bool {
         self.at_start || key.class != ReloadClass::Reload
     }
 
-    fn note(&self, key: Key<'_>, default: Option<&str>, example: &str, range: &str) {
+    fn note(&self, key: ConfigKey<'_>, default: Option<&str>, example: &str, range: &str) {
         if let Some(notes) = &self.notes {
             notes.key(KeyNote {
                 key: key.name.to_owned(),
@@ -142,13 +142,13 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Records a value for the comparison with another configuration.
-    fn record(&self, key: Key<'_>, value: ConfigValue) {
+    fn record(&self, key: ConfigKey<'_>, value: ConfigValue) {
         let name = format!("{}{}", self.prefix, key.name);
         self.values.borrow_mut().set(&self.subject, name, value, self.is_at_start(key));
     }
 
     /// Records a value that follows from another one, or from the position of the table.
-    pub(super) fn derived(&self, key: Key<'_>, value: impl Display) {
+    pub(super) fn derived(&self, key: ConfigKey<'_>, value: impl Display) {
         self.record(key, ConfigValue::Shown(value.to_string()));
     }
 
@@ -170,7 +170,7 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a key without describing it.
-    fn read_unnoted<T>(&self, key: Key<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
+    fn read_unnoted<T>(&self, key: ConfigKey<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
         let shown = display_value(self.get(key.name)?.get_ref());
         let value = if kind.is_credential { ConfigValue::credential(shown) } else { ConfigValue::Shown(shown) };
         self.record(key, value);
@@ -178,13 +178,13 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a key without a default.
-    pub(super) fn read<T>(&self, key: Key<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
+    pub(super) fn read<T>(&self, key: ConfigKey<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
         self.note(key, None, &kind.example, &kind.range);
         self.read_unnoted(key, kind)
     }
 
     /// Reads a key that must be present.
-    pub(super) fn required<T>(&self, key: Key<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
+    pub(super) fn required<T>(&self, key: ConfigKey<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
         let value = self.read(key, kind);
         self.require(key.name);
         value
@@ -204,7 +204,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Reads a key with a default. `show` formats a value without quotes. The effective value of a server key is
     /// recorded always; that of an inheritable key only where it is set.
-    fn setting<T>(&self, key: Key<'_>, value: &mut T, kind: &Kind<'_, T>, show: impl Fn(&T) -> String) {
+    fn setting<T>(&self, key: ConfigKey<'_>, value: &mut T, kind: &Kind<'_, T>, show: impl Fn(&T) -> String) {
         let default = kind.toml(&show(value));
         self.note(key, Some(&default), &default, &kind.range);
         let set = self.read_unnoted(key, kind);
@@ -217,7 +217,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Reads the `id` of the table, which becomes the owner of its keys and of those in nested tables.
     pub(super) fn identified(&mut self, subject: fn(i64) -> Scope) -> Option<Located<i64>> {
-        let key = Key::reload("id", "The id, which records refer to. It must not change.");
+        let key = ConfigKey::reload("id", "The id, which records refer to. It must not change.");
         self.note(key, None, "1", "a number that stays");
         let id = self.parse(key.name, &integer(INT32));
         self.require(key.name);
@@ -228,13 +228,13 @@ impl<'a, 't> Section<'a, 't> {
     /// Reads a file with a credential. Only a hash of its contents is recorded.
     pub(super) fn credential_file<T>(
         &self,
-        key: Key<'_>,
+        key: ConfigKey<'_>,
         kind: impl Fn(&[u8]) -> Result<T, String>,
     ) -> Option<Located<T>> {
         let read = |file: &str| {
             let bytes = std::fs::read(self.base().join(file)).map_err(|error| format!("cannot be read: {error}"))?;
             let contents = format!("{} contents", key.name);
-            self.record(Key { name: &contents, ..key }, ConfigValue::credential(&bytes));
+            self.record(ConfigKey { name: &contents, ..key }, ConfigValue::credential(&bytes));
             kind(&bytes)
         };
         let file = parsed(read);
@@ -243,13 +243,13 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a list of strings.
-    pub(super) fn strings(&self, key: Key<'_>) -> Option<Vec<Located<String>>> {
+    pub(super) fn strings(&self, key: ConfigKey<'_>) -> Option<Vec<Located<String>>> {
         self.note(key, None, "[\"...\"]", "texts");
         self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
     }
 
     /// Reads a list of ids.
-    pub(super) fn ids(&self, key: Key<'_>) -> Option<Vec<Located<i64>>> {
+    pub(super) fn ids(&self, key: ConfigKey<'_>) -> Option<Vec<Located<i64>>> {
         self.note(key, None, "[1]", "ids");
         let id = integer::<i64>(INT32);
         self.elements(key, "ids", |value| (id.parse)(value).ok())
@@ -257,7 +257,7 @@ impl<'a, 't> Section<'a, 't> {
 
     fn elements<T>(
         &self,
-        key: Key<'_>,
+        key: ConfigKey<'_>,
         what: &str,
         kind: impl Fn(&DeValue<'a>) -> Option<T>,
     ) -> Option<Vec<Located<T>>> {
@@ -272,10 +272,10 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a table with user-defined keys, which `key` describes. An invalid value is `None`.
-    pub(super) fn entries<T>(&self, key: Key<'_>, kind: &Kind<'_, T>) -> Vec<(Located<String>, Option<T>)> {
+    pub(super) fn entries<T>(&self, key: ConfigKey<'_>, kind: &Kind<'_, T>) -> Vec<(Located<String>, Option<T>)> {
         self.note(key, None, &kind.example, &kind.range);
         let entry = |name: &Spanned<DeString<'a>>| {
-            let value = self.read_unnoted(Key { name: name.get_ref(), ..key }, kind).map(|value| value.value);
+            let value = self.read_unnoted(ConfigKey { name: name.get_ref(), ..key }, kind).map(|value| value.value);
             (Located { value: name.get_ref().to_string(), at: name.span().start }, value)
         };
         self.table.keys().map(entry).collect()
@@ -293,7 +293,7 @@ impl<'a, 't> Section<'a, 't> {
 
     // Tables.
 
-    pub(super) fn table(&self, key: Key<'_>) -> Option<Section<'a, 't>> {
+    pub(super) fn table(&self, key: ConfigKey<'_>) -> Option<Section<'a, 't>> {
         if self.notes.is_some() {
             return Some(self.section(&NO_KEYS, key, false, self.at));
         }
@@ -306,18 +306,18 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Returns the table, or an empty one if it is missing.
-    pub(super) fn table_or_empty(&self, key: Key<'_>) -> Section<'a, 't> {
+    pub(super) fn table_or_empty(&self, key: ConfigKey<'_>) -> Section<'a, 't> {
         self.table(key).unwrap_or_else(|| self.section(&NO_KEYS, key, false, self.at))
     }
 
     /// Reads the keys of a table. Keys that are missing keep their defaults.
-    pub(super) fn rules<T: KeyTable>(&self, key: Key<'_>) -> T {
+    pub(super) fn rules<T: KeyTable>(&self, key: ConfigKey<'_>) -> T {
         let mut rules = T::default();
         rules.read_keys(&self.table_or_empty(key));
         rules
     }
 
-    pub(super) fn tables(&self, key: Key<'_>) -> Vec<Section<'a, 't>> {
+    pub(super) fn tables(&self, key: ConfigKey<'_>) -> Vec<Section<'a, 't>> {
         if self.notes.is_some() {
             return vec![self.section(&NO_KEYS, key, true, self.at)];
         }
@@ -337,7 +337,7 @@ impl<'a, 't> Section<'a, 't> {
         array.iter().filter_map(section).collect()
     }
 
-    fn section(&self, table: &'t DeTable<'a>, key: Key<'_>, is_list: bool, at: usize) -> Section<'a, 't> {
+    fn section(&self, table: &'t DeTable<'a>, key: ConfigKey<'_>, is_list: bool, at: usize) -> Section<'a, 't> {
         let (name, prefix) = match is_list {
             true => (format!("[[{}]]", key.name), String::new()),
             false => (format!("[{}]", key.name), format!("{}{}.", self.prefix, key.name)),
@@ -358,37 +358,37 @@ impl<'a, 't> Section<'a, 't> {
 }
 
 impl KeyReader for Section<'_, '_> {
-    fn integer<T: TryFrom<i64> + Display>(&self, key: Key<'_>, value: &mut T, range: RangeInclusive<i64>) {
+    fn integer<T: TryFrom<i64> + Display>(&self, key: ConfigKey<'_>, value: &mut T, range: RangeInclusive<i64>) {
         self.setting(key, value, &integer(range), T::to_string);
     }
 
-    fn cores(&self, key: Key<'_>, value: &mut usize, range: RangeInclusive<i64>) {
+    fn cores(&self, key: ConfigKey<'_>, value: &mut usize, range: RangeInclusive<i64>) {
         self.note(key, Some("number of cores"), "2", &span(&range));
         self.integer(key, value, range);
     }
 
-    fn flag(&self, key: Key<'_>, value: &mut bool) {
+    fn flag(&self, key: ConfigKey<'_>, value: &mut bool) {
         self.setting(key, value, &flag(), bool::to_string);
     }
 
-    fn duration(&self, key: Key<'_>, value: &mut Millis, range: RangeInclusive<Millis>) {
+    fn duration(&self, key: ConfigKey<'_>, value: &mut Millis, range: RangeInclusive<Millis>) {
         self.setting(key, value, &duration(range), |length| show_duration(*length));
     }
 
-    fn word<T: Copy + PartialEq>(&self, key: Key<'_>, value: &mut T, words: &[(&'static str, T)]) {
+    fn word<T: Copy + PartialEq>(&self, key: ConfigKey<'_>, value: &mut T, words: &[(&'static str, T)]) {
         let word = |value: &T| words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word).to_owned();
         self.setting(key, value, &choice(words), word);
     }
 
-    fn text<T: Display>(&self, key: Key<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>) {
+    fn text<T: Display>(&self, key: ConfigKey<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>) {
         self.setting(key, value, &parsed(parse), T::to_string);
     }
 
-    fn optional<T>(&self, key: Key<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>) {
+    fn optional<T>(&self, key: ConfigKey<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>) {
         *value = self.read(key, &parsed(parse)).map(|set| set.value);
     }
 
-    fn texts<T>(&self, key: Key<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>) {
+    fn texts<T>(&self, key: ConfigKey<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>) {
         let parsed = |text: Located<String>| {
             let wrong = |problem| self.problems.add(text.at, format!("`{}` {problem}", key.name));
             parse(&text.value).map_err(wrong).ok()
@@ -396,7 +396,7 @@ impl KeyReader for Section<'_, '_> {
         *values = self.strings(key).into_iter().flatten().filter_map(parsed).collect();
     }
 
-    fn path(&self, key: Key<'_>, value: &mut Option<PathBuf>) {
+    fn path(&self, key: ConfigKey<'_>, value: &mut Option<PathBuf>) {
         *value = self.read(key, &text()).map(|file| self.base().join(file.value));
     }
 }

@@ -9,7 +9,7 @@ use engine::setup::{
 };
 use location::{
     ids::InstitutionId,
-    keys::{Key, KeyReader},
+    keys::{ConfigKey, KeyReader},
 };
 
 use super::{
@@ -29,12 +29,12 @@ pub(super) fn read(
 ) {
     let id = s.identified(Scope::Source);
     // Records are stored under their institution, so a reload cannot change it.
-    s.derived(Key::restart("institution", ""), institution);
-    let name = s.required(Key::reload("name", "The name shown to operators."), &text());
-    let adapter = s.required(Key::reload("adapter", "The name of an adapter in `[adapters]`."), &text());
+    s.derived(ConfigKey::restart("institution", ""), institution);
+    let name = s.required(ConfigKey::reload("name", "The name shown to operators."), &text());
+    let adapter = s.required(ConfigKey::reload("adapter", "The name of an adapter in `[adapters]`."), &text());
     let about =
         "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with `[node]`.";
-    let base_url = s.required(Key::reload("base_url", about), &parsed(base_url));
+    let base_url = s.required(ConfigKey::reload("base_url", about), &parsed(base_url));
     if let Some(base_url) = base_url.as_ref().filter(|base_url| base_url.value == "sandbox:") {
         if real {
             let problem = "`base_url` \"sandbox:\" is the simulated EHR, which a production institution must not have; \
@@ -47,12 +47,12 @@ pub(super) fn read(
             s.problems.add(base_url.at, problem);
         }
     }
-    let headers = s.table(Key::reload("headers", "Added to each request; values are credentials."));
+    let headers = s.table(ConfigKey::reload("headers", "Added to each request; values are credentials."));
     let headers = headers.map_or_else(Vec::new, |s| read_headers(&s));
-    let oauth = s.table(Key::reload("oauth", "Access tokens (OAuth 2.0 client credentials)."));
+    let oauth = s.table(ConfigKey::reload("oauth", "Access tokens (OAuth 2.0 client credentials)."));
     let oauth = oauth.and_then(|s| read_oauth(&s)).map(Login::from);
     let about = "Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.";
-    let session = s.table(Key::reload("tryton_session", about));
+    let session = s.table(ConfigKey::reload("tryton_session", about));
     let session = session.and_then(|s| tryton_session(&s, base_url.as_ref())).map(Login::from);
     let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     let ways = [oauth.is_some(), session.is_some(), authorization].into_iter().filter(|way| *way).count();
@@ -61,15 +61,15 @@ pub(super) fn read(
     }
     let mut allowed_paths = Vec::new();
     let about = "Restricts the paths that the adapter declares.";
-    s.texts(Key::reload("allowed_paths", about), &mut allowed_paths, |path| Ok(path.to_owned()));
+    s.texts(ConfigKey::reload("allowed_paths", about), &mut allowed_paths, |path| Ok(path.to_owned()));
     let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
-    s.integer(Key::reload("guest_memory_mib", "Memory of a call, in MiB."), &mut guest_memory_mib, 1..=4_096);
-    let requests = Key::reload("guest_requests_per_call", "Requests of a call to the EHR.");
+    s.integer(ConfigKey::reload("guest_memory_mib", "Memory of a call, in MiB."), &mut guest_memory_mib, 1..=4_096);
+    let requests = ConfigKey::reload("guest_requests_per_call", "Requests of a call to the EHR.");
     s.integer(requests, &mut guest_requests_per_call, 1..=100_000);
     let about = "The EHR is reached through workstations only: no headers, no login.";
-    let workstation = s.table(Key::reload("workstation", about)).and_then(|s| {
+    let workstation = s.table(ConfigKey::reload("workstation", about)).and_then(|s| {
         let about = "A path below `base_url` that answers 200 with JSON only while staff is logged in.";
-        Some(WorkstationAccess { probe: s.required(Key::reload("probe", about), &parsed(probe))?.value })
+        Some(WorkstationAccess { probe: s.required(ConfigKey::reload("probe", about), &parsed(probe))?.value })
     });
     if workstation.is_some() {
         only_the_session(&s, &headers, oauth.is_some(), base_url.as_ref());
@@ -117,18 +117,18 @@ fn only_the_session(
 /// Reads a client-credentials login, with a client secret or a signing key.
 fn read_oauth(s: &Section<'_, '_>) -> Option<OAuth> {
     let url = parsed(|text| text.parse().map_err(|_| "must be a URL".into()));
-    let url = s.required(Key::reload("token_url", "The URL of the token endpoint."), &url);
-    let client_id = s.required(Key::reload("client_id", "The client id."), &text());
+    let url = s.required(ConfigKey::reload("token_url", "The URL of the token endpoint."), &url);
+    let client_id = s.required(ConfigKey::reload("client_id", "The client id."), &text());
     let about = "The client secret. Alternative: `private_key_file`.";
-    let secret = s.read(Key::reload("client_secret", about), &credential(Ok));
+    let secret = s.read(ConfigKey::reload("client_secret", about), &credential(Ok));
     let about = "PKCS#8, RSA or P-384. It signs the request for a token, as in SMART backend services.";
     let signing_key = |pem: &[u8]| SigningKey::from_pem(pem).map_err(|error| error.to_string());
-    let key = s.credential_file(Key::reload("private_key_file", about), signing_key);
-    let id = s.read(Key::reload("key_id", "The `kid` of that signature."), &text()).map(|placed| placed.value);
+    let key = s.credential_file(ConfigKey::reload("private_key_file", about), signing_key);
+    let id = s.read(ConfigKey::reload("key_id", "The `kid` of that signature."), &text()).map(|placed| placed.value);
     let mut in_body = false;
     let about = "How the secret is sent: `basic` in a header, `post` in the body.";
-    s.word(Key::reload("client_auth", about), &mut in_body, &[("basic", false), ("post", true)]);
-    let scopes = s.strings(Key::reload("scopes", "The requested scopes."));
+    s.word(ConfigKey::reload("client_auth", about), &mut in_body, &[("basic", false), ("post", true)]);
+    let scopes = s.strings(ConfigKey::reload("scopes", "The requested scopes."));
     let scopes = scopes.map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
     let (url, client_id) = (url?, client_id?);
     let proof = match (secret, key) {
@@ -151,8 +151,8 @@ fn read_oauth(s: &Section<'_, '_>) -> Option<OAuth> {
 
 /// Reads a login to a Tryton server, such as GNU Health.
 fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Located<String>>) -> Option<TrytonSession> {
-    let user = s.required(Key::reload("user", "The user name."), &text());
-    let password = s.required(Key::reload("password", "The password."), &credential(Ok));
+    let user = s.required(ConfigKey::reload("user", "The user name."), &text());
+    let password = s.required(ConfigKey::reload("password", "The password."), &credential(Ok));
     let base_url = base_url?;
     let session = TrytonSession::new(&base_url.value, user?.value, Secret::new(password?.value));
     session.map_err(|error| s.problems.add(base_url.at, error.to_string())).ok()
@@ -168,7 +168,7 @@ fn read_headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
         }
         Some((name.value, value))
     };
-    let all = s.entries(Key::reload("NAME", "A header, such as `Authorization`."), &credential(Ok));
+    let all = s.entries(ConfigKey::reload("NAME", "A header, such as `Authorization`."), &credential(Ok));
     all.into_iter().filter_map(header).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The certificate of a listener: keys of the tables `[http]` and `[operators]`.
 
-use location::keys::Key;
+use location::keys::ConfigKey;
 
 use super::{
     kinds::text,
@@ -8,11 +8,11 @@ use super::{
 };
 use crate::http::rules::TlsFiles;
 
-const CERTIFICATE: Key<'static> = Key::restart(
+const CERTIFICATE: ConfigKey<'static> = ConfigKey::restart(
     "tls_certificate",
     "The listener's certificate and those between it and its authority, PEM: it then speaks TLS.",
 );
-const KEY: Key<'static> = Key::restart("tls_key", "The certificate's private key, PEM.");
+const KEY: ConfigKey<'static> = ConfigKey::restart("tls_key", "The certificate's private key, PEM.");
 
 /// Reads both files or neither. Their contents are checked when they are loaded.
 pub(super) fn read(s: &Section<'_, '_>) -> Option<TlsFiles> {

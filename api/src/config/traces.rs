@@ -1,6 +1,6 @@
 //! The table `[traces]`: the export of request spans.
 
-use location::keys::Key;
+use location::keys::ConfigKey;
 
 use super::{
     kinds::{number, parsed},
@@ -13,11 +13,11 @@ const PATH: &str = "/v1/traces";
 
 pub(super) fn read(root: &Section<'_, '_>, node: Option<String>) -> Option<TraceRules> {
     let about = "Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.";
-    let s = root.table(Key::restart("traces", about))?;
+    let s = root.table(ConfigKey::restart("traces", about))?;
     let about = "The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added where it does not end so.";
-    let endpoint = s.required(Key::restart("endpoint", about), &parsed(endpoint));
+    let endpoint = s.required(ConfigKey::restart("endpoint", about), &parsed(endpoint));
     let about = "The part of requests that is traced, chosen by request id. By default all.";
-    let ratio = s.read(Key::restart("ratio", about), &number(0.0..=1.0)).map_or(1.0, |ratio| ratio.value);
+    let ratio = s.read(ConfigKey::restart("ratio", about), &number(0.0..=1.0)).map_or(1.0, |ratio| ratio.value);
     Some(TraceRules { endpoint: endpoint?.value, ratio, node })
 }
 

@@ -185,19 +185,16 @@ pub fn long_id() -> Kind<u64> {
     integer(INT64).map(|id| id as u64)
 }
 
+/// Reads a boolean, also in the spellings of Python and of HTML forms.
 pub(crate) fn boolean() -> Kind<bool> {
-    Kind::new(
-        || json!({"type": "boolean"}),
-        true,
-        |raw| match raw {
-            // Spellings of Python and of HTML forms.
-            Raw::Text("true" | "True" | "1") | Raw::Json(Value::Bool(true)) => Ok(true),
-            Raw::Text("false" | "False" | "0") | Raw::Json(Value::Bool(false)) => Ok(false),
-            Raw::Json(Value::String(text)) if ["true", "True"].contains(&text.trim()) => Ok(true),
-            Raw::Json(Value::String(text)) if ["false", "False"].contains(&text.trim()) => Ok(false),
-            _ => Err("must be true or false".into()),
-        },
-    )
+    let schema = || json!({"type": "boolean"});
+    Kind::new(schema, true, |raw| match raw {
+        Raw::Text("true" | "True" | "1") | Raw::Json(Value::Bool(true)) => Ok(true),
+        Raw::Text("false" | "False" | "0") | Raw::Json(Value::Bool(false)) => Ok(false),
+        Raw::Json(Value::String(text)) if ["true", "True"].contains(&text.trim()) => Ok(true),
+        Raw::Json(Value::String(text)) if ["false", "False"].contains(&text.trim()) => Ok(false),
+        _ => Err("must be true or false".into()),
+    })
 }
 
 /// Parses an amount of money, a JSON number or a decimal text, from its digits without float arithmetic. A third
@@ -358,11 +355,10 @@ pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T
     })
 }
 
-/// Reads one of a closed list and returns it unchanged. `wrong` gets the list and the value.
+/// Reads one of a closed list. `wrong` gets the list and the value.
 fn listed(names: &'static [&'static str], wrong: fn(&str, &str) -> String) -> Kind<&'static str> {
-    let example = names.first().copied().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": names});
-    Kind::for_text(schema, example, move |text| {
+    Kind::for_text(schema, names.first().copied().unwrap_or_default(), move |text| {
         names.iter().find(|name| **name == text).copied().ok_or_else(|| wrong(&names.join(", "), text))
     })
 }
@@ -371,7 +367,6 @@ pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
     listed(names, |names, _| format!("must be one of {names}"))
 }
 
-/// Reads a related record of `include[]`.
 pub(crate) fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
     let kind = listed(names, |names, text| format!("must be one of {names}, not {}", echo(text)));
     kind.about("Related records to include.")

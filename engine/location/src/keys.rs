@@ -18,7 +18,7 @@ pub enum ReloadClass {
 
 /// A key of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key<'a> {
+pub struct ConfigKey<'a> {
     /// The name in its table.
     pub name: &'a str,
     /// The sentence of the reference.
@@ -27,54 +27,54 @@ pub struct Key<'a> {
     pub class: ReloadClass,
 }
 
-impl<'a> Key<'a> {
+impl<'a> ConfigKey<'a> {
     /// Creates a key whose changes a reload applies.
-    pub const fn reload(name: &'a str, about: &'static str) -> Key<'a> {
-        Key { name, about, class: ReloadClass::Reload }
+    pub const fn reload(name: &'a str, about: &'static str) -> ConfigKey<'a> {
+        ConfigKey { name, about, class: ReloadClass::Reload }
     }
 
     /// Creates a key whose changes need a restart.
-    pub const fn restart(name: &'a str, about: &'static str) -> Key<'a> {
-        Key { name, about, class: ReloadClass::Restart }
+    pub const fn restart(name: &'a str, about: &'static str) -> ConfigKey<'a> {
+        ConfigKey { name, about, class: ReloadClass::Restart }
     }
 
     /// Creates a key that only a start reads.
-    pub const fn start(name: &'a str, about: &'static str) -> Key<'a> {
-        Key { name, about, class: ReloadClass::Start }
+    pub const fn start(name: &'a str, about: &'static str) -> ConfigKey<'a> {
+        ConfigKey { name, about, class: ReloadClass::Start }
     }
 }
 
 /// Reads the values of keys. The value of a key that is not set, or not valid, stays unchanged.
 pub trait KeyReader {
     /// Reads an integer.
-    fn integer<T: TryFrom<i64> + Display>(&self, key: Key<'_>, value: &mut T, range: RangeInclusive<i64>);
+    fn integer<T: TryFrom<i64> + Display>(&self, key: ConfigKey<'_>, value: &mut T, range: RangeInclusive<i64>);
 
     /// Reads a number of threads. The default is the number of cores.
-    fn cores(&self, key: Key<'_>, value: &mut usize, range: RangeInclusive<i64>);
+    fn cores(&self, key: ConfigKey<'_>, value: &mut usize, range: RangeInclusive<i64>);
 
     /// Reads `true` or `false`.
-    fn flag(&self, key: Key<'_>, value: &mut bool);
+    fn flag(&self, key: ConfigKey<'_>, value: &mut bool);
 
     /// Reads a duration into milliseconds.
-    fn duration(&self, key: Key<'_>, value: &mut Millis, range: RangeInclusive<Millis>);
+    fn duration(&self, key: ConfigKey<'_>, value: &mut Millis, range: RangeInclusive<Millis>);
 
     /// Reads one of the given words.
-    fn word<T: Copy + PartialEq>(&self, key: Key<'_>, value: &mut T, words: &[(&'static str, T)]);
+    fn word<T: Copy + PartialEq>(&self, key: ConfigKey<'_>, value: &mut T, words: &[(&'static str, T)]);
 
     /// Reads a string with `parse`.
-    fn text<T: Display>(&self, key: Key<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>);
+    fn text<T: Display>(&self, key: ConfigKey<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>);
 
     /// Reads a string without a default.
-    fn optional<T>(&self, key: Key<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>);
+    fn optional<T>(&self, key: ConfigKey<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>);
 
     /// Reads a list of strings.
-    fn texts<T>(&self, key: Key<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>);
+    fn texts<T>(&self, key: ConfigKey<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>);
 
     /// Reads a path without a default.
-    fn path(&self, key: Key<'_>, value: &mut Option<PathBuf>);
+    fn path(&self, key: ConfigKey<'_>, value: &mut Option<PathBuf>);
 
     /// Reads a size in MiB into bytes.
-    fn mib(&self, key: Key<'_>, bytes: &mut u64, range: RangeInclusive<i64>) {
+    fn mib(&self, key: ConfigKey<'_>, bytes: &mut u64, range: RangeInclusive<i64>) {
         let mut mib = *bytes >> 20;
         self.integer(key, &mut mib, range);
         *bytes = mib << 20;
@@ -83,7 +83,7 @@ pub trait KeyReader {
     /// Reads a duration into seconds.
     fn seconds<T: Copy + Into<u64> + TryFrom<u64>>(
         &self,
-        key: Key<'_>,
+        key: ConfigKey<'_>,
         seconds: &mut T,
         range: RangeInclusive<Millis>,
     ) {
@@ -94,7 +94,7 @@ pub trait KeyReader {
     }
 
     /// Reads a duration of the standard library.
-    fn std_duration(&self, key: Key<'_>, value: &mut Duration, range: RangeInclusive<Millis>) {
+    fn std_duration(&self, key: ConfigKey<'_>, value: &mut Duration, range: RangeInclusive<Millis>) {
         let mut length = Millis::try_from(value.as_millis()).unwrap_or(Millis::MAX);
         self.duration(key, &mut length, range);
         *value = Duration::from_millis(length.unsigned_abs());
@@ -107,7 +107,7 @@ pub trait KeyTable: Default {
     fn read_keys(&mut self, keys: &impl KeyReader);
 
     /// Returns the keys with other values in `after`, by their names in the configuration.
-    fn changed_keys(&self, after: &Self) -> Vec<Key<'static>>;
+    fn changed_keys(&self, after: &Self) -> Vec<ConfigKey<'static>>;
 
     /// Returns a default that is derived from keys that are already read.
     fn derived<T>(&self, default: impl Fn(&Self) -> T) -> T {
@@ -124,7 +124,7 @@ pub trait KeyTable: Default {
 /// ```
 ///
 /// `kind` is a method of [`KeyReader`](crate::keys::KeyReader) and `class` a constructor of
-/// [`Key`](crate::keys::Key). Without `"key"` the key has the name of the field. The second form is a part that is
+/// [`ConfigKey`](crate::keys::ConfigKey). Without `"key"` the key has the name of the field. The second form is a part that is
 /// read elsewhere, whose change is reported under a name. The third form is not compared.
 #[macro_export]
 macro_rules! settings {
@@ -155,19 +155,19 @@ macro_rules! settings {
         impl $crate::keys::KeyTable for $name {
             fn read_keys(&mut self, keys: &impl $crate::keys::KeyReader) {$($(
                 $(self.$field = $crate::keys::KeyTable::derived(self, $derived);)?
-                let key = $crate::keys::Key::$class($crate::settings!(@name $field $($key)?), $about);
+                let key = $crate::keys::ConfigKey::$class($crate::settings!(@name $field $($key)?), $about);
                 keys.$kind(key, &mut self.$field $(, $argument)*);
             )?)*}
 
-            fn changed_keys(&self, after: &$name) -> Vec<$crate::keys::Key<'static>> {
+            fn changed_keys(&self, after: &$name) -> Vec<$crate::keys::ConfigKey<'static>> {
                 let mut changed = Vec::new();
                 $(
                     $(if self.$field != after.$field {
                         let name = concat!($table, ".", $crate::settings!(@name $field $($key)?));
-                        changed.push($crate::keys::Key::$class(name, $about));
+                        changed.push($crate::keys::ConfigKey::$class(name, $about));
                     })?
                     $(if self.$field != after.$field {
-                        changed.push($crate::keys::Key::$part_class($part, ""));
+                        changed.push($crate::keys::ConfigKey::$part_class($part, ""));
                     })?
                 )*
                 changed
