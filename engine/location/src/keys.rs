@@ -124,8 +124,8 @@ pub trait KeyTable: Default {
 /// ```
 ///
 /// `kind` is a method of [`KeyReader`](crate::keys::KeyReader) and `class` a constructor of
-/// [`ConfigKey`](crate::keys::ConfigKey). Without `"key"` the key has the name of the field. The second form is a part that is
-/// read elsewhere, whose change is reported under a name. The third form is not compared.
+/// [`ConfigKey`](crate::keys::ConfigKey). Without `"key"` the key has the name of the field. The second form is a part
+/// that is read elsewhere, whose change is reported under a name. The third form is not compared.
 #[macro_export]
 macro_rules! settings {
     (@name $field:ident) => { stringify!($field) };
