@@ -7,7 +7,7 @@ use tests::harness::{components::root, external::Suite, process::binary};
 use crate::adapter_author::{
     need_tools,
     shell::Shell,
-    steps::{self, DocumentStep, OtherBlocks, Seen, StepKind},
+    steps::{self, DocumentStep, ExpectedOutput, OtherBlocks, StepKind},
 };
 
 /// The demo at the beginning of README.md and the guide.
@@ -31,7 +31,7 @@ fn follow(document: &str, heading: &str, before: Option<DocumentStep>) {
 
 fn demo() -> Option<DocumentStep> {
     // The last line of the walkthrough, which waits for the first read.
-    let sees = vec![Seen::Line("For operators: ...".to_owned())];
+    let sees = vec![ExpectedOutput::Line("For operators: ...".to_owned())];
     Some(DocumentStep { line: 0, what: StepKind::Background { text: DEMO.to_owned(), sees } })
 }
 

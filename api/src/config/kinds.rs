@@ -16,7 +16,7 @@ const UNITS: [(&str, Millis); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 6
 type Parse<'k, T> = Box<dyn Fn(&DeValue<'_>) -> Result<T, String> + 'k>;
 
 /// The values accepted for a key.
-pub(super) struct Kind<'k, T> {
+pub(super) struct KeyKind<'k, T> {
     /// The accepted values, in the reference.
     pub range: String,
     /// A sample value for a key without a default, as TOML.
@@ -26,18 +26,18 @@ pub(super) struct Kind<'k, T> {
     pub parse: Parse<'k, T>,
 }
 
-impl<'k, T> Kind<'k, T> {
+impl<'k, T> KeyKind<'k, T> {
     fn new(
         range: impl Into<String>,
         example: impl Into<String>,
         parse: impl Fn(&DeValue<'_>) -> Result<T, String> + 'k,
-    ) -> Kind<'k, T> {
-        Kind { range: range.into(), example: example.into(), is_credential: false, parse: Box::new(parse) }
+    ) -> KeyKind<'k, T> {
+        KeyKind { range: range.into(), example: example.into(), is_credential: false, parse: Box::new(parse) }
     }
 
     /// Replaces the description in the reference.
-    pub(super) fn described(self, range: &str, example: &str) -> Kind<'k, T> {
-        Kind { range: range.into(), example: example.into(), ..self }
+    pub(super) fn described(self, range: &str, example: &str) -> KeyKind<'k, T> {
+        KeyKind { range: range.into(), example: example.into(), ..self }
     }
 
     /// Formats a value as TOML. `shown` is the value without quotes.
@@ -46,13 +46,13 @@ impl<'k, T> Kind<'k, T> {
     }
 }
 
-pub(super) fn integer<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> Kind<'static, T> {
-    Kind::new(span(&range), range.start().to_string(), move |value| within(value, &range))
+pub(super) fn integer<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> KeyKind<'static, T> {
+    KeyKind::new(span(&range), range.start().to_string(), move |value| within(value, &range))
 }
 
-pub(super) fn number(range: RangeInclusive<f64>) -> Kind<'static, f64> {
+pub(super) fn number(range: RangeInclusive<f64>) -> KeyKind<'static, f64> {
     let span = format!("{} to {}", range.start(), range.end());
-    Kind::new(span, "0.0", move |value| {
+    KeyKind::new(span, "0.0", move |value| {
         let digits = value.as_float().map(|n| n.as_str()).or_else(|| value.as_integer().map(|n| n.as_str()));
         let number = digits.and_then(|digits| digits.parse::<f64>().ok()).ok_or("must be a number")?;
         let inside = range.contains(&number);
@@ -60,27 +60,27 @@ pub(super) fn number(range: RangeInclusive<f64>) -> Kind<'static, f64> {
     })
 }
 
-pub(super) fn flag() -> Kind<'static, bool> {
-    Kind::new("true or false", "true", |value| value.as_bool().ok_or("must be true or false".into()))
+pub(super) fn flag() -> KeyKind<'static, bool> {
+    KeyKind::new("true or false", "true", |value| value.as_bool().ok_or("must be true or false".into()))
 }
 
 /// A string that is not empty.
-pub(super) fn text() -> Kind<'static, String> {
+pub(super) fn text() -> KeyKind<'static, String> {
     parsed(not_empty)
 }
 
 /// A string, parsed by `parse`.
-pub(super) fn parsed<'k, T>(parse: impl Fn(&str) -> Result<T, String> + 'k) -> Kind<'k, T> {
-    Kind::new("text", TEXT, move |value| parse(value.as_str().ok_or("must be a string")?))
+pub(super) fn parsed<'k, T>(parse: impl Fn(&str) -> Result<T, String> + 'k) -> KeyKind<'k, T> {
+    KeyKind::new("text", TEXT, move |value| parse(value.as_str().ok_or("must be a string")?))
 }
 
 /// A credential or `env:NAME`, the name of its environment variable.
-pub(super) fn credential<'k, T>(parse: impl Fn(String) -> Result<T, String> + 'k) -> Kind<'k, T> {
+pub(super) fn credential<'k, T>(parse: impl Fn(String) -> Result<T, String> + 'k) -> KeyKind<'k, T> {
     let kind = parsed(move |text| parse(from_environment(text)?));
-    Kind { is_credential: true, ..kind }.described("a credential, or `env:NAME`", "\"env:NAME\"")
+    KeyKind { is_credential: true, ..kind }.described("a credential, or `env:NAME`", "\"env:NAME\"")
 }
 
-pub(super) fn duration(range: RangeInclusive<Millis>) -> Kind<'static, Millis> {
+pub(super) fn duration(range: RangeInclusive<Millis>) -> KeyKind<'static, Millis> {
     let [least, most] = [range.start(), range.end()].map(|length| show_duration(*length));
     let span = format!("{least} to {most}");
     let parse = move |text: &str| {
@@ -91,7 +91,7 @@ pub(super) fn duration(range: RangeInclusive<Millis>) -> Kind<'static, Millis> {
 }
 
 /// One of the given words.
-pub(super) fn choice<'k, T: Copy>(words: &'k [(&'static str, T)]) -> Kind<'k, T> {
+pub(super) fn choice<'k, T: Copy>(words: &'k [(&'static str, T)]) -> KeyKind<'k, T> {
     let listed: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
     let example = quoted(words.first().map_or("", |(word, _)| word));
     parsed(move |text| chosen(words, text)).described(&listed.join(", "), &example)

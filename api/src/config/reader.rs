@@ -21,7 +21,7 @@ use toml::{
 
 use super::{
     describe::{KeyNote, TableNotes},
-    kinds::{Kind, choice, display_value, duration, flag, integer, parsed, show_duration, span, text},
+    kinds::{KeyKind, choice, display_value, duration, flag, integer, parsed, show_duration, span, text},
     problems::Problems,
     values::{ConfigValue, Scope, Values},
 };
@@ -158,7 +158,7 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a key without describing or recording it.
-    fn parse<T>(&self, key: &str, kind: &Kind<'_, T>) -> Option<Located<T>> {
+    fn parse<T>(&self, key: &str, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
         let value = self.get(key)?;
         match (kind.parse)(value.get_ref()) {
             Ok(read) => Some(Located { value: read, at: value.span().start }),
@@ -170,7 +170,7 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a key without describing it.
-    fn read_unnoted<T>(&self, key: ConfigKey<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
+    fn read_unnoted<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
         let shown = display_value(self.get(key.name)?.get_ref());
         let value = if kind.is_credential { ConfigValue::credential(shown) } else { ConfigValue::Shown(shown) };
         self.record(key, value);
@@ -178,13 +178,13 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a key without a default.
-    pub(super) fn read<T>(&self, key: ConfigKey<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
+    pub(super) fn read<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
         self.note(key, None, &kind.example, &kind.range);
         self.read_unnoted(key, kind)
     }
 
     /// Reads a key that must be present.
-    pub(super) fn required<T>(&self, key: ConfigKey<'_>, kind: &Kind<'_, T>) -> Option<Located<T>> {
+    pub(super) fn required<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
         let value = self.read(key, kind);
         self.require(key.name);
         value
@@ -204,7 +204,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Reads a key with a default. `show` formats a value without quotes. The effective value of a server key is
     /// recorded always; that of an inheritable key only where it is set.
-    fn setting<T>(&self, key: ConfigKey<'_>, value: &mut T, kind: &Kind<'_, T>, show: impl Fn(&T) -> String) {
+    fn setting<T>(&self, key: ConfigKey<'_>, value: &mut T, kind: &KeyKind<'_, T>, show: impl Fn(&T) -> String) {
         let default = kind.toml(&show(value));
         self.note(key, Some(&default), &default, &kind.range);
         let set = self.read_unnoted(key, kind);
@@ -272,7 +272,7 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a table with user-defined keys, which `key` describes. An invalid value is `None`.
-    pub(super) fn entries<T>(&self, key: ConfigKey<'_>, kind: &Kind<'_, T>) -> Vec<(Located<String>, Option<T>)> {
+    pub(super) fn entries<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Vec<(Located<String>, Option<T>)> {
         self.note(key, None, &kind.example, &kind.range);
         let entry = |name: &Spanned<DeString<'a>>| {
             let value = self.read_unnoted(ConfigKey { name: name.get_ref(), ..key }, kind).map(|value| value.value);

@@ -14,7 +14,7 @@ use std::{
 
 use crate::adapter_author::{
     answers,
-    steps::{DocumentStep, Seen, StepKind},
+    steps::{DocumentStep, ExpectedOutput, StepKind},
 };
 
 /// A step may compile all dependencies of an adapter.
@@ -74,7 +74,7 @@ impl Shell {
         self.place_files().map_err(|error| error.to_string())
     }
 
-    fn run(&mut self, text: &str, sees: &[Seen]) -> Result<(), String> {
+    fn run(&mut self, text: &str, sees: &[ExpectedOutput]) -> Result<(), String> {
         // Sourced from a file, so that an unclosed quote fails this step and not the next one.
         let file = self.desk.join("step.sh");
         let written = fs::write(&file, format!("{text}\n"));
@@ -103,7 +103,7 @@ impl Shell {
 
     /// Runs a command in its own terminal and waits for the expected output. The command runs until the shell is
     /// dropped.
-    fn background(&mut self, text: &str, sees: &[Seen]) -> Result<(), String> {
+    fn background(&mut self, text: &str, sees: &[ExpectedOutput]) -> Result<(), String> {
         let file = self.desk.join(format!("terminal-{}.log", self.terminals.len()));
         let started = File::create(&file).and_then(|log| {
             // `exec` replaces the shell, so that the process can be killed directly.
@@ -128,10 +128,10 @@ impl Shell {
         }
     }
 
-    fn verify_output(&self, text: &str, said: &str, sees: &[Seen]) -> Result<(), String> {
+    fn verify_output(&self, text: &str, said: &str, sees: &[ExpectedOutput]) -> Result<(), String> {
         let missing = sees.iter().find_map(|seen| match seen {
-            Seen::Line(line) => Some(line).filter(|line| !shows(said, &self.placed(line))),
-            Seen::Json(json) => {
+            ExpectedOutput::Line(line) => Some(line).filter(|line| !shows(said, &self.placed(line))),
+            ExpectedOutput::Json(json) => {
                 Some(json).filter(|json| !shows(&answers::form(said), &answers::form(&self.placed(json))))
             }
         });

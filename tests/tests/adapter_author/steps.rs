@@ -17,14 +17,14 @@ pub struct DocumentStep {
 
 #[derive(Debug)]
 pub enum StepKind {
-    Run { text: String, sees: Vec<Seen> },
-    Background { text: String, sees: Vec<Seen> },
+    Run { text: String, sees: Vec<ExpectedOutput> },
+    Background { text: String, sees: Vec<ExpectedOutput> },
     Edit { file: String, from: String, to: String },
 }
 
 /// Expected output of a step.
 #[derive(Clone, Debug)]
-pub enum Seen {
+pub enum ExpectedOutput {
     Line(String),
     Json(String),
 }
@@ -62,8 +62,8 @@ pub fn parse(document: &str, heading: &str, others: OtherBlocks) -> Result<Vec<D
             let sees = steps.last_mut().and_then(|step| step.what.sees());
             let sees = sees.ok_or_else(|| at("what is to be seen after no step"))?;
             match info {
-                "json see" => sees.push(Seen::Json(block.into_iter().map(str::trim).collect())),
-                _ => sees.extend(block.into_iter().map(|line| Seen::Line(line.to_owned()))),
+                "json see" => sees.push(ExpectedOutput::Json(block.into_iter().map(str::trim).collect())),
+                _ => sees.extend(block.into_iter().map(|line| ExpectedOutput::Line(line.to_owned()))),
             }
             continue;
         }
@@ -93,7 +93,7 @@ fn seen(steps: &mut [DocumentStep]) -> Result<(), String> {
 
 impl StepKind {
     /// Returns the expected output; `None` for an edit.
-    fn sees(&mut self) -> Option<&mut Vec<Seen>> {
+    fn sees(&mut self) -> Option<&mut Vec<ExpectedOutput>> {
         match self {
             StepKind::Run { sees, .. } | StepKind::Background { sees, .. } => Some(sees),
             StepKind::Edit { .. } => None,

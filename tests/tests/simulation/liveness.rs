@@ -16,7 +16,7 @@ use store::{Direction, Store, keys};
 
 use super::{
     ask::Ask,
-    ehr::{Ehr, SimRow},
+    ehr::{SimEhr, SimRow},
     invariants,
     plan::seconds,
     sim::{Sim, document},
@@ -96,7 +96,7 @@ pub fn check(sim: &Sim) {
 }
 
 /// Checks that the EHR has every appointment in a location's memory.
-fn known_appointments_are_in_the_ehr(sim: &Sim, ehr: &Ehr, location: LocationId) {
+fn known_appointments_are_in_the_ehr(sim: &Sim, ehr: &SimEhr, location: LocationId) {
     let host = sim.process.hosts.get(&location).expect("everybody is in memory");
     for (id, known) in host.processor.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
         let kept: Record<records::Appointment> = document(sim, 0, id.0).expect("an appointment has its document");
@@ -115,7 +115,7 @@ fn known_appointments_are_in_the_ehr(sim: &Sim, ehr: &Ehr, location: LocationId)
 }
 
 /// Checks that each patient of the EHR is one patient here.
-fn patients_are_one(sim: &Sim, ehr: &Ehr, institution: u32) {
+fn patients_are_one(sim: &Sim, ehr: &SimEhr, institution: u32) {
     let range = keys::records(DocumentKind::Of(Resource::Patients).byte(), institution);
     for (_, bytes) in sim.store.scan(range, Direction::Forward, usize::MAX).expect("the store reads") {
         let kept: Record<records::Patient> = serde_json::from_slice(&bytes).expect("a document can be read");
@@ -158,17 +158,17 @@ fn every_booking_has_an_end(sim: &Sim) {
 }
 
 /// Full passes need not contain appointments that have begun, so a missing one may or may not exist.
-fn may_have_vanished(sim: &Sim, ehr: &Ehr, place: &Placement) -> bool {
+fn may_have_vanished(sim: &Sim, ehr: &SimEhr, place: &Placement) -> bool {
     ehr.whole.contains(&Resource::Appointments) && place.span.start <= sim.now
 }
 
-fn standing_for(ehr: &Ehr, location: LocationId, work: WriteIntent) -> Vec<EhrAppointment> {
+fn standing_for(ehr: &SimEhr, location: LocationId, work: WriteIntent) -> Vec<EhrAppointment> {
     let made = ehr.rows_for(Resource::Appointments).filter(|(_, row)| row.made_for == Some((location, work)));
     made.filter_map(|(_, row)| row.standing().cloned()).collect()
 }
 
 /// Checks that the EHR's appointment equals our document.
-fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &SimRow) {
+fn ehr_and_documents_agree(sim: &Sim, ehr: &SimEhr, location: LocationId, foreign_id: &str, row: &SimRow) {
     let processor = &sim.process.hosts.get(&location).expect("everybody is in memory").processor;
     let source = ehr.source;
     let Some(linked) = linked(sim, source, Resource::Appointments, foreign_id) else {

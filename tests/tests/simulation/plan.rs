@@ -16,7 +16,7 @@ use records::ehr::{
 };
 use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, Setup};
 
-use super::ehr::Ehr;
+use super::ehr::SimEhr;
 use tests::harness::random::SeededRandom;
 
 /// Instants of clock changes in at least one of the zones: New York, Berlin and London in spring and autumn of 2026.
@@ -44,7 +44,7 @@ pub struct SimPlan {
 }
 
 impl SimPlan {
-    pub fn draw(random: &mut SeededRandom) -> (SimPlan, BTreeMap<u32, Ehr>) {
+    pub fn draw(random: &mut SeededRandom) -> (SimPlan, BTreeMap<u32, SimEhr>) {
         let (change, zones) = CHANGES[random.below(CHANGES.len())];
         let start = Timestamp(change - random.between(2..=10) * HOUR - random.between(0..=59) * MINUTE);
         let mut setup = Setup { engine: EngineRules::default(), ..Setup::default() };
@@ -70,7 +70,7 @@ impl SimPlan {
             setup.sources.insert(source, Arc::new(data_source(source, InstitutionId(institution))));
             let locations: Vec<LocationId> =
                 members.iter().filter(|(_, _, of)| *of == source).map(|(id, _, _)| LocationId(*id)).collect();
-            let mut ehr = Ehr::new(source, random);
+            let mut ehr = SimEhr::new(source, random);
             furnish(&mut ehr, institution, &locations, random);
             descriptions.insert(source, description(&ehr));
             ehrs.insert(source, ehr);
@@ -141,7 +141,7 @@ fn data_source(id: u32, institution: InstitutionId) -> DataSource {
     }
 }
 
-fn description(ehr: &Ehr) -> Description {
+fn description(ehr: &SimEhr) -> Description {
     let resources = [
         Resource::Providers,
         Resource::Operatories,
@@ -173,7 +173,7 @@ fn description(ehr: &Ehr) -> Description {
 }
 
 /// Adds the EHR's initial providers, operatories, types, hours and patients.
-fn furnish(ehr: &mut Ehr, institution: u32, locations: &[LocationId], random: &mut SeededRandom) {
+fn furnish(ehr: &mut SimEhr, institution: u32, locations: &[LocationId], random: &mut SeededRandom) {
     let providers: Vec<String> = (0..2)
         .map(|n| {
             let provider = EhrProvider {

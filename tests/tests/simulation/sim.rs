@@ -20,7 +20,7 @@ use super::{
     agenda::{Agenda, SimEvent},
     ask::Ask,
     disk::SimDisk,
-    ehr::{Ehr, Reachability},
+    ehr::{Reachability, SimEhr},
     invariants,
     ledger::Ledger,
     liveness,
@@ -48,7 +48,7 @@ pub struct Sim {
     pub rival: Arc<Deps>,
     /// The other process's handle of the store.
     pub rivals: Arc<SimDisk>,
-    pub ehrs: BTreeMap<u32, Ehr>,
+    pub ehrs: BTreeMap<u32, SimEhr>,
     pub agenda: Agenda,
     pub ledger: Ledger,
     /// Clients, staff and faults are inactive, and EHRs are honest.

@@ -3,7 +3,7 @@
 use location::time::{MINUTE, Millis, SECOND, Timestamp};
 use records::ehr::Fault;
 
-use super::{Ehr, Reachability};
+use super::{Reachability, SimEhr};
 use tests::harness::random::SeededRandom;
 
 pub struct Fate {
@@ -28,7 +28,7 @@ pub struct Frame {
     pub settle: Millis,
 }
 
-impl Ehr {
+impl SimEhr {
     pub fn fate_of_write(&self, frame: Frame, random: &mut SeededRandom) -> Fate {
         if let Some(fate) = self.fate_by_weather(frame, random) {
             return fate;

@@ -54,7 +54,7 @@ impl SimRow {
     }
 }
 
-pub struct Ehr {
+pub struct SimEhr {
     pub source: u32,
     /// Refuses overlapping appointments in an operatory.
     pub strict: bool,
@@ -76,8 +76,8 @@ pub struct Ehr {
     changes: u64,
 }
 
-impl Ehr {
-    pub fn new(source: u32, random: &mut SeededRandom) -> Ehr {
+impl SimEhr {
+    pub fn new(source: u32, random: &mut SeededRandom) -> SimEhr {
         let resources = [
             Resource::Providers,
             Resource::Operatories,
@@ -86,7 +86,7 @@ impl Ehr {
             Resource::WorkingHours,
             Resource::Appointments,
         ];
-        Ehr {
+        SimEhr {
             source,
             strict: random.chance(500),
             whole: resources.into_iter().filter(|_| random.chance(500)).collect(),

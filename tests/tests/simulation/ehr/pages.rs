@@ -3,10 +3,10 @@
 use location::ids::LocationId;
 use records::ehr::{Page, Resource};
 
-use super::{Ehr, SimRow};
+use super::{SimEhr, SimRow};
 use tests::harness::random::SeededRandom;
 
-impl Ehr {
+impl SimEhr {
     pub fn page(
         &self,
         at: LocationId,

@@ -6,11 +6,11 @@ use location::{
 };
 use records::ehr::{EhrAppointment, EhrRecord, Resource};
 
-use super::{Ehr, stand_at};
+use super::{SimEhr, stand_at};
 use crate::simulation::plan::{PERSONS, patient_of, person, seconds};
 use tests::harness::random::SeededRandom;
 
-impl Ehr {
+impl SimEhr {
     /// Performs a random action of staff and returns the line for the log.
     pub fn staff_acts(
         &mut self,
