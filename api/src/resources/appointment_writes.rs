@@ -90,7 +90,7 @@ pub(crate) async fn create(
 ) -> Answer<Created<AppointmentSaved<'static>>> {
     if given.unavailable {
         let problem = ApiError::bad("Missing parameter appt[patient_id] with unavailable: true");
-        return Err(problem.because(Reason::UnavailableNotSupported).into());
+        return Err(problem.because(Reason::UnavailableNotSupported));
     }
     let span = given.span(&mut call, &location)?;
     let new = CreateAppointment {
