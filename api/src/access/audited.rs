@@ -41,14 +41,12 @@ use super::{
 };
 use crate::{
     http::{context::RequestContext, endpoint::Access as Allowed, errors::ApiError},
-    values::reasons::Reason,
+    values::failures::Failure,
 };
 
 /// Maximum number of record ids per entry, one page of a list. An entry may have 64 KiB, and a page with included
 /// records can name thousands.
 const IDS: usize = 1_000;
-/// `Retry-After` in seconds while the trail's disk is full or failing.
-const RETRY_LATER: u64 = 30;
 /// Interval between checks of whether the trail accepts entries again.
 const RETRY: Duration = Duration::from_secs(1);
 /// Tolerance for a clock that was set back between a change and its entry. An entry carries the time of the response.
@@ -194,8 +192,7 @@ impl AuditCaller {
 
 /// Returns the error response for an unavailable audit trail.
 fn without_trail() -> ApiError {
-    let why = "The server's audit trail cannot be written. Please try again later.";
-    ApiError::Closed { why, retry_after: RETRY_LATER }.because(Reason::AuditUnavailable)
+    Failure::AuditUnavailable.into()
 }
 
 fn is_change(what: &str) -> bool {

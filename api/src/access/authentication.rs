@@ -17,7 +17,7 @@ use crate::{
     http::{context::OperatorsListener, endpoint::Endpoint, errors::ApiError},
     nodes::admission::InternalListener,
     values::{
-        reasons::Reason,
+        failures::Failure,
         role::Role,
         token::{TokenFault, looks_like_a_token},
         versions::Version,
@@ -46,8 +46,8 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
 }
 
 pub(crate) fn api_key(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
-    let key = authorization(headers).ok_or(ApiError::Credentials)?;
-    api.keys().presented(key).cloned().ok_or(ApiError::Credentials)
+    let key = authorization(headers).ok_or(Failure::InvalidCredentials)?;
+    api.keys().presented(key).cloned().ok_or_else(|| Failure::InvalidCredentials.into())
 }
 
 /// Returns the bearer token. The scheme is case-insensitive (RFC 9110, 11.1).
@@ -58,11 +58,10 @@ fn bearer_of(text: &str) -> Option<&str> {
 
 /// Authenticates a call at the operators' listener, which accepts operator tokens only.
 pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
-    let no = |reason| ApiError::Token.because(reason);
-    let given = authorization(headers).map(str::trim).ok_or(no(Reason::OperatorTokenMissing))?;
-    let token = bearer_of(given).map(str::trim).ok_or(no(Reason::OperatorTokenMissing))?;
+    let given = authorization(headers).map(str::trim).ok_or(Failure::OperatorTokenMissing)?;
+    let token = bearer_of(given).map(str::trim).ok_or(Failure::OperatorTokenMissing)?;
     let operators = api.operators();
-    let operator = operators.presented(token).ok_or(no(Reason::OperatorTokenUnknown))?;
+    let operator = operators.presented(token).ok_or(Failure::OperatorTokenUnknown)?;
     operator.used(api.engine.now());
     Ok(Arc::new(operator.as_caller()))
 }
@@ -82,23 +81,22 @@ pub(crate) fn for_operators(request: &HttpRequest) -> bool {
 }
 
 pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
-    let no = |reason| ApiError::Token.because(reason);
-    let given = authorization(headers).map(str::trim).ok_or(no(Reason::TokenMissing))?;
+    let given = authorization(headers).map(str::trim).ok_or(Failure::TokenMissing)?;
     if api.edge().rules.compatibility.raw_keys {
         if let Some(key) = raw_key(api, given) {
             return Ok(key);
         }
-        if not_a_token(given) == Reason::ApiKeyInsteadOfToken {
-            return Err(ApiError::Credentials);
+        if not_a_token(given) == Failure::ApiKeyInsteadOfToken {
+            return Err(Failure::InvalidCredentials.into());
         }
     }
     let token = bearer_of(given).map(str::trim);
-    let token = token.filter(|token| looks_like_a_token(token)).ok_or_else(|| no(not_a_token(given)))?;
+    let token = token.filter(|token| looks_like_a_token(token)).ok_or_else(|| not_a_token(given))?;
     let claims = api.tokens.verify(token, api.engine.now()).map_err(|fault| match fault {
-        TokenFault::Expired => no(Reason::TokenExpired),
-        TokenFault::Invalid => no(Reason::TokenInvalid),
+        TokenFault::Expired => Failure::TokenExpired,
+        TokenFault::Invalid => Failure::TokenInvalid,
     })?;
-    api.keys().by_id(&claims.sub).cloned().ok_or(no(Reason::KeyRevoked))
+    api.keys().by_id(&claims.sub).cloned().ok_or_else(|| Failure::KeyRevoked.into())
 }
 
 /// Accepts an API key in place of a token, with or without `Bearer`, for deployments that enable `raw_keys`.
@@ -107,15 +105,15 @@ fn raw_key(api: &Api, given: &str) -> Option<Arc<ApiKey>> {
     (!looks_like_a_token(bare)).then(|| api.keys().presented(bare).cloned()).flatten()
 }
 
-/// Returns the reason by the form of the credential alone, without revealing whether the key exists.
-fn not_a_token(given: &str) -> Reason {
+/// Returns the failure by the form of the credential alone, without revealing whether the key exists.
+fn not_a_token(given: &str) -> Failure {
     let bare = bearer_of(given).unwrap_or(given).trim();
     // HTTP libraries trim the space after the scheme.
     if bare.is_empty() || bare.eq_ignore_ascii_case("Bearer") {
-        return Reason::TokenMissing;
+        return Failure::TokenMissing;
     }
     let one_word = !bare.contains(char::is_whitespace);
-    if one_word && !looks_like_a_token(bare) { Reason::ApiKeyInsteadOfToken } else { Reason::TokenMalformed }
+    if one_word && !looks_like_a_token(bare) { Failure::ApiKeyInsteadOfToken } else { Failure::TokenMalformed }
 }
 
 /// Checks the grant and the operator role that the endpoint needs.

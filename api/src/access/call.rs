@@ -91,7 +91,7 @@ impl ApiCall {
         request: &HttpRequest,
         payload: Payload,
     ) -> Result<ApiCall, ApiError> {
-        let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+        let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
         let edge = api.edge();
         let client = api.client(request);
         let key = match endpoint.access {
@@ -206,7 +206,7 @@ impl ApiCall {
     pub fn path<T: 'static>(&self, name: &str, kind: Kind<T>) -> Result<T, ApiError> {
         if let Some(notes) = &self.notes {
             notes.add(|notes| notes.path.push(Expected::new(name, &kind).required()));
-            return kind.example().ok_or(ApiError::Internal);
+            return kind.example().ok_or_else(ApiError::internal);
         }
         let given = self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
         kind.text(given).map_err(|problem| ApiError::bad(format!("{name} {problem}.")))
@@ -227,7 +227,7 @@ impl ApiCall {
                 notes.body = body.expected();
                 notes.read = true;
             });
-            return Err(ApiError::Internal);
+            return Err(ApiError::internal());
         }
         if let Some(field) = self.endpoint.amounts {
             self.input.withhold_amount(field);
@@ -238,7 +238,7 @@ impl ApiCall {
         ignored.extend(self.input.body.ignored());
         self.notices.write(self.input.clock.take_read(), ignored, &self.input.query.take_withheld());
         self.warning = self.notices.sentence();
-        if problems.is_empty() { Ok(()) } else { Err(ApiError::BadRequest(problems)) }
+        if problems.is_empty() { Ok(()) } else { Err(ApiError::invalid(problems)) }
     }
 
     /// Warning of a successful response.

@@ -13,11 +13,11 @@ use super::{call::ApiCall, input::Input, shown::AccessScope};
 use crate::{
     http::errors::ApiError,
     values::{
+        failures::Failure,
         kinds::{
             reference::Reference,
             shared::{location, subdomain},
         },
-        reasons::Reason,
         times,
     },
 };
@@ -52,14 +52,14 @@ impl ApiCall {
     ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
         let tenant = self.tenant()?;
         if tenant.is_none() && self.notes.is_none() {
-            return Err(ApiError::Forbidden.because(Reason::SubdomainMissing));
+            return Err(Failure::SubdomainMissing.into());
         }
         let id = self.input.query.optional("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         self.finish()?;
-        Ok((tenant.ok_or(ApiError::Internal)?, location, value))
+        Ok((tenant.ok_or_else(ApiError::internal)?, location, value))
     }
 
     /// Returns the institution named by `subdomain`, and the input.
@@ -68,7 +68,7 @@ impl ApiCall {
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         self.finish()?;
-        Ok((tenant.ok_or(ApiError::Internal)?, value))
+        Ok((tenant.ok_or_else(ApiError::internal)?, value))
     }
 
     /// Returns the location named by `subdomain` and `location_id`, and the input.
@@ -78,7 +78,7 @@ impl ApiCall {
         let location = self.named_location(tenant.as_ref(), id)?;
         let value = read(&mut self.input);
         self.finish()?;
-        Ok((location.ok_or(ApiError::Internal)?, value))
+        Ok((location.ok_or_else(ApiError::internal)?, value))
     }
 
     /// Like `at_location`; the body may contain `location_id` instead of the query.
@@ -99,7 +99,7 @@ impl ApiCall {
         let location = self.named_location(tenant.as_ref(), in_query.or(in_body))?;
         let value = read(&mut self.input);
         self.finish()?;
-        Ok((location.ok_or(ApiError::Internal)?, value))
+        Ok((location.ok_or_else(ApiError::internal)?, value))
     }
 
     /// Returns the institution named by `subdomain`, the location of an optional `location_id`, and the input.
@@ -113,7 +113,7 @@ impl ApiCall {
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         self.finish()?;
-        Ok((tenant.ok_or(ApiError::Internal)?, location, value))
+        Ok((tenant.ok_or_else(ApiError::internal)?, location, value))
     }
 
     /// Returns a location of the institution that is open to the caller (specification 5.9 and 7.3).
@@ -123,7 +123,7 @@ impl ApiCall {
         let setup = here.ok_or_else(|| self.no_location(id))?.clone();
         match setup.status {
             LocationStatus::Active => Ok(OpenLocation { institution: tenant.institution.clone(), setup }),
-            LocationStatus::Pending => Err(ApiError::Forbidden.because(Reason::LocationPending)),
+            LocationStatus::Pending => Err(Failure::LocationPending.into()),
             LocationStatus::Closed => Err(ApiError::location_not_found(id)),
         }
     }
@@ -225,8 +225,10 @@ impl ApiCall {
         let own = found.filter(|it| self.key.reaches_institution(it));
         own.iter().for_each(|institution| self.shown.set_scope(institution.id, None));
         let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));
-        let missing = ApiError::Forbidden.because(Reason::SubdomainOutOfReach);
-        own.ok_or_else(|| if found.is_some() { missing } else { self.unknown_here(missing) })
+        own.ok_or_else(|| {
+            let missing = Failure::SubdomainOutOfReach.into();
+            if found.is_some() { missing } else { self.unknown_here(missing) }
+        })
     }
 
     /// Returns the error for a location that the caller cannot reach.
@@ -239,7 +241,7 @@ impl ApiCall {
     fn unknown_here(&self, missing: ApiError) -> ApiError {
         match self.api.engine.nodes_configured_differently().is_empty() {
             true => missing,
-            false => ApiError::Unavailable { retry_after: 1 },
+            false => ApiError::unavailable(1),
         }
     }
 }

@@ -252,7 +252,7 @@ fn what(which: Directions) -> &'static str {
 
 fn read(name: &str, fields: &FormFields) -> Result<(&'static Action, ActionCommand), ApiError> {
     let action = ACTIONS.iter().find(|action| action.name == name);
-    let action = action.ok_or_else(|| ApiError::NotFound("Action".to_owned()))?;
+    let action = action.ok_or_else(|| ApiError::not_found("Action"))?;
     Ok((action, (action.read)(fields)?))
 }
 
@@ -314,7 +314,7 @@ impl ActionCommand {
             ActionCommand::Revoke(location, workstation) => {
                 let all = visit.api.engine.gateway().workstations(*location).map_err(ApiError::from)?;
                 let found = all.into_iter().find(|it| it.id == *workstation);
-                let found = found.ok_or_else(|| ApiError::NotFound(format!("Workstation with id {workstation}")))?;
+                let found = found.ok_or_else(|| ApiError::not_found(format!("Workstation with id {workstation}")))?;
                 format!("{} at {place}", found.name)
             }
             ActionCommand::Redeliver(id, delivery) => {
@@ -366,7 +366,7 @@ impl ActionCommand {
             ActionCommand::Revoke(location, workstation) => {
                 let revoked = engine.gateway().revoke(*location, *workstation).await.map_err(ApiError::from)?;
                 if !revoked {
-                    return Err(ApiError::NotFound(format!("Workstation with id {workstation}")).into());
+                    return Err(ApiError::not_found(format!("Workstation with id {workstation}")).into());
                 }
                 at("revoke workstation", *location);
                 ActionOutcome::Done("revoked")
@@ -475,6 +475,6 @@ pub(super) async fn act(
     });
     acting.await.unwrap_or_else(|_| {
         tracing::error!("console action panicked");
-        Err(ApiError::Internal.into())
+        Err(ApiError::internal().into())
     })
 }

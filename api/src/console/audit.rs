@@ -96,7 +96,7 @@ fn read(visit: &ConsoleRequest) -> Result<AuditPage, ConsoleError> {
 
 pub(super) fn unread(error: AuditError) -> ApiError {
     tracing::error!(%error, "the audit trail could not be read");
-    ApiError::Refused(format!(
+    ApiError::refused(format!(
         "The audit trail could not be read: {error}. Run `practice-sync audit verify` for details"
     ))
 }

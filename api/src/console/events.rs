@@ -96,7 +96,7 @@ pub(super) async fn stream(visit: ConsoleRequest, streams: Data<Streams>) -> Res
     let seen =
         visit.query_value("seen").and_then(|seen| seen.parse().ok()).ok_or(ApiError::bad("seen must be a number"))?;
     let place = streams.0.clone().try_acquire_owned();
-    let place = place.map_err(|_| ApiError::Unavailable { retry_after: 30 })?;
+    let place = place.map_err(|_| ApiError::unavailable(30))?;
     let listener = Listener { visit, watched, seen, silent: 0, _place: place };
     let events = stream::unfold((listener, true), |(mut listener, first)| async move {
         let said = if first { "retry: 5000\n\n" } else { listener.next().await? };

@@ -94,7 +94,7 @@ impl fmt::Display for ConsoleError {
             }
             ConsoleError::Api(error) => {
                 let messages: Vec<String> =
-                    error.messages().into_iter().map(|text| format!("{}.", text.trim_end_matches('.'))).collect();
+                    error.messages().iter().map(|text| format!("{}.", text.trim_end_matches('.'))).collect();
                 write!(f, "{}", messages.join(" "))
             }
         }
@@ -130,7 +130,7 @@ impl ResponseError for ConsoleError {
             _ => "Request failed",
         };
         let (advice, retry_after) = match self {
-            ConsoleError::Api(error) => (error.advice().into_owned(), error.start_response().finish()),
+            ConsoleError::Api(error) => (error.advice().to_owned(), error.start_response().finish()),
             _ => (String::new(), HttpResponse::Ok().finish()),
         };
         let mut answer = html(self.status_code(), &FailurePage { title, message: self.to_string(), advice });
@@ -142,7 +142,7 @@ impl ResponseError for ConsoleError {
 }
 
 pub(super) async fn unknown_page() -> Result<HttpResponse, ConsoleError> {
-    Err(ApiError::NotFound("Page".to_owned()).into())
+    Err(ApiError::not_found("Page").into())
 }
 
 /// Encodes a query string, without `?`.

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     access::{api::Api, audited::AuditCaller},
     http::errors::ApiError,
-    values::sessions::SESSION,
+    values::{failures::Failure, sessions::SESSION},
 };
 
 #[derive(Template)]
@@ -58,13 +58,13 @@ pub(super) async fn sign_in(
     }
     let (client, to) = (api.client(&request), inside(&given.to));
     let Some(operator) = api.operators().presented(given.token.trim()).cloned() else {
-        let refused = api.edge().rejected_callers.refused(client, "operator's token", ApiError::Token);
-        let (status, problem) = match &refused {
-            ApiError::TooMany { message, .. } => (StatusCode::TOO_MANY_REQUESTS, message.clone()),
+        let refused = api.edge().rejected_callers.refused(client, "operator's token", Failure::TokenInvalid.into());
+        let (status, problem) = match refused.failure() {
+            Failure::TooMany => (StatusCode::TOO_MANY_REQUESTS, refused.to_string()),
             _ => (StatusCode::FORBIDDEN, "This is not the token of an operator.".to_owned()),
         };
         let mut answer = html(status, &SignInPage { to, problem: Some(problem) });
-        if let ApiError::TooMany { retry_after, .. } = refused {
+        if let Some(retry_after) = refused.retry_after() {
             answer.headers_mut().insert(RETRY_AFTER, retry_after.into());
         }
         return Ok(answer);
@@ -111,7 +111,7 @@ fn with_cookie(
     let secure = if has_tls(request) { "; Secure" } else { "" };
     let seconds = lasts / SECOND;
     let text = format!("{COOKIE}={value}; Path=/console; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    let cookie = HeaderValue::from_str(&text).map_err(|_| ApiError::Internal)?;
+    let cookie = HeaderValue::from_str(&text).map_err(|_| ApiError::internal())?;
     answer.headers_mut().insert(SET_COOKIE, cookie);
     Ok(answer)
 }

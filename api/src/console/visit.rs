@@ -60,7 +60,7 @@ impl FromRequest for ConsoleRequest {
 
 impl ConsoleRequest {
     fn from_http(request: &HttpRequest) -> Result<ConsoleRequest, ConsoleError> {
-        let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+        let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
         // A form is not resubmitted after signing in.
         let page = if request.method() == Method::GET { request.uri().to_string() } else { "/console".to_owned() };
         let nobody = || ConsoleError::SignIn { to: page.clone() };
@@ -141,7 +141,7 @@ impl ConsoleRequest {
 
     /// Returns a location of the configuration, regardless of its status.
     pub(super) fn location(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), ConsoleError> {
-        let missing = || ConsoleError::from(ApiError::NotFound(format!("Location {id}")));
+        let missing = || ConsoleError::from(ApiError::not_found(format!("Location {id}")));
         let directory = self.api.directory();
         let location = directory.location(id).ok_or_else(missing)?;
         let institution = directory.institution(location.institution).ok_or_else(missing)?;
@@ -155,9 +155,9 @@ impl ConsoleRequest {
             Place::Mine => Ok((location, institution)),
             Place::Elsewhere(node) => {
                 let said = format!("The location is served by the node {node}; the console of that node shows it.");
-                Err(ApiError::Refused(said).into())
+                Err(ApiError::refused(said).into())
             }
-            Place::Unsettled => Err(ApiError::Unavailable { retry_after: 1 }.into()),
+            Place::Unsettled => Err(ApiError::unavailable(1).into()),
         }
     }
 
@@ -168,7 +168,7 @@ impl ConsoleRequest {
 
     pub(super) async fn audited(&self, route: &str, answer: HttpResponse) -> Result<HttpResponse, ConsoleError> {
         let audited = self.api.audited(&self.caller(route), Ok(answer)).await;
-        audited.map_err(|_| ConsoleError::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
+        audited.map_err(|_| ConsoleError::Api(ApiError::unavailable(RETRY_LATER)))
     }
 
     fn caller(&self, route: &str) -> AuditCaller {
@@ -186,7 +186,7 @@ impl ConsoleRequest {
         let origin = handling.within(Origin::from(self.request_id.as_str()));
         let answer = on_behalf_of(Some(origin), acting).await?;
         let audited = audited::changed(&self.api, &caller, &handling, Ok(answer)).await;
-        audited.map_err(|_| ConsoleError::Api(ApiError::Unavailable { retry_after: RETRY_LATER }))
+        audited.map_err(|_| ConsoleError::Api(ApiError::unavailable(RETRY_LATER)))
     }
 }
 
@@ -209,6 +209,6 @@ where
     let read = web::block(move || runtime.block_on(read(visit))).await;
     read.map_err(|_| {
         tracing::error!("console page panicked");
-        ConsoleError::Api(ApiError::Internal)
+        ConsoleError::Api(ApiError::internal())
     })?
 }

@@ -186,7 +186,7 @@ pub(super) async fn list(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleE
 }
 
 pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {
-    let missing = || ApiError::NotFound(format!("Webhook endpoint with id {}", *id));
+    let missing = || ApiError::not_found(format!("Webhook endpoint with id {}", *id));
     let id = EndpointId(id.parse().map_err(|_| missing())?);
     let page = read_blocking(&visit, move |visit| async move { read(&visit, id) }).await?;
     visit.show("GET /console/webhooks/{id}", &page).await
@@ -195,7 +195,7 @@ pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<Http
 /// Returns the endpoint, regardless of its owner.
 pub(super) fn endpoint(api: &Api, id: EndpointId) -> Result<std::sync::Arc<Endpoint>, ConsoleError> {
     let found = api.engine.webhooks().subscriptions().endpoint(id);
-    Ok(found.ok_or_else(|| ApiError::NotFound(format!("Webhook endpoint with id {id}")))?)
+    Ok(found.ok_or_else(|| ApiError::not_found(format!("Webhook endpoint with id {id}")))?)
 }
 
 fn read(visit: &ConsoleRequest, id: EndpointId) -> Result<WebhookPage, ConsoleError> {
@@ -238,7 +238,7 @@ pub(super) async fn delivery(
     path: Path<(String, String)>,
 ) -> Result<HttpResponse, ConsoleError> {
     let (endpoint, id) = path.into_inner();
-    let missing = || ApiError::NotFound(format!("Webhook delivery with id {id}"));
+    let missing = || ApiError::not_found(format!("Webhook delivery with id {id}"));
     let known = endpoint.parse().ok().map(EndpointId).zip(id.parse::<Uuid>().ok());
     let (endpoint, id) = known.ok_or_else(missing)?;
     let page = read_blocking(&visit, move |visit| async move { read_delivery(&visit, endpoint, id) }).await?;
@@ -249,7 +249,7 @@ fn read_delivery(visit: &ConsoleRequest, id: EndpointId, delivery: Uuid) -> Resu
     let (api, now) = (&visit.api, visit.api.engine.now());
     let log = api.engine.webhook_log();
     let found = log.find(endpoint(api, id)?.id, delivery).map_err(EngineError::from)?;
-    let found = found.ok_or_else(|| ApiError::NotFound(format!("Webhook delivery with id {delivery}")))?;
+    let found = found.ok_or_else(|| ApiError::not_found(format!("Webhook delivery with id {delivery}")))?;
     let body = match visit.sees_patients() {
         true => {
             visit.note("read", "webhook message", record_of(&found));

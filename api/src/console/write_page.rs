@@ -57,7 +57,7 @@ struct StepRow {
 }
 
 pub(super) fn not_found(location: LocationId, id: u64) -> ApiError {
-    ApiError::NotFound(format!("Write {}", public_id(location.0, id)))
+    ApiError::not_found(format!("Write {}", public_id(location.0, id)))
 }
 
 /// Formats the operation and state of a write in one line:
@@ -70,7 +70,7 @@ pub(super) fn described(visit: &ConsoleRequest, it: &WriteRequest) -> String {
 }
 
 pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {
-    let known = parsed(&id).ok_or_else(|| ApiError::NotFound(format!("Write {id}")))?;
+    let known = parsed(&id).ok_or_else(|| ApiError::not_found(format!("Write {id}")))?;
     let page =
         read_blocking(&visit, move |visit| async move { read(&visit, (LocationId(known.0), known.1)).await }).await?;
     visit.show("GET /console/writes/{id}", &page).await

@@ -20,9 +20,9 @@ use crate::{
     },
     values::{
         expected::{Expected, Expects},
+        failures::Failure,
         kinds::{Kind, echo, reference::Reference},
         limits::{MAX_ECHOED_NAMES, MAX_VALUES},
-        reasons::Reason,
     },
 };
 
@@ -45,15 +45,15 @@ pub(crate) struct BodyRules {
 /// Reads the raw body.
 pub(crate) async fn collect(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Bytes, ApiError> {
     if headers.contains_key(CONTENT_ENCODING) {
-        return Err(ApiError::MediaType("Content-Encoding is not supported; send the body as it is.".into()));
+        return Err(unsupported("Content-Encoding is not supported; send the body as it is."));
     }
-    let too_large = || ApiError::TooLarge { limit: rules.max_bytes };
+    let too_large = || ApiError::new(Failure::BodyTooLarge, &[&rules.max_bytes]);
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > rules.max_bytes as u64) {
         return Err(too_large());
     }
     let collecting = to_bytes_limited(BodyStream::new(payload), rules.max_bytes);
-    let collected = tokio::time::timeout(rules.timeout, collecting).await.map_err(|_| ApiError::Timeout)?;
+    let collected = tokio::time::timeout(rules.timeout, collecting).await.map_err(|_| Failure::RequestTimeout)?;
     let complete = collected.map_err(|_| too_large())?;
     complete.map_err(|_| ApiError::bad("The body ended before it was complete."))
 }
@@ -62,9 +62,8 @@ pub(crate) async fn collect(headers: &HeaderMap, payload: Payload, rules: BodyRu
 pub(crate) async fn component(headers: &HeaderMap, payload: Payload, timeout: Duration) -> Result<Bytes, ApiError> {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !COMPONENT_TYPES.iter().any(|it| kind.eq_ignore_ascii_case(it)) {
-        return Err(ApiError::MediaType(
-            "The body must be a component, sent with Content-Type: application/octet-stream or application/wasm."
-                .into(),
+        return Err(unsupported(
+            "The body must be a component, sent with Content-Type: application/octet-stream or application/wasm.",
         ));
     }
     let rules = BodyRules { max_bytes: COMPONENT_BYTES as usize, timeout: timeout.max(COMPONENT_TIME) };
@@ -78,12 +77,16 @@ pub(crate) async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules
         return Ok(Value::Null);
     }
     if !is_json(headers) {
-        return Err(ApiError::MediaType("The body must be JSON, sent with Content-Type: application/json.".into()));
+        return Err(unsupported("The body must be JSON, sent with Content-Type: application/json."));
     }
     if !is_utf8(headers) {
-        return Err(ApiError::MediaType("The body must be in UTF-8: send no other charset.".into()));
+        return Err(unsupported("The body must be in UTF-8: send no other charset."));
     }
     parse(&bytes)
+}
+
+fn unsupported(why: &str) -> ApiError {
+    ApiError::new(Failure::UnsupportedMediaType, &[&why])
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -118,7 +121,7 @@ fn parse(body: &[u8]) -> Result<Value, ApiError> {
                 reason if error.is_data() => format!("The body {reason}."),
                 reason => format!("The body is not valid JSON at byte {}: {reason}.", skipped + reached),
             };
-            Err(ApiError::bad(problem).because(Reason::InvalidJson))
+            Err(ApiError::new(Failure::InvalidJson, &[&problem]))
         }
     }
 }

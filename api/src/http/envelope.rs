@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::paging::PageInfo;
-use crate::values::reasons::Reason;
+use crate::values::failures::Failure;
 
 #[derive(Serialize)]
 pub(crate) struct Envelope<'a, T> {
     pub code: bool,
     /// Reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    pub reason: Option<Failure>,
     pub description: Option<&'a str>,
     pub error: &'a [String],
     pub data: Option<T>,
@@ -21,7 +21,7 @@ pub(crate) struct Envelope<'a, T> {
 }
 
 impl<'a> Envelope<'a, ()> {
-    pub(crate) fn failure(error: &'a [String], reason: Reason, description: Option<&'a str>) -> Envelope<'a, ()> {
+    pub(crate) fn failure(error: &'a [String], reason: Failure, description: Option<&'a str>) -> Envelope<'a, ()> {
         Envelope { code: false, reason: Some(reason), description, error, data: None, count: None, page_info: None }
     }
 }

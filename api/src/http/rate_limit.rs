@@ -36,7 +36,7 @@ struct DelayGuard<'a>(&'a RateLimits, RateLimitKey);
 
 /// Scope of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Per {
+pub(crate) enum Per {
     Second,
     Minute,
     /// Calls to one endpoint per second.
@@ -45,7 +45,7 @@ pub enum Per {
 
 /// State of one limit for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimitState {
+pub(crate) struct RateLimitState {
     pub per: Per,
     /// Bucket capacity in calls.
     pub limit: u32,

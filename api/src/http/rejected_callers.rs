@@ -51,9 +51,8 @@ impl RejectedCallers {
         } else {
             self.unlogged.fetch_add(1, Ordering::Relaxed);
         }
-        let message =
-            "Too many calls from this address with a key or token that is not accepted; please wait.".to_owned();
-        retry_after.map_or(why, |retry_after| ApiError::TooMany { message, retry_after })
+        let message = "Too many calls from this address with a key or token that is not accepted; please wait.";
+        retry_after.map_or(why, |retry_after| ApiError::too_many(message, retry_after))
     }
 
     /// Counts a call. Returns the seconds to wait if the limit is exceeded.
@@ -71,25 +70,32 @@ impl RejectedCallers {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::values::failures::Failure;
+
+    fn token() -> ApiError {
+        Failure::TokenInvalid.into()
+    }
 
     #[test]
     fn each_address_has_a_separate_limit() {
         let callers = RejectedCallers::new(3);
-        let refused = |address: &str| callers.refused(Some(address.parse().unwrap()), "key", ApiError::Token);
+        let refused = |address: &str| callers.refused(Some(address.parse().unwrap()), "key", token());
         for _ in 0..3 {
-            assert_eq!(refused("192.0.2.1"), ApiError::Token);
+            assert_eq!(refused("192.0.2.1"), token());
         }
-        assert!(matches!(refused("192.0.2.1"), ApiError::TooMany { retry_after: 1..=20, .. }));
-        assert_eq!(refused("192.0.2.2"), ApiError::Token);
+        let limited = refused("192.0.2.1");
+        assert_eq!(limited.failure(), Failure::TooMany);
+        assert!(matches!(limited.retry_after(), Some(1..=20)));
+        assert_eq!(refused("192.0.2.2"), token());
     }
 
     #[test]
     fn one_network_of_ipv6_is_one_address() {
         let callers = RejectedCallers::new(1);
-        let refused = |address: &str| callers.refused(Some(address.parse().unwrap()), "key", ApiError::Credentials);
-        assert_eq!(refused("2001:db8::1"), ApiError::Credentials);
-        assert!(matches!(refused("2001:db8::2"), ApiError::TooMany { .. }));
-        assert_eq!(refused("2001:db8:0:1::1"), ApiError::Credentials);
+        let refused = |address: &str| callers.refused(Some(address.parse().unwrap()), "key", token());
+        assert_eq!(refused("2001:db8::1"), token());
+        assert_eq!(refused("2001:db8::2").failure(), Failure::TooMany);
+        assert_eq!(refused("2001:db8:0:1::1"), token());
     }
 
     #[test]
@@ -97,8 +103,8 @@ mod tests {
         let address = Some("192.0.2.1".parse().unwrap());
         let [off, on] = [0, 1].map(RejectedCallers::new);
         for _ in 0..100 {
-            assert_eq!(off.refused(address, "key", ApiError::Token), ApiError::Token);
-            assert_eq!(on.refused(None, "key", ApiError::Token), ApiError::Token);
+            assert_eq!(off.refused(address, "key", token()), token());
+            assert_eq!(on.refused(None, "key", token()), token());
         }
     }
 }

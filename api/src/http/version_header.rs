@@ -5,7 +5,7 @@ use std::iter;
 use actix_web::http::header::{ACCEPT, HeaderMap, HeaderName};
 
 use super::{compatibility::Compatibility, errors::ApiError};
-use crate::values::{reasons::Reason, versions::Version};
+use crate::values::{failures::Failure, versions::Version};
 
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("svc-api-version");
 
@@ -16,16 +16,16 @@ pub(crate) fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Ve
     let Some((header, value)) = names.find_map(|name| Some((name, headers.get(name)?))) else {
         let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
         let version = accept.and_then(accepted).or(rules.default_version);
-        return version.ok_or(ApiError::NoSuchRoute.because(Reason::VersionMissing));
+        return version.ok_or_else(|| Failure::VersionMissing.into());
     };
     let version = value.to_str().ok().and_then(|name| rules.version(name.trim()));
     version.ok_or_else(|| {
-        let unknown = ApiError::NoSuchRoute.because(Reason::VersionUnknown);
+        let unknown = ApiError::from(Failure::VersionUnknown);
         match *header == own {
             true => unknown,
             false => {
-                let advice = Reason::VersionUnknown.advice().replace("Svc-Api-Version", header.as_str());
-                ApiError::NoSuchRoute.explained(Reason::VersionUnknown, advice)
+                let advice = Failure::VersionUnknown.advice().replace("Svc-Api-Version", header.as_str());
+                unknown.explained(advice)
             }
         }
     })

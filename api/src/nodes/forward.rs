@@ -224,7 +224,7 @@ fn handed_back(method: &Method, answer: reqwest::Response) -> HttpResponse {
 impl From<NotForwarded> for ApiError {
     fn from(why: NotForwarded) -> ApiError {
         match why {
-            NotForwarded::NotSent => ApiError::Unavailable { retry_after: 1 },
+            NotForwarded::NotSent => ApiError::unavailable(1),
             NotForwarded::NoAnswer => engine::EngineError::OutcomeUnknown.into(),
         }
     }

@@ -8,70 +8,48 @@ use crate::{
     http::{
         endpoint::Access,
         errors::ApiError,
-        rate_limit::{Per, RateLimitState},
+        rate_limit::{Exceeded, Per, RateLimitState},
     },
     routes::route::Route,
-    values::reasons::Reason,
+    values::failures::Failure,
 };
 
-/// Returns every failure status with its meaning and a sample error.
-fn all() -> Vec<(u16, &'static str, ApiError)> {
-    let message = |text: &str| text.to_owned();
-    vec![
-        (400, "The request is invalid; all problems are listed.", ApiError::bad("location_id is missing.")),
-        (401, "The API key or the bearer token is not accepted.", ApiError::Token.because(Reason::TokenExpired)),
-        (
-            403,
-            "The key cannot reach this institution, location or endpoint, or no application is named in `User-Agent`.",
-            ApiError::Forbidden.because(Reason::SubdomainOutOfReach),
-        ),
-        (
-            404,
-            "The record does not exist for this key, or the version is missing or does not have this endpoint.",
-            ApiError::location_not_found(7),
-        ),
-        (408, "The body did not arrive in time.", ApiError::Timeout),
-        (
-            409,
-            "The request conflicts with an earlier one.",
-            ApiError::Conflict(message("The Idempotency-Key was used with another request.")),
-        ),
-        (
-            410,
-            "The offer has expired.",
-            ApiError::Conflict(message("The offer of this slot has expired; please search for slots again.")),
-        ),
-        (413, "The body is too large.", ApiError::TooLarge { limit: 1_048_576 }),
-        (
-            415,
-            "The body is not JSON, or is encoded.",
-            ApiError::MediaType(message("The body must be JSON, sent with Content-Type: application/json.")),
-        ),
-        (
-            422,
-            "The request is valid, but refused.",
-            ApiError::Refused(message("The practice's health record system cannot do this.")),
-        ),
-        (
-            429,
-            "Too many requests for this API key, or too many from this address with a wrong key, token or code.",
-            ApiError::RateLimit {
-                retry_after: 1,
-                limit: RateLimitState { per: Per::Endpoint, limit: 10, remaining: 0, reset: 1 },
-            },
-        ),
-        (
-            500,
-            "A server error. After a failed create, read the record back before sending it again.",
-            ApiError::Internal,
-        ),
-        (
-            503,
-            "The service is busy, or its storage is full, failed or damaged. Retry after `Retry-After`.",
-            ApiError::Unavailable { retry_after: 5 },
-        ),
-    ]
-}
+/// Every failure status with its meaning and a typical failure.
+const STATUSES: [(u16, &str, Failure); 13] = [
+    (400, "The request is invalid; all problems are listed.", Failure::InvalidRequest),
+    (401, "The API key or the bearer token is not accepted.", Failure::TokenExpired),
+    (
+        403,
+        "The key cannot reach this institution, location or endpoint, or no application is named in `User-Agent`.",
+        Failure::SubdomainOutOfReach,
+    ),
+    (
+        404,
+        "The record does not exist for this key, or the version is missing or does not have this endpoint.",
+        Failure::LocationNotFound,
+    ),
+    (408, "The body did not arrive in time.", Failure::RequestTimeout),
+    (409, "The request conflicts with an earlier one.", Failure::Conflict),
+    (410, "The offer has expired.", Failure::Conflict),
+    (413, "The body is too large.", Failure::BodyTooLarge),
+    (415, "The body is not JSON, or is encoded.", Failure::UnsupportedMediaType),
+    (422, "The request is valid, but refused.", Failure::Refused),
+    (
+        429,
+        "Too many requests for this API key, or too many from this address with a wrong key, token or code.",
+        Failure::RateLimited,
+    ),
+    (
+        500,
+        "A server error. After a failed create, read the record back before sending it again.",
+        Failure::InternalError,
+    ),
+    (
+        503,
+        "The service is busy, or its storage is full, failed or damaged. Retry after `Retry-After`.",
+        Failure::Unavailable,
+    ),
+];
 
 fn statuses(route: &Route) -> Vec<u16> {
     let mut statuses = vec![400, 401, 403, 404, 429, 500, 503];
@@ -110,7 +88,7 @@ pub(super) fn responses(route: &Route, schemas: &mut Schemas) -> Map<String, Val
         };
         responses.insert(status.to_string(), response);
     }
-    let reason = schemas.view(|views| views.subschema_for::<Reason>());
+    let reason = schemas.view(|views| views.subschema_for::<Failure>());
     schemas.named("Failure", schema(&reason));
     responses
 }
@@ -118,31 +96,26 @@ pub(super) fn responses(route: &Route, schemas: &mut Schemas) -> Map<String, Val
 /// Returns a refusal of the booking intent with the most common reason of the status.
 fn refusal(route: &Route, status: u16) -> Value {
     let of_booking = ["/intent/booking/status", "/intent/booking/cancel"].contains(&route.path);
-    let (reason, message) = match status {
-        404 if of_booking => (Reason::BookingNotFound, "There is no booking with the reference bkg_6f1c9a."),
-        404 => (Reason::SlotNotFound, "Unknown slot; please search for slots again."),
-        410 => (Reason::SlotExpired, "The offer of this slot has expired; please search for slots again."),
-        422 => (
-            Reason::PatientFieldsRequired,
-            "The practice needs more to register the patient: date_of_birth, phone_number.",
-        ),
-        503 => (
-            Reason::ScheduleNotRead,
-            "The schedule of Main Street has not been read yet, so its free slots are not known. Please try again in a minute.",
-        ),
-        _ if of_booking => (Reason::BookingNotOpen, "The booking has ended or can no longer be changed."),
-        _ => (
-            Reason::SlotTaken,
-            "Unfortunately this time is no longer available, please go back and choose another time.",
-        ),
+    let failure = match status {
+        404 if of_booking => Failure::BookingNotFound,
+        404 => Failure::SlotNotFound,
+        410 => Failure::OfferExpired,
+        422 => Failure::BookingFieldsRequired,
+        503 => Failure::ScheduleOfNameNotRead,
+        _ if of_booking => Failure::BookingNotOpen,
+        _ => Failure::OfferTaken,
     };
-    let description = Some(reason.advice()).filter(|advice| !advice.is_empty());
+    let message = match failure {
+        Failure::BookingNotOpen => "The booking has ended or can no longer be changed.".to_owned(),
+        _ => failure.example(),
+    };
+    let description = Some(failure.advice()).filter(|advice| !advice.is_empty());
     let mut refusal = json!({
-        "ok": false, "reason": reason, "message": message,
+        "ok": false, "reason": failure, "message": message,
         "code": false, "description": description, "error": [message], "data": null,
     });
-    match reason {
-        Reason::SlotTaken => {
+    match failure {
+        Failure::OfferTaken => {
             refusal["alternatives"] = json!([{
                 "slot_token": "slt_4f1c9a", "start_iso": "2026-12-01T15:00:00Z", "start_local": "Tue, Dec 1 2026, 10:00 AM EST",
                 "duration_minutes": 30, "provider": "Dr. Anna Ash", "provider_id": 1, "operatory_id": 1,
@@ -150,14 +123,14 @@ fn refusal(route: &Route, status: u16) -> Value {
                 "expires_at": "2026-11-20T15:00:00.000Z",
             }])
         }
-        Reason::PatientFieldsRequired => refusal["missing_fields"] = json!(["date_of_birth", "phone_number"]),
+        Failure::BookingFieldsRequired => refusal["missing_fields"] = json!(["date_of_birth", "phone_number"]),
         _ => {}
     }
     refusal
 }
 
 pub(super) fn components() -> Map<String, Value> {
-    all().iter().map(|(status, ..)| (name(*status), component(*status))).collect()
+    STATUSES.iter().map(|(status, ..)| (name(*status), component(*status))).collect()
 }
 
 /// Returns the name of a status, such as `TooManyRequests`.
@@ -167,8 +140,8 @@ fn name(status: u16) -> String {
 }
 
 fn component(status: u16) -> Value {
-    let known = all().into_iter().find(|(known, ..)| *known == status);
-    let (_, meaning, error) = known.expect("every failure status of a route is listed above");
+    let known = STATUSES.into_iter().find(|(known, ..)| *known == status);
+    let (_, meaning, failure) = known.expect("every failure status of a route is listed above");
     let mut headers = json!({"X-Request-Id": request_id(), "X-Ignored-Parameters": ignored()});
     if [429, 503].contains(&status) {
         headers["Retry-After"] =
@@ -177,16 +150,23 @@ fn component(status: u16) -> Value {
     if status == 429 {
         rate_headers(&mut headers);
     }
-    let (reason, advice) = (error.reason(), error.advice());
+    let message = if status == 410 { Failure::OfferExpired.example() } else { failure.example() };
+    let limited = rate_limited();
+    let advice = if status == 429 { limited.advice() } else { failure.advice() };
     let description = Some(advice).filter(|advice| !advice.is_empty());
     let example = json!({
-        "code": false, "reason": reason, "description": description, "error": error.messages(), "data": null,
+        "code": false, "reason": failure, "description": description, "error": [message], "data": null,
     });
     json!({
         "description": meaning,
         "headers": headers,
         "content": {"application/json": {"schema": envelope(), "example": example}},
     })
+}
+
+fn rate_limited() -> ApiError {
+    let limit_state = RateLimitState { per: Per::Endpoint, limit: 10, remaining: 0, reset: 1 };
+    Exceeded { limit_state, retry_after: 1 }.into()
 }
 
 /// Adds the headers of the bucket with the fewest remaining calls. Callers without a limit do not receive them.

@@ -68,7 +68,7 @@ impl ApiCall {
     /// Returns a record by id. Fails if none is visible.
     pub(crate) fn entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Record<T>, ApiError> {
         let found = self.try_entry(tenant, id)?;
-        found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
+        found.ok_or_else(|| ApiError::not_found(format!("{} with id {id}", name_of(T::RESOURCE))))
     }
 
     /// Returns a record by id, or `None` if none is visible.
@@ -91,7 +91,7 @@ impl ApiCall {
                 return Ok((tenant.clone(), entry));
             }
         }
-        Err(ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
+        Err(ApiError::not_found(format!("{} with id {id}", name_of(T::RESOURCE))))
     }
 
     /// Returns a record by id from the data source of a location.
@@ -100,7 +100,7 @@ impl ApiCall {
             Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.is_visible(entry)),
             None => None,
         };
-        let found = found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))?;
+        let found = found.ok_or_else(|| ApiError::not_found(format!("{} with id {id}", name_of(T::RESOURCE))))?;
         self.audit_read(&found);
         Ok(found)
     }

@@ -114,20 +114,20 @@ impl From<Tried> for TriedView {
 impl From<VersionError> for ApiError {
     fn from(error: VersionError) -> ApiError {
         match error {
-            VersionError::NoAdapter(_) => ApiError::NotFound("Adapter".into()),
-            VersionError::NoVersion(_) => ApiError::NotFound("Adapter version".into()),
+            VersionError::NoAdapter(_) => ApiError::not_found("Adapter"),
+            VersionError::NoVersion(_) => ApiError::not_found("Adapter version"),
             VersionError::Trial { call, fault } => {
-                ApiError::Refused(format!("The trial failed and nothing was changed. {call}: {fault}."))
+                ApiError::refused(format!("The trial failed and nothing was changed. {call}: {fault}."))
             }
             VersionError::NoneAtLocation | VersionError::NothingBefore | VersionError::Refused(_) => {
-                ApiError::Refused(sentence(&error.to_string()))
+                ApiError::refused(sentence(&error.to_string()))
             }
             VersionError::Store(CommitError::Full { .. } | CommitError::Conflict { .. }) => {
-                ApiError::Unavailable { retry_after: RETRY_LATER }
+                ApiError::unavailable(RETRY_LATER)
             }
             VersionError::Store(CommitError::Store(error)) => {
                 tracing::error!(%error, "versions of adapters cannot be read or written");
-                ApiError::Unavailable { retry_after: RETRY_LATER }
+                ApiError::unavailable(RETRY_LATER)
             }
         }
     }

@@ -20,12 +20,12 @@ use crate::{
     },
     http::{body::Fields, errors::ApiError},
     values::{
+        failures::Failure,
         kinds::{
             id, integer, object, person_name,
             shared::{self, bookable_online},
         },
         limits::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
-        reasons::Reason,
         words::word,
     },
     views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType},
@@ -61,7 +61,7 @@ pub(crate) fn find(
 ) -> Result<Record<AppointmentType>, ApiError> {
     let found = call.api.engine.appointment_type(tenant.institution.id, id)?;
     let found = found.filter(|it| it.deleted_at.is_none() && is_at(it, locations));
-    found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
+    found.ok_or_else(|| ApiError::not_found(format!("Appointment Type with id {id}")))
 }
 
 included!(ShowAppointmentTypes: &["descriptors"]);
@@ -267,5 +267,5 @@ impl Parent {
 
 /// Returns any location, for types of the whole institution.
 fn any_location(call: &ApiCall, tenant: &Tenant) -> Result<OpenLocation, ApiError> {
-    call.open_locations(tenant).into_iter().next().ok_or(ApiError::Forbidden.because(Reason::OutOfReach))
+    call.open_locations(tenant).into_iter().next().ok_or(ApiError::from(Failure::OutOfReach))
 }

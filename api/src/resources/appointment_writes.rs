@@ -31,6 +31,7 @@ use crate::{
     },
     http::{body::Fields, errors::ApiError},
     values::{
+        failures::Failure,
         kinds::{
             Kind, boolean, gender, id, object,
             shared::{
@@ -41,7 +42,6 @@ use crate::{
             times::{Clock, birth_date, instant},
         },
         limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME},
-        reasons::Reason,
     },
     views::appointments::AppointmentView,
 };
@@ -89,8 +89,7 @@ pub(crate) async fn create(
     AtLocationOfBody(location, given): AtLocationOfBody<NewAppointmentInput>,
 ) -> Answer<Created<AppointmentSaved<'static>>> {
     if given.unavailable {
-        let problem = ApiError::bad("Missing parameter appt[patient_id] with unavailable: true");
-        return Err(problem.because(Reason::UnavailableNotSupported));
+        return Err(Failure::UnavailableNotSupported.into());
     }
     let span = given.span(&mut call, &location)?;
     let new = CreateAppointment {
@@ -171,7 +170,7 @@ pub(crate) async fn update(
 ) -> Answer<One<AppointmentSaved<'static>>> {
     let (location, before) = find(&call, &tenant, id)?;
     if let Some(other) = named.filter(|named| named.setup.id != location.setup.id) {
-        return Err(ApiError::NotAtLocation { record: format!("Appointment with id {id}"), location: other.setup.id });
+        return Err(ApiError::not_at_location(format!("Appointment with id {id}"), other.setup.id));
     }
     let (start, end) = (change.start.filter(|start| *start != before.placement.span.start), change.end);
     let kept = |start: Timestamp| start.plus(before.placement.span.length());
@@ -179,7 +178,7 @@ pub(crate) async fn update(
     let span = Span { start: start.unwrap_or(before.placement.span.start), end: until };
     let problems = problems(span, (start.is_some(), end.is_some()), call.api.engine.now());
     if !problems.is_empty() {
-        return Err(call.with_unknown(ApiError::BadRequest(problems), AppointmentUpdateInput::unknown));
+        return Err(call.with_unknown(ApiError::invalid(problems), AppointmentUpdateInput::unknown));
     }
     let record = if cancelled && before.cancelled {
         before
@@ -288,7 +287,7 @@ impl NewAppointmentInput {
         let span = Span { start: self.start, end: self.end.unwrap_or_else(|| self.start.plus(usual * MINUTE)) };
         let problems = problems(span, (true, self.end.is_some()), call.api.engine.now());
         if !problems.is_empty() {
-            return Err(call.with_unknown(ApiError::BadRequest(problems), NewAppointmentInput::unknown));
+            return Err(call.with_unknown(ApiError::invalid(problems), NewAppointmentInput::unknown));
         }
         let lasts = span.length() / MINUTE;
         if let Some(kind) = kind.filter(|_| lasts != usual) {
@@ -355,18 +354,16 @@ fn refusal(refused: EngineError, location: u32, v2: bool) -> ApiError {
             ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Unmet(unmet), location, v2)))
         }
         EngineError::Refused(Refusal::SlotTaken { fit: Fit::TypeNotAccepted, .. }) => {
-            ApiError::bad("Provided appointment_type_id was not found to be configured for the requested slot")
-                .because(Reason::AppointmentTypeNotAccepted)
+            Failure::AppointmentTypeNotConfigured.into()
         }
         EngineError::Refused(Refusal::SlotTaken { fit: Fit::OutsideHours, .. }) if v2 => {
-            ApiError::bad("Time slot is not during working hours, please choose another time")
-                .because(Reason::OutsideWorkingHours)
+            Failure::OutsideWorkingHoursV2.into()
         }
         EngineError::Unmet(Unmet::PatientOfOtherEhr { id, synced: true }) => {
-            ApiError::bad(format!("Patient with ID {id} not found in location {location}")).because(Reason::NotFound)
+            ApiError::new(Failure::ReferenceNotAtLocation, &[&format!("Patient with ID {id}"), &location])
         }
         EngineError::Unmet(Unmet::NotFound { resource: Resource::Patients, id }) => {
-            ApiError::NotFound(format!("Patient with id {id}"))
+            ApiError::not_found(format!("Patient with id {id}"))
         }
         other => other.into(),
     }

@@ -237,7 +237,7 @@ pub(crate) fn find(
     tenant: &Tenant,
     id: AppointmentId,
 ) -> Result<(OpenLocation, Record<Appointment>), ApiError> {
-    let not_found = || ApiError::NotFound(format!("Appointment with id {id}"));
+    let not_found = || ApiError::not_found(format!("Appointment with id {id}"));
     let record = call.api.engine.appointment(id)?.filter(|it| it.institution_id == tenant.institution.id.0);
     let record = record.ok_or_else(not_found)?;
     let location = call.location(tenant, LocationId(record.location())).map_err(|error| match error {

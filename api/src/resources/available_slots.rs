@@ -269,7 +269,7 @@ impl SlotsInput {
             providers::find(call, tenant, *id)?;
         }
         for id in &self.operatories {
-            let mut found = Err(ApiError::NotFound(format!("Operatory with id {id}")));
+            let mut found = Err(ApiError::not_found(format!("Operatory with id {id}")));
             for location in locations {
                 found = found.or_else(|_| operatories::find(call, location.setup.id, *id));
             }
@@ -292,7 +292,7 @@ impl SlotsInput {
             labelled.push(Some(hours.iter().map(|it| WorkingHourId(it.id)).collect::<Vec<_>>()));
         }
         if labelled.iter().flatten().all(Vec::is_empty) {
-            return Err(ApiError::NotFound(format!("Working Hour Label with id {label}")));
+            return Err(ApiError::not_found(format!("Working Hour Label with id {label}")));
         }
         Ok(labelled)
     }

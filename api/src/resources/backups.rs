@@ -67,10 +67,10 @@ impl From<BackupError> for ApiError {
     fn from(error: BackupError) -> ApiError {
         match error {
             BackupError::NotConfigured => {
-                ApiError::Refused("No backups are made here: set `folder` in [backup] of the configuration.".into())
+                ApiError::refused("No backups are made here: set `folder` in [backup] of the configuration.")
             }
-            BackupError::UnderWay(_) => ApiError::Conflict(sentence(&error.to_string())),
-            BackupError::Folder { .. } => ApiError::Refused(sentence(&error.to_string())),
+            BackupError::UnderWay(_) => ApiError::conflict(sentence(&error.to_string())),
+            BackupError::Folder { .. } => ApiError::refused(sentence(&error.to_string())),
         }
     }
 }

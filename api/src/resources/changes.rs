@@ -26,9 +26,9 @@ use crate::{
     records::visible::is_about_patients,
     values::{
         cursor::QueryCursors,
+        failures::Failure,
         kinds::{integer, text},
         limits::{CHANGES_DEFAULT, MAX_TEXT, PER_PAGE},
-        reasons::Reason,
         times::At,
     },
 };
@@ -91,13 +91,11 @@ pub(crate) async fn list(
     // Cursors are bound to the location only, not to other parameters.
     let cursors = call.api.cursors.bound_to("/changes", vec![("location_id", &location.setup.id.to_string())]);
     let from = since.as_deref().map(|since| opened(&cursors, since)).transpose()?;
-    let changes = call.api.engine.changes(location.setup.id, from, &resources, per_page).map_err(|error| match error {
-        EngineError::Expired => ApiError::bad(
-            "since is too old: changes are stored for 30 days. List the records again, and call without since for the current position.",
-        )
-        .because(Reason::CursorExpired),
-        other => other.into(),
-    })?;
+    let changes =
+        call.api.engine.changes(location.setup.id, from, &resources, per_page).map_err(|error| match error {
+            EngineError::Expired => ApiError::from(Failure::SinceExpired),
+            other => other.into(),
+        })?;
     let mut rows = Vec::with_capacity(changes.entries.len());
     for entry in &changes.entries {
         rows.extend(view(&call, &location, entry)?);

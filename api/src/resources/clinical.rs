@@ -22,11 +22,11 @@ use crate::{
     http::errors::ApiError,
     records::listing::{Listing, called, foreign_ids, listing},
     values::{
+        failures::Failure,
         kinds::{
             shared::updated_since,
             times::{date, instant},
         },
-        reasons::Reason,
         words::word,
     },
     views::{
@@ -261,7 +261,7 @@ pub(crate) async fn conversations(
 
 /// Refuses every message, because no EHR accepts them (specification 4.10).
 pub(crate) async fn message(_: ApiCall, _: Id<u64>, _: InTenant<()>) -> Answer<Never> {
-    Err(ApiError::Forbidden.because(Reason::MessagesNotSupported))
+    Err(Failure::MessagesNotSupported.into())
 }
 
 /// Optional exclusive bounds: after the first and before the second.

@@ -24,13 +24,13 @@ use crate::{
     http::errors::ApiError,
     records::listing::Listing,
     values::{
+        failures::Failure,
         kinds::{
             filled,
             shared::{note, patient},
             sorts,
             times::instant,
         },
-        reasons::Reason,
         record_uuid,
         words::word,
     },
@@ -88,7 +88,7 @@ pub(crate) async fn show(
     Id(id): Id<Uuid>,
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<CommunicationLogView<'static>>> {
-    let missing = || ApiError::NotFound(format!("Communication Log with id {id}"));
+    let missing = || ApiError::not_found(format!("Communication Log with id {id}"));
     let (source, own) =
         record_uuid::id_in(CommunicationLog::RESOURCE, call.sources(&tenant), &id).ok_or_else(missing)?;
     let entry: Option<Record<CommunicationLog>> = call.api.engine.entry(source, own)?;
@@ -131,13 +131,11 @@ pub(crate) async fn create(
     mut call: ApiCall,
     AtLocation(location, NewCommunicationLog(log)): AtLocation<NewCommunicationLog>,
 ) -> Answer<Accepted<CommunicationLogView<'static>>> {
-    let not_supported =
-        || ApiError::Refused("EMR does not support communication logs.".into()).because(Reason::NotSupportedByEhr);
     if location.setup.source.is_none() {
-        return Err(not_supported());
+        return Err(Failure::LogsNotSupported.into());
     }
     let saved = call.save_entry(&location, &log, Some(log.patient_id)).await.map_err(|refused| match refused {
-        EngineError::Refused(Refusal::NotSupportedByEhr) => not_supported(),
+        EngineError::Refused(Refusal::NotSupportedByEhr) => ApiError::from(Failure::LogsNotSupported),
         other => other.into(),
     })?;
     Ok(call.created(saved.replay, CommunicationLogView::from_record(&saved.record)))

@@ -62,13 +62,13 @@ pub(crate) async fn reload(
 ) -> Answer<One<ReloadView>> {
     let config = config.map(PathBuf::from);
     if config.as_ref().is_some_and(|path| !dry_run || !path.is_absolute()) {
-        return Err(ApiError::Refused("config must be an absolute path, and needs dry_run.".into()));
+        return Err(ApiError::refused("config must be an absolute path, and needs dry_run."));
     }
     let Some(reloads) = call.api.reloads.get() else {
-        return Err(ApiError::Refused("The configuration of this server is in no file.".into()));
+        return Err(ApiError::refused("The configuration of this server is in no file."));
     };
     let (answer, reloaded) = oneshot::channel();
-    let unavailable = || ApiError::Unavailable { retry_after: RETRY_LATER };
+    let unavailable = || ApiError::unavailable(RETRY_LATER);
     reloads.send(ReloadRequest { dry_run, allow_removal, config, answer }).await.map_err(|_| unavailable())?;
     let ReloadOutcome { applied, changes, needs_restart, removals, problems } =
         reloaded.await.map_err(|_| unavailable())?;

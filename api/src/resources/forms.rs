@@ -50,7 +50,7 @@ pub(crate) async fn schema(
 
 fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
     let found = record_uuid::id_in(FormSchema::RESOURCE, location.setup.source, id);
-    found.map(|(_, id)| id).ok_or_else(|| ApiError::NotFound(format!("Form Schema with id {id}")))
+    found.map(|(_, id)| id).ok_or_else(|| ApiError::not_found(format!("Form Schema with id {id}")))
 }
 
 reads!(ListFormResponses |input| {

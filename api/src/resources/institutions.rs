@@ -63,7 +63,7 @@ pub(crate) async fn show(
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<InstitutionDetail<'static>>> {
     let tenant = call.tenants().into_iter().find(|tenant| tenant.institution.id.0 == id);
-    let tenant = tenant.ok_or_else(|| ApiError::NotFound(format!("Institution with id {id}")))?;
+    let tenant = tenant.ok_or_else(|| ApiError::not_found(format!("Institution with id {id}")))?;
     Ok(call.show(view(&call, &tenant)?))
 }
 

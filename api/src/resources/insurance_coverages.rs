@@ -153,7 +153,7 @@ pub(crate) async fn delete(mut call: ApiCall, Id(id): Id<u64>, InTenant(tenant, 
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
     let location = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
     let location =
-        location.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
+        location.ok_or_else(|| ApiError::not_found(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
     call.save(&location, RemoveRecord::<Coverage>::new(id)).await?;
     call.audit("delete", name_of(Coverage::RESOURCE), id);
     Ok(call.empty())

@@ -21,6 +21,7 @@ use crate::{
     access::{call::ApiCall, idempotency, input::Input, tenancy::OpenLocation},
     http::errors::{ApiError, name_of},
     values::{
+        failures::Failure,
         kinds::{
             Kind, Parsed, Raw, filled, long_id, money, named, nonzero_money,
             reference::Reference,
@@ -29,7 +30,6 @@ use crate::{
             times::date_or_instant,
         },
         limits::{MAX_TEXT, MAX_VALUES},
-        reasons::Reason,
         times,
     },
 };
@@ -186,14 +186,12 @@ fn refusal(refused: EngineError, location: u32) -> ApiError {
         EngineError::Unmet(
             Unmet::NotFound { resource: Resource::Patients, id }
             | Unmet::NotUsable { resource: Resource::Patients, id },
-        ) => ApiError::bad(format!("Patient with ID {id} not found in location {location}")).because(Reason::NotFound),
+        ) => ApiError::new(Failure::ReferenceNotAtLocation, &[&format!("Patient with ID {id}"), &location]),
         EngineError::Unmet(Unmet::NotFound { resource, id } | Unmet::NotUsable { resource, id }) => {
-            ApiError::bad(format!("{} with id {id} not found in location {location}", name_of(resource)))
-                .because(Reason::NotFound)
+            let record = format!("{} with id {id}", name_of(resource));
+            ApiError::new(Failure::ReferenceNotAtLocation, &[&record, &location])
         }
-        EngineError::Unmet(Unmet::PatientNotSynced) => {
-            ApiError::bad(ApiError::Internal.to_string()).because(Reason::PatientNotSynced)
-        }
+        EngineError::Unmet(Unmet::PatientNotSynced) => Failure::EntryOfUnsyncedPatient.into(),
         other => other.into(),
     }
 }

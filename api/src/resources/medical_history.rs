@@ -161,6 +161,6 @@ pub(crate) async fn save(
 fn check(call: &ApiCall, location: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {
     let item: Record<HistoryItem> = call.entry_at(location, new.item_id)?;
     let usable = item.deleted_at.is_none() && item.body.category == new.category;
-    let missing = || ApiError::NotFound(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));
+    let missing = || ApiError::not_found(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));
     if usable { Ok(()) } else { Err(missing()) }
 }

@@ -76,7 +76,7 @@ pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
 /// the only worker may have to answer probes.
 pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     let api = api(&request)?.clone();
-    let text = web::block(move || render_metrics(&api)).await.map_err(|_| ApiError::Internal)??;
+    let text = web::block(move || render_metrics(&api)).await.map_err(|_| ApiError::internal())??;
     Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text))
 }
 
@@ -183,7 +183,7 @@ fn render_metrics(api: &Api) -> Result<String, ApiError> {
     families.one("store_commit_seconds", "gauge", "Duration of the last group of commits.", seconds);
     families.text().map_err(|error| {
         tracing::error!(%error, "/metrics cannot be written");
-        ApiError::Internal
+        ApiError::internal()
     })
 }
 
@@ -235,5 +235,5 @@ fn certificates(families: &mut Families, certificates: &Certificates) {
 }
 
 fn api(request: &HttpRequest) -> Result<&Data<Api>, ApiError> {
-    request.app_data::<Data<Api>>().ok_or(ApiError::Internal)
+    request.app_data::<Data<Api>>().ok_or_else(ApiError::internal)
 }

@@ -38,7 +38,7 @@ pub(crate) fn find(call: &ApiCall, location: LocationId, id: u64) -> Result<Reco
 }
 
 pub(crate) fn missing(location: LocationId, id: u64) -> ApiError {
-    ApiError::NotFound(format!("Operatory with id {id} in location {location}"))
+    ApiError::not_found(format!("Operatory with id {id} in location {location}"))
 }
 
 /// Accepted without effect: types are always included, with their category.
@@ -92,7 +92,7 @@ pub(crate) async fn show(
             return Ok(call.show(OperatoryView::basic(&record, adapter).with_types(&record, &types)));
         }
     }
-    Err(ApiError::NotFound(format!("Operatory with id {id}")))
+    Err(ApiError::not_found(format!("Operatory with id {id}")))
 }
 
 pub(crate) struct NewOperatory(Operatory);

@@ -31,7 +31,7 @@ pub(crate) fn find_at(call: &ApiCall, location: &OpenLocation, id: u32) -> Resul
 }
 
 fn seen(call: &ApiCall, found: Option<Record<Patient>>, id: u32) -> Result<Record<Patient>, ApiError> {
-    let found = found.ok_or_else(|| ApiError::NotFound(format!("Patient with id {id}")))?;
+    let found = found.ok_or_else(|| ApiError::not_found(format!("Patient with id {id}")))?;
     call.audit("read", "patient", id.into());
     Ok(found)
 }

@@ -109,7 +109,7 @@ pub(crate) fn find(call: &ApiCall, tenant: &Tenant, id: u32) -> Result<Record<Pr
     let locations = call.open_locations(tenant);
     found
         .filter(|it| locations.iter().any(|location| location.setup.source == it.source_id))
-        .ok_or_else(|| ApiError::NotFound(format!("Provider with id {id}")))
+        .ok_or_else(|| ApiError::not_found(format!("Provider with id {id}")))
 }
 
 /// Cache of the names of the providers in a list, each read once.

@@ -23,7 +23,7 @@ use crate::{
         tenancy::OpenLocation,
     },
     http::errors::{ApiError, sentence},
-    values::{kinds::json_object, reasons::Reason, role::Role},
+    values::{failures::Failure, kinds::json_object, role::Role},
 };
 
 /// Commands as named in `Control`. A call has exactly one.
@@ -63,13 +63,13 @@ impl From<ControlError> for ApiError {
     fn from(error: ControlError) -> ApiError {
         match error {
             ControlError::Malformed(why) => ApiError::bad(sentence(&why)),
-            ControlError::NotFound => ApiError::NotFound("The record of the simulated system".into()),
-            ControlError::Refused(why) => ApiError::Conflict(sentence(&why)),
+            ControlError::NotFound => ApiError::not_found("The record of the simulated system"),
+            ControlError::Refused(why) => ApiError::conflict(sentence(&why)),
             ControlError::Commit(CommitError::Store(error)) => {
                 tracing::error!(%error, "the changes of the simulated EHR cannot be stored");
-                ApiError::Unavailable { retry_after: RETRY_LATER }
+                ApiError::unavailable(RETRY_LATER)
             }
-            ControlError::Commit(_) => ApiError::Unavailable { retry_after: RETRY_LATER },
+            ControlError::Commit(_) => ApiError::unavailable(RETRY_LATER),
         }
     }
 }
@@ -104,7 +104,7 @@ pub(crate) async fn control(
 ) -> Answer<One<SimulatedEhrView>> {
     let (Some((name, what)), true) = (asked.pop(), asked.is_empty()) else {
         let problem = format!("The body must hold exactly one of {}.", CONTROLS.map(|(name, _)| name).join(", "));
-        return Err(ApiError::Refused(problem));
+        return Err(ApiError::refused(problem));
     };
     if !SWITCHES.contains(&name) {
         has_role(&call.key, Role::Operator)?;
@@ -125,7 +125,7 @@ pub(crate) async fn control(
 
 /// Returns the location's EHR if it is a simulated one of the sandbox.
 fn simulated(call: &ApiCall, location: &OpenLocation) -> Result<Arc<dyn SimulatedEhr>, ApiError> {
-    let refused = |why: &str| ApiError::Refused(why.to_owned()).because(Reason::NotSimulated);
+    let refused = |why: &str| ApiError::new(Failure::NotSimulated, &[&why]);
     if location.institution.environment != Environment::Sandbox {
         return Err(refused("Only practices of the sandbox have simulated health record systems."));
     }

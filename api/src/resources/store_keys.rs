@@ -46,14 +46,14 @@ impl From<KeyError> for ApiError {
     fn from(error: KeyError) -> ApiError {
         let said = sentence(&error.to_string());
         match error {
-            KeyError::NoSuchKey(_) => ApiError::NotFound("Key of the store".into()),
-            KeyError::UnderWay | KeyError::Newest(_) | KeyError::Needed { .. } => ApiError::Conflict(said),
+            KeyError::NoSuchKey(_) => ApiError::not_found("Key of the store"),
+            KeyError::UnderWay | KeyError::Newest(_) | KeyError::Needed { .. } => ApiError::conflict(said),
             KeyError::NotSealed
             | KeyError::Nodes
             | KeyError::Served
             | KeyError::Folder { .. }
             | KeyError::Incomplete(_)
-            | KeyError::Store(_) => ApiError::Refused(said),
+            | KeyError::Store(_) => ApiError::refused(said),
         }
     }
 }
@@ -74,7 +74,7 @@ pub(crate) async fn forget(
     StoreKeyName(id): StoreKeyName,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<StoreKeysView>> {
-    let id: KeyId = id.parse().map_err(|_| ApiError::NotFound("Key of the store".into()))?;
+    let id: KeyId = id.parse().map_err(|_| ApiError::not_found("Key of the store"))?;
     let keys = call.api.engine.drop_store_key(id).await?;
     call.audit_action("drop store key", "store");
     tracing::info!(key = %call.key.name, dropped = %id, "store key removed on request");

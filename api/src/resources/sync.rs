@@ -245,7 +245,7 @@ pub(crate) struct WhichDirections(Directions);
 impl WhichDirections {
     fn any(self) -> Result<Directions, ApiError> {
         let Directions { reading, writing } = self.0;
-        let nothing = || ApiError::Refused("reading or writing must be true, or both must be left out.".into());
+        let nothing = || ApiError::refused("reading or writing must be true, or both must be left out.");
         (reading || writing).then_some(self.0).ok_or_else(nothing)
     }
 }

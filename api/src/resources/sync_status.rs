@@ -100,7 +100,7 @@ fn places(call: &ApiCall, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, 
             Place::Elsewhere(node) if !call.counted => {
                 elsewhere.entry(node).or_default().push(location.setup.id.0);
             }
-            Place::Elsewhere(_) | Place::Unsettled => return Err(ApiError::Unavailable { retry_after: RETRY_MOVED }),
+            Place::Elsewhere(_) | Place::Unsettled => return Err(ApiError::unavailable(RETRY_MOVED)),
         }
     }
     Ok((here, elsewhere))
@@ -114,10 +114,10 @@ async fn ask(
     read: Option<&str>,
     write: Option<&str>,
 ) -> Result<Vec<Box<RawValue>>, ApiError> {
-    let peers = call.api.peers.as_ref().ok_or(ApiError::Internal)?;
+    let peers = call.api.peers.as_ref().ok_or_else(ApiError::internal)?;
     let mut headers = HeaderMap::new();
-    let value = |text: &str| HeaderValue::from_str(text).map_err(|_| ApiError::Internal);
-    headers.insert(AUTHORIZATION, call.authorization.clone().ok_or(ApiError::Internal)?);
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|_| ApiError::internal());
+    headers.insert(AUTHORIZATION, call.authorization.clone().ok_or_else(ApiError::internal)?);
     headers.insert(VERSION, value(call.version.name())?);
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     let mut rows = Vec::new();
@@ -129,8 +129,8 @@ async fn ask(
         let (method, client, body) = (&Method::GET, call.client, Bytes::new());
         let asked =
             NodeCall { method, path: &path, headers: &headers, id: "", client, counted: true, unplaced: false, body };
-        let answer = peers.ask(node, &asked).await.map_err(|_| ApiError::Unavailable { retry_after: RETRY_MOVED })?;
-        let answer: NodeAnswer = serde_json::from_slice(&answer).map_err(|_| ApiError::Internal)?;
+        let answer = peers.ask(node, &asked).await.map_err(|_| ApiError::unavailable(RETRY_MOVED))?;
+        let answer: NodeAnswer = serde_json::from_slice(&answer).map_err(|_| ApiError::internal())?;
         rows.extend(answer.data);
     }
     Ok(rows)

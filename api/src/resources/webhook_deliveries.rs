@@ -231,8 +231,8 @@ pub(crate) async fn show(
     let delivery = find(&call, endpoint, id)?;
     audit(&call, "read", &delivery);
     let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
-    let body = String::from_utf8(body).map_err(|_| ApiError::Internal)?;
-    let message = RawValue::from_string(body).map_err(|_| ApiError::Internal)?;
+    let body = String::from_utf8(body).map_err(|_| ApiError::internal())?;
+    let message = RawValue::from_string(body).map_err(|_| ApiError::internal())?;
     Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::from_delivery(&delivery), message }))
 }
 
@@ -325,16 +325,17 @@ pub(super) fn logged(
     may_see: impl Fn(&Delivery) -> bool,
 ) -> Result<Delivery, ApiError> {
     let found = call.api.engine.webhook_log().find(endpoint, id).map_err(unreadable)?;
-    found.filter(may_see).ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
+    found.filter(may_see).ok_or_else(|| not_found(id))
 }
 
 fn unreadable(error: StoreError) -> ApiError {
     EngineError::from(error).into()
 }
 
+fn not_found(id: Uuid) -> ApiError {
+    ApiError::not_found(format!("Webhook delivery with id {id}"))
+}
+
 fn unknown(error: ApiError, id: Uuid) -> ApiError {
-    match error {
-        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook delivery with id {id}")),
-        other => other,
-    }
+    if error.is_not_found() { not_found(id) } else { error }
 }

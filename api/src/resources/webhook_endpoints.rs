@@ -19,9 +19,9 @@ use crate::{
     },
     http::errors::ApiError,
     values::{
+        failures::Failure,
         kinds::{Kind, filled, integer, shared::active, text},
         limits::MAX_URL,
-        reasons::Reason,
         secret::random,
         times::At,
     },
@@ -178,7 +178,7 @@ fn check_may_manage(call: &ApiCall, id: EndpointId) -> Result<(), ApiError> {
     let all = known.subscriptions_of(id);
     let mut heard =
         all.iter().filter(|it| known.may_receive(&endpoint.owner, it.institution_id, it.event.resource_type()));
-    if heard.all(|it| may_subscribe(call, it)) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
+    if heard.all(|it| may_subscribe(call, it)) { Ok(()) } else { Err(Failure::OutOfReach.into()) }
 }
 
 reads!(ListWebhookEndpoints |input| {

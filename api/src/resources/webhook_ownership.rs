@@ -38,11 +38,12 @@ pub(super) fn own_endpoint(call: &ApiCall, id: EndpointId) -> Result<Arc<Endpoin
     call.api.engine.webhooks().endpoint(&owner(call), id).map_err(|error| named(error.into(), id))
 }
 
+pub(super) fn not_found(id: EndpointId) -> ApiError {
+    ApiError::not_found(format!("Webhook endpoint with id {id}"))
+}
+
 pub(super) fn named(error: ApiError, id: EndpointId) -> ApiError {
-    match error {
-        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook endpoint with id {id}")),
-        other => other,
-    }
+    if error.is_not_found() { not_found(id) } else { error }
 }
 
 /// Returns whether a key may receive messages of a resource. Messages concern all locations and show the same data as
@@ -80,9 +81,9 @@ impl From<RegistryError> for ApiError {
             | RegistryError::NoTarget(_)
             | RegistryError::NotActive(_)
             | RegistryError::TooMany { .. } => ApiError::bad(format!("{}.", error.to_string().trim_end_matches('.'))),
-            RegistryError::NotFound => ApiError::NotFound("Webhook endpoint".into()),
+            RegistryError::NotFound => ApiError::not_found("Webhook endpoint"),
             RegistryError::Duplicate { .. } | RegistryError::Rotating | RegistryError::KeyReused => {
-                ApiError::Conflict(sentence(&error.to_string()))
+                ApiError::conflict(sentence(&error.to_string()))
             }
             RegistryError::Store(StoreError::Away { .. })
             | RegistryError::Ids(IdError::Commit(CommitError::Store(StoreError::Away { .. })))

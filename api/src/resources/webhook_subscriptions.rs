@@ -23,9 +23,9 @@ use crate::{
     },
     http::errors::ApiError,
     values::{
+        failures::Failure,
         kinds::{Kind, filled, id, shared::active, text},
         limits::MAX_NAME,
-        reasons::Reason,
         times::At,
     },
 };
@@ -106,7 +106,7 @@ pub(crate) async fn create(
     let NewWebhookSubscription { resource_type, event, active } = asked;
     if catalogue::parse(&resource_type, &event).is_ok_and(|topic| !may_receive(&call.key, topic.event.resource_type()))
     {
-        return Err(ApiError::Forbidden.because(Reason::OutOfReach));
+        return Err(Failure::OutOfReach.into());
     }
     let new = NewSubscription {
         institution_id: tenant.institution.id,
@@ -149,7 +149,7 @@ pub(crate) async fn update(
     let found = own_subscription(&call, &[tenant], endpoint, subscription)?;
     if let Some(other) = location.filter(|named| found.location_id.is_some_and(|own| own != named.setup.id)) {
         let record = format!("Webhook subscription with id {subscription}");
-        return Err(ApiError::NotAtLocation { record, location: other.setup.id });
+        return Err(ApiError::not_at_location(record, other.setup.id));
     }
     let to = new_endpoint.map(|id| EndpointId(id as i32));
     let updated = engine.webhooks();
@@ -178,7 +178,7 @@ fn find_in_tenants(
 ) -> Result<Arc<Subscription>, ApiError> {
     let found = call.api.engine.webhooks().subscription(&owner(call), endpoint, id).ok();
     let here = found.filter(|it| tenants.iter().any(|tenant| it.institution_id == tenant.institution.id));
-    here.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
+    here.ok_or_else(|| not_found(id))
 }
 
 /// Finds a subscription that the caller may change.
@@ -189,14 +189,15 @@ fn own_subscription(
     id: SubscriptionId,
 ) -> Result<Arc<Subscription>, ApiError> {
     let found = find_in_tenants(call, tenants, endpoint, id)?;
-    if may_subscribe(call, &found) { Ok(found) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
+    if may_subscribe(call, &found) { Ok(found) } else { Err(Failure::OutOfReach.into()) }
+}
+
+fn not_found(id: SubscriptionId) -> ApiError {
+    ApiError::not_found(format!("Webhook subscription with id {id}"))
 }
 
 fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {
-    match error {
-        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook subscription with id {id}")),
-        other => other,
-    }
+    if error.is_not_found() { not_found(id) } else { error }
 }
 
 pub(crate) struct ListWebhookSubscriptions {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{
     webhook_deliveries::{ListWebhookDeliveries, WebhookDeliveryView, logged, redelivered},
-    webhook_ownership::named,
+    webhook_ownership::not_found,
 };
 use crate::{
     access::{
@@ -122,5 +122,5 @@ pub(crate) async fn redeliver(
 /// Finds an endpoint of any organisation.
 fn endpoint(call: &ApiCall, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
     let found = call.api.engine.webhooks().subscriptions().endpoint(id);
-    found.ok_or_else(|| named(ApiError::NotFound(String::new()), id))
+    found.ok_or_else(|| not_found(id))
 }

@@ -236,7 +236,7 @@ fn unknown(Reference { resource, id }: Reference) -> ApiError {
 fn unmet_of(unmet: Unmet) -> ApiError {
     match unmet {
         Unmet::Several(all) => ApiError::all(all.into_iter().map(unmet_of)),
-        Unmet::NotFound { resource: Resource::Providers, id } => ApiError::NotFound(format!("User with id {id}")),
+        Unmet::NotFound { resource: Resource::Providers, id } => ApiError::not_found(format!("User with id {id}")),
         other => other.into(),
     }
 }
@@ -312,7 +312,7 @@ fn find(
             return Ok((location, record));
         }
     }
-    Err(ApiError::NotFound(format!("Working Hour with id {id}")))
+    Err(ApiError::not_found(format!("Working Hour with id {id}")))
 }
 
 pub(crate) type Types = Option<HashMap<u32, AppointmentTypeView>>;

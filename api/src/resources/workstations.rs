@@ -144,19 +144,18 @@ impl From<Paired> for PairedWorkstationView {
 impl From<WorkstationError> for ApiError {
     fn from(error: WorkstationError) -> ApiError {
         match error {
-            WorkstationError::NotGated => ApiError::Refused(NOT_GATED.into()),
-            WorkstationError::UnknownCode => ApiError::NotFound("Pairing code".into()),
-            WorkstationError::TooMany { retry_after } => ApiError::TooMany {
-                message: "Too many wrong codes; please wait before you try again.".into(),
-                retry_after: retry_after.into(),
-            },
-            WorkstationError::Refused(why) => ApiError::Refused(sentence(why)),
+            WorkstationError::NotGated => ApiError::refused(NOT_GATED),
+            WorkstationError::UnknownCode => ApiError::not_found("Pairing code"),
+            WorkstationError::TooMany { retry_after } => {
+                ApiError::too_many("Too many wrong codes; please wait before you try again.", retry_after.into())
+            }
+            WorkstationError::Refused(why) => ApiError::refused(sentence(why)),
             WorkstationError::Store(CommitError::Full { .. } | CommitError::Conflict { .. }) => {
-                ApiError::Unavailable { retry_after: RETRY_LATER }
+                ApiError::unavailable(RETRY_LATER)
             }
             WorkstationError::Store(CommitError::Store(error)) => {
                 tracing::error!(%error, "workstation records cannot be read or written");
-                ApiError::Unavailable { retry_after: RETRY_LATER }
+                ApiError::unavailable(RETRY_LATER)
             }
         }
     }
@@ -192,7 +191,7 @@ pub(crate) async fn new_code(
         (Some(uses), Some(hours)) => CodeKind::Enrolment { uses: uses as u32, hours: hours as u32 },
         _ => {
             let why = "uses and expires_in_hours must be sent together or not at all.";
-            return Err(ApiError::Refused(why.into()));
+            return Err(ApiError::refused(why));
         }
     };
     let made = call.api.engine.gateway().new_code(location, kind).await?;
@@ -215,7 +214,7 @@ pub(crate) async fn revoke(
 ) -> Answer<Empty> {
     let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     if !call.api.engine.gateway().revoke(location, workstation).await? {
-        return Err(ApiError::NotFound(format!("Workstation with id {workstation}")));
+        return Err(ApiError::not_found(format!("Workstation with id {workstation}")));
     }
     call.audit("revoke workstation", "location", location.0.into());
     Ok(call.empty())

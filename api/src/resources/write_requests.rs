@@ -286,5 +286,5 @@ async fn shown_one(call: &ApiCall, location: &OpenLocation, id: u64) -> Answer<O
 }
 
 fn not_found(location: u32, id: u64) -> ApiError {
-    ApiError::NotFound(format!("Write Request with id {}", public_id(location, id)))
+    ApiError::not_found(format!("Write Request with id {}", public_id(location, id)))
 }

@@ -34,7 +34,7 @@ use crate::{
         errors::ApiError,
         version_header,
     },
-    values::{reasons::Reason, versions::Version},
+    values::{failures::Failure, versions::Version},
 };
 
 /// Registers each path with all its routes.
@@ -52,7 +52,7 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
 }
 
 async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
-    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+    let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
     let here = served_here(here, &request)?;
     let edge = api.edge();
     let asked_for = || version_header::asked_for(request.headers(), &edge.rules.compatibility);
@@ -61,7 +61,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     let mut of_method = here.iter().filter(|route| route.method == method).peekable();
     let Some(first) = of_method.peek() else {
         let version = asked_for().ok();
-        return Err(ApiError::Method { allowed: allowed(&here, version) }.into());
+        return Err(ApiError::method_not_allowed(allowed(&here, version)).into());
     };
     let context = request.extensions().get::<Rc<RequestContext>>().cloned();
     let here_is = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
@@ -102,7 +102,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         let answer = answer(route, call, read_permits.clone()).await;
         // A read is valid only while this node owns the institution.
         if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
-            return Err(ApiError::moved().into());
+            return Err(ApiError::from(Failure::LocationMoved).into());
         }
         if generation == api.rights_generation() {
             let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
@@ -110,7 +110,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
             return api.audited(&caller, answer).await;
         }
     }
-    Err(ApiError::Unavailable { retry_after: 1 }.into())
+    Err(ApiError::unavailable(1).into())
 }
 
 /// Returns the routes of the listener. Operator endpoints exist only at the operators' listener, and client endpoints
@@ -122,7 +122,7 @@ fn served_here(here: &[&'static Route], request: &HttpRequest) -> Result<Vec<&'s
         served_to => (served_to == ServedTo::Operators) == operators,
     };
     let here: Vec<&'static Route> = here.iter().filter(is_here).copied().collect();
-    if here.is_empty() { Err(ApiError::NoSuchRoute) } else { Ok(here) }
+    if here.is_empty() { Err(Failure::UnknownPath.into()) } else { Ok(here) }
 }
 
 fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
@@ -151,7 +151,7 @@ async fn run_to_completion(
         // A refusal based on reads is valid only while this node owns the institution. Commits check the ownership
         // themselves.
         let answer = match is_refusal(&answer) && !is_here(&api) {
-            true => Err(ApiError::moved().into()),
+            true => Err(ApiError::from(Failure::LocationMoved).into()),
             false => answer,
         };
         audited::changed(&api, &caller, &handling, answer).await
@@ -159,7 +159,7 @@ async fn run_to_completion(
     let changing = actix_web::rt::spawn(on_behalf_of(origin, changing));
     changing.await.unwrap_or_else(|_| {
         tracing::error!(route = route.path, "a request ended in a panic");
-        Err(ApiError::Internal.into())
+        Err(ApiError::internal().into())
     })
 }
 
@@ -174,18 +174,18 @@ async fn answer(
     call: ApiCall,
     read_permits: Option<FairSemaphore>,
 ) -> Result<HttpResponse, Error> {
-    let Some(turns) = read_permits else { return route.answer(call).ok_or(ApiError::Internal)?.await };
+    let Some(turns) = read_permits else { return route.answer(call).ok_or_else(ApiError::internal)?.await };
     let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
     let read = web::block(move || {
         let Some(answering) = route.answer(call) else {
-            return Finished::from_response(ApiError::Internal.error_response());
+            return Finished::from_response(ApiError::internal().error_response());
         };
         let answer = runtime.block_on(turns.run(on_behalf_of(origin, answering)));
         Finished::from_response(answer.unwrap_or_else(|error| error.error_response()))
     });
     let finished = read.await.map_err(|_| {
         tracing::error!(route = route.path, "a request ended in a panic");
-        ApiError::Internal
+        ApiError::internal()
     })?;
     Ok(finished.answer())
 }
@@ -204,7 +204,7 @@ impl Finished {
         match body.try_into_bytes() {
             Ok(body) => Finished { status, headers, body },
             // No authenticated read responds with a stream.
-            Err(_) => Finished::from_response(ApiError::Internal.error_response()),
+            Err(_) => Finished::from_response(ApiError::internal().error_response()),
         }
     }
 
@@ -221,7 +221,7 @@ fn elsewhere(here: &[&'static Route], method: &Method, asked: Version) -> ApiErr
     let names: Vec<&str> = of_method.flat_map(|route| route.versions).map(|version| version.name()).collect();
     let why =
         format!("{} does not have this endpoint; send `Svc-Api-Version: {}`.", asked.name(), names.join("` or `"));
-    ApiError::NoSuchRoute.explained(Reason::VersionWithoutEndpoint, why)
+    ApiError::from(Failure::VersionWithoutEndpoint).explained(why)
 }
 
 /// Returns the methods of a path in the requested version, or in all versions if it has none in that one.

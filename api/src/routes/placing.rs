@@ -75,7 +75,7 @@ pub(super) async fn place(
             Place::Unsettled => {}
         }
         if since.elapsed() > PATIENCE {
-            return Err(ApiError::Unavailable { retry_after: RETRY_AFTER });
+            return Err(ApiError::unavailable(RETRY_AFTER));
         }
         sleep(LOOK_AGAIN).await;
     }
@@ -107,7 +107,7 @@ async fn of_another_configuration(
             Err(unknown) => return Err(unknown.into()),
         }
     }
-    Err(ApiError::Unavailable { retry_after: RETRY_AFTER })
+    Err(ApiError::unavailable(RETRY_AFTER))
 }
 
 async fn collect(api: &Api, request: &HttpRequest, payload: Payload) -> Result<Bytes, ApiError> {

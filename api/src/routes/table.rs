@@ -71,7 +71,7 @@ use crate::{
         dispatch,
         route::{Route, delete, get, open, patch, post, websocket},
     },
-    values::{reasons::Reason, role::Role, versions::Version::V2_2_2},
+    values::{failures::Failure, role::Role, versions::Version::V2_2_2},
 };
 
 pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
@@ -902,5 +902,5 @@ pub(crate) fn endpoints() -> impl Iterator<Item = String> {
 
 pub(crate) async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let slash = request.path().len() > 1 && request.path().ends_with('/');
-    Err(ApiError::NoSuchRoute.because(if slash { Reason::TrailingSlash } else { Reason::UnknownPath }))
+    Err(if slash { Failure::TrailingSlash } else { Failure::UnknownPath }.into())
 }

@@ -40,18 +40,13 @@ use crate::{
     },
     routes::table,
     server::connection::Live,
-    values::{limits::MAX_REQUEST_ID, reasons::Reason},
+    values::{failures::Failure, limits::MAX_REQUEST_ID},
 };
 
 /// Log target of the access log.
 const ACCESS: &str = "access";
 /// Endpoints that machines poll every few seconds. They are counted in /metrics but not logged.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
-
-const RESPONSES_FULL: &str = "Too many bytes of responses are waiting for clients to read them (`max_response_bytes`). Read responses \
-                              completely, and try again soon.";
-/// Time within which the connections of slow readers are closed.
-const RETRY_RESPONSES: u64 = 5;
 
 /// State of the tightest rate limit.
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -65,7 +60,7 @@ pub async fn guard(
     let started = Instant::now();
     let id = request_id(request.headers());
     let span = span(&request, &id);
-    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+    let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
     let context = Rc::new(RequestContext { id: OnceCell::from(id.clone()), ..RequestContext::default() });
     request.extensions_mut().insert(context.clone());
     let mut proof = None;
@@ -86,7 +81,7 @@ pub async fn guard(
         let origin = id.to_str().ok().map(Origin::from);
         caught(on_behalf_of(origin, next.call(request))).await.map(|response| sliced(&api, response))
     } else {
-        Ok(request.into_response(ApiError::UserAgent.error_response()))
+        Ok(request.into_response(ApiError::from(Failure::UserAgentRefused).error_response()))
     };
     let (status, headers) = match &mut answer {
         Ok(response) => (response.status(), response.headers_mut()),
@@ -156,8 +151,7 @@ fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxB
                 false => Some(api.response_bytes.add(size)),
             };
             if reserved.is_none() {
-                let error = ApiError::Closed { why: RESPONSES_FULL, retry_after: RETRY_RESPONSES };
-                let response = error.because(Reason::Unavailable).error_response();
+                let response = ApiError::from(Failure::ResponsesFull).error_response();
                 return ServiceResponse::new(request, response);
             }
             SlicedBody::from_bytes(bytes, reserved)
@@ -244,7 +238,7 @@ async fn caught<B: MessageBody + 'static>(
         Ok(Err(error)) => Err(error.error_response()),
         Err(()) => {
             tracing::error!("a request ended in a panic");
-            Err(ApiError::Internal.error_response())
+            Err(ApiError::internal().error_response())
         }
     }
 }

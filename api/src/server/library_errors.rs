@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     http::{context::REQUEST_ID, envelope::Envelope},
-    values::reasons::Reason,
+    values::failures::Failure,
 };
 
 /// Maximum length of the library's head: a status line and up to three short headers.
@@ -40,9 +40,9 @@ pub(super) fn in_envelope(head: &[u8]) -> Bytes {
     let mut lines = head.split("\r\n");
     let status = lines.next().unwrap_or_default();
     let date = lines.find(|line| line.starts_with("date: ")).map_or(String::new(), |date| format!("{date}\r\n"));
-    let (reason, message, description) = explain(status);
-    let errors = [message.to_owned()];
-    let body = serde_json::to_string(&Envelope::failure(&errors, reason, description)).unwrap_or_default();
+    let (failure, description) = explain(status);
+    let errors = [failure.message(&[])];
+    let body = serde_json::to_string(&Envelope::failure(&errors, failure, description)).unwrap_or_default();
     let (id, length) = (Uuid::new_v4(), body.len());
     let response = format!(
         "{status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n{REQUEST_ID}: {id}\r\n\
@@ -51,19 +51,18 @@ pub(super) fn in_envelope(head: &[u8]) -> Bytes {
     response.into()
 }
 
-fn explain(status: &str) -> (Reason, &'static str, Option<&'static str>) {
+fn explain(status: &str) -> (Failure, Option<&'static str>) {
     match status.split(' ').nth(1) {
         Some("400") => (
-            Reason::InvalidRequest,
-            "The request is not valid HTTP/1.1.",
+            Failure::MalformedHttp,
             Some(
                 "Percent-encode the path and the query: `é` is written `%C3%A9`. A request has one Content-Length or is chunked, \
                  and its address has at most 64 KiB.",
             ),
         ),
-        Some("408") => (Reason::RequestTimeout, "The request was not received in time.", None),
-        Some("431") => (Reason::InvalidRequest, "The head of the request is too large or has too many headers.", None),
-        _ => (Reason::InternalError, "Something went wrong. Please try again or contact our support team.", None),
+        Some("408") => (Failure::RequestTimeout, None),
+        Some("431") => (Failure::HeadTooLarge, None),
+        _ => (Failure::InternalError, None),
     }
 }
 

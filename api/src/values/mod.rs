@@ -5,7 +5,7 @@
 //!  kinds ◄── expected          parameters and fields: parsing, checks and their documentation
 //!  limits                      every fixed limit, with its reason
 //!  words                       closed lists of words: as code, wire and documents have them
-//!  times, versions, reasons, role, grant    closed lists and formats that appear in JSON
+//!  times, versions, failures, role, grant    closed lists and formats that appear in JSON
 //!  record_uuid                 ids of records as UUIDs
 //!  secret ◄── token ◄── sessions, cursor, slot_token      signed data that clients send back
 //! ```
@@ -13,10 +13,10 @@
 pub mod audience;
 pub mod cursor;
 pub(crate) mod expected;
+pub(crate) mod failures;
 pub(crate) mod grant;
 pub mod kinds;
 pub(crate) mod limits;
-pub(crate) mod reasons;
 pub(crate) mod record_uuid;
 pub mod role;
 pub mod secret;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::recording::RecordedCall;
 use crate::{
     cli::server::{ServerSession, answer},
-    values::{reasons::Reason, versions::Version},
+    values::{failures::Failure, versions::Version},
 };
 
 const CALL: Duration = Duration::from_secs(60);
@@ -52,16 +52,16 @@ struct Corrections {
 impl Corrections {
     /// Corrects the cause of a refusal. Returns `false` if there is nothing to correct, or it was corrected before.
     fn add(&mut self, reason: &str) -> bool {
-        let Some(reason) = Reason::ALL.iter().find(|known| known.word() == reason) else { return false };
-        let part = match reason {
-            Reason::UserAgentRefused => &mut self.agent,
-            Reason::VersionMissing | Reason::VersionUnknown => &mut self.version,
-            Reason::InvalidCredentials
-            | Reason::TokenMissing
-            | Reason::TokenMalformed
-            | Reason::TokenInvalid
-            | Reason::TokenExpired
-            | Reason::ApiKeyInsteadOfToken => &mut self.authorization,
+        let Some(failure) = Failure::ALL.iter().find(|known| known.reason() == reason) else { return false };
+        let part = match failure {
+            Failure::UserAgentRefused => &mut self.agent,
+            Failure::VersionMissing | Failure::VersionUnknown => &mut self.version,
+            Failure::InvalidCredentials
+            | Failure::TokenMissing
+            | Failure::TokenMalformed
+            | Failure::TokenInvalid
+            | Failure::TokenExpired
+            | Failure::ApiKeyInsteadOfToken => &mut self.authorization,
             _ => return false,
         };
         !std::mem::replace(part, true)

@@ -5,40 +5,40 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use serde::Serialize;
 
 use super::{recording::RecordedCall, replay::ReplayAnswer};
-use crate::{routes::table::TABLE, values::reasons::Reason};
+use crate::{routes::table::TABLE, values::failures::Failure};
 
 /// Maximum number of messages shown per reason.
 const SHOWN: usize = 3;
 /// Refusals that depend on the other system's records. The demo has other records, so these refusals are not the
 /// client's fault.
-const OF_OTHER_RECORDS: [Reason; 19] = [
-    Reason::NotFound,
-    Reason::BookingNotFound,
-    Reason::SlotNotFound,
-    Reason::SlotExpired,
-    Reason::SlotTaken,
-    Reason::NotUsable,
-    Reason::HourOfEhr,
-    Reason::OfEhr,
-    Reason::NotSimulated,
-    Reason::AppointmentPast,
-    Reason::AppointmentCancelled,
-    Reason::AppointmentNotOpen,
-    Reason::AppointmentNotSynced,
-    Reason::PatientNotSynced,
-    Reason::PatientNotConverted,
-    Reason::DuplicatePatient,
-    Reason::OutsideWorkingHours,
-    Reason::AppointmentTypeNotAccepted,
-    Reason::BookingNotOpen,
+const OF_OTHER_RECORDS: [Failure; 19] = [
+    Failure::NotFound,
+    Failure::BookingNotFound,
+    Failure::SlotNotFound,
+    Failure::SlotExpired,
+    Failure::SlotTaken,
+    Failure::NotUsable,
+    Failure::HourOfEhr,
+    Failure::OfEhr,
+    Failure::NotSimulated,
+    Failure::AppointmentPast,
+    Failure::AppointmentCancelled,
+    Failure::AppointmentNotOpen,
+    Failure::AppointmentNotSynced,
+    Failure::PatientNotSynced,
+    Failure::PatientNotConverted,
+    Failure::DuplicatePatient,
+    Failure::OutsideWorkingHours,
+    Failure::AppointmentTypeNotAccepted,
+    Failure::BookingNotOpen,
 ];
 
 /// Settings under `[compatibility]` with which an operator can accept a refused call.
-const ACCEPTABLE: [(Reason, &str); 4] = [
-    (Reason::VersionMissing, "`default_version`, or `version_headers` where the version is in another header"),
-    (Reason::VersionUnknown, "`version_values`"),
-    (Reason::ApiKeyInsteadOfToken, "`raw_keys`"),
-    (Reason::UserAgentRefused, "`user_agent_rule`"),
+const ACCEPTABLE: [(Failure, &str); 4] = [
+    (Failure::VersionMissing, "`default_version`, or `version_headers` where the version is in another header"),
+    (Failure::VersionUnknown, "`version_values`"),
+    (Failure::ApiKeyInsteadOfToken, "`raw_keys`"),
+    (Failure::UserAgentRefused, "`user_agent_rule`"),
 ];
 
 #[derive(Default, Serialize)]
@@ -149,7 +149,8 @@ impl EndpointReport {
     fn refuse(&mut self, call: &RecordedCall, answer: &ReplayAnswer) {
         let known = self.refusals.iter().position(|it| it.status == answer.status && it.reason == answer.reason);
         let at = known.unwrap_or_else(|| {
-            let acceptable = ACCEPTABLE.iter().find(|(reason, _)| reason.word() == answer.reason).map(|(_, key)| *key);
+            let acceptable =
+                ACCEPTABLE.iter().find(|(failure, _)| failure.reason() == answer.reason).map(|(_, key)| *key);
             self.refusals.push(RefusedCall {
                 status: answer.status,
                 reason: answer.reason.clone(),
@@ -206,7 +207,7 @@ fn is_of_other_records(answer: &ReplayAnswer) -> bool {
     let named = |message: &String| {
         message.contains(" with id ") && message.contains(" not found") || message.ends_with("is of another patient.")
     };
-    OF_OTHER_RECORDS.iter().any(|reason| reason.word() == answer.reason)
+    OF_OTHER_RECORDS.iter().any(|failure| failure.reason() == answer.reason)
         || !answer.messages.is_empty() && answer.messages.iter().all(named)
 }
 

@@ -136,7 +136,7 @@ impl DirectionStatus {
 }
 
 pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {
-    let id = id.parse().map(LocationId).map_err(|_| ApiError::NotFound(format!("Location {id}")))?;
+    let id = id.parse().map(LocationId).map_err(|_| ApiError::not_found(format!("Location {id}")))?;
     let page = read_blocking(&visit, move |visit| read(visit, id)).await?;
     visit.show("GET /console/locations/{id}", &page).await
 }

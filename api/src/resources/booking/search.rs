@@ -36,6 +36,7 @@ use crate::{
         slot_weeks::{begin, week},
     },
     values::{
+        failures::Failure,
         kinds::{
             Kind, boolean, id, integer, long_id,
             reference::Reference,
@@ -167,9 +168,9 @@ pub(crate) async fn create(
 
 /// Explains the failure in words for a caller.
 fn not_read(error: ApiError, location: &OpenLocation) -> BookingFailure {
-    match error {
-        ApiError::NotRead => BookingFailure::not_read(&location.setup.name),
-        other => other.into(),
+    match error.failure() {
+        Failure::ScheduleNotRead => BookingFailure::not_read(&location.setup.name),
+        _ => error.into(),
     }
 }
 

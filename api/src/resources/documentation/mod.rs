@@ -39,9 +39,9 @@ pub(crate) async fn document(request: HttpRequest) -> HttpResult {
     let audience = query.optional("for", one_of(Audience::NAMES)).unwrap_or(Audience::Clients);
     let problems = query.take_problems();
     if !problems.is_empty() {
-        return Err(ApiError::BadRequest(problems));
+        return Err(ApiError::invalid(problems));
     }
-    let Documents(text) = request.app_data::<Documents>().ok_or(ApiError::Internal)?;
+    let Documents(text) = request.app_data::<Documents>().ok_or_else(ApiError::internal)?;
     Ok(file(&request, "application/json", text(audience, version)))
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn glossary(request: HttpRequest) -> HttpResult {
 
 /// Returns a text for operators, for the console.
 pub(crate) fn operator_page(request: &HttpRequest, name: &str) -> HttpResult {
-    let page = pages::operator_page(name).ok_or_else(|| ApiError::NotFound("Page".to_owned()))?;
+    let page = pages::operator_page(name).ok_or_else(|| ApiError::not_found("Page"))?;
     Ok(file(request, "text/html; charset=utf-8", page))
 }
 

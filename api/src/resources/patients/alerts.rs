@@ -18,8 +18,8 @@ use crate::{
     },
     http::errors::ApiError,
     values::{
+        failures::Failure,
         kinds::{boolean, filled, object, shared::note},
-        reasons::Reason,
     },
     views::communications::PatientAlertView,
 };
@@ -80,7 +80,7 @@ pub(crate) async fn create(
 
 /// Refuses alerts of a patient that the EHR does not have (specification 7.3).
 fn not_synced() -> ApiError {
-    ApiError::bad("Data source must exist").because(Reason::PatientNotSynced)
+    Failure::AlertOfUnsyncedPatient.into()
 }
 
 pub(crate) struct AlertUpdate {
@@ -107,14 +107,13 @@ pub(crate) async fn update(
     let is_disabled = alert.body.disabled_at.is_some() || alert.deleted_at.is_some();
     match disabled {
         Some(false) if is_disabled => {
-            return Err(ApiError::bad("EMR does not support enabling a disabled alert; create a new one.")
-                .because(Reason::NotSupportedByEhr));
+            return Err(Failure::AlertNotEnabled.into());
         }
         Some(true) if !is_disabled => {}
         _ => return Ok(call.show(PatientAlertView::from_record(&alert))),
     }
     let location =
-        call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
+        call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or_else(ApiError::internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
     let saved = call.save(&location, ChangeRecord { id: alert.id.into(), body }).await?;
     call.audit("update", "Patient Alert", alert.id.into());
@@ -125,5 +124,5 @@ fn one(call: &ApiCall, tenant: &Tenant, patient: u32, id: u64) -> Result<Record<
     find(call, tenant, patient)?;
     let alert = call.entry::<PatientAlert>(tenant, id)?;
     let theirs = alert.body.patient_id == patient;
-    if theirs { Ok(alert) } else { Err(ApiError::NotFound(format!("Patient Alert with id {id}"))) }
+    if theirs { Ok(alert) } else { Err(ApiError::not_found(format!("Patient Alert with id {id}"))) }
 }

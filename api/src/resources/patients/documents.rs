@@ -12,8 +12,7 @@ use crate::{
         call::ApiCall,
         respond::{Answer, Listed, Never, One},
     },
-    http::errors::ApiError,
-    values::{kinds::shared::active, reasons::Reason},
+    values::{failures::Failure, kinds::shared::active},
     views::documents::{DocumentTypeView, PatientDocumentView},
 };
 
@@ -31,7 +30,7 @@ pub(crate) async fn list(
 /// Refuses uploads, because the contract of adapters has no write for documents.
 pub(crate) async fn create(call: ApiCall, Id(id): Id<u32>, AtLocation(location, ()): AtLocation<()>) -> Answer<Never> {
     super::find_at(&call, &location, id)?;
-    Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))
+    Err(Failure::UploadNotSupported.into())
 }
 
 reads!(ListDocumentTypes |input| {

@@ -29,7 +29,7 @@ use crate::{
     http::errors::{ApiError, HttpResult},
     nodes::{admission::from_node, socket::NodeSocket},
     resources::workstation_socket::frame_limits::{FrameLimits, LimitedBytes},
-    values::reasons::Reason,
+    values::failures::Failure,
 };
 
 type BoxedPayloadStream = Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>;
@@ -45,14 +45,14 @@ const LONG_FRAME: usize = 64 << 10;
 const FULL: u64 = 60;
 
 pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> HttpResult {
-    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+    let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
     check_origin(request.headers())?;
     check_subprotocol(request.headers())?;
-    let seat = api.seats.clone().try_acquire_owned().map_err(|_| ApiError::Unavailable { retry_after: FULL })?;
+    let seat = api.seats.clone().try_acquire_owned().map_err(|_| ApiError::unavailable(FULL))?;
     let gauge = FrameLimits::new(HELLO_BYTES, FRAMES);
     let walled: BoxedPayloadStream = Box::pin(LimitedBytes::new(payload.into_inner(), gauge.clone()));
     let walled =
-        Payload::from_request(&request, &mut dev::Payload::from(walled)).await.map_err(|_| ApiError::Internal)?;
+        Payload::from_request(&request, &mut dev::Payload::from(walled)).await.map_err(|_| ApiError::internal())?;
     let handshake = actix_ws::handle_with_protocols(&request, walled, &[SUBPROTOCOL]);
     let (response, out, frames) = handshake
         .map_err(|error| ApiError::bad(format!("The request is not a valid WebSocket handshake: {error}.")))?;
@@ -74,7 +74,7 @@ struct ConnectionOrigin {
 fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     let extension = |origin: &str| origin.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with("-extension"));
     let all = headers.get_all(ORIGIN).all(|origin| origin.to_str().is_ok_and(extension));
-    if all { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OriginRefused)) }
+    if all { Ok(()) } else { Err(Failure::OriginRefused.into()) }
 }
 
 fn check_subprotocol(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -267,14 +267,10 @@ mod tests {
             assert_eq!(check_origin(&headers(&[(ORIGIN, origin)])), Ok(()), "{origin}");
         }
         for origin in ["https://ehr.example", "http://localhost", "null", "", "chrome-extension", "file://"] {
-            assert_eq!(
-                check_origin(&headers(&[(ORIGIN, origin)])),
-                Err(ApiError::Forbidden.because(Reason::OriginRefused)),
-                "{origin}"
-            );
+            assert_eq!(check_origin(&headers(&[(ORIGIN, origin)])), Err(Failure::OriginRefused.into()), "{origin}");
         }
         let both = [(ORIGIN, "chrome-extension://abc"), (ORIGIN, "https://ehr.example")];
-        assert_eq!(check_origin(&headers(&both)), Err(ApiError::Forbidden.because(Reason::OriginRefused)));
+        assert_eq!(check_origin(&headers(&both)), Err(Failure::OriginRefused.into()));
     }
 
     #[test]
