@@ -289,6 +289,10 @@ fn webhooks(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
     let (code, missing) = run(&["webhooks", "redeliver", "77", message]);
     assert!(code == Some(2) && missing.contains("404") && missing.contains("endpoint with id 77"), "{missing}");
     assert_eq!(run(&["webhooks", "deliveries", &id, "--status", "lost"]).0, Some(2));
+    let (code, tested) = run(&["webhooks", "test", &id]);
+    assert!(code == Some(0) && tested.starts_with(&format!("endpoint {id}: test message ")), "{tested}");
+    let (code, again) = run(&["webhooks", "redeliver-failed", &id]);
+    assert!(code == Some(0) && again.starts_with(&format!("endpoint {id}: messages sent again: ")), "{again}");
 }
 
 /// Returns the next notification to systemd, within ten seconds.

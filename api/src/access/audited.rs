@@ -108,7 +108,7 @@ impl AuditCaller {
         let context = request.extensions().get::<Rc<RequestContext>>().cloned();
         let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
         let shown = AccessLog::default();
-        shown.add(Access { what, record: CONSOLE, id: None });
+        shown.audit_action(what, CONSOLE);
         let route = format!("{} {}", request.method(), request.path());
         AuditCaller::at_console(name, client, id, route, shown)
     }
@@ -136,7 +136,7 @@ impl AuditCaller {
                 What::WriteRequest(id) => ("write request", *id),
                 What::Location => ("location", location.0.into()),
             };
-            shown.add(Access { what, record, id: Some(id) });
+            shown.audit(what, record, id);
         }
         AuditCaller {
             actor: if operator { Actor::Operator(name) } else { Actor::Key(name) },

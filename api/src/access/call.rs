@@ -19,7 +19,7 @@ use super::{
     idempotency,
     input::{EARLIEST, Input},
     keys::ApiKey,
-    shown::{Access as Accessed, AccessLog},
+    shown::AccessLog,
 };
 use crate::{
     http::{
@@ -81,6 +81,12 @@ impl Deref for ApiRef {
     fn deref(&self) -> &Api {
         self.0.as_ref().expect("a describing call runs no handler, and argument readers do not use the engine")
     }
+}
+
+/// Context of an operators' action, which an HTTP call or a page of the console performs.
+pub(crate) struct ActionContext<'a> {
+    pub api: &'a Api,
+    pub shown: &'a AccessLog,
 }
 
 impl ApiCall {
@@ -253,13 +259,18 @@ impl ApiCall {
         });
     }
 
+    /// Returns the context in which the call performs an operators' action.
+    pub(crate) fn action(&self) -> ActionContext<'_> {
+        ActionContext { api: &self.api, shown: &self.shown }
+    }
+
     /// Adds a read or changed record to the audit entries of the call.
     pub(crate) fn audit(&self, what: &'static str, record: &'static str, id: u64) {
-        self.shown.add(Accessed { what, record, id: Some(id) });
+        self.shown.audit(what, record, id);
     }
 
     /// Adds an action that concerns no record to the audit entries of the call.
     pub(crate) fn audit_action(&self, what: &'static str, subject: &'static str) {
-        self.shown.add(Accessed { what, record: subject, id: None });
+        self.shown.audit_action(what, subject);
     }
 }

@@ -32,8 +32,14 @@ pub(crate) struct AccessScope {
 }
 
 impl AccessLog {
-    pub(crate) fn add(&self, access: Access) {
-        self.inner().accesses.push(access);
+    /// Adds a read or changed record.
+    pub(crate) fn audit(&self, what: &'static str, record: &'static str, id: u64) {
+        self.inner().accesses.push(Access { what, record, id: Some(id) });
+    }
+
+    /// Adds an action that concerns no record.
+    pub(crate) fn audit_action(&self, what: &'static str, subject: &'static str) {
+        self.inner().accesses.push(Access { what, record: subject, id: None });
     }
 
     pub(crate) fn set_scope(&self, institution: InstitutionId, location: Option<LocationId>) {

@@ -16,6 +16,8 @@ mod server;
 mod store;
 mod store_keys;
 mod table;
+#[cfg(test)]
+mod tests;
 mod webhooks;
 mod word;
 mod workstations;
@@ -29,6 +31,7 @@ use clap_complete::Shell;
 use crate::demo::{self, DemoArguments};
 use crate::{
     memory, openapi,
+    resources::operator_actions::{ACCEPT_DELETIONS, PAUSE, RESUME, SYNC},
     terminal::say,
     values::{audience::Audience, versions::Version},
 };
@@ -74,13 +77,13 @@ enum Command {
     /// Show pending and failed writes of a running server, retry them, or drop them.
     #[command(subcommand)]
     Queue(operate::QueueCommand),
-    /// Read locations of a running server now, and attempt pending writes immediately.
-    Sync(operate::Sync),
-    /// Pause reading, writing or both at locations of a running server until `resume`.
+    #[command(name = SYNC.subcommand(), about = SYNC.help())]
+    Sync(operate::Locations),
+    #[command(name = PAUSE.subcommand(), about = PAUSE.help())]
     Pause(operate::Pause),
-    /// Resume reading, writing or both at locations of a running server.
+    #[command(name = RESUME.subcommand(), about = RESUME.help())]
     Resume(operate::Pause),
-    /// Accept deletions that a running server has held back for confirmation.
+    #[command(name = ACCEPT_DELETIONS.subcommand(), about = ACCEPT_DELETIONS.help())]
     AcceptDeletions(operate::AcceptDeletions),
     /// Show recent errors of a location of a running server.
     Errors(operate::Errors),
@@ -91,7 +94,7 @@ enum Command {
     /// Show, add or remove workstations of a running server.
     #[command(subcommand)]
     Workstations(workstations::WorkstationsCommand),
-    /// Show the webhook endpoints and deliveries of a running server, or send deliveries again.
+    /// Show the webhook endpoints and deliveries of a running server, test endpoints, or send deliveries again.
     #[command(subcommand)]
     Webhooks(webhooks::WebhooksCommand),
     /// Check this machine and the server for current and upcoming problems. Exit code: 0 no problem, 1 warnings, 2
@@ -132,8 +135,8 @@ pub fn main() -> ExitCode {
         Command::Locations(asked) => operate::locations(&asked),
         Command::Queue(asked) => operate::queue(&asked),
         Command::Sync(asked) => operate::sync(&asked),
-        Command::Pause(asked) => operate::pause(&asked, "pause"),
-        Command::Resume(asked) => operate::pause(&asked, "resume"),
+        Command::Pause(asked) => operate::pause(&asked, &PAUSE),
+        Command::Resume(asked) => operate::pause(&asked, &RESUME),
         Command::AcceptDeletions(asked) => operate::accept_deletions(&asked),
         Command::Errors(asked) => operate::errors(&asked),
         Command::Backup(server) => backup::run(&server),

@@ -1,20 +1,20 @@
 //! `locations`, `queue`, `errors`, `sync`, `pause`, `resume` and `accept-deletions`: the state of a running server, and
 //! operators' actions.
 
-use std::process::ExitCode;
+use std::{fmt::Display, process::ExitCode};
 
-use actix_web::rt::System;
 use clap::{Args, Subcommand};
 use engine::write_requests::Status;
 use serde_json::{Value, json};
 
 use super::{
-    server::{ServerArguments, ServerSession, answer, text},
-    table::TextTable,
+    server::{self, ListArguments, ServerArguments, ServerSession, answer, text},
+    table::{TextTable, show_list},
     word::word,
 };
 use crate::{
-    terminal::{fail, say},
+    resources::operator_actions::{ACCEPT_DELETIONS, Action, DROP, RETRY, SYNC},
+    terminal::say,
     values::words::WireEnum,
 };
 
@@ -26,11 +26,8 @@ pub(super) struct LocationsArguments {
     /// Only active locations with read or write status `red`.
     #[arg(long)]
     red: bool,
-    /// Print one JSON object per line.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    server: ServerArguments,
+    list: ListArguments,
 }
 
 #[derive(Subcommand)]
@@ -44,52 +41,43 @@ pub(super) enum QueueCommand {
         /// need attention.
         #[arg(long, value_parser = word::<Status>())]
         status: Option<Status>,
-        /// Print one JSON object per line.
-        #[arg(long)]
-        json: bool,
         #[command(flatten)]
-        server: ServerArguments,
+        list: ListArguments,
     },
-    /// Retry failed writes.
-    Retry {
-        /// Ids of writes, such as 101-8.
-        #[arg(required = true)]
-        ids: Vec<String>,
-        #[command(flatten)]
-        server: ServerArguments,
-    },
-    /// Drop pending or failed writes, and the writes that depend on them.
-    Drop {
-        /// Ids of writes, such as 101-8.
-        #[arg(required = true)]
-        ids: Vec<String>,
-        #[command(flatten)]
-        server: ServerArguments,
-    },
+    #[command(name = RETRY.subcommand(), about = RETRY.help())]
+    Retry(Writes),
+    #[command(name = DROP.subcommand(), about = DROP.help())]
+    Drop(Writes),
 }
 
 #[derive(Args)]
-pub(super) struct Sync {
-    /// Ids of locations. Each is read now, and its pending writes are attempted immediately.
+pub(super) struct Writes {
+    /// Ids of writes, such as 101-8.
     #[arg(required = true)]
-    locations: Vec<u64>,
+    ids: Vec<String>,
     #[command(flatten)]
     server: ServerArguments,
 }
 
 #[derive(Args)]
-pub(super) struct Pause {
+pub(super) struct Locations {
     /// Ids of locations.
     #[arg(required = true)]
-    locations: Vec<u64>,
+    pub locations: Vec<u64>,
+    #[command(flatten)]
+    pub server: ServerArguments,
+}
+
+#[derive(Args)]
+pub(super) struct Pause {
+    #[command(flatten)]
+    at: Locations,
     /// Only pause or resume reading.
     #[arg(long, conflicts_with = "writing")]
     reading: bool,
     /// Only pause or resume writing.
     #[arg(long)]
     writing: bool,
-    #[command(flatten)]
-    server: ServerArguments,
 }
 
 #[derive(Args)]
@@ -106,91 +94,56 @@ pub(super) struct AcceptDeletions {
 pub(super) struct Errors {
     /// Id of the location.
     location: u64,
-    /// Print one JSON object per line.
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    server: ServerArguments,
-}
-
-fn done(result: Result<(), String>) -> ExitCode {
-    result.map_or_else(fail, |()| ExitCode::SUCCESS)
+    list: ListArguments,
 }
 
 pub(super) fn locations(asked: &LocationsArguments) -> ExitCode {
-    done(System::new().block_on(show_locations(asked)))
+    server::run(show_locations(asked))
 }
 
 pub(super) fn queue(asked: &QueueCommand) -> ExitCode {
-    done(System::new().block_on(async {
+    server::run(async {
         match asked {
-            QueueCommand::List { location, status, json, server } => list(server, *location, *status, *json).await,
-            QueueCommand::Retry { ids, server } => each(server, ids, "retry").await,
-            QueueCommand::Drop { ids, server } => each(server, ids, "drop").await,
+            QueueCommand::List { location, status, list } => list_writes(list, *location, *status).await,
+            QueueCommand::Retry(Writes { ids, server }) => {
+                let line = |write: &Value| format!(" retried as {}, {}", text(&write["id"]), text(&write["status"]));
+                perform(server, &RETRY, None, ids, &json!({}), line).await
+            }
+            QueueCommand::Drop(Writes { ids, server }) => {
+                perform(server, &DROP, None, ids, &json!({}), |_| " dropped".to_owned()).await
+            }
         }
-    }))
+    })
 }
 
-pub(super) fn sync(asked: &Sync) -> ExitCode {
-    done(System::new().block_on(async {
-        let places = ServerLocations::connect(&asked.server).await?;
-        for id in &asked.locations {
-            let path = format!("/locations/{id}/sync?subdomain={}", places.subdomain(*id)?);
-            answer(places.session.post(&path)).await.map_err(|why| format!("location {id}: {why}"))?;
-            say(format_args!("location {id} is read now"));
-        }
-        Ok(())
-    }))
+pub(super) fn sync(asked: &Locations) -> ExitCode {
+    let line = |_: &Value| " is read now".to_owned();
+    server::run(perform(&asked.server, &SYNC, None, &asked.locations, &json!({}), line))
 }
 
-pub(super) fn pause(asked: &Pause, action: &str) -> ExitCode {
-    let Pause { locations, reading, writing, server } = asked;
+pub(super) fn pause(asked: &Pause, action: &Action) -> ExitCode {
+    let Pause { at: Locations { locations, server }, reading, writing } = asked;
     let (body, what) = match (*reading, *writing) {
         (true, _) => (json!({"reading": true}), "reading"),
         (_, true) => (json!({"writing": true}), "writing"),
         _ => (json!({}), "reading and writing"),
     };
-    done(System::new().block_on(async {
-        let places = ServerLocations::connect(server).await?;
-        for id in locations {
-            let path = format!("/locations/{id}/{action}?subdomain={}", places.subdomain(*id)?);
-            answer(places.session.post_json(&path, &body)).await.map_err(|why| format!("location {id}: {why}"))?;
-            say(format_args!("location {id}: {what} is {action}d"));
-        }
-        Ok(())
-    }))
+    let line = |_: &Value| format!(": {what} is {}d", action.name);
+    server::run(perform(server, action, None, locations, &body, line))
 }
 
 pub(super) fn accept_deletions(asked: &AcceptDeletions) -> ExitCode {
     let AcceptDeletions { location, resource, server } = asked;
-    done(System::new().block_on(async {
-        let places = ServerLocations::connect(server).await?;
-        let path = format!("/locations/{location}/sync/accept_deletions?subdomain={}", places.subdomain(*location)?);
-        answer(places.session.post_json(&path, &json!({"resource": resource}))).await?;
-        say(format_args!("location {location}: deletions of {resource} are accepted; a full pass begins"));
-        Ok(())
-    }))
+    let line = |_: &Value| format!(": deletions of {resource} are accepted; a full pass begins");
+    let body = json!({"resource": resource});
+    server::run(perform(server, &ACCEPT_DELETIONS, None, &[*location], &body, line))
 }
 
 pub(super) fn errors(asked: &Errors) -> ExitCode {
-    let Errors { location, json: as_json, server } = asked;
-    done(System::new().block_on(async {
-        let places = ServerLocations::connect(server).await?;
-        let path = format!("/locations/{location}/errors?subdomain={}", places.subdomain(*location)?);
-        let all = answer(places.session.get(&path)).await?;
-        let mut table = TextTable::new(&["LAST", "TIMES", "PART", "RESOURCE", "WRITE", "REQUEST", "REASON"]);
-        for it in all.as_array().into_iter().flatten() {
-            if *as_json {
-                say(it);
-                continue;
-            }
-            let [at, part, resource, write, request, reason] =
-                ["at", "part", "resource", "write_request_id", "request_id", "reason"].map(|name| text(&it[name]));
-            table.row(&[at, &it["times"].to_string(), part, resource, write, request, reason]);
-        }
-        table.show(*as_json);
-        Ok(())
-    }))
+    let heads = ["LAST", "TIMES", "PART", "RESOURCE", "WRITE", "REQUEST", "REASON"];
+    let fields = ["at", "times", "part", "resource", "write_request_id", "request_id", "reason"];
+    server::run(show_list(&asked.list, &format!("/locations/{}/errors", asked.location), None, &heads, &fields))
 }
 
 /// An active location, as reported by the server.
@@ -251,7 +204,7 @@ pub(super) struct ServerLocations {
 }
 
 impl ServerLocations {
-    async fn connect(server: &ServerArguments) -> Result<ServerLocations, String> {
+    pub(super) async fn connect(server: &ServerArguments) -> Result<ServerLocations, String> {
         ServerLocations::at(ServerSession::begin(server)?).await
     }
 
@@ -300,6 +253,28 @@ impl ServerLocations {
         Ok(failing.map(line).collect())
     }
 
+    /// Calls the route of an action. `ids` replace the parameters of its path, in order.
+    pub(super) async fn perform(&self, action: &Action, ids: &[String], body: &Value) -> Result<Value, String> {
+        let first = ids.first().map_or("", String::as_str);
+        let query = match action.input {
+            ["endpoint", ..] => String::new(),
+            ["write"] => {
+                let location = first.split_once('-').and_then(|(location, _)| location.parse().ok());
+                let location: u64 = location.ok_or(format!("`{first}` is no id of a write: those look like 101-8"))?;
+                format!("?subdomain={}&location_id={location}", self.subdomain(location)?)
+            }
+            _ => format!("?subdomain={}", self.subdomain(first.parse().unwrap_or_default())?),
+        };
+        let mut ids = ids.iter();
+        let parts = action.path.split('/').map(|part| match part.starts_with('{') {
+            true => ids.next().map_or("", String::as_str),
+            false => part,
+        });
+        let path = format!("{}{query}", parts.collect::<Vec<_>>().join("/"));
+        answer(if action.method == "DELETE" { self.session.delete(&path) } else { self.session.post_json(&path, body) })
+            .await
+    }
+
     /// Returns each location with the subdomain of its institution.
     fn all(&self) -> impl Iterator<Item = (u64, &Value, &str)> {
         self.institutions.iter().flat_map(|institution| {
@@ -315,14 +290,14 @@ impl ServerLocations {
 }
 
 async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
-    let places = ServerLocations::connect(&asked.server).await?;
+    let places = ServerLocations::connect(&asked.list.server).await?;
     let mut table =
         TextTable::new(&["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"]);
     let states = places.states().await?;
     let mut steps = Vec::new();
     for state in states.iter().filter(|state| state.is_red() || !asked.red) {
         let LocationState { id, name, subdomain, read_status, write_status, sync, see } = state;
-        if asked.json {
+        if asked.list.json {
             say(json!({
                 "id": id, "name": name, "subdomain": subdomain, "status": "active",
                 "read_status": read_status, "write_status": write_status,
@@ -345,14 +320,14 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
         places.all().filter(|(_, location, _)| location["status"] != "active" && !asked.red)
     {
         let (name, status) = (text(&location["name"]), text(&location["status"]));
-        if asked.json {
+        if asked.list.json {
             say(json!({"id": id, "name": name, "subdomain": subdomain, "status": status}));
             continue;
         }
         table.row(&[&id.to_string(), name, subdomain, status, "", "", "", "", ""]);
     }
-    table.show(asked.json);
-    if !asked.json {
+    table.show(asked.list.json);
+    if !asked.list.json {
         let failed: u64 = states.iter().filter_map(|state| state.sync["writes_failed"].as_u64()).sum();
         if failed > 0 {
             steps.push(format!("failed writes: {failed}; practice-sync queue list"));
@@ -363,11 +338,10 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
     Ok(())
 }
 
-async fn list(
-    server: &ServerArguments,
+async fn list_writes(
+    ListArguments { json: as_json, server }: &ListArguments,
     only: Option<u64>,
     status: Option<Status>,
-    as_json: bool,
 ) -> Result<(), String> {
     let places = ServerLocations::connect(server).await?;
     if let Some(location) = only {
@@ -382,7 +356,7 @@ async fn list(
         let writes = answer(places.session.get(&path)).await?;
         let writes = writes.as_array().map_or(&[][..], Vec::as_slice);
         for write in writes {
-            if as_json {
+            if *as_json {
                 say(write);
                 continue;
             }
@@ -391,11 +365,11 @@ async fn list(
                 ["id", "status", "operation", "queued_at"].map(|name| text(&write[name]));
             table.row(&[id, status, &record, operation, &write["attempts"].to_string(), queued, &reason(write)]);
         }
-        if !as_json && writes.len() as u64 == SHOWN {
+        if !*as_json && writes.len() as u64 == SHOWN {
             table.row(&["...", "", "", "", "", "", &format!("only the newest writes of location {id} are shown")]);
         }
     }
-    table.show(as_json);
+    table.show(*as_json);
     Ok(())
 }
 
@@ -407,18 +381,26 @@ fn reason(write: &Value) -> String {
     [said, retried, dropped].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-async fn each(server: &ServerArguments, ids: &[String], what: &str) -> Result<(), String> {
+/// Performs an action for one target after another, until one fails. `within` is the id of the path before that of the
+/// target. Prints for each the target and the `line` about the answer.
+pub(super) async fn perform<T: Display>(
+    server: &ServerArguments,
+    action: &Action,
+    within: Option<u32>,
+    targets: &[T],
+    body: &Value,
+    line: impl Fn(&Value) -> String,
+) -> Result<(), String> {
     let places = ServerLocations::connect(server).await?;
-    for id in ids {
-        let location = id.split_once('-').and_then(|(location, _)| location.parse().ok());
-        let location: u64 = location.ok_or(format!("`{id}` is no id of a write: those look like 101-8"))?;
-        let subdomain = places.subdomain(location)?;
-        let path = format!("/write_requests/{id}/{what}?subdomain={subdomain}&location_id={location}");
-        let write = answer(places.session.post(&path)).await.map_err(|why| format!("{id}: {why}"))?;
-        match what {
-            "drop" => say(format_args!("{id} dropped")),
-            _ => say(format_args!("{id} retried as {}, {}", text(&write["id"]), text(&write["status"]))),
-        }
+    let kind = match action.input {
+        ["write"] | [_, "workstation" | "delivery"] => "",
+        ["endpoint"] => "endpoint ",
+        _ => "location ",
+    };
+    for target in targets {
+        let ids: Vec<String> = within.iter().map(u32::to_string).chain([target.to_string()]).collect();
+        let done = places.perform(action, &ids, body).await.map_err(|why| format!("{kind}{target}: {why}"))?;
+        say(format_args!("{kind}{target}{}", line(&done)));
     }
     Ok(())
 }

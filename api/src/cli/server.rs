@@ -1,11 +1,14 @@
 //! A client for a running server: the operators' listener with an operator's token, or the client listener with an API
 //! key.
 
-use std::{fmt::Display, time::Duration};
+use std::{fmt::Display, process::ExitCode, time::Duration};
 
+use actix_web::rt::System;
 use clap::Args;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
+
+use crate::terminal::fail;
 
 /// Timeout of a request. A trial of an adapter reads one page of every resource, which takes long.
 const ANSWER: Duration = Duration::from_secs(600);
@@ -18,6 +21,20 @@ pub(super) struct ServerArguments {
     /// The environment variable that contains an operator's token.
     #[arg(long, value_name = "NAME", default_value = TOKEN)]
     token_env: String,
+}
+
+#[derive(Args)]
+pub(super) struct ListArguments {
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub server: ServerArguments,
+}
+
+/// Runs a command that calls a server.
+pub(super) fn run(calls: impl Future<Output = Result<(), String>>) -> ExitCode {
+    System::new().block_on(calls).map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
 /// The environment variable with an operator's token.

@@ -19,7 +19,10 @@ use engine::{
 };
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
-use super::{server::ServerArguments, store_keys};
+use super::{
+    server::{ListArguments, ServerArguments},
+    store_keys,
+};
 use crate::{
     config::Config,
     terminal::{fail, say},
@@ -76,13 +79,7 @@ pub(super) enum StoreCommand {
         config: PathBuf,
     },
     /// Show the keys that encrypt the store of a running server.
-    Keys {
-        /// Print one JSON object per line.
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        server: ServerArguments,
-    },
+    Keys(ListArguments),
     /// Encrypt the store of a running server with a new key, and wait until all values are encrypted with it.
     RotateKey {
         /// Instead of a running server: the configuration of a stopped server. An interrupted rotation is completed.
@@ -138,7 +135,7 @@ pub(super) fn run(command: StoreCommand) -> ExitCode {
         StoreCommand::Migrate { config } => with(&config, |config| migrate(&config)),
         StoreCommand::Check { config } => with(&config, |config| check(&config)),
         StoreCommand::Compact { config, data } => compact(config, data),
-        StoreCommand::Keys { json, server } => store_keys::show(&server, json),
+        StoreCommand::Keys(list) => store_keys::show(&list.server, list.json),
         StoreCommand::RotateKey { config: Some(file), .. } => with(&file, |config| store_keys::rotate_at_rest(&config)),
         StoreCommand::RotateKey { config: None, server } => store_keys::rotate(&server),
         StoreCommand::DropKey { key, config: Some(file), .. } => {

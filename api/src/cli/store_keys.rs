@@ -2,13 +2,13 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use actix_web::rt::{System, time::sleep};
+use actix_web::rt::time::sleep;
 use engine::store::KeyId;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use super::{
-    server::{ServerArguments, ServerSession, answer, text},
+    server::{self, ServerArguments, ServerSession, answer, text},
     table::TextTable,
 };
 use crate::{
@@ -42,7 +42,7 @@ pub(super) fn show(server: &ServerArguments, as_json: bool) -> ExitCode {
         }
         failed(&keys)
     };
-    ended(System::new().block_on(shown))
+    server::run(shown)
 }
 
 fn failed(keys: &Value) -> Result<(), String> {
@@ -53,7 +53,7 @@ fn failed(keys: &Value) -> Result<(), String> {
 }
 
 pub(super) fn rotate(server: &ServerArguments) -> ExitCode {
-    ended(System::new().block_on(rotate_running(server)))
+    server::run(rotate_running(server))
 }
 
 async fn rotate_running(server: &ServerArguments) -> Result<(), String> {
@@ -107,7 +107,7 @@ pub(super) fn drop(server: &ServerArguments, key: KeyId) -> ExitCode {
         say(format_args!("The key {key} was dropped. {OLDER}"));
         Ok(())
     };
-    ended(System::new().block_on(dropped))
+    server::run(dropped)
 }
 
 pub(super) fn drop_at_rest(config: &Config, key: KeyId) -> ExitCode {
@@ -118,10 +118,6 @@ pub(super) fn drop_at_rest(config: &Config, key: KeyId) -> ExitCode {
         }
         Err(error) => fail(error),
     }
-}
-
-fn ended(ended: Result<(), String>) -> ExitCode {
-    ended.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
 
 /// A progress bar, drawn on a terminal only. Its length is the number of remaining values at the first count.

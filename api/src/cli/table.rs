@@ -1,5 +1,8 @@
 //! Tables printed to the terminal.
 
+use serde_json::Value;
+
+use super::server::{ListArguments, ServerSession, answer};
 use crate::terminal::say;
 
 /// A table. Each column is as wide as its longest cell.
@@ -24,5 +27,42 @@ impl TextTable {
             let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
             say(cells.join("  ").trim_end());
         }
+    }
+}
+
+/// Prints the elements of a list of the server: one JSON object per line, or a table with one field per column.
+/// A list of `most` elements ends with a note that only the newest are shown.
+pub(super) async fn show_list(
+    ListArguments { json, server }: &ListArguments,
+    path: &str,
+    most: Option<usize>,
+    heads: &[&str],
+    fields: &[&str],
+) -> Result<(), String> {
+    let all = answer(ServerSession::begin(server)?.get(path)).await?;
+    let rows = all.as_array().map_or(&[][..], Vec::as_slice);
+    let mut table = TextTable::new(heads);
+    for row in rows {
+        if *json {
+            say(row);
+        }
+        table.0.push(fields.iter().map(|field| cell(&row[*field])).collect());
+    }
+    if most == Some(rows.len()) {
+        let mut note = vec![""; heads.len() - 2];
+        note.insert(0, "...");
+        note.push("the newest are shown");
+        table.row(&note);
+    }
+    table.show(*json);
+    Ok(())
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Bool(yes) => (if *yes { "yes" } else { "no" }).to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }

@@ -1,19 +1,23 @@
-//! `webhooks list`, `deliveries`, `redeliver`: the webhook endpoints of a running server and their deliveries.
+//! `webhooks list`, `deliveries`, `redeliver`, `redeliver-failed`, `test`: the webhook endpoints of a running server and
+//! their deliveries.
 
 use std::process::ExitCode;
 
-use actix_web::rt::System;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    server::{ServerArguments, ServerSession, answer, text},
-    table::TextTable,
+    operate::perform,
+    server::{self, ListArguments, ServerArguments, text},
+    table::show_list,
     word::word,
 };
 use crate::{
-    resources::webhook_deliveries::DeliveryStatus,
-    terminal::{fail, say},
+    resources::{
+        operator_actions::{REDELIVER, REDELIVER_FAILED, TEST_WEBHOOK},
+        webhook_deliveries::DeliveryStatus,
+    },
     values::words::WireEnum,
 };
 
@@ -23,13 +27,7 @@ const SHOWN: usize = 100;
 #[derive(Subcommand)]
 pub(super) enum WebhooksCommand {
     /// Show the webhook endpoints of all organisations, failing ones first.
-    List {
-        /// Print one JSON object per line.
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        server: ServerArguments,
-    },
+    List(ListArguments),
     /// Show the newest deliveries of an endpoint, including pending ones.
     Deliveries {
         /// Id of the endpoint.
@@ -37,13 +35,10 @@ pub(super) enum WebhooksCommand {
         /// Only deliveries with this status.
         #[arg(long, value_parser = word::<DeliveryStatus>())]
         status: Option<DeliveryStatus>,
-        /// Print one JSON object per line.
-        #[arg(long)]
-        json: bool,
         #[command(flatten)]
-        server: ServerArguments,
+        list: ListArguments,
     },
-    /// Send deliveries again, with their original ids.
+    #[command(name = REDELIVER.subcommand(), about = REDELIVER.help())]
     Redeliver {
         /// Id of the endpoint.
         endpoint: u32,
@@ -53,75 +48,60 @@ pub(super) enum WebhooksCommand {
         #[command(flatten)]
         server: ServerArguments,
     },
+    #[command(name = REDELIVER_FAILED.subcommand(), about = REDELIVER_FAILED.help())]
+    RedeliverFailed(Endpoints),
+    #[command(name = TEST_WEBHOOK.subcommand(), about = TEST_WEBHOOK.help())]
+    Test(Endpoints),
+}
+
+#[derive(Args)]
+pub(super) struct Endpoints {
+    /// Ids of endpoints.
+    #[arg(required = true)]
+    endpoints: Vec<u32>,
+    #[command(flatten)]
+    server: ServerArguments,
 }
 
 pub(super) fn run(command: WebhooksCommand) -> ExitCode {
-    let done = System::new().block_on(async {
+    server::run(async {
         match command {
-            WebhooksCommand::List { json, server } => list(&server, json).await,
-            WebhooksCommand::Deliveries { endpoint, status, json, server } => {
-                deliveries(&server, endpoint, status, json).await
+            WebhooksCommand::List(list) => {
+                let heads = ["ID", "STATUS", "ORGANISATION", "WAITING", "DROPPED", "FAILING SINCE", "URL"];
+                let fields = [
+                    "id",
+                    "status",
+                    "organisation",
+                    "waiting_deliveries",
+                    "dropped_events",
+                    "failing_since",
+                    "target_url",
+                ];
+                show_list(&list, "/webhooks", None, &heads, &fields).await
+            }
+            WebhooksCommand::Deliveries { endpoint, status, list } => {
+                let only = status.map_or_else(String::new, |status| format!("&status={}", status.word()));
+                let path = format!("/webhooks/{endpoint}/deliveries?per_page={SHOWN}{only}");
+                let heads = ["ID", "STATUS", "EVENT", "MADE", "TRIES", "CODE", "REASON"];
+                let fields =
+                    ["id", "status", "event_name", "created_at", "attempts", "response_code", "failure_reason"];
+                show_list(&list, &path, Some(SHOWN), &heads, &fields).await
             }
             WebhooksCommand::Redeliver { endpoint, deliveries, server } => {
-                redeliver(&server, endpoint, &deliveries).await
+                let line = |sent: &Value| format!(" {}", text(&sent["status"]));
+                perform(&server, &REDELIVER, Some(endpoint), &deliveries, &json!({}), line).await
+            }
+            WebhooksCommand::RedeliverFailed(Endpoints { endpoints, server }) => {
+                perform(&server, &REDELIVER_FAILED, None, &endpoints, &json!({}), |replayed| {
+                    let full = if replayed["next_since"].is_null() { "" } else { "; the queue is full, repeat later" };
+                    format!(": messages sent again: {}{full}", replayed["deliveries"])
+                })
+                .await
+            }
+            WebhooksCommand::Test(Endpoints { endpoints, server }) => {
+                let line = |sent: &Value| format!(": test message {} {}", text(&sent["id"]), text(&sent["status"]));
+                perform(&server, &TEST_WEBHOOK, None, &endpoints, &json!({}), line).await
             }
         }
-    });
-    done.map_or_else(fail, |()| ExitCode::SUCCESS)
-}
-
-async fn list(server: &ServerArguments, as_json: bool) -> Result<(), String> {
-    let session = ServerSession::begin(server)?;
-    let all = answer(session.get("/webhooks")).await?;
-    let mut table = TextTable::new(&["ID", "STATUS", "ORGANISATION", "WAITING", "DROPPED", "FAILING SINCE", "URL"]);
-    for it in all.as_array().into_iter().flatten() {
-        if as_json {
-            say(it);
-            continue;
-        }
-        let [status, organisation, since, url] =
-            ["status", "organisation", "failing_since", "target_url"].map(|field| text(&it[field]));
-        let [id, waiting, dropped] = ["id", "waiting_deliveries", "dropped_events"].map(|field| it[field].to_string());
-        table.row(&[&id, status, organisation, &waiting, &dropped, since, url]);
-    }
-    table.show(as_json);
-    Ok(())
-}
-
-async fn deliveries(
-    server: &ServerArguments,
-    endpoint: u32,
-    status: Option<DeliveryStatus>,
-    as_json: bool,
-) -> Result<(), String> {
-    let session = ServerSession::begin(server)?;
-    let only = status.map_or_else(String::new, |status| format!("&status={}", status.word()));
-    let all = answer(session.get(&format!("/webhooks/{endpoint}/deliveries?per_page={SHOWN}{only}"))).await?;
-    let all = all.as_array().map_or(&[][..], Vec::as_slice);
-    let mut table = TextTable::new(&["ID", "STATUS", "EVENT", "MADE", "TRIES", "CODE", "REASON"]);
-    for it in all {
-        if as_json {
-            say(it);
-            continue;
-        }
-        let [id, status, event, made, reason] =
-            ["id", "status", "event_name", "created_at", "failure_reason"].map(|field| text(&it[field]));
-        let code = it["response_code"].as_u64().map_or_else(String::new, |code| code.to_string());
-        table.row(&[id, status, event, made, &it["attempts"].to_string(), &code, reason]);
-    }
-    if !as_json && all.len() == SHOWN {
-        table.row(&["...", "", "", "", "", "", "the newest are shown"]);
-    }
-    table.show(as_json);
-    Ok(())
-}
-
-async fn redeliver(server: &ServerArguments, endpoint: u32, deliveries: &[Uuid]) -> Result<(), String> {
-    let session = ServerSession::begin(server)?;
-    for id in deliveries {
-        let path = format!("/webhooks/{endpoint}/deliveries/{id}/redeliver");
-        let sent = answer(session.post(&path)).await.map_err(|why| format!("{id}: {why}"))?;
-        say(format_args!("{id} {}", text(&sent["status"])));
-    }
-    Ok(())
+    })
 }

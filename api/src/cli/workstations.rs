@@ -2,16 +2,19 @@
 
 use std::process::ExitCode;
 
-use actix_web::rt::System;
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    server::{ServerArguments, ServerSession, answer, text},
-    table::TextTable,
+    operate::{ServerLocations, perform},
+    server::{self, ListArguments, ServerArguments, text},
+    table::show_list,
 };
-use crate::terminal::{fail, say};
+use crate::{
+    resources::operator_actions::{PAIR, REVOKE},
+    terminal::say,
+};
 
 #[derive(Subcommand)]
 pub(super) enum WorkstationsCommand {
@@ -19,13 +22,10 @@ pub(super) enum WorkstationsCommand {
     List {
         /// Id of the location.
         location: u32,
-        /// Print one JSON object per line.
-        #[arg(long)]
-        json: bool,
         #[command(flatten)]
-        server: ServerArguments,
+        list: ListArguments,
     },
-    /// Create a code that pairs workstations with a location. It is shown once.
+    #[command(name = PAIR.subcommand(), about = PAIR.help())]
     Code {
         /// Id of the location.
         location: u32,
@@ -39,7 +39,7 @@ pub(super) enum WorkstationsCommand {
         #[command(flatten)]
         server: ServerArguments,
     },
-    /// Remove workstations. They must be paired again before they can connect.
+    #[command(name = REVOKE.subcommand(), about = REVOKE.help())]
     Revoke {
         /// Id of the location.
         location: u32,
@@ -52,60 +52,36 @@ pub(super) enum WorkstationsCommand {
 }
 
 pub(super) fn run(command: WorkstationsCommand) -> ExitCode {
-    let done = System::new().block_on(async {
+    server::run(async {
         match command {
-            WorkstationsCommand::List { location, json, server } => list(&server, location, json).await,
+            WorkstationsCommand::List { location, list } => {
+                let heads = ["ID", "NAME", "PAIRED", "LAST SEEN", "CONNECTED"];
+                let fields = ["id", "name", "paired_at", "last_seen_at", "connected"];
+                show_list(&list, &format!("/locations/{location}/workstations"), None, &heads, &fields).await
+            }
             WorkstationsCommand::Code { location, uses, expires_in_hours, server } => {
                 code(&server, location, uses, expires_in_hours).await
             }
             WorkstationsCommand::Revoke { location, workstations, server } => {
-                revoke(&server, location, &workstations).await
+                let line = |_: &Value| " is removed".to_owned();
+                perform(&server, &REVOKE, Some(location), &workstations, &json!({}), line).await
             }
         }
-    });
-    done.map_or_else(fail, |()| ExitCode::SUCCESS)
-}
-
-async fn list(server: &ServerArguments, location: u32, as_json: bool) -> Result<(), String> {
-    let session = ServerSession::begin(server)?;
-    let all = answer(session.get(&format!("/locations/{location}/workstations"))).await?;
-    let mut table = TextTable::new(&["ID", "NAME", "PAIRED", "LAST SEEN", "CONNECTED"]);
-    for it in all.as_array().into_iter().flatten() {
-        if as_json {
-            say(it);
-            continue;
-        }
-        let [id, name, paired, seen] = ["id", "name", "paired_at", "last_seen_at"].map(|field| text(&it[field]));
-        table.row(&[id, name, paired, seen, if it["connected"] == true { "yes" } else { "no" }]);
-    }
-    table.show(as_json);
-    Ok(())
+    })
 }
 
 async fn code(server: &ServerArguments, location: u32, uses: u32, hours: Option<u32>) -> Result<(), String> {
-    let session = ServerSession::begin(server)?;
     let mut body = json!({});
     if uses > 1 || hours.is_some() {
         body = json!({"uses": uses});
         hours.iter().for_each(|hours| body["expires_in_hours"] = (*hours).into());
     }
-    let request = session.post(&format!("/locations/{location}/pairing_codes"));
-    let made = answer(request.header("Content-Type", "application/json").body(body.to_string())).await?;
+    let made = ServerLocations::connect(server).await?.perform(&PAIR, &[location.to_string()], &body).await?;
     say(text(&made["code"]));
     say(format_args!(
         "# Pairs {} with location {location} until {}; shown only once.",
         if uses == 1 { "a workstation".to_owned() } else { format!("{uses} workstations") },
         text(&made["expires_at"])
     ));
-    Ok(())
-}
-
-async fn revoke(server: &ServerArguments, location: u32, workstations: &[Uuid]) -> Result<(), String> {
-    let session = ServerSession::begin(server)?;
-    for id in workstations {
-        let path = format!("/locations/{location}/workstations/{id}");
-        answer(session.delete(&path)).await.map_err(|why| format!("{id}: {why}"))?;
-        say(format_args!("{id} is removed"));
-    }
     Ok(())
 }

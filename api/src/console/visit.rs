@@ -16,18 +16,17 @@ use engine::{
 };
 use location::ids::LocationId;
 
-use super::{
-    page::{ConsoleError, PageFrame, html},
-    words,
-};
+use super::page::{ConsoleError, PageFrame, html};
 use crate::{
     access::{
         api::Api,
         audited::{self, AuditCaller, AuditGuard},
+        call::ActionContext,
         operators::Operator,
-        shown::{Access, AccessLog},
+        shown::AccessLog,
     },
     http::{context::RequestContext, errors::ApiError},
+    resources::operator_actions,
     values::{role::Role, sessions::OperatorSession},
 };
 
@@ -116,18 +115,18 @@ impl ConsoleRequest {
             csrf_token: self.session.csrf_token.clone(),
             sees_patients: self.sees_patients(),
             live: None,
-            done: self.query_value("done").and_then(words::done),
+            done: self.query_value("done").and_then(operator_actions::message),
         }
     }
 
     /// Records an access for the audit trail.
     pub(super) fn note(&self, what: &'static str, record: &'static str, id: u64) {
-        self.shown.add(Access { what, record, id: Some(id) });
+        self.shown.audit(what, record, id);
     }
 
-    /// Adds an action that concerns no record to the audit entries of the page.
-    pub(super) fn note_action(&self, what: &'static str, subject: &'static str) {
-        self.shown.add(Access { what, record: subject, id: None });
+    /// Returns the context in which the console performs an operators' action.
+    pub(super) fn action(&self) -> ActionContext<'_> {
+        ActionContext { api: &self.api, shown: &self.shown }
     }
 
     /// Sets the location whose records the page shows.

@@ -26,7 +26,7 @@ use crate::{
     http::errors::ApiError,
     resources::{
         webhook_deliveries::record_of,
-        webhooks::{Health, without_secrets},
+        webhooks::{Health, endpoint, without_secrets},
     },
     values::{role::Role, words::WireEnum},
 };
@@ -190,12 +190,6 @@ pub(super) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<Http
     let id = EndpointId(id.parse().map_err(|_| missing())?);
     let page = read_blocking(&visit, move |visit| async move { read(&visit, id) }).await?;
     visit.show("GET /console/webhooks/{id}", &page).await
-}
-
-/// Returns the endpoint, regardless of its owner.
-pub(super) fn endpoint(api: &Api, id: EndpointId) -> Result<std::sync::Arc<Endpoint>, ConsoleError> {
-    let found = api.engine.webhooks().subscriptions().endpoint(id);
-    Ok(found.ok_or_else(|| ApiError::not_found(format!("Webhook endpoint with id {id}")))?)
 }
 
 fn read(visit: &ConsoleRequest, id: EndpointId) -> Result<WebhookPage, ConsoleError> {

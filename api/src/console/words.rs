@@ -97,24 +97,6 @@ pub(super) fn short(sha256: &str) -> String {
     sha256.chars().take(12).collect()
 }
 
-/// Messages about completed actions, by the word in the URL. The fixed list prevents URLs that inject other messages.
-const DONE: [(&str, &str); 10] = [
-    ("sync", "Reading begins, and waiting writes are tried."),
-    ("accepted", "The deletions of the next full pass are accepted."),
-    ("retried", "The write is queued again."),
-    ("dropped", "The write was dropped."),
-    ("revoked", "The workstation was revoked."),
-    ("redelivered", "The message is sent again."),
-    ("paused", "It is paused until an operator resumes it."),
-    ("resumed", "Resumed."),
-    ("tested", "A test message is sent."),
-    ("back", "The last roll-out was taken back."),
-];
-
-pub(super) fn done(word: &str) -> Option<&'static str> {
-    DONE.iter().find(|(known, _)| *known == word).map(|(_, text)| *text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,9 +11,8 @@ use serde::Serialize;
 use super::{resource_names, sync::AdapterView};
 use crate::{
     access::{
-        arguments::{AdapterName, Anywhere, FromInput, InTenants, OfLocation},
-        call::ApiCall,
-        input::Input,
+        arguments::{AdapterName, Anywhere, InTenants, OfLocation, reads},
+        call::{ActionContext, ApiCall},
         respond::{Answer, Listed, One},
     },
     http::errors::{ApiError, sentence},
@@ -85,7 +84,7 @@ pub(crate) struct RollOutView {
     /// The version rolled out to the location after the call.
     location: LocationAdapterView,
     /// The calls of the trial, in order.
-    tried: Vec<TriedView>,
+    pub tried: Vec<TriedView>,
     /// `true` if the location now runs the version.
     rolled_out: bool,
 }
@@ -96,11 +95,11 @@ pub(crate) struct TriedView {
     /// The kind of call: `describe` or `pull`.
     call: &'static str,
     /// The resource whose first page was read; null for `describe`.
-    resource: Option<&'static str>,
+    pub resource: Option<&'static str>,
     /// Number of records of the page.
-    records: u64,
+    pub records: u64,
     /// Number of records of the page that could not be read.
-    skipped: u64,
+    pub skipped: u64,
 }
 
 impl From<Tried> for TriedView {
@@ -162,49 +161,52 @@ pub(crate) async fn upload(
     Ok(call.show(AdapterVersionView::from(added)))
 }
 
-pub(crate) struct AdapterRollOut {
-    version: String,
-    dry_run: bool,
-}
-
-impl FromInput for AdapterRollOut {
-    fn from_input(input: &mut Input) -> AdapterRollOut {
-        let version = input.body.required(
-            "version",
-            text(MAX_NAME)
-                .about("The SHA-256 of an uploaded version, or `configured` for the version of the configuration."),
-        );
-        let dry_run =
-            input.body.optional("dry_run", boolean().about("`true` to only try the version.")).unwrap_or(false);
-        AdapterRollOut { version, dry_run }
-    }
-}
+reads!(AdapterRollOut |input| {
+    version: String = input.body.required(
+        "version",
+        text(MAX_NAME).about("The SHA-256 of an uploaded version, or `configured` for the version of the configuration."),
+    ),
+    dry_run: bool =
+        input.body.optional("dry_run", boolean().about("`true` to only try the version.")).unwrap_or(false),
+});
 
 pub(crate) async fn roll_out(
     call: ApiCall,
     OfLocation(location, AdapterRollOut { version, dry_run }): OfLocation<AdapterRollOut>,
 ) -> Answer<One<RollOutView>> {
-    let location = location.setup.id;
-    let engine = &call.api.engine;
-    let sha256 = (version != CONFIGURED).then_some(version);
+    Ok(call.show(roll_out_version(&call.action(), location.setup.id, &version, dry_run).await?))
+}
+
+/// Tries a version at a location. Unless `dry_run` is set, the location runs it afterwards.
+pub(super) async fn roll_out_version(
+    action: &ActionContext<'_>,
+    location: LocationId,
+    version: &str,
+    dry_run: bool,
+) -> Answer<RollOutView> {
+    let engine = &action.api.engine;
+    let sha256 = (version != CONFIGURED).then(|| version.to_owned());
     let tried = engine.try_adapter(location, sha256.as_deref()).await?;
     let rolled_out = match dry_run {
         true => engine.rolled_out(location)?.map(|(_, known)| known).unwrap_or_default(),
         false => engine.roll_out(location, sha256).await?,
     };
     if !dry_run {
-        call.audit("roll out adapter", "location", location.0.into());
+        action.shown.audit("roll out adapter", "location", location.0.into());
     }
     let (location, tried) = (LocationAdapterView::new(location, rolled_out), tried.into_iter().map(TriedView::from));
-    Ok(call.show(RollOutView { location, tried: tried.collect(), rolled_out: !dry_run }))
+    Ok(RollOutView { location, tried: tried.collect(), rolled_out: !dry_run })
 }
 
 pub(crate) async fn roll_back(
     call: ApiCall,
     OfLocation(location, ()): OfLocation<()>,
 ) -> Answer<One<LocationAdapterView>> {
-    let location = location.setup.id;
-    let rolled_back = call.api.engine.roll_back(location).await?;
-    call.audit("roll back adapter", "location", location.0.into());
-    Ok(call.show(LocationAdapterView::new(location, rolled_back)))
+    Ok(call.show(roll_back_version(&call.action(), location.setup.id).await?))
+}
+
+pub(super) async fn roll_back_version(action: &ActionContext<'_>, location: LocationId) -> Answer<LocationAdapterView> {
+    let rolled_back = action.api.engine.roll_back(location).await?;
+    action.shown.audit("roll back adapter", "location", location.0.into());
+    Ok(LocationAdapterView::new(location, rolled_back))
 }

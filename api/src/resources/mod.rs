@@ -5,6 +5,7 @@
 //!  adjustments, payments ─► ledger_entry, related          workstations, workstation_socket
 //!  booking ─► slot_weeks, available_slots ─► providers     webhooks ─► webhook_{endpoints,subscriptions,deliveries}
 //!                                                          ─► webhook_ownership
+//!  operator_actions ─► sync, write_requests, adapters, webhooks, workstations
 //!  patients/ ─► providers, insurance_plans                 documentation, operations (open to anyone)
 //! ```
 
@@ -39,6 +40,7 @@ pub(crate) mod locations;
 pub(crate) mod me;
 pub(crate) mod medical_history;
 pub(crate) mod operations;
+pub(crate) mod operator_actions;
 pub(crate) mod operatories;
 pub(crate) mod operators;
 pub(crate) mod patients;

@@ -23,8 +23,9 @@ use super::{
 };
 use crate::{
     access::{
-        arguments::{FromInput, OfLocation},
-        call::ApiCall,
+        api::Api,
+        arguments::{FromInput, OfLocation, reads},
+        call::{ActionContext, ApiCall},
         input::Input,
         respond::{Answer, One},
     },
@@ -208,34 +209,22 @@ impl LocationSyncView {
 }
 
 pub(crate) async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
-    let location = location.setup.id;
-    view(&call, location).await
+    Ok(call.show(view(&call.api, location.setup.id).await?))
 }
 
-/// Starts a read cycle, and retries pending writes at once.
 pub(crate) async fn start(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
-    let location = location.setup.id;
-    call.api.engine.sync_now(location).await?;
-    call.audit("start read cycle", "location", location.0.into());
-    view(&call, location).await
+    Ok(call.show(act(&call.action(), location.setup.id, CycleAction::Start).await?))
 }
 
-pub(crate) struct AcceptDeletions(Resource);
-
-impl FromInput for AcceptDeletions {
-    fn from_input(input: &mut Input) -> AcceptDeletions {
-        AcceptDeletions(input.body.required("resource", resource()))
-    }
-}
+reads!(AcceptDeletions |input| {
+    resource: Resource = input.body.required("resource", resource()),
+});
 
 pub(crate) async fn accept_deletions(
     call: ApiCall,
-    OfLocation(location, AcceptDeletions(resource)): OfLocation<AcceptDeletions>,
+    OfLocation(location, AcceptDeletions { resource }): OfLocation<AcceptDeletions>,
 ) -> Answer<One<LocationSyncView>> {
-    let location = location.setup.id;
-    call.api.engine.accept_deletions(location, resource).await?;
-    call.audit("accept deletions", "location", location.0.into());
-    view(&call, location).await
+    Ok(call.show(act(&call.action(), location.setup.id, CycleAction::AcceptDeletions(resource)).await?))
 }
 
 /// The directions to pause or resume, by default both. The document cannot express that at least one is required.
@@ -274,26 +263,48 @@ pub(crate) async fn pause(
     call: ApiCall,
     OfLocation(location, which): OfLocation<WhichDirections>,
 ) -> Answer<One<LocationSyncView>> {
-    let location = location.setup.id;
-    call.api.engine.pause(location, which.any()?).await?;
-    call.audit("pause", "location", location.0.into());
-    view(&call, location).await
+    Ok(call.show(act(&call.action(), location.setup.id, CycleAction::Pause(which.any()?)).await?))
 }
 
 pub(crate) async fn resume(
     call: ApiCall,
     OfLocation(location, which): OfLocation<WhichDirections>,
 ) -> Answer<One<LocationSyncView>> {
-    let location = location.setup.id;
-    call.api.engine.resume(location, which.any()?).await?;
-    call.audit("resume", "location", location.0.into());
-    view(&call, location).await
+    Ok(call.show(act(&call.action(), location.setup.id, CycleAction::Resume(which.any()?)).await?))
 }
 
-async fn view(call: &ApiCall, location: LocationId) -> Answer<One<LocationSyncView>> {
-    let state = call.api.engine.sync_state(location).await?;
+/// Operators' actions on the read cycle of a location.
+pub(super) enum CycleAction {
+    /// Also retries pending writes at once.
+    Start,
+    AcceptDeletions(Resource),
+    Pause(Directions),
+    Resume(Directions),
+}
+
+pub(super) async fn act(
+    action: &ActionContext<'_>,
+    location: LocationId,
+    wanted: CycleAction,
+) -> Answer<LocationSyncView> {
+    let engine = &action.api.engine;
+    let (done, what) = match wanted {
+        CycleAction::Start => (engine.sync_now(location).await, "start read cycle"),
+        CycleAction::AcceptDeletions(resource) => {
+            (engine.accept_deletions(location, resource).await, "accept deletions")
+        }
+        CycleAction::Pause(which) => (engine.pause(location, which).await, "pause"),
+        CycleAction::Resume(which) => (engine.resume(location, which).await, "resume"),
+    };
+    done?;
+    action.shown.audit(what, "location", location.0.into());
+    view(action.api, location).await
+}
+
+async fn view(api: &Api, location: LocationId) -> Answer<LocationSyncView> {
+    let engine = &api.engine;
+    let state = engine.sync_state(location).await?;
     // The location has answered.
-    let engine = &call.api.engine;
     let setup = engine.setup();
     let configured = setup.locations.get(&location);
     let institution = configured.map(|configured| configured.institution);
@@ -301,7 +312,7 @@ async fn view(call: &ApiCall, location: LocationId) -> Answer<One<LocationSyncVi
     let node = engine.nodes().map(|nodes| nodes.name);
     let node_since = institution.and_then(|institution| engine.here_since(institution)).map(At);
     let adapter_calls = AdapterCallsView::from_costs(engine.adapter_costs_at(location));
-    Ok(call.show(LocationSyncView {
+    Ok(LocationSyncView {
         problems,
         ehr_address: configured.and_then(|configured| address(&setup, configured)),
         writes_failed: engine.failed_writes_at(location)?,
@@ -309,5 +320,5 @@ async fn view(call: &ApiCall, location: LocationId) -> Answer<One<LocationSyncVi
         node,
         node_since,
         ..LocationSyncView::new(location, state, engine.now())
-    }))
+    })
 }

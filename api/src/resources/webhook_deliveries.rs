@@ -2,6 +2,7 @@
 
 use engine::{
     EngineError,
+    idempotency::IdempotencyKey,
     lists::{Position, Range},
     store::StoreError,
     webhooks::{
@@ -9,6 +10,7 @@ use engine::{
         delivery_id::made_at,
         delivery_log::Replay,
         model::{EndpointId, Owner, SubscriptionId},
+        registry::Made,
     },
 };
 use location::{ids::InstitutionId, time::Timestamp};
@@ -20,8 +22,9 @@ use uuid::Uuid;
 use super::webhook_ownership::{may_receive, named, own_endpoint, owner};
 use crate::{
     access::{
+        api::Api,
         arguments::{Anywhere, DeliveryId, FromInput},
-        call::ApiCall,
+        call::{ActionContext, ApiCall},
         input::Input,
         respond::{Answer, Created, One, Paged},
     },
@@ -90,9 +93,9 @@ pub(crate) struct WebhookDeliveryDetail {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WebhookReplayView {
     /// Number of messages that are sent again.
-    deliveries: usize,
+    pub deliveries: usize,
     /// The `since` of the next replay if not all messages could be queued; otherwise null.
-    next_since: Option<At>,
+    pub next_since: Option<At>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -229,7 +232,7 @@ pub(crate) async fn show(
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryDetail>> {
     let delivery = find(&call, endpoint, id)?;
-    audit(&call, "read", &delivery);
+    call.audit("read", "webhook message", record_of(&delivery));
     let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
     let body = String::from_utf8(body).map_err(|_| ApiError::internal())?;
     let message = RawValue::from_string(body).map_err(|_| ApiError::internal())?;
@@ -242,27 +245,22 @@ pub(crate) async fn redeliver(
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryView>> {
     let delivery = find(&call, endpoint, id)?;
-    redelivered(&call, &owner(&call), &delivery).await
+    Ok(call.show(redelivered(&call.action(), &owner(&call), &delivery).await?))
 }
 
 pub(super) async fn redelivered(
-    call: &ApiCall,
+    action: &ActionContext<'_>,
     owner: &Owner,
     delivery: &Delivery,
-) -> Answer<One<WebhookDeliveryView>> {
-    audit(call, "send", delivery);
-    let engine = &call.api.engine;
+) -> Answer<WebhookDeliveryView> {
+    action.shown.audit("send", "webhook message", record_of(delivery));
+    let engine = &action.api.engine;
     let again = engine.webhook_log().redeliver(owner, delivery.endpoint_id, delivery.id, engine.now()).await;
     let again = again.map_err(|error| unknown(error.into(), delivery.id))?;
-    Ok(call.show(WebhookDeliveryView::from_delivery(&again)))
+    Ok(WebhookDeliveryView::from_delivery(&again))
 }
 
-/// Audits the record in a message; the id of the message is not that of a record.
-fn audit(call: &ApiCall, what: &'static str, delivery: &Delivery) {
-    call.audit(what, "webhook message", record_of(delivery));
-}
-
-/// Returns the id of the record in a message.
+/// Returns the id of the record in a message, for the audit trail.
 pub(crate) fn record_of(delivery: &Delivery) -> u64 {
     delivery.record.rsplit(' ').next().and_then(|id| id.parse().ok()).unwrap_or(0)
 }
@@ -294,10 +292,19 @@ pub(crate) async fn replay(
     endpoint: EndpointId,
     Anywhere(ReplayWebhooks(asked)): Anywhere<ReplayWebhooks>,
 ) -> Answer<One<WebhookReplayView>> {
-    let engine = &call.api.engine;
-    let replayed = engine.webhook_log().replay(&owner(&call), endpoint, asked, may_see(&call), engine.now()).await;
+    Ok(call.show(replayed(&call.api, &owner(&call), endpoint, asked, may_see(&call)).await?))
+}
+
+pub(super) async fn replayed(
+    api: &Api,
+    owner: &Owner,
+    endpoint: EndpointId,
+    asked: Replay,
+    may_see: impl Fn(&Delivery) -> bool,
+) -> Answer<WebhookReplayView> {
+    let replayed = api.engine.webhook_log().replay(owner, endpoint, asked, may_see, api.engine.now()).await;
     let replayed = replayed.map_err(|error| named(error.into(), endpoint))?;
-    Ok(call.show(WebhookReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) }))
+    Ok(WebhookReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) })
 }
 
 pub(crate) async fn test(
@@ -305,26 +312,36 @@ pub(crate) async fn test(
     endpoint: EndpointId,
     Anywhere(()): Anywhere<()>,
 ) -> Answer<Created<WebhookDeliveryView>> {
-    let engine = &call.api.engine;
-    let (random, once) = (uuid::Builder::from_random_bytes(random()).into_uuid(), call.idempotency_key());
-    let made = engine.webhook_log().test(&owner(&call), endpoint, random, once.as_ref(), engine.now()).await;
-    let made = made.map_err(|error| named(error.into(), endpoint))?;
-    Ok(call.created(made.replay, WebhookDeliveryView::from_delivery(&made.record)))
+    let made = tested(&call.api, &owner(&call), endpoint, call.idempotency_key()).await?;
+    Ok(call.created(made.replay, made.record))
+}
+
+/// Sends a test message.
+pub(super) async fn tested(
+    api: &Api,
+    owner: &Owner,
+    endpoint: EndpointId,
+    once: Option<IdempotencyKey>,
+) -> Answer<Made<WebhookDeliveryView>> {
+    let random = uuid::Builder::from_random_bytes(random()).into_uuid();
+    let made = api.engine.webhook_log().test(owner, endpoint, random, once.as_ref(), api.engine.now()).await;
+    let Made { record, replay } = made.map_err(|error| named(error.into(), endpoint))?;
+    Ok(Made { record: WebhookDeliveryView::from_delivery(&record), replay })
 }
 
 /// Finds a delivery of the caller's endpoint that the caller may see.
 fn find(call: &ApiCall, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
     own_endpoint(call, endpoint)?;
-    logged(call, endpoint, id, may_see(call))
+    logged(&call.api, endpoint, id, may_see(call))
 }
 
 pub(super) fn logged(
-    call: &ApiCall,
+    api: &Api,
     endpoint: EndpointId,
     id: Uuid,
     may_see: impl Fn(&Delivery) -> bool,
 ) -> Result<Delivery, ApiError> {
-    let found = call.api.engine.webhook_log().find(endpoint, id).map_err(unreadable)?;
+    let found = api.engine.webhook_log().find(endpoint, id).map_err(unreadable)?;
     found.filter(may_see).ok_or_else(|| not_found(id))
 }
 

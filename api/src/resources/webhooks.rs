@@ -2,19 +2,31 @@
 
 use std::{cmp::Reverse, sync::Arc};
 
-use engine::webhooks::model::{Endpoint, EndpointId};
+use engine::{
+    idempotency::IdempotencyKey,
+    webhooks::{
+        delivery_log::Replay,
+        model::{Endpoint, EndpointId},
+        registry::Made,
+    },
+};
+use location::time::{DAY, Millis};
 use schemars::JsonSchema;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::{
-    webhook_deliveries::{ListWebhookDeliveries, WebhookDeliveryView, logged, redelivered},
+    webhook_deliveries::{
+        ListWebhookDeliveries, WebhookDeliveryView, WebhookReplayView, logged, redelivered, replayed, tested,
+    },
     webhook_ownership::not_found,
 };
 use crate::{
     access::{
+        api::Api,
         arguments::{Anywhere, DeliveryId},
-        call::ApiCall,
-        respond::{Answer, Listed, One, Paged},
+        call::{ActionContext, ApiCall},
+        respond::{Answer, Created, Listed, One, Paged},
     },
     http::errors::ApiError,
     values::{
@@ -22,6 +34,9 @@ use crate::{
         words::{Word, closed},
     },
 };
+
+/// Age up to which messages are sent again that were not delivered.
+const REDELIVERED: Millis = 7 * DAY;
 
 /// A webhook endpoint and its status.
 #[derive(Serialize, JsonSchema)]
@@ -105,7 +120,7 @@ pub(crate) async fn deliveries(
     id: EndpointId,
     Anywhere(asked): Anywhere<ListWebhookDeliveries>,
 ) -> Answer<Paged<WebhookDeliveryView>> {
-    endpoint(&call, id)?;
+    endpoint(&call.api, id)?;
     asked.answer(&call, id, |_| true)
 }
 
@@ -114,13 +129,56 @@ pub(crate) async fn redeliver(
     (id, DeliveryId(delivery)): (EndpointId, DeliveryId),
     Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryView>> {
-    let owner = endpoint(&call, id)?.owner.clone();
-    let delivery = logged(&call, id, delivery, |_| true)?;
-    redelivered(&call, &owner, &delivery).await
+    Ok(call.show(redeliver_message(&call.action(), id, delivery).await?))
+}
+
+pub(super) async fn redeliver_message(
+    action: &ActionContext<'_>,
+    id: EndpointId,
+    delivery: Uuid,
+) -> Answer<WebhookDeliveryView> {
+    let endpoint = endpoint(action.api, id)?;
+    redelivered(action, &endpoint.owner, &logged(action.api, id, delivery, |_| true)?).await
+}
+
+pub(crate) async fn redeliver_failed(
+    call: ApiCall,
+    id: EndpointId,
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<WebhookReplayView>> {
+    Ok(call.show(redeliver_failed_messages(&call.action(), id).await?))
+}
+
+/// Sends the recent messages of an endpoint again that were not delivered.
+pub(super) async fn redeliver_failed_messages(action: &ActionContext<'_>, id: EndpointId) -> Answer<WebhookReplayView> {
+    let (endpoint, until) = (endpoint(action.api, id)?, action.api.engine.now());
+    let asked = Replay { since: until.minus(REDELIVERED), until, undelivered: true };
+    let view = replayed(action.api, &endpoint.owner, id, asked, |_| true).await?;
+    action.shown.audit_action("send", "webhook message");
+    Ok(view)
+}
+
+pub(crate) async fn test(
+    call: ApiCall,
+    id: EndpointId,
+    Anywhere(()): Anywhere<()>,
+) -> Answer<Created<WebhookDeliveryView>> {
+    let made = send_test_message(&call.action(), id, call.idempotency_key()).await?;
+    Ok(call.created(made.replay, made.record))
+}
+
+pub(super) async fn send_test_message(
+    action: &ActionContext<'_>,
+    id: EndpointId,
+    once: Option<IdempotencyKey>,
+) -> Answer<Made<WebhookDeliveryView>> {
+    let made = tested(action.api, &endpoint(action.api, id)?.owner, id, once).await?;
+    action.shown.audit_action("send", "webhook message");
+    Ok(made)
 }
 
 /// Finds an endpoint of any organisation.
-fn endpoint(call: &ApiCall, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
-    let found = call.api.engine.webhooks().subscriptions().endpoint(id);
+pub(crate) fn endpoint(api: &Api, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
+    let found = api.engine.webhooks().subscriptions().endpoint(id);
     found.ok_or_else(|| not_found(id))
 }

@@ -17,9 +17,8 @@ use uuid::Uuid;
 
 use crate::{
     access::{
-        arguments::{Anywhere, FromInput, Id, InTenants, OfLocation, WorkstationId},
-        call::ApiCall,
-        input::Input,
+        arguments::{Anywhere, Id, InTenants, OfLocation, WorkstationId, reads},
+        call::{ActionContext, ApiCall},
         respond::{Answer, Empty, Listed, One, Plain},
     },
     http::errors::{ApiError, sentence},
@@ -42,11 +41,11 @@ pub(crate) struct PairingCodeView {
     #[schemars(with = "u32")]
     location_id: LocationId,
     /// The code that staff type into the extension.
-    code: String,
+    pub code: String,
     /// Number of workstations that can be paired with this code.
     uses: u32,
     /// Time at which the code expires, in UTC.
-    expires_at: At,
+    pub expires_at: At,
 }
 
 /// A workstation paired with a location.
@@ -161,31 +160,21 @@ impl From<WorkstationError> for ApiError {
     }
 }
 
-pub(crate) struct NewPairingCode {
-    uses: Option<i64>,
-    hours: Option<i64>,
-}
-
-impl FromInput for NewPairingCode {
-    fn from_input(input: &mut Input) -> NewPairingCode {
-        let uses = input.body.optional(
-            "uses",
-            integer(1..=ENROLMENT_USES.into())
-                .about("Number of workstations that can be paired with the code. Default: one."),
-        );
-        let hours = input.body.optional(
-            "expires_in_hours",
-            integer(1..=ENROLMENT_HOURS.into()).about("Lifetime of the code, in hours. Default: ten minutes."),
-        );
-        NewPairingCode { uses, hours }
-    }
-}
+reads!(NewPairingCode |input| {
+    uses: Option<i64> = input.body.optional(
+        "uses",
+        integer(1..=ENROLMENT_USES.into()).about("Number of workstations that can be paired with the code. Default: one."),
+    ),
+    hours: Option<i64> = input.body.optional(
+        "expires_in_hours",
+        integer(1..=ENROLMENT_HOURS.into()).about("Lifetime of the code, in hours. Default: ten minutes."),
+    ),
+});
 
 pub(crate) async fn new_code(
     call: ApiCall,
     OfLocation(location, NewPairingCode { uses, hours }): OfLocation<NewPairingCode>,
 ) -> Answer<One<PairingCodeView>> {
-    let location = location.setup.id;
     let kind = match (uses, hours) {
         (None, None) => CodeKind::Single,
         (Some(uses), Some(hours)) => CodeKind::Enrolment { uses: uses as u32, hours: hours as u32 },
@@ -194,11 +183,17 @@ pub(crate) async fn new_code(
             return Err(ApiError::refused(why));
         }
     };
-    let made = call.api.engine.gateway().new_code(location, kind).await?;
-    call.audit("make pairing code", "location", location.0.into());
-    let view =
-        PairingCodeView { location_id: location, code: made.code, uses: made.uses, expires_at: At(made.expires) };
-    Ok(call.show(view))
+    Ok(call.show(create_code(&call.action(), location.setup.id, kind).await?))
+}
+
+pub(super) async fn create_code(
+    action: &ActionContext<'_>,
+    location: LocationId,
+    kind: CodeKind,
+) -> Answer<PairingCodeView> {
+    let made = action.api.engine.gateway().new_code(location, kind).await?;
+    action.shown.audit("make pairing code", "location", location.0.into());
+    Ok(PairingCodeView { location_id: location, code: made.code, uses: made.uses, expires_at: At(made.expires) })
 }
 
 pub(crate) async fn list(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<WorkstationView>> {
@@ -213,27 +208,27 @@ pub(crate) async fn revoke(
     InTenants(tenants, ()): InTenants<()>,
 ) -> Answer<Empty> {
     let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
-    if !call.api.engine.gateway().revoke(location, workstation).await? {
-        return Err(ApiError::not_found(format!("Workstation with id {workstation}")));
-    }
-    call.audit("revoke workstation", "location", location.0.into());
+    revoke_workstation(&call.action(), location, workstation).await?;
     Ok(call.empty())
 }
 
-pub(crate) struct NewWorkstation {
-    code: String,
-    name: String,
-    install: Uuid,
+pub(super) async fn revoke_workstation(
+    action: &ActionContext<'_>,
+    location: LocationId,
+    workstation: Uuid,
+) -> Answer<()> {
+    if !action.api.engine.gateway().revoke(location, workstation).await? {
+        return Err(ApiError::not_found(format!("Workstation with id {workstation}")));
+    }
+    action.shown.audit("revoke workstation", "location", location.0.into());
+    Ok(())
 }
 
-impl FromInput for NewWorkstation {
-    fn from_input(input: &mut Input) -> NewWorkstation {
-        let code = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as displayed."));
-        let name = input.body.required("name", person_name(MAX_NAME).about("Name."));
-        let install = input.body.required("install", uuid().about("Id of the installation, created by the extension."));
-        NewWorkstation { code, name, install }
-    }
-}
+reads!(NewWorkstation |input| {
+    code: String = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as displayed.")),
+    name: String = input.body.required("name", person_name(MAX_NAME).about("Name.")),
+    install: Uuid = input.body.required("install", uuid().about("Id of the installation, created by the extension.")),
+});
 
 pub(crate) async fn pair(
     call: ApiCall,

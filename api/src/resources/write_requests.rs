@@ -6,7 +6,13 @@ use engine::{
     lists::Position,
     write_requests::{Status, WriteRequest, merged},
 };
-use location::{ids::WriteId, intent::WriteIntent, pull::Resource, resource::Operation, time::Timestamp};
+use location::{
+    ids::{LocationId, WriteId},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
+    time::Timestamp,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -15,8 +21,9 @@ use uuid::Uuid;
 use super::resource_names::{granted, name, resource};
 use crate::{
     access::{
+        api::Api,
         arguments::{AtLocation, FromCall, FromInput},
-        call::ApiCall,
+        call::{ActionContext, ApiCall},
         input::Input,
         respond::{Answer, One, Paged},
         tenancy::OpenLocation,
@@ -237,29 +244,49 @@ pub(crate) async fn show(
     call: ApiCall,
     OneWriteRequest { location, id }: OneWriteRequest,
 ) -> Answer<One<WriteRequestView>> {
-    shown_one(&call, &location, id).await
+    let found = find(&call.api, location.setup.id, id).await?;
+    match granted(subject(found.work).0, call.key.grants) {
+        true => Ok(call.show(WriteRequestView::new(&found, location.setup.source))),
+        false => Err(not_found(location.setup.id.0, id)),
+    }
 }
 
-/// Retries a failed write as a new write.
+/// Operators' actions on a write.
+pub(super) enum WriteAction {
+    Retry,
+    Drop,
+}
+
 pub(crate) async fn retry(
     call: ApiCall,
     OneWriteRequest { location, id }: OneWriteRequest,
 ) -> Answer<One<WriteRequestView>> {
-    find(&call, &location, id).await?;
-    let again = call.api.engine.retry_write(location.setup.id, WriteId(id)).await?;
-    call.audit("retry", "write request", id);
-    shown_one(&call, &location, again.0).await
+    Ok(call.show(act(&call.action(), (location.setup.id, WriteId(id)), WriteAction::Retry).await?))
 }
 
-/// Drops a failed write permanently.
 pub(crate) async fn give_up(
     call: ApiCall,
     OneWriteRequest { location, id }: OneWriteRequest,
 ) -> Answer<One<WriteRequestView>> {
-    find(&call, &location, id).await?;
-    call.api.engine.drop_write(location.setup.id, WriteId(id)).await?;
-    call.audit("drop", "write request", id);
-    shown_one(&call, &location, id).await
+    Ok(call.show(act(&call.action(), (location.setup.id, WriteId(id)), WriteAction::Drop).await?))
+}
+
+/// Retries a failed write as a new write, or drops a waiting or failed write permanently.
+pub(super) async fn act(
+    action: &ActionContext<'_>,
+    (location, write): (LocationId, WriteId),
+    wanted: WriteAction,
+) -> Answer<WriteRequestView> {
+    let engine = &action.api.engine;
+    find(action.api, location, write.0).await?;
+    let (what, shown) = match wanted {
+        WriteAction::Retry => ("retry", engine.retry_write(location, write).await?),
+        WriteAction::Drop => ("drop", engine.drop_write(location, write).await.map(|()| write)?),
+    };
+    action.shown.audit(what, "write request", write.0);
+    // Operators have all grants, so they see writes of all resources.
+    let source = engine.setup().locations.get(&location).and_then(|setup| setup.source);
+    Ok(WriteRequestView::new(&find(action.api, location, shown.0).await?, source))
 }
 
 /// Parses an id into the location and the number of the write.
@@ -275,14 +302,9 @@ fn write_id() -> Kind<(u32, u64)> {
     })
 }
 
-async fn find(call: &ApiCall, location: &OpenLocation, id: u64) -> Result<WriteRequest, ApiError> {
-    let found = call.api.engine.write_request(location.setup.id, id).await?;
-    let found = found.filter(|it| granted(subject(it.work).0, call.key.grants));
-    found.ok_or_else(|| not_found(location.setup.id.0, id))
-}
-
-async fn shown_one(call: &ApiCall, location: &OpenLocation, id: u64) -> Answer<One<WriteRequestView>> {
-    Ok(call.show(WriteRequestView::new(&find(call, location, id).await?, location.setup.source)))
+async fn find(api: &Api, location: LocationId, id: u64) -> Answer<WriteRequest> {
+    let found = api.engine.write_request(location, id).await?;
+    found.ok_or_else(|| not_found(location.0, id))
 }
 
 fn not_found(location: u32, id: u64) -> ApiError {

@@ -15,6 +15,7 @@ use crate::{
         endpoint::{Access, Endpoint, Group, SchemaOf},
         errors::{ApiError, Fails},
     },
+    resources::operator_actions::Action,
     values::{audience::Audience, role::Role, versions::Version},
 };
 
@@ -124,6 +125,11 @@ macro_rules! methods {
 }
 
 methods!(get GET, post POST, patch PATCH, delete DELETE);
+
+/// Declares the route of an operators' action, with the method, the path and the role of the action.
+pub(crate) fn action<H: Handler<Arguments>, Arguments: 'static>(action: &Action, handler: H) -> Route {
+    route(action.method.clone(), action.path, handler).operator(action.role)
+}
 
 /// Declares a GET without version, token or envelope, outside of the documented API.
 pub(crate) fn open<F, R>(path: &'static str, handler: F) -> Route

@@ -1,7 +1,8 @@
 //! The table of all endpoints. Dispatch, status 405, grants, versions, rate limits and the OpenAPI document are derived
 //! from it and from the handlers.
 //!
-//! A new endpoint needs a handler and a row here. The handler's signature names its inputs and its response:
+//! A new endpoint needs a handler and a row here; an operators' action also needs an entry in
+//! `resources::operator_actions`. The handler's signature names its inputs and its response:
 //!
 //! ```ignore
 //! /// A payment on the ledger.                                  // becomes the schema's description
@@ -62,14 +63,14 @@ use crate::{
         booking::{self, BookingRefusal},
         capabilities, changes, charges, claims, clinical, communication_logs, configuration, descriptors,
         documentation, fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types,
-        locations, me, medical_history, operations, operatories, operators, patients, payment_plans, payments,
-        providers, recent_errors, simulated_ehr, store_keys, sync, sync_status, webhook_deliveries, webhook_endpoints,
-        webhook_subscriptions, webhooks, working_hour_labels, working_hours, workstation_socket, workstations,
-        write_requests,
+        locations, me, medical_history, operations, operator_actions, operatories, operators, patients, payment_plans,
+        payments, providers, recent_errors, simulated_ehr, store_keys, sync, sync_status, webhook_deliveries,
+        webhook_endpoints, webhook_subscriptions, webhooks, working_hour_labels, working_hours, workstation_socket,
+        workstations, write_requests,
     },
     routes::{
         dispatch,
-        route::{Route, delete, get, open, patch, post, websocket},
+        route::{Route, action, delete, get, open, patch, post, websocket},
     },
     values::{failures::Failure, role::Role, versions::Version::V2_2_2},
 };
@@ -165,7 +166,7 @@ fn practice() -> Vec<Route> {
 fn workstations_of_staff() -> Vec<Route> {
     let only = "Available only for locations whose health record system is accessed through workstations.";
     vec![
-        post("/locations/{id}/pairing_codes", workstations::new_code)
+        action(&operator_actions::PAIR, workstations::new_code)
             .about("Create a pairing code for a workstation", "6")
             .named("create_pairing_code")
             .fails(&[422])
@@ -173,18 +174,16 @@ fn workstations_of_staff() -> Vec<Route> {
                 "By default, the code can be used once and expires after ten minutes. For a roll-out, set `uses` and \
                  `expires_in_hours`. The code is shown only once. Available only for locations whose health record \
                  system is accessed through workstations.",
-            )
-            .operator(Role::Operator),
+            ),
         get("/locations/{id}/workstations", workstations::list)
             .about("List the workstations paired with a location", "6")
             .fails(&[422])
             .noting(only)
             .operator(Role::Viewer),
-        delete("/locations/{id}/workstations/{workstation}", workstations::revoke)
+        action(&operator_actions::REVOKE, workstations::revoke)
             .about("Revoke a workstation", "6")
             .fails(&[422])
-            .noting(only)
-            .operator(Role::Operator),
+            .noting(only),
         post("/workstations/pair", workstations::pair)
             .about("Pair a workstation", "6")
             .named("pair_workstation")
@@ -217,18 +216,16 @@ fn institutions_and_locations() -> Vec<Route> {
             .about("Retrieve the read progress of a location", "6")
             .named("get_location_sync")
             .operator(Role::Viewer),
-        post("/locations/{id}/sync", sync::start)
+        action(&operator_actions::SYNC, sync::start)
             .about("Start a read cycle and retry waiting writes", "6")
-            .named("start_location_sync")
-            .operator(Role::Operator),
-        post("/locations/{id}/sync/accept_deletions", sync::accept_deletions)
+            .named("start_location_sync"),
+        action(&operator_actions::ACCEPT_DELETIONS, sync::accept_deletions)
             .about("Accept pending deletions", "6")
             .named("accept_deletions")
             .noting(
                 "A full pass that would delete too many records of a resource is stopped, because such a pass usually \
                  indicates a fault. This call accepts the deletions of the stopped pass.",
-            )
-            .operator(Role::Operator),
+            ),
         get("/locations/{id}/errors", recent_errors::list)
             .about("List the recent errors of a location", "6")
             .named("list_location_errors")
@@ -238,7 +235,7 @@ fn institutions_and_locations() -> Vec<Route> {
                  the location started or took it over.",
             )
             .operator(Role::Viewer),
-        post("/locations/{id}/pause", sync::pause)
+        action(&operator_actions::PAUSE, sync::pause)
             .about("Pause reading from or writing to the health record system", "6")
             .named("pause_location")
             .fails(&[422])
@@ -247,14 +244,12 @@ fn institutions_and_locations() -> Vec<Route> {
                  the location is resumed, even across restarts. Calls in progress run to completion. During the \
                  pause, GET /sync_status reports red. Bookings are accepted and queued; a write that is not written \
                  by its deadline fails.",
-            )
-            .operator(Role::Operator),
-        post("/locations/{id}/resume", sync::resume)
+            ),
+        action(&operator_actions::RESUME, sync::resume)
             .about("Resume reading from or writing to the health record system", "6")
             .named("resume_location")
             .fails(&[422])
-            .noting("Resumes the directions that are `true` in the body; an empty body resumes both.")
-            .operator(Role::Operator),
+            .noting("Resumes the directions that are `true` in the body; an empty body resumes both."),
         get("/operator", operators::show)
             .about("Retrieve the calling operator", "6")
             .noting("The response contains all institutions with their locations.")
@@ -277,7 +272,7 @@ fn institutions_and_locations() -> Vec<Route> {
                  component again has no effect.",
             )
             .operator(Role::Admin),
-        post("/locations/{id}/adapter", adapters::roll_out)
+        action(&operator_actions::ROLL_OUT, adapters::roll_out)
             .about("Roll out an adapter version to a location", "6")
             .named("roll_out_adapter")
             .fails(&[422])
@@ -287,14 +282,12 @@ fn institutions_and_locations() -> Vec<Route> {
                  every resource, without a write and within the request limit that the adapter declares. If a call \
                  fails, nothing changes and the response is 422. Calls in progress finish on the version they began \
                  with. With `dry_run`, the version is only tried.",
-            )
-            .operator(Role::Admin),
-        post("/locations/{id}/adapter/rollback", adapters::roll_back)
+            ),
+        action(&operator_actions::ROLL_BACK, adapters::roll_back)
             .about("Roll back a location to its previous adapter version", "6")
             .named("roll_back_adapter")
             .fails(&[422])
-            .noting("The previous version is not tried first. A second call reverts the first one.")
-            .operator(Role::Admin),
+            .noting("The previous version is not tried first. A second call reverts the first one."),
         get("/webhooks", webhooks::list)
             .about("List the webhook endpoints of all organisations, with their status", "6")
             .named("list_webhooks")
@@ -304,11 +297,22 @@ fn institutions_and_locations() -> Vec<Route> {
             .about("List messages sent to an organisation's webhook endpoint, newest first", "6")
             .named("list_webhook_messages")
             .operator(Role::Viewer),
-        post("/webhooks/{id}/deliveries/{delivery_id}/redeliver", webhooks::redeliver)
+        action(&operator_actions::REDELIVER, webhooks::redeliver)
             .about("Redeliver a message to an organisation's webhook endpoint", "6")
             .named("redeliver_webhook_message")
-            .noting("The `delivery-id` stays the same, so that the receiver can recognise a message it has already received.")
-            .operator(Role::Operator),
+            .noting("The `delivery-id` stays the same, so that the receiver can recognise a message it has already received."),
+        action(&operator_actions::REDELIVER_FAILED, webhooks::redeliver_failed)
+            .about("Redeliver the undelivered messages of an organisation's webhook endpoint", "6")
+            .named("redeliver_undelivered_webhook_messages")
+            .noting(
+                "Sends the messages of the last seven days that were not delivered again, in the order of their events \
+                 and with the same `delivery-id`. If the queue of the endpoint has no room for all of them, \
+                 `next_since` is not null: repeat the call after these messages were sent.",
+            ),
+        action(&operator_actions::TEST_WEBHOOK, webhooks::test)
+            .about("Send a test message to an organisation's webhook endpoint", "6")
+            .named("test_webhook")
+            .noting("The `event_name` is `webhook_endpoint.test`. The message is signed, retried and logged like any other."),
         get("/backups", backups::list)
             .about("List the backups of the server's store", "6")
             .named("list_backups")
@@ -412,20 +416,18 @@ fn writes_and_changes() -> Vec<Route> {
                  the writes of one record. Unfinished writes are listed regardless of `updated_since`.",
             ),
         get("/write_requests/{id}", write_requests::show).about("Retrieve a write to the health record system", "3"),
-        post("/write_requests/{id}/retry", write_requests::retry)
+        action(&operator_actions::RETRY, write_requests::retry)
             .about("Retry a failed write", "3")
             .named("retry_write_request")
             .noting(
                 "Returns the new write. It has the write key of the failed write, and the health record system is \
                  searched for that key first. A booking can be retried only if its slot is free. A refused change \
                  cannot be retried, because it was reverted: request the change again.",
-            )
-            .operator(Role::Operator),
-        post("/write_requests/{id}/drop", write_requests::give_up)
+            ),
+        action(&operator_actions::DROP, write_requests::give_up)
             .about("Drop a waiting or failed write", "3")
             .named("drop_write_request")
-            .noting("Writes that depend on it are dropped too. The slot of a dropped booking becomes free.")
-            .operator(Role::Operator),
+            .noting("Writes that depend on it are dropped too. The slot of a dropped booking becomes free."),
         get("/changes", changes::list).about("List changes at a location", "4.10").since_v3().noting(
             "Without `since`, the list is empty and `page_info.end_cursor` is the current position. Send the \
              `end_cursor` of a response as `since` of the next call; if `has_next_page` is true, more changes are \

@@ -244,6 +244,27 @@ async fn operators_see_all_endpoints_and_send_messages_again() {
 }
 
 #[actix_web::test]
+async fn operators_test_endpoints_and_redeliver_what_failed() {
+    let (world, receiver) = (sending_world().await, receiver().await);
+    world.api.replace_operators(operators());
+    let path = endpoint(&world, &url(&receiver, 200)).await;
+    let id = path.rsplit('/').next().unwrap();
+    let (test, again) = (format!("/webhooks/{id}/test"), format!("/webhooks/{id}/redeliver_failed"));
+    for refused in [&test, &again] {
+        world.post(refused, json!({})).operator(VIEWER).fails(403).await;
+    }
+    let sent = world.post(&test, json!({})).operator(OPERATOR).answers(201).await["data"].clone();
+    assert_eq!(sent["event_name"], "webhook_endpoint.test");
+    has_status(&world, &format!("{path}/deliveries/{}", sent["id"].as_str().unwrap()), "delivered").await;
+    let none = world.post(&again, json!({})).operator(OPERATOR).ok().await;
+    assert_eq!(none["data"], json!({"deliveries": 0, "next_since": null}), "the only message is delivered");
+    for missing in ["/webhooks/77/test", "/webhooks/77/redeliver_failed"] {
+        let error = world.post(missing, json!({})).operator(OPERATOR).fails(404).await;
+        assert_eq!(error, ["Webhook endpoint with id 77 not found"]);
+    }
+}
+
+#[actix_web::test]
 async fn messages_of_a_time_span_are_replayed() {
     let (world, receiver) = (sending_world().await, receiver().await);
     let path = endpoint(&world, &url(&receiver, 200)).await;

@@ -2,13 +2,16 @@
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
-use actix_web::rt::System;
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
-    cli::server::{ServerArguments, ServerSession, answer, text},
-    terminal::{fail, say},
+    cli::{
+        operate::{Locations, perform},
+        server::{self, ListArguments, ServerArguments, ServerSession, answer, text},
+    },
+    resources::operator_actions::{ROLL_BACK, ROLL_OUT},
+    terminal::say,
 };
 
 #[derive(Subcommand)]
@@ -22,19 +25,12 @@ pub(in crate::cli) enum RemoteCommand {
         server: ServerArguments,
     },
     /// Show the adapters of a running server, their versions, and the version of each location.
-    Versions {
-        /// Print one JSON object per line.
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        server: ServerArguments,
-    },
-    /// Test an uploaded version at locations of a running server, one by one, and roll it out at each after a
-    /// successful test. Stops at the first failure.
+    Versions(ListArguments),
+    #[command(name = ROLL_OUT.subcommand(), about = ROLL_OUT.help())]
     Rollout {
         /// SHA-256 of an uploaded version, or `configured` for the version of the configuration.
         version: String,
-        /// Ids of locations.
+        /// Ids of locations. The version is rolled out at one after another, until one fails.
         #[arg(required = true)]
         locations: Vec<u32>,
         /// Only test the version.
@@ -43,28 +39,30 @@ pub(in crate::cli) enum RemoteCommand {
         #[command(flatten)]
         server: ServerArguments,
     },
-    /// Roll locations of a running server back to the previous version.
-    Rollback {
-        /// Ids of locations.
-        #[arg(required = true)]
-        locations: Vec<u32>,
-        #[command(flatten)]
-        server: ServerArguments,
-    },
+    #[command(name = ROLL_BACK.subcommand(), about = ROLL_BACK.help())]
+    Rollback(Locations),
 }
 
 pub(super) fn run(command: RemoteCommand) -> ExitCode {
-    let done = System::new().block_on(async {
+    server::run(async {
         match command {
             RemoteCommand::Upload { name, file, server } => upload(&server, &name, &file).await,
-            RemoteCommand::Versions { json, server } => versions(&server, json).await,
+            RemoteCommand::Versions(list) => versions(&list).await,
             RemoteCommand::Rollout { version, locations, dry_run, server } => {
-                roll_out(&server, &version, &locations, dry_run).await
+                let body = json!({"version": version, "dry_run": dry_run});
+                let outcome = if dry_run { "would run" } else { "runs" };
+                perform(&server, &ROLL_OUT, None, &locations, &body, |answer| {
+                    let tried = answer["tried"].as_array().map_or(0, Vec::len);
+                    format!(" {outcome} {version}: {tried} calls tried")
+                })
+                .await
             }
-            RemoteCommand::Rollback { locations, server } => roll_back(&server, &locations).await,
+            RemoteCommand::Rollback(Locations { locations, server }) => {
+                let line = |now: &Value| format!(" runs {}", now["sha256"].as_str().unwrap_or("configured"));
+                perform(&server, &ROLL_BACK, None, &locations, &json!({}), line).await
+            }
         }
-    });
-    done.map_or_else(fail, |()| ExitCode::SUCCESS)
+    })
 }
 
 async fn upload(server: &ServerArguments, name: &str, file: &PathBuf) -> Result<(), String> {
@@ -77,11 +75,11 @@ async fn upload(server: &ServerArguments, name: &str, file: &PathBuf) -> Result<
     Ok(())
 }
 
-async fn versions(server: &ServerArguments, as_json: bool) -> Result<(), String> {
+async fn versions(ListArguments { json, server }: &ListArguments) -> Result<(), String> {
     let session = ServerSession::begin(server)?;
     let adapters = answer(session.get("/adapters")).await?;
     for adapter in adapters.as_array().into_iter().flatten() {
-        if as_json {
+        if *json {
             say(adapter);
             continue;
         }
@@ -102,30 +100,6 @@ async fn versions(server: &ServerArguments, as_json: bool) -> Result<(), String>
             let runs = location["sha256"].as_str().unwrap_or("configured");
             say(format_args!("  location {} {runs}", location["location_id"]));
         }
-    }
-    Ok(())
-}
-
-async fn roll_out(server: &ServerArguments, version: &str, locations: &[u32], dry_run: bool) -> Result<(), String> {
-    let session = ServerSession::begin(server)?;
-    for location in locations {
-        let body = json!({"version": version, "dry_run": dry_run}).to_string();
-        let request = session.post(&format!("/locations/{location}/adapter"));
-        let told = answer(request.header("Content-Type", "application/json").body(body)).await;
-        let told = told.map_err(|why| format!("location {location}: {why}"))?;
-        let tried = told["tried"].as_array().map_or(0, Vec::len);
-        let outcome = if dry_run { "would run" } else { "runs" };
-        say(format_args!("location {location} {outcome} {version}: {tried} calls tried"));
-    }
-    Ok(())
-}
-
-async fn roll_back(server: &ServerArguments, locations: &[u32]) -> Result<(), String> {
-    let session = ServerSession::begin(server)?;
-    for location in locations {
-        let request = session.post(&format!("/locations/{location}/adapter/rollback"));
-        let told = answer(request).await.map_err(|why| format!("location {location}: {why}"))?;
-        say(format_args!("location {location} runs {}", told["sha256"].as_str().unwrap_or("configured")));
     }
     Ok(())
 }
