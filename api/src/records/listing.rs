@@ -46,6 +46,12 @@ macro_rules! listing {
                 $name($reading.done())
             }
         }
+
+        impl From<$name> for $crate::records::listing::Listing {
+            fn from($name(listing): $name) -> $crate::records::listing::Listing {
+                listing
+            }
+        }
     };
 }
 

@@ -2,7 +2,7 @@
 
 use engine::{
     lists::Filter,
-    records::{Appointment, AppointmentDescriptor, Procedure, record::Record},
+    records::{Appointment, AppointmentDescriptor, Patient, Procedure, record::Record},
 };
 use location::{
     ids::{AppointmentId, LocationId},
@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{
     descriptors::{self, ListDescriptors},
     providers::ProviderNames,
-    related::{Related, map_included},
+    related::Related,
 };
 use crate::{
     access::{
@@ -43,6 +43,7 @@ use crate::{
         operatories::OperatoryView,
         parts::Included,
         people::{PatientBasic, PersonView},
+        render::IncludedRecords,
     },
 };
 
@@ -191,31 +192,26 @@ pub(crate) async fn show(
 ) -> Answer<One<AppointmentDetail<'static>>> {
     let (location, record) = find(&call, &tenant, AppointmentId(id))?;
     call.audit("read", "appointment", record.id);
-    let related = Related { call: &call, tenant: &tenant, asked: &include };
-    let patient = related.patient("patient", record.patient_id)?;
-    let guarantor_id = patient.as_ref().and_then(|it| it.as_ref()?.guarantor_id);
-    let guarantor = related.patient("guarantor", guarantor_id)?;
-    let of_place = related.asks_for("operatory").then_some(record.placement.operatory);
+    let related = Related::new(&call, &tenant, &include);
+    let patient = related.is_requested("patient").then(|| related.record::<Patient>(record.patient_id)).transpose()?;
+    let guarantor_id = patient.flatten().and_then(|it| it.guarantor_id);
+    let guarantor = related.included::<PersonView>("guarantor", guarantor_id)?;
+    let of_place = related.is_requested("operatory").then_some(record.placement.operatory);
     let operatory: Included<_> =
         of_place.map(|id| id.map_or(Ok(None), |id| call.api.engine.operatory(location.setup.id, id.0))).transpose()?;
-    let kind = related.asks_for("appointment_type").then_some(record.appointment_type_id);
-    let kind: Included<_> = kind
-        .map(|id| id.map_or(Ok(None), |id| call.api.engine.appointment_type(tenant.institution.id, id)))
-        .transpose()?;
-    let procedures = related.asks_for("procedures").then(|| procedures_of(&call, &location, id)).transpose()?;
-    let descriptors = related.asks_for("descriptors").then(|| descriptors_of(&call, &tenant, &record)).transpose()?;
+    let procedures = related.is_requested("procedures").then(|| procedures_of(&call, &location, id)).transpose()?;
+    let descriptors =
+        related.is_requested("descriptors").then(|| descriptors_of(&call, &tenant, &record)).transpose()?;
     let adapter = call.directory.adapter(&location.setup);
     let detail = AppointmentDetail {
         appointment: view(&call, &location, &record, &mut ProviderNames::new(&call, &tenant))?,
-        patient: map_included(&patient, |it| PatientWithGuarantor {
-            patient: call.patient_basic(it),
-            guarantor: map_included(&guarantor, |it| call.patient_user(it)),
-        }),
-        operatory: map_included(&operatory, |it| OperatoryView::basic(it, adapter)),
-        appointment_type: map_included(&kind, AppointmentTypeView::from_record),
-        procedures: procedures.as_ref().map(|all| all.iter().map(|it| call.procedure(it)).collect()),
+        patient: patient
+            .map(|it| it.map(|it| PatientWithGuarantor { patient: call.view::<PatientBasic>(it), guarantor })),
+        operatory: operatory.as_ref().map(|it| it.as_ref().map(|it| OperatoryView::from_record(it, adapter))),
+        appointment_type: related.included::<AppointmentTypeView>("appointment_type", record.appointment_type_id)?,
+        procedures: procedures.as_ref().map(|all| all.iter().map(|it| call.view::<ProcedureView>(it)).collect()),
         descriptors: descriptors.as_ref().map(|all| descriptors::views(&call, all)),
-        booking_details: related.asks_for("booking_details").then_some(None),
+        booking_details: related.is_requested("booking_details").then_some(None),
     };
     Ok(call.show(detail))
 }
@@ -270,7 +266,7 @@ pub(crate) fn view<'a>(
     names: &mut ProviderNames<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
     let name = it.placement.provider.map(|id| names.get(id.0)).transpose()?.flatten();
-    Ok(AppointmentView::from_record(it, &location.setup, call.directory.adapter(&location.setup), name))
+    Ok(AppointmentView::from_record(it, &location.setup, name, call.directory.adapter(&location.setup)))
 }
 
 fn procedures_of(call: &ApiCall, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {

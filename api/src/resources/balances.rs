@@ -1,25 +1,21 @@
-//! GET /guarantor_balances, /insurance_balances and one of each
+//! GET /guarantor_balances
 
 use std::collections::BTreeSet;
 
-use engine::{
-    lists::Filter,
-    records::{GuarantorBalance, InsuranceBalance},
-};
+use engine::{lists::Filter, records::GuarantorBalance};
 
-use super::related::{Related, map_included};
 use crate::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant, InTenants, included},
+        arguments::{AtLocation, FromInput},
         call::ApiCall,
         input::Input,
-        respond::{Answer, One, Paged},
+        respond::{Answer, Paged},
         tenancy::OpenLocation,
     },
     http::errors::ApiError,
-    records::listing::{Listing, listing},
+    records::listing::Listing,
     values::kinds::{boolean, shared::patient},
-    views::ledger::{GuarantorBalanceView, InsuranceBalanceView},
+    views::ledger::GuarantorBalanceView,
 };
 
 pub(crate) struct ListGuarantorBalances {
@@ -38,7 +34,7 @@ impl FromInput for ListGuarantorBalances {
     }
 }
 
-pub(crate) async fn list_guarantor_balances(
+pub(crate) async fn list(
     call: ApiCall,
     AtLocation(location, asked): AtLocation<ListGuarantorBalances>,
 ) -> Answer<Paged<GuarantorBalanceView<'static>>> {
@@ -62,38 +58,4 @@ fn guarantor_filter(call: &ApiCall, location: &OpenLocation, patient: u32) -> Re
         Some(guarantor) => Filter::Guarantor(guarantor.into()),
         None => Filter::Ids(BTreeSet::new()),
     })
-}
-
-included!(ShowGuarantorBalance: &["guarantor"]);
-
-pub(crate) async fn show_guarantor_balance(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    InTenants(tenants, ShowGuarantorBalance { include }): InTenants<ShowGuarantorBalance>,
-) -> Answer<One<GuarantorBalanceView<'static>>> {
-    let (tenant, entry) = call.entry_of_any::<GuarantorBalance>(&tenants, id)?;
-    let related = Related { call: &call, tenant: &tenant, asked: &include };
-    let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
-    let guarantor = map_included(&guarantor, |it| call.patient_basic(it));
-    let mut view = GuarantorBalanceView::from_record(&entry);
-    view.guarantor = guarantor;
-    Ok(call.show(view))
-}
-
-listing!(ListInsuranceBalances: |it| it.sort().patient().guarantor().since().without_deleted());
-
-pub(crate) async fn list_insurance_balances(
-    call: ApiCall,
-    AtLocation(location, ListInsuranceBalances(listing)): AtLocation<ListInsuranceBalances>,
-) -> Answer<Paged<InsuranceBalanceView>> {
-    let page = listing.entries_at::<InsuranceBalance>(&call, &location, |_| true)?;
-    Ok(call.page(&page.views(InsuranceBalanceView::from_record)))
-}
-
-pub(crate) async fn show_insurance_balance(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    InTenant(tenant, ()): InTenant<()>,
-) -> Answer<One<InsuranceBalanceView>> {
-    Ok(call.show(InsuranceBalanceView::from_record(&call.entry::<InsuranceBalance>(&tenant, id)?)))
 }

@@ -2,10 +2,7 @@
 
 use engine::{
     lists::Filter,
-    records::{
-        ClinicalNote, Conversation, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
-        RecallType, TreatmentPlan, record::Record,
-    },
+    records::{ClinicalNote, PatientRecall, PlanStatus, Procedure, RecallType, TreatmentPlan, record::Record},
 };
 use location::{
     time::{DAY, Timestamp},
@@ -29,43 +26,13 @@ use crate::{
         },
         words::word,
     },
-    views::{
-        clinical::{
-            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
-            RecallTypeView, TreatmentPlanView,
-        },
-        communications::ConversationView,
-    },
+    views::clinical::{ClinicalNoteView, PatientRecallView, ProcedureView, RecallTypeView, TreatmentPlanView},
 };
 
 listing!(ListProcedureCodeCategories: |it| it.foreign_ids().without_deleted());
 
-pub(crate) async fn categories(
-    call: ApiCall,
-    AtLocation(location, ListProcedureCodeCategories(listing)): AtLocation<ListProcedureCodeCategories>,
-) -> Answer<Paged<ProcedureCodeCategoryView<'static>>> {
-    let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, ProcedureCodeCategoryView::from_record))
-}
-
-pub(crate) async fn category(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    AtLocation(location, ()): AtLocation<()>,
-) -> Answer<One<ProcedureCodeCategoryView<'static>>> {
-    Ok(call.show(ProcedureCodeCategoryView::from_record(&call.entry_at::<ProcedureCodeCategory>(&location, id)?)))
-}
-
+// Deleted codes are inactive.
 listing!(ListProcedureCodes: |it| it.foreign_ids().since());
-
-/// Lists the codes; deleted ones are inactive.
-pub(crate) async fn codes(
-    call: ApiCall,
-    AtLocation(location, ListProcedureCodes(listing)): AtLocation<ListProcedureCodes>,
-) -> Answer<Paged<ProcedureCodeView<'static>>> {
-    let page = listing.entries::<ProcedureCode>(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| ProcedureCodeView::from_record(it, call.adapter_of(it))))
-}
 
 pub(crate) struct ListProcedures {
     listing: Listing,
@@ -98,15 +65,7 @@ pub(crate) async fn procedures(
         let (start, end) = (it.body.start_date.map(|day| day.0), it.body.end_date.map(|day| day.0));
         between(start, started) && between(end, ended)
     })?;
-    Ok(call.page_of(&page, |it| call.procedure(it)))
-}
-
-pub(crate) async fn procedure(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    InTenant(tenant, ()): InTenant<()>,
-) -> Answer<One<ProcedureView<'static>>> {
-    Ok(call.show(call.procedure(&call.entry(&tenant, id)?)))
+    Ok(call.page_of(&page, |it| call.view::<ProcedureView>(it)))
 }
 
 reads!(ListTreatmentPlans |input| {
@@ -125,7 +84,9 @@ pub(crate) async fn plans(
         procedures.push(procedures_of(&call, plan)?);
     }
     let mut procedures = procedures.iter();
-    Ok(call.page_of(&page, |plan| call.treatment_plan(plan, procedures.next().into_iter().flatten())))
+    let amounts = call.key.grants.financial;
+    let view = |plan| TreatmentPlanView::from_record(plan, procedures.next().into_iter().flatten()).amounts(amounts);
+    Ok(call.page_of(&page, view))
 }
 
 pub(crate) async fn plan(
@@ -134,7 +95,8 @@ pub(crate) async fn plan(
     InTenant(tenant, ()): InTenant<()>,
 ) -> Answer<One<TreatmentPlanView<'static>>> {
     let plan = call.entry(&tenant, id)?;
-    Ok(call.show(call.treatment_plan(&plan, &procedures_of(&call, &plan)?)))
+    let procedures = procedures_of(&call, &plan)?;
+    Ok(call.show(TreatmentPlanView::from_record(&plan, &procedures).amounts(call.key.grants.financial)))
 }
 
 fn procedures_of(call: &ApiCall, plan: &Record<TreatmentPlan>) -> Result<Vec<Record<Procedure>>, ApiError> {
@@ -190,16 +152,7 @@ pub(crate) async fn recall_types(
     let sources = location.sources();
     let filters = since.map(Filter::UpdatedSince).into_iter().chain(called(&sources, &foreign_ids)).collect();
     let types: Vec<Record<RecallType>> = call.all_entries(&sources, filters)?;
-    Ok(call.list(&types.iter().map(|it| RecallTypeView::from_record(it, call.adapter_of(it))).collect::<Vec<_>>()))
-}
-
-pub(crate) async fn recall_type(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    InTenant(tenant, ()): InTenant<()>,
-) -> Answer<One<RecallTypeView<'static>>> {
-    let kind = call.entry(&tenant, id)?;
-    Ok(call.show(RecallTypeView::from_record(&kind, call.adapter_of(&kind))))
+    Ok(call.list(&types.iter().map(|it| call.view::<RecallTypeView>(it)).collect::<Vec<_>>()))
 }
 
 pub(crate) struct ListPatientRecalls {
@@ -250,14 +203,6 @@ fn kind_of(call: &ApiCall, recall: &Record<PatientRecall>) -> Result<Option<Reco
 }
 
 listing!(ListConversations: |it| it.foreign_ids().since().patient().include_deleted());
-
-pub(crate) async fn conversations(
-    call: ApiCall,
-    AtLocation(location, ListConversations(listing)): AtLocation<ListConversations>,
-) -> Answer<Paged<ConversationView<'static>>> {
-    let page = listing.entries::<Conversation>(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| ConversationView::from_record(it, call.adapter_of(it))))
-}
 
 /// Refuses every message, because no EHR accepts them (specification 4.10).
 pub(crate) async fn message(_: ApiCall, _: Id<u64>, _: InTenant<()>) -> Answer<Never> {

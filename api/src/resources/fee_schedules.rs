@@ -13,7 +13,7 @@ use crate::{
     },
     records::listing::{Listing, listing},
     values::{kinds::shared::active, limits::MAX_WHOLE_LIST},
-    views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
+    views::catalogue::{FeeScheduleView, ProcedureFee},
 };
 
 reads!(ListFeeSchedules |input| {
@@ -53,11 +53,3 @@ pub(crate) async fn show(
 }
 
 listing!(ListFees: |it| it.id("fee_schedule_id", "Id of the fee schedule.", Filter::FeeSchedule).since().without_deleted());
-
-pub(crate) async fn fees(
-    call: ApiCall,
-    AtLocation(location, ListFees(listing)): AtLocation<ListFees>,
-) -> Answer<Paged<FeeView<'static>>> {
-    let page = listing.entries_at::<Fee>(&call, &location, |_| true)?;
-    Ok(call.page(&page.views(FeeView::from_record)))
-}

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::patients::find_at;
 use crate::{
     access::{
-        arguments::{AtLocation, FormId, FromInput, Id, reads},
+        arguments::{AtLocation, FormId, FromInput, reads},
         call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
@@ -26,18 +26,10 @@ use crate::{
         limits::MAX_ANSWERS,
         record_uuid,
     },
-    views::forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
+    views::forms::{FormResponseView, FormSchemaDetail},
 };
 
 listing!(ListFormSchemas: |it| it.without_deleted());
-
-pub(crate) async fn schemas(
-    call: ApiCall,
-    AtLocation(location, ListFormSchemas(listing)): AtLocation<ListFormSchemas>,
-) -> Answer<Paged<FormSchemaView<'static>>> {
-    let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, FormSchemaView::from_record))
-}
 
 pub(crate) async fn schema(
     call: ApiCall,
@@ -65,16 +57,7 @@ pub(crate) async fn responses(
     find_at(&call, &location, patient)?;
     let listing = listing.filtered([Filter::Patient(patient.into())]);
     let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| FormResponseView::from_record(it, call.adapter_of(it))))
-}
-
-pub(crate) async fn response(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    AtLocation(location, ()): AtLocation<()>,
-) -> Answer<One<FormResponseView<'static>>> {
-    let response: Record<FormResponse> = call.entry_at(&location, id)?;
-    Ok(call.show(FormResponseView::from_record(&response, call.adapter_of(&response))))
+    Ok(call.page_of(&page, |it| call.view::<FormResponseView>(it)))
 }
 
 pub(crate) struct NewFormResponse {
@@ -106,7 +89,7 @@ pub(crate) async fn respond(
     let submitted_at = call.api.engine.now().into();
     let response = FormResponse { patient_id, form_schema_id, answers_json: answers, submitted_at, extra: Vec::new() };
     let saved = call.save_entry(&location, &response, Some(patient_id)).await?;
-    Ok(call.created(saved.replay, FormResponseView::from_record(&saved.record, call.adapter_of(&saved.record))))
+    Ok(call.created(saved.replay, call.view::<FormResponseView>(&saved.record)))
 }
 
 fn answers() -> Kind<Json> {

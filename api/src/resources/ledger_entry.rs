@@ -1,6 +1,6 @@
-//! Common parts of POST /payments and POST /adjustments: their bodies and the messages of their refusals.
+//! POST /payments and POST /adjustments: their bodies and the messages of their refusals.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, marker::PhantomData};
 
 use engine::{
     EngineError, Saved, Unmet,
@@ -18,7 +18,14 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::{
-    access::{call::ApiCall, idempotency, input::Input, tenancy::OpenLocation},
+    access::{
+        arguments::{AtLocation, FromInput},
+        call::ApiCall,
+        idempotency,
+        input::Input,
+        respond::{Accepted, Answer, Answers, Wraps},
+        tenancy::OpenLocation,
+    },
     http::errors::{ApiError, name_of},
     values::{
         failures::Failure,
@@ -32,10 +39,25 @@ use crate::{
         limits::{MAX_TEXT, MAX_VALUES},
         times,
     },
+    views::render::RecordView,
 };
 
+/// A ledger entry that clients create.
+pub(crate) trait LedgerEntry: Body {
+    /// The enclosing object of the body, with its description.
+    const OBJECT: (&'static str, &'static str);
+    /// The field of the date, with its description.
+    const DATE: (&'static str, &'static str);
+    /// The field of the type, with its description and the resource of the type.
+    const TYPE: (&'static str, &'static str, Resource);
+    /// `true` if an entry lowers the balance whatever its sign in the request.
+    const IS_UNSIGNED: bool;
+
+    fn from_input(given: LedgerEntryInput, day: Day) -> Self;
+}
+
 /// A ledger entry in a request.
-pub(super) struct LedgerEntryInput {
+pub(crate) struct LedgerEntryInput {
     pub patient_id: u32,
     pub amount: Money,
     pub type_id: Option<u64>,
@@ -54,13 +76,8 @@ enum On {
 }
 
 impl LedgerEntryInput {
-    /// Reads an entry. The arguments name and describe the enclosing object, and the fields of the date and the type.
-    pub(super) fn read(
-        input: &mut Input,
-        (name, about): (&str, &'static str),
-        (on, about_on): (&str, &'static str),
-        (type_id, about_type, types): (&str, &'static str, Resource),
-    ) -> LedgerEntryInput {
+    fn read<T: LedgerEntry>(input: &mut Input) -> LedgerEntryInput {
+        let ((name, about), (on, about_on), (type_id, about_type, types)) = (T::OBJECT, T::DATE, T::TYPE);
         let b = &mut input.body;
         b.container(name, about);
         let path = |field: &str| format!("{name}.{field}");
@@ -113,8 +130,8 @@ impl LedgerEntryInput {
         }
     }
 
-    /// Makes all amounts positive. A payment lowers the balance whatever its sign in the request.
-    pub(super) fn unsigned(mut self) -> LedgerEntryInput {
+    /// Makes all amounts positive.
+    fn unsigned(mut self) -> LedgerEntryInput {
         let charges = self.charge_splits.iter_mut().map(|split| &mut split.amount);
         let providers = self.provider_splits.iter_mut().map(|split| &mut split.amount);
         for amount in charges.chain(providers).chain([&mut self.amount]) {
@@ -143,7 +160,7 @@ impl LedgerEntryInput {
     }
 
     /// Returns the date on the location's calendar, by default today.
-    pub(super) fn day(&self, call: &ApiCall, location: &OpenLocation) -> Day {
+    fn day(&self, call: &ApiCall, location: &OpenLocation) -> Day {
         let at = |moment| times::local(moment, location.setup.zone).0;
         Day(match self.on {
             Some(On::Date(date)) => date,
@@ -153,13 +170,36 @@ impl LedgerEntryInput {
     }
 }
 
+/// A new payment or adjustment.
+pub(crate) struct NewLedgerEntry<T>(LedgerEntryInput, PhantomData<fn() -> T>);
+
+impl<T: LedgerEntry> FromInput for NewLedgerEntry<T> {
+    fn from_input(input: &mut Input) -> NewLedgerEntry<T> {
+        NewLedgerEntry(LedgerEntryInput::read::<T>(input), PhantomData)
+    }
+
+    fn unknown(Reference { resource, id }: Reference, location: Option<LocationId>) -> ApiError {
+        refusal(EngineError::Unmet(Unmet::NotFound { resource, id }), location.map_or(0, |location| location.0))
+    }
+}
+
+/// Creates a payment or an adjustment.
+pub(crate) async fn create<V: RecordView<Body: LedgerEntry>>(
+    mut call: ApiCall,
+    AtLocation(location, NewLedgerEntry(given, _)): AtLocation<NewLedgerEntry<V::Body>>,
+) -> Answer<Accepted<V::View<'static>>> {
+    let saved = save::<V::Body>(&mut call, &location, given).await?;
+    let answer: Accepted<V::View<'_>> = call.created(saved.replay, call.view::<V>(&saved.record));
+    Ok(Accepted::wrap(answer.into_response()))
+}
+
 /// Saves the entry of a patient, once for each `transaction_id` at a location.
-pub(super) async fn save<T: Body>(
+async fn save<T: LedgerEntry>(
     call: &mut ApiCall,
     location: &OpenLocation,
     given: LedgerEntryInput,
-    body: impl FnOnce(LedgerEntryInput, Day) -> T,
 ) -> Result<Saved<Record<T>>, ApiError> {
+    let given = if T::IS_UNSIGNED { given.unsigned() } else { given };
     let (patient_id, day) = (given.patient_id, given.day(call, location));
     let number = given.number::<T>(call, location);
     if let Some(On::Moment(moment)) = given.on {
@@ -168,13 +208,8 @@ pub(super) async fn save<T: Body>(
             call.warn(&format!("{moment} is on {day} in the location's time zone."));
         }
     }
-    let saved = call.save_numbered(location, &body(given, day), Some(patient_id), Some(number)).await;
+    let saved = call.save_numbered(location, &T::from_input(given, day), Some(patient_id), Some(number)).await;
     saved.map_err(|refused| refusal(refused, location.setup.id.0))
-}
-
-/// Returns the failure for an unknown record that the body names.
-pub(super) fn unknown(Reference { resource, id }: Reference, location: Option<LocationId>) -> ApiError {
-    refusal(EngineError::Unmet(Unmet::NotFound { resource, id }), location.map_or(0, |location| location.0))
 }
 
 /// Converts a refusal (specification 7.3).

@@ -2,7 +2,7 @@
 //! returns a view; it is independent of routes and server. Views shared by several resources are in `views`.
 //!
 //! ```text
-//!  adjustments, payments ─► ledger_entry, related          workstations, workstation_socket
+//!  ledger ─► ledger_entry      record_handlers ─► related  workstations, workstation_socket
 //!  booking ─► slot_weeks, available_slots ─► providers     webhooks ─► webhook_{endpoints,subscriptions,deliveries}
 //!                                                          ─► webhook_ownership
 //!  operator_actions ─► sync, write_requests, adapters, webhooks, workstations
@@ -11,7 +11,6 @@
 
 mod adapter_costs;
 pub(crate) mod adapters;
-pub(crate) mod adjustments;
 pub(crate) mod appointment_types;
 pub(crate) mod appointment_writes;
 pub(crate) mod appointments;
@@ -23,7 +22,6 @@ pub(crate) mod booking;
 pub(crate) mod capabilities;
 pub(crate) mod changes;
 pub(crate) mod charges;
-pub(crate) mod claims;
 pub(crate) mod clinical;
 pub(crate) mod communication_logs;
 pub(crate) mod configuration;
@@ -34,8 +32,8 @@ pub(crate) mod forms;
 pub(crate) mod institutions;
 pub(crate) mod insurance_coverages;
 pub(crate) mod insurance_plans;
-mod ledger_entry;
-pub(crate) mod ledger_types;
+pub(crate) mod ledger;
+pub(crate) mod ledger_entry;
 pub(crate) mod locations;
 pub(crate) mod me;
 pub(crate) mod medical_history;
@@ -44,11 +42,10 @@ pub(crate) mod operator_actions;
 pub(crate) mod operatories;
 pub(crate) mod operators;
 pub(crate) mod patients;
-pub(crate) mod payment_plans;
-pub(crate) mod payments;
 pub(crate) mod problems;
 pub(crate) mod providers;
 pub(crate) mod recent_errors;
+pub(crate) mod record_handlers;
 mod related;
 pub(crate) mod resource_names;
 pub(crate) mod simulated_ehr;

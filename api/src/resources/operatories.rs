@@ -67,7 +67,7 @@ pub(crate) async fn list(
     let sources: Vec<u32> = setup.source.into_iter().collect();
     let page = listing.page(&call, &[setup.id.0], &sources, named)?;
     let adapter = call.directory.adapter(&setup);
-    Ok(call.page_of(&page, |it| OperatoryView::basic(it, adapter).with_types(it, &types)))
+    Ok(call.page_of(&page, |it| OperatoryView::from_record(it, adapter).with_types(it, &types)))
 }
 
 pub(crate) struct ShowOperatory;
@@ -89,7 +89,7 @@ pub(crate) async fn show(
         let found = call.api.engine.operatory(location.setup.id, id)?;
         if let Some(record) = found {
             let adapter = call.directory.adapter(&location.setup);
-            return Ok(call.show(OperatoryView::basic(&record, adapter).with_types(&record, &types)));
+            return Ok(call.show(OperatoryView::from_record(&record, adapter).with_types(&record, &types)));
         }
     }
     Err(ApiError::not_found(format!("Operatory with id {id}")))
@@ -192,5 +192,5 @@ async fn save<const STATUS: u16>(
 ) -> Answer<One<OperatoryView<'static>, STATUS>> {
     let saved = call.save(location, request).await?;
     let types = appointment_types::by_id(call, &Tenant { institution: location.institution.clone() })?;
-    Ok(call.created(saved.replay, OperatoryView::basic(&saved.record, None).with_types(&saved.record, &types)))
+    Ok(call.created(saved.replay, OperatoryView::from_record(&saved.record, None).with_types(&saved.record, &types)))
 }

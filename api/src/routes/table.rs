@@ -2,45 +2,33 @@
 //! from it and from the handlers.
 //!
 //! A new endpoint needs a handler and a row here; an operators' action also needs an entry in
-//! `resources::operator_actions`. The handler's signature names its inputs and its response:
+//! `resources::operator_actions`. `resources::record_handlers` has handlers for any view of records. Other handlers
+//! have a signature with their inputs and their response:
 //!
 //! ```ignore
 //! /// A payment on the ledger.                                  // becomes the schema's description
+//! #[view(of = Payment, named = "payment")]
 //! #[derive(Serialize, JsonSchema)]
-//! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
-//!
-//! reads!(ListPayments |input| {
-//!     large: bool = input.query.defaulted("large", boolean().about("`true` to list only large payments."), false),
-//!     listing: Listing = input.listing().sort().patient().id("claim_id", "Id of the claim.", Filter::Claim).done(),
-//! });
-//!
-//! pub async fn list(
-//!     call: ApiCall,
-//!     AtLocation(location, asked): AtLocation<ListPayments>,
-//! ) -> Answer<Paged<PaymentView<'static>>> {
-//!     let page = asked.listing.entries_at::<Payment>(&call, &location, |it| !asked.large || is_large(it))?;
-//!     Ok(call.page(&page.views(PaymentView::from_record)))
+//! pub struct PaymentView<'a> {
+//!     id: u64,
+//!     claim_id: Option<u64>,
+//!     #[view(include(claim_id))]                                // loaded with `include[]=claim`
+//!     pub claim: Included<ClaimView<'a>>,
 //! }
 //!
-//! pub async fn show(
-//!     call: ApiCall,
-//!     Id(id): Id<u64>,
-//!     InTenant(tenant, ()): InTenant<()>,
-//! ) -> Answer<One<PaymentView<'static>>> {
-//!     Ok(call.show(PaymentView::from_record(&find(&call, &tenant, id)?)))
-//! }
+//! listing!(ListPayments: |it| it.sort().patient().id("claim_id", "Id of the claim.", Filter::Claim));
 //!
 //! pub async fn create(
 //!     call: ApiCall,
 //!     AtLocation(location, new): AtLocation<NewPayment>,          // read with `input.body.required(...)`
 //! ) -> Answer<Accepted<PaymentView<'static>>> {
 //!     let made = engine_call(call.idempotency_key()).await?;      // Idempotency-Key, if the client sent one
-//!     Ok(call.created(made.replay, view))
+//!     Ok(call.created(made.replay, call.view::<PaymentView>(&made.record)))
 //! }
 //!
-//! get("/payments", payments::list).about("List payments on the ledger", "4.10").financial(),
-//! get("/payments/{id}", payments::show).about("Retrieve a payment", "4.10").financial(),
-//! post("/payments", payments::create).about("Create a payment", "4.10").financial(),
+//! get("/payments", list::<PaymentView, ListPayments>).about("List payments on the ledger", "4.10").financial(),
+//! get("/payments/{id}", show::<PaymentView>).about("Retrieve a payment", "4.10").financial(),
+//! post("/payments", create).about("Create a payment", "4.10").financial(),
 //! ```
 //!
 //! Scopes and path parameters are in `access::arguments`, responses in `access::respond`, kinds of values in
@@ -58,21 +46,32 @@ use crate::{
         errors::ApiError,
     },
     resources::{
-        adapters, adjustments, appointment_types, appointment_writes, appointments, authenticates, available_slots,
-        backups, balances,
+        adapters, appointment_types, appointment_writes, appointments, authenticates, available_slots, backups,
+        balances,
         booking::{self, BookingRefusal},
-        capabilities, changes, charges, claims, clinical, communication_logs, configuration, descriptors,
-        documentation, fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger_types,
-        locations, me, medical_history, operations, operator_actions, operatories, operators, patients, payment_plans,
-        payments, providers, recent_errors, simulated_ehr, store_keys, sync, sync_status, webhook_deliveries,
-        webhook_endpoints, webhook_subscriptions, webhooks, working_hour_labels, working_hours, workstation_socket,
-        workstations, write_requests,
+        capabilities, changes, charges, clinical, communication_logs, configuration, descriptors, documentation,
+        fee_schedules, forms, institutions, insurance_coverages, insurance_plans, ledger, ledger_entry, locations, me,
+        medical_history, operations, operator_actions, operatories, operators, patients, providers, recent_errors,
+        record_handlers::{list, show, show_at, show_of_any},
+        simulated_ehr, store_keys, sync, sync_status, webhook_deliveries, webhook_endpoints, webhook_subscriptions,
+        webhooks, working_hour_labels, working_hours, workstation_socket, workstations, write_requests,
     },
     routes::{
         dispatch,
         route::{Route, action, delete, get, open, patch, post, websocket},
     },
     values::{failures::Failure, role::Role, versions::Version::V2_2_2},
+    views::{
+        catalogue::{AdjustmentTypeView, FeeView, PaymentTypeView},
+        clinical::{ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView, RecallTypeView},
+        communications::ConversationView,
+        documents::DocumentTypeView,
+        forms::{FormResponseView, FormSchemaView},
+        ledger::{
+            AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
+            PaymentView,
+        },
+    },
 };
 
 pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
@@ -639,7 +638,7 @@ fn patients_and_documents() -> Vec<Route> {
             .leaving_body()
             .noting("No health record system supports uploads yet: the response is always 400."),
         get("/document_types", patients::documents::types).about("List document types", "4.10"),
-        get("/document_types/{id}", patients::documents::show_type)
+        get("/document_types/{id}", show_at::<DocumentTypeView>)
             .about("Retrieve a document type", "4.10"),
     ]
 }
@@ -686,10 +685,10 @@ fn intake() -> Vec<Route> {
                 "All items are validated before the first one is saved. If the patient has an entry for an item, the \
                  entry is updated; without `note`, its note does not change.",
             ),
-        get("/form_schemas", forms::schemas).about("List intake forms", "4.6").beta(),
+        get("/form_schemas", list::<FormSchemaView, forms::ListFormSchemas>).about("List intake forms", "4.6").beta(),
         get("/form_schemas/{uuid}", forms::schema).about("Retrieve an intake form", "4.6").beta(),
         get(responses, forms::responses).about("List the form responses of a patient", "4.6").beta(),
-        get("/form_responses/{id}", forms::response).about("Retrieve a form response", "4.6").beta(),
+        get("/form_responses/{id}", show_at::<FormResponseView>).about("Retrieve a form response", "4.6").beta(),
         post(responses, forms::respond).about("Create a form response", "4.6").beta().fails(&[409, 422]).noting(
             "All required and visible components need an answer of the right type. Additional answers are stored \
              unchanged.",
@@ -699,25 +698,27 @@ fn intake() -> Vec<Route> {
 
 fn care() -> Vec<Route> {
     vec![
-        get("/procedure_code_categories", clinical::categories)
+        get("/procedure_code_categories", list::<ProcedureCodeCategoryView, clinical::ListProcedureCodeCategories>)
             .about("List categories of procedure codes", "4.7")
             .beta(),
-        get("/procedure_code_categories/{id}", clinical::category)
+        get("/procedure_code_categories/{id}", show_at::<ProcedureCodeCategoryView>)
             .about("Retrieve a category of procedure codes", "4.7")
             .beta(),
-        get("/procedure_codes", clinical::codes).about("List procedure codes", "4.7").beta(),
+        get("/procedure_codes", list::<ProcedureCodeView, clinical::ListProcedureCodes>)
+            .about("List procedure codes", "4.7")
+            .beta(),
         get("/procedures", clinical::procedures)
             .about("List planned and performed procedures", "4.10")
             .amounts("fee")
             .noting("A procedure that was deleted in the health record system has the status `inactive`."),
-        get("/procedures/{id}", clinical::procedure).about("Retrieve a procedure", "4.10").amounts("fee"),
+        get("/procedures/{id}", show::<ProcedureView>).about("Retrieve a procedure", "4.10").amounts("fee"),
         get("/treatment_plans", clinical::plans).about("List treatment plans", "4.10").amounts("procedures.fee"),
         get("/treatment_plans/{id}", clinical::plan)
             .about("Retrieve a treatment plan", "4.10")
             .amounts("procedures.fee"),
         get("/clinical_notes", clinical::notes).about("List clinical notes", "4.10"),
         get("/recall_types", clinical::recall_types).about("List recall types", "4.10"),
-        get("/recall_types/{id}", clinical::recall_type).about("Retrieve a recall type", "4.10"),
+        get("/recall_types/{id}", show::<RecallTypeView>).about("Retrieve a recall type", "4.10"),
         get("/patient_recalls", clinical::recalls).about("List patients due for recall", "4.10"),
         get("/patient_recalls/{id}", clinical::recall).about("Retrieve a patient recall", "4.10"),
     ]
@@ -740,7 +741,7 @@ fn communication() -> Vec<Route> {
             .about("Append to a patient's communication log", "4.5")
             .beta()
             .fails(&[409, 422]),
-        get("/conversations", clinical::conversations)
+        get("/conversations", list::<ConversationView, clinical::ListConversations>)
             .about("List the conversations of the health record system", "4.10"),
         post("/conversations/{id}/messages", clinical::message)
             .about("Send a message to a patient", "4.10")
@@ -766,33 +767,38 @@ fn ledger() -> Vec<Route> {
         request with other data is refused with 409.";
     let amounts = vec![
         get("/charges", charges::list).about("List charges on the ledger", "4.10"),
-        get("/charges/{id}", charges::show).about("Retrieve a charge", "4.10"),
-        get("/payments", payments::list).about("List payments on the ledger", "4.10"),
-        get("/payments/{id}", payments::show).about("Retrieve a payment", "4.10"),
-        post("/payments", payments::create).about("Create a payment", "4.10").noting(paid),
-        get("/adjustments", adjustments::list).about("List adjustments on the ledger", "4.10"),
-        get("/adjustments/{id}", adjustments::show).about("Retrieve an adjustment", "4.10"),
-        post("/adjustments", adjustments::create).about("Create an adjustment", "4.10").noting(entered),
-        get("/claims", claims::list).about("List insurance claims", "4.10"),
-        get("/claims/{id}", claims::show).about("Retrieve an insurance claim", "4.10"),
-        get("/payment_plans", payment_plans::list).about("List payment plans", "4.10"),
-        get("/payment_plans/{id}", payment_plans::show).about("Retrieve a payment plan", "4.10"),
+        get("/charges/{id}", show::<ChargeView>).about("Retrieve a charge", "4.10"),
+        get("/payments", list::<PaymentView, ledger::ListPayments>).about("List payments on the ledger", "4.10"),
+        get("/payments/{id}", show::<PaymentView>).about("Retrieve a payment", "4.10"),
+        post("/payments", ledger_entry::create::<PaymentView>).about("Create a payment", "4.10").noting(paid),
+        get("/adjustments", list::<AdjustmentView, ledger::ListAdjustments>)
+            .about("List adjustments on the ledger", "4.10"),
+        get("/adjustments/{id}", show::<AdjustmentView>).about("Retrieve an adjustment", "4.10"),
+        post("/adjustments", ledger_entry::create::<AdjustmentView>)
+            .about("Create an adjustment", "4.10")
+            .noting(entered),
+        get("/claims", list::<ClaimView, ledger::ListClaims>).about("List insurance claims", "4.10"),
+        get("/claims/{id}", show::<ClaimView>).about("Retrieve an insurance claim", "4.10"),
+        get("/payment_plans", list::<PaymentPlanView, ledger::ListPaymentPlans>).about("List payment plans", "4.10"),
+        get("/payment_plans/{id}", show_of_any::<PaymentPlanView>).about("Retrieve a payment plan", "4.10"),
         get("/fee_schedules", fee_schedules::list).about("List fee schedules", "2.4"),
         get("/fee_schedules/{id}", fee_schedules::show).about("Retrieve a fee schedule", "2.4"),
-        get("/fee_schedule_procedures", fee_schedules::fees).about("List the fees of procedure codes", "2.4"),
-        get("/guarantor_balances", balances::list_guarantor_balances)
+        get("/fee_schedule_procedures", list::<FeeView, fee_schedules::ListFees>)
+            .about("List the fees of procedure codes", "2.4"),
+        get("/guarantor_balances", balances::list)
             .about("List guarantor balances", "4.10")
             .noting("`patient_id` selects the balance of the patient's guarantor."),
-        get("/guarantor_balances/{id}", balances::show_guarantor_balance).about("Retrieve a guarantor balance", "4.10"),
-        get("/insurance_balances", balances::list_insurance_balances).about("List insurance balances", "4.10"),
-        get("/insurance_balances/{id}", balances::show_insurance_balance)
-            .about("Retrieve an insurance balance", "4.10"),
+        get("/guarantor_balances/{id}", show_of_any::<GuarantorBalanceView>)
+            .about("Retrieve a guarantor balance", "4.10"),
+        get("/insurance_balances", list::<InsuranceBalanceView, ledger::ListInsuranceBalances>)
+            .about("List insurance balances", "4.10"),
+        get("/insurance_balances/{id}", show::<InsuranceBalanceView>).about("Retrieve an insurance balance", "4.10"),
     ];
     let catalogues = vec![
-        get("/payment_types", ledger_types::payment_types).about("List payment types", "4.10"),
-        get("/payment_types/{id}", ledger_types::payment_type).about("Retrieve a payment type", "4.10"),
-        get("/adjustment_types", ledger_types::adjustment_types).about("List adjustment types", "4.10"),
-        get("/adjustment_types/{id}", ledger_types::adjustment_type).about("Retrieve an adjustment type", "4.10"),
+        get("/payment_types", ledger::payment_types).about("List payment types", "4.10"),
+        get("/payment_types/{id}", show::<PaymentTypeView>).about("Retrieve a payment type", "4.10"),
+        get("/adjustment_types", ledger::adjustment_types).about("List adjustment types", "4.10"),
+        get("/adjustment_types/{id}", show::<AdjustmentTypeView>).about("Retrieve an adjustment type", "4.10"),
     ];
     amounts.into_iter().map(Route::financial).chain(catalogues).collect()
 }

@@ -7,52 +7,54 @@ use engine::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::view;
 
-use super::parts::{WriteState, foreign_id_type};
+use super::parts::WriteState;
 use crate::values::times::{self, At};
 
 /// An appointment, or a block of unavailable time.
+#[view(of = Appointment, named = "appointment", args(location: &LocationSetup, provider_name: Option<String>))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentView<'a> {
-    /// Id of the appointment.
     id: u64,
     /// Id of the patient; null for a block of unavailable time, and if the health record system provides no patient.
     patient_id: Option<u32>,
     /// Id of the provider; null if the appointment has none.
+    #[view(with = entry.placement.provider.map(|it| it.0))]
     provider_id: Option<u32>,
     /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
+    #[view(with = provider_name)]
     provider_name: Option<String>,
     /// Start time, in UTC.
+    #[view(with = At(entry.placement.span.start))]
     start_time: At,
     /// `true` if the practice confirmed the appointment.
     confirmed: bool,
     /// `true` if the patient missed the appointment.
     patient_missed: bool,
-    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
     /// Free text by staff or by a client; null if there is none.
     note: Option<&'a str>,
     /// End time, in UTC.
+    #[view(with = At(entry.placement.span.end))]
     end_time: At,
     /// `true` for a block of unavailable time, without a patient.
     unavailable: bool,
     /// `true` if the appointment is cancelled or was deleted in the health record system.
     cancelled: bool,
     /// IANA name of the location's time zone.
+    #[view(with = location.zone.name())]
     timezone: &'static str,
-    /// Id of the institution that the record belongs to.
     institution_id: u32,
     /// Id of the appointment type; null if the appointment has none.
     appointment_type_id: Option<u32>,
     /// Time at which the patient checked in, in UTC; null before check-in.
     checkin_at: Option<At>,
     /// Id of the location of the appointment.
+    #[view(with = entry.location())]
     location_id: u32,
-    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Always null: no health record system provides it.
     misc: Option<()>,
@@ -65,6 +67,7 @@ pub(crate) struct AppointmentView<'a> {
     created_by_user_id: Option<()>,
     /// `true` if the person who books is the patient's guardian, as specified by the client; null for appointments that
     /// were not created through the API.
+    #[view(with = entry.booking.as_ref().map(|it| it.is_guardian))]
     is_guardian: Option<bool>,
     /// Time at which this service detected the confirmation by the patient, in UTC; null if there is none.
     patient_confirmed_at: Option<At>,
@@ -72,86 +75,41 @@ pub(crate) struct AppointmentView<'a> {
     cancelled_at: Option<At>,
     /// `true` if the patient is new to the practice, as specified by the client; null for appointments that were not
     /// created through the API.
+    #[view(with = entry.booking.as_ref().map(|it| it.is_new_clients_patient))]
     is_new_clients_patient: Option<bool>,
     /// Time at which this service detected the confirmation by the practice, in UTC; null if there is none.
     confirmed_at: Option<At>,
     /// Always null: no health record system provides it.
     sooner_if_possible: Option<()>,
     /// Id of the operatory: a chair, column or room. Null if the appointment has none.
+    #[view(with = entry.placement.operatory.map(|it| it.0))]
     operatory_id: Option<u64>,
     /// `true` if the patient has checked out.
+    #[view(with = entry.checked_out_at.is_some())]
     checked_out: bool,
     /// Time at which the patient checked out, in UTC; null before checkout.
     checked_out_at: Option<At>,
     /// Person or source that referred the patient, as specified by the client; null if none was specified, and for
     /// appointments that were not created through the API.
+    #[view(with = entry.booking.as_ref().and_then(|it| it.referrer.as_deref()))]
     referrer: Option<&'a str>,
     /// Always null: no health record system provides it.
     is_past_patient: Option<()>,
     /// Offset of the location from UTC at the start: `-05:00`.
+    #[view(with = times::offset(entry.placement.span.start, location.zone))]
     timezone_offset: String,
     /// Start time in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
+    #[view(with = times::with_zone(entry.placement.span.start, location.zone))]
     start_time_with_tz: String,
     /// End time in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
+    #[view(with = times::with_zone(entry.placement.span.end, location.zone))]
     end_time_with_tz: String,
     /// The same time as `created_at`, in the location's time zone, with its offset.
+    #[view(with = times::with_zone(entry.created_at, location.zone))]
     created_at_with_tz: String,
     #[serde(flatten)]
+    #[view(with = WriteState::from_appointment(entry))]
     write: WriteState<'a>,
-}
-
-impl<'a> AppointmentView<'a> {
-    pub(crate) fn from_record(
-        record: &'a Record<Appointment>,
-        location: &LocationSetup,
-        adapter: Option<&'a str>,
-        provider_name: Option<String>,
-    ) -> Self {
-        let (span, zone) = (record.placement.span, location.zone);
-        let booking = record.booking.as_ref();
-        AppointmentView {
-            id: record.id,
-            patient_id: record.patient_id,
-            provider_id: record.placement.provider.map(|it| it.0),
-            provider_name,
-            start_time: At(span.start),
-            confirmed: record.confirmed,
-            patient_missed: record.patient_missed,
-            created_at: At(record.created_at),
-            updated_at: At(record.updated_at),
-            note: record.note.as_deref(),
-            end_time: At(span.end),
-            unavailable: record.unavailable,
-            cancelled: record.cancelled,
-            timezone: zone.name(),
-            institution_id: record.institution_id,
-            appointment_type_id: record.appointment_type_id,
-            checkin_at: record.checkin_at.map(At),
-            location_id: record.location(),
-            foreign_id: record.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            misc: None,
-            last_sync_time: record.last_sync_time.map(At),
-            patient_confirmed: record.patient_confirmed,
-            created_by_user_id: None,
-            is_guardian: booking.map(|it| it.is_guardian),
-            patient_confirmed_at: record.patient_confirmed_at.map(At),
-            cancelled_at: record.cancelled_at.map(At),
-            is_new_clients_patient: booking.map(|it| it.is_new_clients_patient),
-            confirmed_at: record.confirmed_at.map(At),
-            sooner_if_possible: None,
-            operatory_id: record.placement.operatory.map(|it| it.0),
-            checked_out: record.checked_out_at.is_some(),
-            checked_out_at: record.checked_out_at.map(At),
-            referrer: booking.and_then(|it| it.referrer.as_deref()),
-            is_past_patient: None,
-            timezone_offset: times::offset(span.start, zone),
-            start_time_with_tz: times::with_zone(span.start, zone),
-            end_time_with_tz: times::with_zone(span.end, zone),
-            created_at_with_tz: times::with_zone(record.created_at, zone),
-            write: WriteState::from_appointment(record),
-        }
-    }
 }
 
 /// An appointment with the names of its patient, provider and operatory.
@@ -194,8 +152,8 @@ impl<'a> AppointmentEvent<'a> {
             appointment: AppointmentView::from_record(
                 record,
                 location,
-                adapter,
                 provider.map(|provider| provider.name()),
+                adapter,
             ),
             patient_name: patient.map(|patient| patient.name()),
             operatory_name: operatory.map(|it| it.display_name.as_deref().unwrap_or(&it.name)),

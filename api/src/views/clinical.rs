@@ -48,7 +48,7 @@ pub(crate) struct ProcedureCodeCategoryView<'a> {
 }
 
 /// A planned or performed procedure.
-#[view(of = Procedure, named = "procedure")]
+#[view(of = Procedure, named = "procedure", render = ProcedureView::from_record(entry).amounts(reader.sees_amounts()))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureView<'a> {
     id: u64,

@@ -12,7 +12,11 @@ use crate::{
 };
 
 /// An insurance plan.
-#[view(of = InsurancePlan, named = "insurance plan")]
+#[view(
+    of = InsurancePlan,
+    named = "insurance plan",
+    render = InsurancePlanView::from_record(entry).amounts(reader.sees_amounts())
+)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsurancePlanView<'a> {
     id: u64,

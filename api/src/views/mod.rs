@@ -3,8 +3,9 @@
 //! set.
 //!
 //! ```text
-//!  parts ◄── field ◄── people, catalogue, clinical, ... ◄── patients, ledger, appointments ◄── record_views
-//!  money, dates                                                        any record for the feed and for webhooks
+//!  parts ◄── field, render ◄── v2, people, catalogue, ... ◄── patients, ledger, appointments ◄── record_views
+//!  money,    fields; views                                                         any record for the feed and for
+//!  dates     and includes                                                          webhooks
 //! ```
 
 pub(crate) mod appointments;
@@ -25,6 +26,8 @@ pub(crate) mod parts;
 pub(crate) mod patients;
 pub(crate) mod people;
 pub mod record_views;
+pub(crate) mod render;
 pub(crate) mod sync_status;
 #[cfg(test)]
 mod tests;
+pub(crate) mod v2;

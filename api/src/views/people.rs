@@ -9,6 +9,7 @@ use super::parts::{WriteState, foreign_id_type};
 use crate::values::times::At;
 
 /// A patient or provider inside another record.
+#[view(of = Patient)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PersonView<'a> {
     /// Id of the patient or provider.
@@ -22,18 +23,15 @@ pub(crate) struct PersonView<'a> {
     /// Family name.
     last_name: &'a str,
     /// Full name. For a provider, the display name if there is one.
+    #[view(with = entry.name())]
     name: String,
-    /// Time at which this service first stored the record, in UTC.
     created_at: At,
-    /// Time of the last change of the record in this service, in UTC.
     updated_at: At,
-    /// Id of the institution that the record belongs to.
     institution_id: u32,
-    /// Opaque identifier in the health record system; null for a record that exists only in this service.
     foreign_id: Option<&'a str>,
-    /// Name of the health record system's adapter; `nex` for a record that exists only in this service.
     foreign_id_type: &'a str,
     /// Contact and personal data.
+    #[view(with = PersonBio::from_record(entry))]
     bio: PersonBio<'a>,
     /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
@@ -94,7 +92,7 @@ pub(crate) struct PersonBio<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientBasic<'a> {
     #[serde(flatten)]
-    #[view(with = PersonView::patient(entry, adapter))]
+    #[view(with = PersonView::from_record(entry, adapter))]
     user: PersonView<'a>,
     pub guarantor_id: Option<u32>,
     /// Billing type, called account type in some health record systems; null if the health record system does not
@@ -134,25 +132,6 @@ pub(crate) struct ProviderBasic<'a> {
 }
 
 impl<'a> PersonView<'a> {
-    pub(crate) fn patient(record: &'a Record<Patient>, adapter: Option<&'a str>) -> PersonView<'a> {
-        PersonView {
-            id: record.id,
-            email: record.email.as_deref(),
-            first_name: &record.first_name,
-            middle_name: record.middle_name.as_deref(),
-            last_name: &record.last_name,
-            name: record.name(),
-            created_at: At(record.created_at),
-            updated_at: At(record.updated_at),
-            institution_id: record.institution_id,
-            foreign_id: record.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            bio: PersonBio::from_record(record),
-            inactive: record.inactive,
-            last_sync_time: record.last_sync_time.map(At),
-        }
-    }
-
     pub(crate) fn provider(record: &'a Record<Provider>, adapter: Option<&'a str>) -> PersonView<'a> {
         PersonView {
             id: record.id,

@@ -4,13 +4,8 @@ use std::sync::Arc;
 
 use engine::{
     records::{
-        Adjustment, AdjustmentType, Appointment, AppointmentDescriptor, AppointmentType, Charge, Claim, ClinicalNote,
-        CommunicationLog, Conversation, Coverage, Document, DocumentType, Fee, FeeSchedule, FormResponse, FormSchema,
-        GuarantorBalance, HistoryItem, InsuranceBalance, InsurancePlan, Operatory, Patient, PatientAlert,
-        PatientHistoryItem, PatientRecall, Payment, PaymentPlan, PaymentType, Procedure, ProcedureCode,
-        ProcedureCodeCategory, Provider, RecallType, TreatmentPlan, WorkingHour,
-        record::{Body, Record},
-        sync_state::SyncState,
+        Appointment, Document, HistoryItem, Operatory, Patient, PatientHistoryItem, PatientRecall, Procedure, Provider,
+        RecallType, TreatmentPlan, WorkingHour, record::Record, sync_state::SyncState,
     },
     webhooks::views::{RelatedRecords, ViewContext, ViewError, Views},
 };
@@ -43,6 +38,7 @@ use crate::{
         operatories::OperatoryView,
         patients::{PatientDetail, PatientProfile},
         people::ProviderBasic,
+        render::{Reader, RecordView},
         sync_status,
     },
 };
@@ -79,98 +75,91 @@ pub(crate) fn view_of(
     stored: &[u8],
     related: &dyn RelatedRecords,
 ) -> Result<Value, ViewError> {
-    let adapter = context.adapter(context.location.source);
     match resource {
-        Providers => {
-            let it: Record<Provider> = read(stored)?;
-            json(&ProviderBasic::from_record(&it, context.adapter(it.source_id)))
-        }
-        Patients => patient(context, &read(stored)?),
-        Operatories => {
-            let it: Record<Operatory> = read(stored)?;
-            json(&OperatoryView::basic(&it, adapter))
-        }
+        Providers => view::<ProviderBasic>(context, stored),
+        Patients => patient(context, stored),
+        Operatories => view::<OperatoryView>(context, stored),
         WorkingHours => {
             let it: Record<WorkingHour> = read(stored)?;
             json(&WorkingHourView::from_record(&it, context.location.zone, context.now))
         }
-        AppointmentTypes => {
-            let it: Record<AppointmentType> = read(stored)?;
-            json(&AppointmentTypeView::from_record(&it))
-        }
+        AppointmentTypes => view::<AppointmentTypeView>(context, stored),
         Appointments => appointment(context, &read(stored)?, related),
-        AppointmentDescriptors => entry(stored, |it: &Record<AppointmentDescriptor>| {
-            json(&AppointmentDescriptorView::from_record(it, adapter))
-        }),
-        FeeSchedules => entry(stored, |it: &Record<FeeSchedule>| json(&FeeScheduleView::from_record(it))),
-        InsurancePlans => entry(stored, |it: &Record<InsurancePlan>| {
-            json(&InsurancePlanView::from_record(it).amounts(context.amounts))
-        }),
-        Coverages => entry(stored, |it: &Record<Coverage>| json(&InsuranceCoverageView::from_record(it))),
-        HistoryItems => entry(stored, |it: &Record<HistoryItem>| json(&MedicalHistoryItemView::from_record(it))),
-        PatientHistoryItems => entry(stored, |it: &Record<PatientHistoryItem>| {
+        AppointmentDescriptors => view::<AppointmentDescriptorView>(context, stored),
+        FeeSchedules => view::<FeeScheduleView>(context, stored),
+        InsurancePlans => view::<InsurancePlanView>(context, stored),
+        Coverages => view::<InsuranceCoverageView>(context, stored),
+        HistoryItems => view::<MedicalHistoryItemView>(context, stored),
+        PatientHistoryItems => {
+            let it: Record<PatientHistoryItem> = read(stored)?;
             let item: Option<Record<HistoryItem>> = related.get(it.source(), it.body.item_id)?;
-            json(&PatientMedicalHistoryItemView::from_record(it, item.as_ref()))
-        }),
-        PatientAlerts => entry(stored, |it: &Record<PatientAlert>| json(&PatientAlertView::from_record(it))),
-        CommunicationLogs => {
-            entry(stored, |it: &Record<CommunicationLog>| json(&CommunicationLogView::from_record(it)))
+            json(&PatientMedicalHistoryItemView::from_record(&it, item.as_ref()))
         }
-        Conversations => entry(stored, |it: &Record<Conversation>| json(&ConversationView::from_record(it, adapter))),
-        FormSchemas => entry(stored, |it: &Record<FormSchema>| json(&FormSchemaDetail::from_record(it))),
-        FormResponses => entry(stored, |it: &Record<FormResponse>| json(&FormResponseView::from_record(it, adapter))),
-        ProcedureCodeCategories => {
-            entry(stored, |it: &Record<ProcedureCodeCategory>| json(&ProcedureCodeCategoryView::from_record(it)))
-        }
-        ProcedureCodes => {
-            entry(stored, |it: &Record<ProcedureCode>| json(&ProcedureCodeView::from_record(it, adapter)))
-        }
-        Fees => entry(stored, |it: &Record<Fee>| json(&FeeView::from_record(it))),
-        Procedures => {
-            entry(stored, |it: &Record<Procedure>| json(&ProcedureView::from_record(it).amounts(context.amounts)))
-        }
-        TreatmentPlans => entry(stored, |it: &Record<TreatmentPlan>| {
+        PatientAlerts => view::<PatientAlertView>(context, stored),
+        CommunicationLogs => view::<CommunicationLogView>(context, stored),
+        Conversations => view::<ConversationView>(context, stored),
+        FormSchemas => view::<FormSchemaDetail>(context, stored),
+        FormResponses => view::<FormResponseView>(context, stored),
+        ProcedureCodeCategories => view::<ProcedureCodeCategoryView>(context, stored),
+        ProcedureCodes => view::<ProcedureCodeView>(context, stored),
+        Fees => view::<FeeView>(context, stored),
+        Procedures => view::<ProcedureView>(context, stored),
+        TreatmentPlans => {
+            let it: Record<TreatmentPlan> = read(stored)?;
             let mut procedures: Vec<Record<Procedure>> = Vec::new();
             for id in &it.body.procedure_ids {
                 procedures.extend(related.get(it.source(), *id)?);
             }
-            json(&TreatmentPlanView::from_record(it, &procedures).amounts(context.amounts))
-        }),
-        ClinicalNotes => entry(stored, |it: &Record<ClinicalNote>| json(&ClinicalNoteView::from_record(it))),
-        RecallTypes => entry(stored, |it: &Record<RecallType>| json(&RecallTypeView::from_record(it, adapter))),
-        PatientRecalls => entry(stored, |it: &Record<PatientRecall>| {
+            json(&TreatmentPlanView::from_record(&it, &procedures).amounts(context.amounts))
+        }
+        ClinicalNotes => view::<ClinicalNoteView>(context, stored),
+        RecallTypes => view::<RecallTypeView>(context, stored),
+        PatientRecalls => {
+            let it: Record<PatientRecall> = read(stored)?;
             let kind = it.body.recall_type_id.map(|id| related.get::<Record<RecallType>>(it.source(), id));
-            json(&PatientRecallView::from_record(it, kind.transpose()?.flatten().as_ref(), adapter))
-        }),
-        DocumentTypes => entry(stored, |it: &Record<DocumentType>| json(&DocumentTypeView::from_record(it))),
-        Documents => entry(stored, |it: &Record<Document>| json(&PatientDocumentView::from_record(it, None))),
-        PaymentTypes => entry(stored, |it: &Record<PaymentType>| json(&PaymentTypeView::from_record(it))),
-        AdjustmentTypes => entry(stored, |it: &Record<AdjustmentType>| json(&AdjustmentTypeView::from_record(it))),
-        Charges => {
-            entry(stored, |it: &Record<Charge>| json(&ChargeView::in_version(it, Version::stored(context.version))))
+            let adapter = context.adapter(it.source_id);
+            json(&PatientRecallView::from_record(&it, kind.transpose()?.flatten().as_ref(), adapter))
         }
-        Claims => entry(stored, |it: &Record<Claim>| json(&ClaimView::from_record(it))),
-        PaymentPlans => entry(stored, |it: &Record<PaymentPlan>| json(&PaymentPlanView::from_record(it))),
-        Payments => {
-            entry(stored, |it: &Record<Payment>| json(&PaymentView::in_version(it, Version::stored(context.version))))
+        DocumentTypes => view::<DocumentTypeView>(context, stored),
+        Documents => {
+            let it: Record<Document> = read(stored)?;
+            json(&PatientDocumentView::from_record(&it, None))
         }
-        Adjustments => entry(stored, |it: &Record<Adjustment>| {
-            json(&AdjustmentView::in_version(it, Version::stored(context.version)))
-        }),
-        GuarantorBalances => {
-            entry(stored, |it: &Record<GuarantorBalance>| json(&GuarantorBalanceView::from_record(it)))
-        }
-        InsuranceBalances => {
-            entry(stored, |it: &Record<InsuranceBalance>| json(&InsuranceBalanceView::from_record(it)))
-        }
+        PaymentTypes => view::<PaymentTypeView>(context, stored),
+        AdjustmentTypes => view::<AdjustmentTypeView>(context, stored),
+        Charges => view::<ChargeView>(context, stored),
+        Claims => view::<ClaimView>(context, stored),
+        PaymentPlans => view::<PaymentPlanView>(context, stored),
+        Payments => view::<PaymentView>(context, stored),
+        Adjustments => view::<AdjustmentView>(context, stored),
+        GuarantorBalances => view::<GuarantorBalanceView>(context, stored),
+        InsuranceBalances => view::<InsuranceBalanceView>(context, stored),
     }
 }
 
-fn patient(context: &ViewContext<'_>, it: &Record<Patient>) -> Result<Value, ViewError> {
-    let adapter = context.adapter(it.source_id);
+impl Reader for ViewContext<'_> {
+    fn adapter(&self, source: Option<u32>) -> Option<&str> {
+        ViewContext::adapter(self, source)
+    }
+
+    fn sees_amounts(&self) -> bool {
+        self.amounts
+    }
+
+    fn version(&self) -> Version {
+        Version::stored(self.version)
+    }
+}
+
+fn view<V: RecordView>(context: &ViewContext<'_>, stored: &[u8]) -> Result<Value, ViewError> {
+    let record: Record<V::Body> = read(stored)?;
+    json(&V::render(&record, context))
+}
+
+fn patient(context: &ViewContext<'_>, stored: &[u8]) -> Result<Value, ViewError> {
     match Version::stored(context.version) {
-        Version::V3_1_0 => json(&PatientProfile::from_record(it, adapter)),
-        Version::V3_0_0 | Version::V2_2_2 => json(&PatientDetail::from_record(it, adapter)),
+        Version::V3_1_0 => view::<PatientProfile>(context, stored),
+        Version::V3_0_0 | Version::V2_2_2 => view::<PatientDetail>(context, stored),
     }
 }
 
@@ -186,13 +175,6 @@ fn appointment(
     let operatory =
         place.operatory.map(|id| related.get::<Record<Operatory>>(it.location(), id.0)).transpose()?.flatten();
     json(&AppointmentEvent::from_record(it, context, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
-}
-
-fn entry<T: Body>(
-    stored: &[u8],
-    view: impl FnOnce(&Record<T>) -> Result<Value, ViewError>,
-) -> Result<Value, ViewError> {
-    view(&read(stored)?)
 }
 
 fn read<T: DeserializeOwned>(stored: &[u8]) -> Result<T, ViewError> {

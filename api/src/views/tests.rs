@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use engine::records::{
-    Claim, CommunicationLog, Conversation, FormResponse, Patient, PatientAlert, Provider, WorkingHour,
+    Adjustment, Claim, CommunicationLog, Conversation, FormResponse, Patient, PatientAlert, Provider, WorkingHour,
     record::{Body, Record, RecordWrite, WriteStatus},
     schema,
     values::Address,
@@ -17,10 +17,20 @@ use serde::Serialize;
 use serde_json::{Value, json, to_value};
 
 use super::{
-    catalogue::*, clinical::*, communications::*, documents::*, forms::*, history::*, hours::*, insurance::*,
-    ledger::*, patients::*, people::*,
+    catalogue::*,
+    clinical::*,
+    communications::*,
+    documents::*,
+    forms::*,
+    history::*,
+    hours::*,
+    insurance::*,
+    ledger::*,
+    patients::*,
+    people::*,
+    render::{Reader, RecordView},
 };
-use crate::values::record_uuid;
+use crate::values::{record_uuid, versions::Version};
 
 fn entry<T: Body>(body: Value) -> Record<T> {
     Record {
@@ -88,7 +98,7 @@ fn people() {
     let mut detail = PatientDetail::from_record(&record, None);
     checked(&detail, &format!("{BASIC} bio {guarantor} hipaa"));
     detail.along.guarantor = Some(None);
-    detail.along.provider = Some(Some(PersonView::patient(&record, None)));
+    detail.along.provider = Some(Some(PersonView::from_record(&record, None)));
     detail.address = Some(record.address.as_ref().map(PatientAddressView::from_address));
     detail.along.patient_alerts = Some(Vec::new());
     let more = "guarantor provider address patient_alerts";
@@ -383,6 +393,51 @@ fn ledger() {
     assert_eq!(
         checked(&InsuranceBalanceView::from_record(&entry(balance)), fields)["billed_amount_31_60"],
         usd("1.00")
+    );
+}
+
+/// A reader of an API version, without adapters.
+struct ReaderIn(Version);
+
+impl Reader for ReaderIn {
+    fn adapter(&self, _: Option<u32>) -> Option<&str> {
+        None
+    }
+
+    fn sees_amounts(&self) -> bool {
+        true
+    }
+
+    fn version(&self) -> Version {
+        self.0
+    }
+}
+
+/// Returns the end of a view's JSON text, from a field on.
+fn tail<V: RecordView>(record: &Record<V::Body>, version: Version, field: &str) -> String {
+    let text = serde_json::to_string(&V::render(record, &ReaderIn(version))).unwrap();
+    text[text.find(&format!("\"{field}\"")).unwrap()..].to_owned()
+}
+
+#[test]
+fn fields_of_v2_are_between_the_entry_and_its_includes() {
+    let payment = entry(json!({"amount": usd("12.50"), "paid_at": "2024-02-29", "payment_type_id": 2}));
+    assert_eq!(tail::<PaymentView>(&payment, Version::V3_0_0, "payment_type_id"), r#""payment_type_id":2}"#);
+    assert_eq!(
+        tail::<PaymentView>(&payment, Version::V2_2_2, "payment_type_id"),
+        r#""payment_type_id":2,"procedure_id":null,"value":{"amount":"12.50","currency":"USD"},"date":"2024-02-29","notes":null}"#
+    );
+    let mut adjustment: Record<Adjustment> = entry(json!({"amount": usd("-5"), "description": "Discount"}));
+    adjustment.write = Some(RecordWrite { status: WriteStatus::Pending, reason: None });
+    assert_eq!(
+        tail::<AdjustmentView>(&adjustment, Version::V2_2_2, "adjustment_type_id"),
+        r#""adjustment_type_id":null,"procedure_id":null,"value":{"amount":"-5.00","currency":"USD"},"date":null,"notes":"Discount","directionality":"credit","ehr_writeback":"pending"}"#
+    );
+    let charge = entry(json!({"fee": usd("100.00"), "charged_at": "2024-02-29"}));
+    assert_eq!(tail::<ChargeView>(&charge, Version::V3_1_0, "deleted_at"), r#""deleted_at":null}"#);
+    assert_eq!(
+        tail::<ChargeView>(&charge, Version::V2_2_2, "deleted_at"),
+        r#""deleted_at":null,"value":{"amount":"100.00","currency":"USD"},"date":"2024-02-29","notes":null}"#
     );
 }
 

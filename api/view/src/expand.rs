@@ -3,24 +3,31 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{
-    Error, Expr, Field, Fields, FnArg, Ident, ItemStruct, LitStr, Path, Token, Type, parenthesized,
+    Error, Expr, Field, Fields, FnArg, Ident, ItemStruct, LitStr, Path, Token, parenthesized,
     parse::{Parse, ParseStream},
     parse_quote,
     punctuated::Punctuated,
+    token::Paren,
 };
 
-use crate::documentation;
+use crate::{
+    documentation,
+    record_view::{IncludedField, RelatedRecord, implement, included_view, rendered},
+};
 
 /// The arguments of the attribute.
 struct ViewRules {
     of: Path,
     named: Option<String>,
     arguments: Punctuated<FnArg, Token![,]>,
+    render: Option<Expr>,
+    includes: Vec<Ident>,
 }
 
 impl Parse for ViewRules {
     fn parse(input: ParseStream<'_>) -> syn::Result<ViewRules> {
-        let (mut of, mut named, mut arguments) = (None, None, Punctuated::new());
+        let (mut of, mut named, mut arguments, mut render) = (None, None, Punctuated::new(), None);
+        let mut includes = Vec::new();
         while !input.is_empty() {
             let name: Ident = input.parse()?;
             match name.to_string().as_str() {
@@ -37,14 +44,23 @@ impl Parse for ViewRules {
                     parenthesized!(inside in input);
                     arguments = Punctuated::parse_terminated(&inside)?;
                 }
-                _ => return Err(Error::new(name.span(), "must be `of`, `named` or `args`")),
+                "render" => {
+                    input.parse::<Token![=]>()?;
+                    render = Some(input.parse()?);
+                }
+                "includes" => {
+                    let inside;
+                    parenthesized!(inside in input);
+                    includes = Punctuated::<Ident, Token![,]>::parse_terminated(&inside)?.into_iter().collect();
+                }
+                _ => return Err(Error::new(name.span(), "must be `of`, `named`, `args`, `render` or `includes`")),
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
         }
         let of = of.ok_or_else(|| input.error("needs the body of the record: `of = Payment`"))?;
-        Ok(ViewRules { of, named, arguments })
+        Ok(ViewRules { of, named, arguments, render, includes })
     }
 }
 
@@ -53,7 +69,7 @@ enum FieldSource {
     From(Ident),
     With(Expr),
     Active,
-    Include,
+    Include(Option<RelatedRecord>),
     None,
 }
 
@@ -68,10 +84,19 @@ impl Parse for FieldSource {
             "from" => input.parse().map(FieldSource::From),
             "with" => input.parse().map(FieldSource::With),
             "active" => Ok(FieldSource::Active),
-            "include" => Ok(FieldSource::Include),
+            "include" if input.peek(Paren) => {
+                let inside;
+                parenthesized!(inside in input);
+                inside.parse().map(|id| FieldSource::Include(Some(RelatedRecord::Id(id))))
+            }
+            "include" if input.parse::<Option<Token![=]>>()?.is_some() => {
+                input.parse().map(|expr| FieldSource::Include(Some(RelatedRecord::With(expr))))
+            }
+            "include" => Ok(FieldSource::Include(None)),
             "none" => Ok(FieldSource::None),
             _ => {
-                let known = "`from = field`, `with = expr`, `active`, `include` or `none`";
+                let known =
+                    "`from = field`, `with = expr`, `active`, `include`, `include(id)`, `include = expr` or `none`";
                 Err(Error::new(name.span(), format!("`{name}` must be {known}")))
             }
         }
@@ -83,7 +108,7 @@ impl FieldSource {
     fn take(field: &mut Field, name: &Ident) -> syn::Result<FieldSource> {
         let Some(at) = field.attrs.iter().position(|it| it.path().is_ident("view")) else {
             return Ok(match &field.ty {
-                kind if is_included(kind) => FieldSource::Include,
+                kind if included_view(kind).is_some() => FieldSource::Include(None),
                 kind if quote!(#kind).to_string() == "Option < () >" => FieldSource::None,
                 _ => FieldSource::From(name.clone()),
             });
@@ -92,20 +117,15 @@ impl FieldSource {
     }
 }
 
-fn is_included(kind: &Type) -> bool {
-    let Type::Path(path) = kind else { return false };
-    path.path.segments.last().is_some_and(|last| last.ident == "Included")
-}
-
 pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
-    let ViewRules { of, named, arguments } = syn::parse2(arguments)?;
+    let ViewRules { of, named, arguments, render, includes } = syn::parse2(arguments)?;
     let mut item: ItemStruct = syn::parse2(item)?;
     let name = item.ident.clone();
     let Fields::Named(fields) = &mut item.fields else {
         return Err(Error::new(name.span(), "a view has named fields"));
     };
     let lifetime = item.generics.lifetimes().next().map(|it| it.lifetime.clone());
-    let (mut values, mut adapter, conversion) = (Vec::new(), None, path(CONVERSION)?);
+    let (mut values, mut included, mut adapter, conversion) = (Vec::new(), Vec::new(), None, path(CONVERSION)?);
     for field in &mut fields.named {
         let Some(field_name) = field.ident.clone() else { continue };
         let source = FieldSource::take(field, &field_name)?;
@@ -121,7 +141,10 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
             FieldSource::Active => {
                 quote!(#conversion(&(entry.body.active && entry.deleted_at.is_none())))
             }
-            FieldSource::Include => {
+            FieldSource::Include(record) => {
+                if let Some(record) = record {
+                    included.push(IncludedField::new(&field_name, &field.ty, &record)?);
+                }
                 field.attrs.push(parse_quote!(#[serde(skip_serializing_if = "Option::is_none")]));
                 quote!(None)
             }
@@ -129,6 +152,8 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
         };
         values.push(quote!(#field_name: #value));
     }
+    let rendered = render.or_else(|| rendered(&name, arguments.iter(), adapter.is_some()));
+    let record_view = implement(&item, &of, rendered, &included, includes)?;
     let (generics, parameters, bounds) = item.generics.split_for_impl();
     let further = arguments.iter().map(|it| quote!(#it)).chain(adapter);
     Ok(quote! {
@@ -142,6 +167,8 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
                 #name { #(#values),* }
             }
         }
+
+        #record_view
     })
 }
 
@@ -213,6 +240,83 @@ mod tests {
             assert!(text.contains(part), "{part} is not in {text}");
         }
         assert!(!text.contains("# [view"), "{text}");
+    }
+
+    #[test]
+    fn included_records_are_loaded_by_id_and_attached() {
+        let item = quote! {
+            struct PaymentView<'a> {
+                id: u64,
+                #[view(include(patient_id))]
+                patient: Included<PatientBasic<'a>>,
+                /// The claim.
+                #[view(include = related.record(entry.body.claim_id)?.map(ClaimView::with_totals))]
+                claim: Included<ClaimView<'a>>,
+            }
+        };
+        let text = expanded(quote!(of = Payment, named = "payment"), item);
+        for part in [
+            "RecordView for PaymentView < 'a >",
+            "type View < 'view > = PaymentView < 'view >",
+            "const INCLUDES : & 'static [& 'static str] = & [\"patient\" , \"claim\"]",
+            "{ PaymentView :: from_record (entry) }",
+            "view . patient = related . included :: < PatientBasic < 'a > > (\"patient\" , entry . body . patient_id) ?",
+            "if related . is_requested (\"claim\") { view . claim = Some (related . record (entry . body . claim_id) ?",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn views_are_rendered_by_their_expression_or_their_constructor() {
+        let item = quote!(
+            struct View<'a> {
+                foreign_id_type: &'a str,
+            }
+        );
+        let text = expanded(quote!(of = Payment), item.clone());
+        assert!(text.contains("{ View :: from_record (entry , reader . adapter (entry . source_id)) }"), "{text}");
+        let text = expanded(
+            quote!(of = Payment, args(adapter: Option<&'a str>)),
+            quote!(
+                struct View<'a> {}
+            ),
+        );
+        assert!(text.contains("{ View :: from_record (entry , reader . adapter (entry . source_id)) }"), "{text}");
+        let text = expanded(quote!(of = Payment, render = View::in_version(entry, reader)), item.clone());
+        assert!(text.contains("{ View :: in_version (entry , reader) }"), "{text}");
+        let text = expanded(quote!(of = Payment, args(kind: u32)), item);
+        assert!(!text.contains("RecordView"), "{text}");
+    }
+
+    #[test]
+    fn wrong_includes_are_errors_at_the_field() {
+        let of = quote!(of = Payment);
+        for (arguments, kind, rule, expected) in [
+            (of.clone(), quote!(Option<ClaimView>), quote!(include(claim_id)), "`patient` must have the type"),
+            (of.clone(), quote!(Included<ClaimView>), quote!(include(1)), "expected identifier"),
+            (
+                quote!(of = Payment, args(kind: u32)),
+                quote!(Included<ClaimView>),
+                quote!(include = None),
+                "a view with related records needs `render`",
+            ),
+            (
+                quote!(of = Payment, includes(claim)),
+                quote!(Included<ClaimView>),
+                quote!(include = None),
+                "`patient` is not in `includes`",
+            ),
+            (
+                quote!(of = Payment, includes(patient)),
+                quote!(u32),
+                quote!(none),
+                "`patient` includes no related record",
+            ),
+        ] {
+            let found = error(arguments, quote!(struct View { #[view(#rule)] patient: #kind }));
+            assert!(found.starts_with(expected), "{found}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
     access::{
         arguments::{AtLocation, Id, InTenant, reads},
         call::ApiCall,
-        respond::{Answer, Listed, Never, One},
+        respond::{Answer, Listed, Never},
     },
     values::{failures::Failure, kinds::shared::active},
     views::documents::{DocumentTypeView, PatientDocumentView},
@@ -44,12 +44,4 @@ pub(crate) async fn types(
     let mut types: Vec<Record<DocumentType>> = call.all_entries_including_deleted(&location.sources(), Vec::new())?;
     types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
     Ok(call.list(&types.iter().map(DocumentTypeView::from_record).collect::<Vec<_>>()))
-}
-
-pub(crate) async fn show_type(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    AtLocation(location, ()): AtLocation<()>,
-) -> Answer<One<DocumentTypeView<'static>>> {
-    Ok(call.show(DocumentTypeView::from_record(&call.entry_at(&location, id)?)))
 }

@@ -19,8 +19,10 @@ use crate::{
     resources::{insurance_plans::subscriber, providers::ProviderNames},
     values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
     views::{
+        clinical::ProcedureView,
         communications::PatientAlertView,
-        insurance::{IndividualCoverageView, InsuranceCoverageView, InsuranceSubscriberView},
+        insurance::{IndividualCoverageView, InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
+        ledger::{AdjustmentView, ChargeView, PaymentView},
         parts::Included,
         patients::{AppointmentBasic, PatientAddressView, PatientIncludes},
         people::PersonView,
@@ -146,7 +148,7 @@ impl Related {
 
     pub(super) fn view<'a>(&'a self, call: &'a ApiCall) -> PatientIncludes<'a> {
         let adapter = |source: Option<u32>| call.directory.adapter_of_source(source);
-        let user = |it: &'a Record<Patient>| PersonView::patient(it, adapter(it.source_id));
+        let user = |it: &'a Record<Patient>| call.view::<PersonView>(it);
         let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
         PatientIncludes {
             children: each(&self.children, user),
@@ -155,11 +157,11 @@ impl Related {
             upcoming_appts: each(&self.visits.upcoming, basic),
             last_visited_appointment: self.visits.last.as_ref().map(|it| it.as_ref().map(basic)),
             appointments: each(&self.visits.all, basic),
-            procedures: each(&self.procedures, |it| call.procedure(it)),
+            procedures: each(&self.procedures, |it| call.view::<ProcedureView>(it)),
             insurance_coverages: each(&self.coverages, |it| it.view(call)),
-            adjustments: each(&self.adjustments, |it| call.adjustment(it)),
-            charges: each(&self.charges, |it| call.charge(it)),
-            payments: each(&self.payments, |it| call.payment(it)),
+            adjustments: each(&self.adjustments, |it| call.view::<AdjustmentView>(it)),
+            charges: each(&self.charges, |it| call.view::<ChargeView>(it)),
+            payments: each(&self.payments, |it| call.view::<PaymentView>(it)),
             patient_alerts: each(&self.alerts, PatientAlertView::from_record),
         }
     }
@@ -174,7 +176,7 @@ impl Covered {
     fn view<'a>(&'a self, call: &'a ApiCall) -> IndividualCoverageView<'a> {
         let mut coverage = InsuranceCoverageView::from_record(&self.coverage);
         coverage.subscriber = Some(self.subscriber.clone());
-        IndividualCoverageView { coverage, plan: self.plan.as_ref().map(|it| call.insurance_plan(it)) }
+        IndividualCoverageView { coverage, plan: self.plan.as_ref().map(|it| call.view::<InsurancePlanView>(it)) }
     }
 }
 

@@ -1,22 +1,32 @@
 //! Charges and insurance claims, in one file because each may contain the other.
 
-use engine::records::{Charge, Claim, ClaimAmounts, ClaimStatus, money::Money, record::Record};
+use engine::{
+    lists::Filter,
+    records::{Charge, Claim, ClaimAmounts, ClaimStatus, money::Money, record::Record},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
 
 use crate::{
-    values::{times::At, versions::Version},
+    values::times::At,
     views::{
         catalogue::FeeView,
         clinical::ProcedureView,
-        parts::{Included, Price, day},
+        parts::{Included, Price},
         people::{PatientBasic, PersonView, ProviderBasic},
+        render::IncludedRecords,
+        v2::{self, ChargeV2},
     },
 };
 
 /// A charge on the ledger.
-#[view(of = Charge, named = "charge")]
+#[view(
+    of = Charge,
+    named = "charge",
+    includes(patient, provider, procedure, guarantor, claims, claim_payouts, totals),
+    render = ChargeView { v2: v2::fields::<ChargeV2>(entry, reader), ..ChargeView::from_record(entry) }
+)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChargeView<'a> {
     id: u64,
@@ -39,50 +49,31 @@ pub(crate) struct ChargeView<'a> {
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
     deleted_at: Option<At>,
-    /// The same as `fee`. Only in v2.2.2.
-    #[schemars(extend("x-versions" = ["v2.2.2"]))]
-    value: Included<Price>,
-    /// The same as `charged_at`. Only in v2.2.2.
-    #[schemars(extend("format" = "date", "x-versions" = ["v2.2.2"]))]
-    date: Included<String>,
-    /// The same as `description`. Only in v2.2.2.
-    #[schemars(extend("x-versions" = ["v2.2.2"]))]
-    notes: Included<&'a str>,
+    #[serde(flatten)]
+    #[view(none)]
+    v2: Option<ChargeV2<'a>>,
+    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
+    #[view(include(provider_id))]
     pub provider: Included<ProviderBasic<'a>>,
+    #[view(include(guarantor_id))]
     pub guarantor: Included<PersonView<'a>>,
     /// The charged procedure; null if there is none. Only with `include[]=procedure`.
+    #[view(include(procedure_id))]
     pub procedure: Included<ProcedureView<'a>>,
     /// Shares of claims in the charge. Only with `include[]=claim_payouts`.
-    #[view(include)]
+    #[view(include = ClaimPayoutView::for_charge(entry.id, claims(related, entry)?))]
     pub claim_payouts: Option<Vec<ClaimPayoutView>>,
     /// Claims that contain the charge. Only with `include[]=claims`.
-    #[view(include)]
+    #[view(include = claims(related, entry)?.iter().map(ClaimView::from_record).collect())]
     pub claims: Option<Vec<ClaimView<'a>>>,
     /// Sums over the claims for this charge, without deleted and canceled ones. Only with `include[]=totals`.
-    #[view(include)]
+    #[view(include = ClaimTotals::for_charge(entry.id, claims(related, entry)?))]
     pub totals: Option<ClaimTotals>,
 }
 
-impl<'a> ChargeView<'a> {
-    pub(crate) fn in_version(entry: &'a Record<Charge>, version: Version) -> ChargeView<'a> {
-        if version.is_v2() { ChargeView::v2(entry) } else { ChargeView::from_record(entry) }
-    }
-
-    /// Builds the view with the field names of v2.2.2.
-    fn v2(entry: &'a Record<Charge>) -> ChargeView<'a> {
-        let charge = &entry.body;
-        ChargeView {
-            value: Some(Price::maybe(&charge.fee)),
-            date: Some(day(&charge.charged_at)),
-            notes: Some(charge.description.as_deref()),
-            ..ChargeView::from_record(entry)
-        }
-    }
-}
-
 /// An insurance claim.
-#[view(of = Claim, named = "claim")]
+#[view(of = Claim, named = "claim", includes(patient, provider, guarantor, charges, charge_payouts))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClaimView<'a> {
     id: u64,
@@ -128,14 +119,17 @@ pub(crate) struct ClaimView<'a> {
     write_off_estimate_total: Included<Price>,
     /// Only inside a payment or an adjustment: amount written off; null if unknown.
     write_off_total: Included<Price>,
+    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
+    #[view(include(provider_id))]
     pub provider: Included<ProviderBasic<'a>>,
+    #[view(include(guarantor_id))]
     pub guarantor: Included<PersonView<'a>>,
     /// The share of each charge in the claim. Only with `include[]=charge_payouts`.
-    #[view(include)]
+    #[view(include = ChargePayoutView::all(entry))]
     pub charge_payouts: Option<Vec<ChargePayoutView>>,
     /// The charges of the claim. Only with `include[]=charges`.
-    #[view(include)]
+    #[view(include = charges(related, entry)?)]
     pub charges: Option<Vec<ChargeView<'a>>>,
 }
 
@@ -297,4 +291,25 @@ pub(crate) struct PatientLedgerCharge<'a> {
     /// Amount written off by the charge's claims; null if unknown.
     #[view(with = ClaimTotals::for_charge(entry.id, claims).write_off)]
     write_off_total: Option<Price>,
+}
+
+impl<'a> PatientLedgerCharge<'a> {
+    pub(super) fn load<R: IncludedRecords>(
+        related: &'a R,
+        id: Option<u64>,
+    ) -> Result<Option<PatientLedgerCharge<'a>>, R::Error> {
+        let Some(charge) = related.record::<Charge>(id)? else { return Ok(None) };
+        Ok(Some(PatientLedgerCharge::from_record(charge, claims(related, charge)?)))
+    }
+}
+
+/// Loads the claims that contain a charge.
+fn claims<'a, R: IncludedRecords>(related: &'a R, charge: &Record<Charge>) -> Result<&'a [Record<Claim>], R::Error> {
+    related.matching(charge.source(), Filter::Charge(charge.id))
+}
+
+/// Loads the charges in a claim.
+fn charges<'a, R: IncludedRecords>(related: &'a R, claim: &Record<Claim>) -> Result<Vec<ChargeView<'a>>, R::Error> {
+    let ids = claim.body.payouts.iter().filter_map(|payout| payout.charge_id);
+    ids.filter_map(|id| related.view::<ChargeView>(Some(id)).transpose()).collect()
 }

@@ -1,22 +1,27 @@
 //! Payments, adjustments and payment plans.
 
-use engine::records::{Adjustment, Payment, PaymentPlan, record::Record};
+use engine::records::{Adjustment, Claim, Payment, PaymentPlan};
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
 
 use super::charges_and_claims::{ClaimView, PatientLedgerCharge};
 use crate::{
-    values::{times::At, versions::Version},
+    values::times::At,
     views::{
         catalogue::{AdjustmentTypeView, PaymentTypeView},
-        parts::{Included, Price, WriteState, day},
+        parts::{Included, Price, WriteState},
         people::{PatientBasic, ProviderBasic},
+        v2::{self, AdjustmentV2, PaymentV2},
     },
 };
 
 /// A payment on the ledger.
-#[view(of = Payment, named = "payment")]
+#[view(
+    of = Payment,
+    named = "payment",
+    render = PaymentView { v2: v2::fields::<PaymentV2>(entry, reader), ..PaymentView::from_record(entry) }
+)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PaymentView<'a> {
     id: u64,
@@ -52,53 +57,37 @@ pub(crate) struct PaymentView<'a> {
     insurance_plan_id: Option<u64>,
     /// Id of the payment type; null if there is none.
     payment_type_id: Option<u64>,
-    /// Always null: no health record system provides it. Only in v2.2.2.
-    #[schemars(extend("x-versions" = ["v2.2.2"]))]
-    procedure_id: Included<u64>,
-    /// The same as `payment_amount`. Only in v2.2.2.
-    #[schemars(extend("x-versions" = ["v2.2.2"]))]
-    value: Included<Price>,
-    /// The same as `paid_at`. Only in v2.2.2.
-    #[schemars(extend("format" = "date", "x-versions" = ["v2.2.2"]))]
-    date: Included<String>,
-    /// The same as `description`. Only in v2.2.2.
-    #[schemars(extend("x-versions" = ["v2.2.2"]))]
-    notes: Included<&'a str>,
+    #[serde(flatten)]
+    #[view(none)]
+    v2: Option<PaymentV2<'a>>,
     #[serde(flatten)]
     write: WriteState<'a>,
+    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
+    #[view(include(provider_id))]
     pub provider: Included<ProviderBasic<'a>>,
+    #[view(include(guarantor_id))]
     pub guarantor: Included<PatientBasic<'a>>,
     /// The claim that the payment belongs to; null if there is none. Only with `include[]=claim`.
+    #[view(include = related.record::<Claim>(entry.body.claim_id)?.map(ClaimView::with_totals))]
     pub claim: Included<ClaimView<'a>>,
     /// The charge that the payment settles; null if there is none. Only with `include[]=charge`.
+    #[view(include = PatientLedgerCharge::load(related, entry.body.charge_id)?)]
     pub charge: Included<PatientLedgerCharge<'a>>,
     /// The payment plan that the payment belongs to; null if there is none. Only with `include[]=payment_plan`.
+    #[view(include(payment_plan_id))]
     pub payment_plan: Included<PaymentPlanView<'a>>,
     /// The payment type; null if there is none. Only with `include[]=payment_type`.
+    #[view(include(payment_type_id))]
     pub payment_type: Included<PaymentTypeView<'a>>,
 }
 
-impl<'a> PaymentView<'a> {
-    pub(crate) fn in_version(entry: &'a Record<Payment>, version: Version) -> PaymentView<'a> {
-        if version.is_v2() { PaymentView::v2(entry) } else { PaymentView::from_record(entry) }
-    }
-
-    /// Builds the view with the field names of v2.2.2.
-    fn v2(entry: &'a Record<Payment>) -> PaymentView<'a> {
-        let payment = &entry.body;
-        PaymentView {
-            procedure_id: Some(None),
-            value: Some(Some(Price::from_money(&payment.amount))),
-            date: Some(day(&payment.paid_at)),
-            notes: Some(payment.description.as_deref()),
-            ..PaymentView::from_record(entry)
-        }
-    }
-}
-
 /// An adjustment on the ledger.
-#[view(of = Adjustment, named = "adjustment")]
+#[view(
+    of = Adjustment,
+    named = "adjustment",
+    render = AdjustmentView { v2: v2::fields::<AdjustmentV2>(entry, reader), ..AdjustmentView::from_record(entry) }
+)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdjustmentView<'a> {
     id: u64,
@@ -129,52 +118,26 @@ pub(crate) struct AdjustmentView<'a> {
     claim_id: Option<u64>,
     /// Id of the adjustment type; null if there is none.
     adjustment_type_id: Option<u64>,
-    /// Always null: no health record system provides it. Only in v2.2.2.
-    #[schemars(extend("x-versions" = ["v2.2.2"]))]
-    procedure_id: Included<u64>,
-    /// The same as `adjustment_amount`. Only in v2.2.2.
-    #[schemars(extend("x-versions" = ["v2.2.2"]))]
-    value: Included<Price>,
-    /// The same as `adjusted_at`. Only in v2.2.2.
-    #[schemars(extend("format" = "date", "x-versions" = ["v2.2.2"]))]
-    date: Included<String>,
-    /// The same as `description`. Only in v2.2.2.
-    #[schemars(extend("x-versions" = ["v2.2.2"]))]
-    notes: Included<&'a str>,
-    /// Only in v2.2.2: `credit` lowers the balance, `debit` raises it.
-    #[schemars(extend("enum" = ["credit", "debit"], "x-versions" = ["v2.2.2"]))]
-    #[view(include)]
-    directionality: Option<&'static str>,
+    #[serde(flatten)]
+    #[view(none)]
+    v2: Option<AdjustmentV2<'a>>,
     #[serde(flatten)]
     write: WriteState<'a>,
+    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
+    #[view(include(provider_id))]
     pub provider: Included<ProviderBasic<'a>>,
+    #[view(include(guarantor_id))]
     pub guarantor: Included<PatientBasic<'a>>,
     /// The claim that the adjustment belongs to; null if there is none. Only with `include[]=claim`.
+    #[view(include = related.record::<Claim>(entry.body.claim_id)?.map(ClaimView::with_totals))]
     pub claim: Included<ClaimView<'a>>,
     /// The charge that the adjustment changes; null if there is none. Only with `include[]=charge`.
+    #[view(include = PatientLedgerCharge::load(related, entry.body.charge_id)?)]
     pub charge: Included<PatientLedgerCharge<'a>>,
     /// The adjustment type; null if there is none. Only with `include[]=adjustment_type`.
+    #[view(include(adjustment_type_id))]
     pub adjustment_type: Included<AdjustmentTypeView<'a>>,
-}
-
-impl<'a> AdjustmentView<'a> {
-    pub(crate) fn in_version(entry: &'a Record<Adjustment>, version: Version) -> AdjustmentView<'a> {
-        if version.is_v2() { AdjustmentView::v2(entry) } else { AdjustmentView::from_record(entry) }
-    }
-
-    /// Builds the view with the field names of v2.2.2.
-    fn v2(entry: &'a Record<Adjustment>) -> AdjustmentView<'a> {
-        let adjustment = &entry.body;
-        AdjustmentView {
-            procedure_id: Some(None),
-            value: Some(Some(Price::from_money(&adjustment.amount))),
-            date: Some(day(&adjustment.adjusted_at)),
-            notes: Some(adjustment.description.as_deref()),
-            directionality: Some(if adjustment.amount.amount.is_sign_negative() { "credit" } else { "debit" }),
-            ..AdjustmentView::from_record(entry)
-        }
-    }
 }
 
 /// A payment plan.
@@ -195,6 +158,8 @@ pub(crate) struct PaymentPlanView<'a> {
     /// `true` if the payment plan is in force; `false` once it has been deleted in the health record system.
     #[view(active)]
     active: bool,
+    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
+    #[view(include(guarantor_id))]
     pub guarantor: Included<PatientBasic<'a>>,
 }
