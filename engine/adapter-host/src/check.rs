@@ -28,8 +28,11 @@ impl fmt::Display for ContractViolation {
 }
 
 impl ContractViolation {
-    /// Adds the part of the record to the field's name.
+    /// Adds the part of the record to the field's name. `part` is empty for fields of the record itself.
     pub(crate) fn within(self, part: &str) -> ContractViolation {
+        if part.is_empty() {
+            return self;
+        }
         ContractViolation { field: format!("{part}.{}", self.field).into(), rule: self.rule }
     }
 }

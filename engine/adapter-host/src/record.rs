@@ -1,5 +1,5 @@
-//! Conversions between the contract's records and the engine's, in both directions, generated from the table of
-//! records. Values from a guest are validated.
+//! Conversions between the contract's records and the engine's, in both directions, generated from the declarations of
+//! the records. Values from a guest are validated.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,7 @@ use location::hours::WorkingHour;
 use records::{
     ehr::*,
     money::{Money, MoneyError},
+    record::Schema,
     schema::Limit,
     values::{Address, Day, Json, Seconds},
 };
@@ -18,143 +19,60 @@ use super::{
     words::move_unlisted_to_extra,
 };
 
-/// A foreign id, an optional one, or a list of them.
-trait ForeignIds: Sized {
-    fn checked(self, field: &'static str) -> Checked<Self>;
-}
-
-macro_rules! conversions {
-    (
-        parts { $(
-            $(#[$part_meta:meta])*
-            $part:ident / $ehr_part:ident : $part_record:ident {
-                fields { $( $(#[$pf_meta:meta])* $pf:ident : $pf_type:ty ),* $(,)? }
-                references { $( $(#[$pr_meta:meta])* $pr:ident : $pr_type:ty => $pr_ehr:ident : $pr_to:ident ),* $(,)? }
-            }
-        )* }
-        records { $(
-            $(#[$meta:meta])*
-            $body:ident / $ehr:ident : $resource:ident = $tag:literal, $id:ident of $scope:ident, $record:literal, $name:literal {
-                $( fields { $( $(#[$f_meta:meta])* $f:ident : $f_type:ty $([ $($limit:tt)+ ])? ),* $(,)? } )?
-                $( references { $( $(#[$r_meta:meta])* $r:ident : $r_type:ty => $r_ehr:ident : $r_to:ident $(or $r_none:ident)? ),* $(,)? } )?
-                $( parts { $( $(#[$p_meta:meta])* $p:ident : $p_type:ty ),* $(,)? } )?
-                $( own { $($own:tt)* } )?
-                $( extra { $($extra:tt)* } )?
-                $( found_with { $($found_with:tt)* } )?
-                $( found_by { $($found_by:tt)* } )?
-                $( found_by_parts { $($found_by_parts:tt)* } )?
-                $( in_use { $($in_use:tt)* } )?
-                $( deleted_as { $($deleted_as:tt)* } )?
-                $( deleted_with { $($deleted_with:tt)* } )?
-                $( writes { $($writes:tt)* } )?
-            }
-        )* }
-        handwritten_bodies { $(
-            $(#[$own_meta:meta])*
-            $own_body:ident / $own_ehr:ident : $own_resource:ident = $own_tag:literal, $own_id:ident of $own_scope:ident, $own_record:literal, $own_name:literal {
-                fields { $( $(#[$of_meta:meta])* $of:ident : $of_type:ty $([ $($of_limit:tt)+ ])? ),* $(,)? }
-                references { $( $(#[$or_meta:meta])* $or:ident : $or_type:ty => $or_to:ident ),* $(,)? }
-                $( writes { $($own_writes:tt)* } )?
-            }
-        )* }
-    ) => {
-        $( impl Convert<types::$part_record> for $ehr_part {
-            fn read(from: types::$part_record, field: &'static str, _: Limit) -> Checked<$ehr_part> {
-                let read = || Ok($ehr_part {
-                    $( $pr_ehr: from.$pr_ehr.checked(stringify!($pr_ehr))?, )*
-                    $( $pf: Convert::read(from.$pf, stringify!($pf), Limit::Short)?, )*
+/// Implements the conversions of a record or of a part of one.
+macro_rules! convert {
+    ($contract:ident $ehr:ident { $( $field:ident ($($limit:tt)+) )* }) => {
+        impl Convert<types::$contract> for $ehr {
+            fn read(from: types::$contract, part: &'static str, _: Limit) -> Checked<$ehr> {
+                let read = || Ok($ehr {
+                    $( $field: Convert::read(from.$field, stringify!($field), Limit::$($limit)+)?, )*
                 });
-                read().map_err(|broken: ContractViolation| broken.within(field))
+                read().map_err(|broken: ContractViolation| broken.within(part))
             }
 
-            fn write(self) -> types::$part_record {
-                types::$part_record { $( $pr_ehr: self.$pr_ehr, )* $( $pf: self.$pf.write(), )* }
-            }
-        } )*
-
-        $( impl Convert<contract::$body> for $ehr {
-            fn read(from: contract::$body, _: &'static str, _: Limit) -> Checked<$ehr> {
-                Ok($ehr {
-                    id: check::id("id", from.id)?,
-                    $($( $r_ehr: from.$r_ehr.checked(stringify!($r_ehr))?, )*)?
-                    $($( $f: Convert::read(from.$f, stringify!($f), [$(Limit::$($limit)+,)? Limit::Short][0])?, )*)?
-                    $($( $p: Convert::read(from.$p, stringify!($p), Limit::Short)?, )*)?
-                    extra: check::extra(from.extra)?,
-                })
-            }
-
-            fn write(self) -> contract::$body {
-                contract::$body {
-                    id: self.id,
-                    $($( $r_ehr: self.$r_ehr, )*)?
-                    $($( $f: self.$f.write(), )*)?
-                    $($( $p: self.$p.write(), )*)?
-                    extra: check::extra_values(self.extra),
-                }
-            }
-        } )*
-
-        $( impl Convert<contract::$own_body> for $own_ehr {
-            fn read(from: contract::$own_body, _: &'static str, _: Limit) -> Checked<$own_ehr> {
-                Ok($own_ehr {
-                    id: check::id("id", from.id)?,
-                    $( $or: from.$or.checked(stringify!($or))?, )*
-                    $( $of: Convert::read(from.$of, stringify!($of), [$(Limit::$($of_limit)+,)? Limit::Short][0])?, )*
-                    extra: check::extra(from.extra)?,
-                })
-            }
-
-            fn write(self) -> contract::$own_body {
-                contract::$own_body {
-                    id: self.id,
-                    $( $or: self.$or, )*
-                    $( $of: self.$of.write(), )*
-                    extra: check::extra_values(self.extra),
-                }
-            }
-        } )*
-
-        /// Converts a record. Returns the contract's name of its kind too.
-        pub(crate) fn read(mut record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
-            move_unlisted_to_extra(&mut record);
-            match record {
-                $( wit::Record::$body(from) => {
-                    ($record, $ehr::read(from, "", Limit::Short).map(EhrRecord::$body))
-                } )*
-                $( wit::Record::$own_body(from) => {
-                    let read = $own_ehr::read(from, "", Limit::Short);
-                    ($own_record, read.and_then(|record| record.whole().map(|()| EhrRecord::$own_body(record))))
-                } )*
+            fn write(self) -> types::$contract {
+                types::$contract { $( $field: self.$field.write(), )* }
             }
         }
     };
 }
 
-/// The contract's records under the engine's names. The contract has one record for both balances.
-mod contract {
-    pub(super) use super::types::{Balance as GuarantorBalance, Balance as InsuranceBalance, *};
+macro_rules! conversions {
+    ($($body:ident)*) => {
+        $( records::$body!(convert); )*
+
+        /// Converts a record. Returns the contract's name of its kind too.
+        pub(crate) fn read(mut record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
+            move_unlisted_to_extra(&mut record);
+            let (rules, read) = match record {
+                $( wit::Record::$body(from) => {
+                    (&records::$body::RULES, Convert::read(from, "", Limit::Short).map(EhrRecord::$body))
+                } )*
+            };
+            (rules.record, read.and_then(whole))
+        }
+    };
 }
 
-records::with_every_record!(conversions);
+records::ChargeSplit!(convert);
+records::ProviderSplit!(convert);
+records::ClaimAmounts!(convert);
+records::for_every_record!(conversions);
 
-/// Rules that involve several fields of a record.
-trait Whole {
-    fn whole(&self) -> Checked<()>;
-}
-
-impl Whole for EhrWorkingHour {
-    fn whole(&self) -> Checked<()> {
-        let ways = [!self.days.is_empty(), self.specific_date.is_some(), self.recurrence.is_some()];
-        let exactly_one = ways.into_iter().filter(|way| *way).count() == 1;
-        require(exactly_one, "days", "exactly one of days, specific_date and recurrence must be given")?;
-        require(self.days.iter().collect::<BTreeSet<_>>().len() == self.days.len(), "days", "must name each day once")
+/// Checks the rules that involve several fields of a record.
+fn whole(record: EhrRecord) -> Checked<EhrRecord> {
+    match &record {
+        EhrRecord::WorkingHour(hour) => {
+            let ways = [!hour.days.is_empty(), hour.specific_date.is_some(), hour.recurrence.is_some()];
+            let exactly_one = ways.into_iter().filter(|way| *way).count() == 1;
+            require(exactly_one, "days", "exactly one of days, specific_date and recurrence must be given")?;
+            let once = hour.days.iter().collect::<BTreeSet<_>>().len() == hour.days.len();
+            require(once, "days", "must name each day once")?;
+        }
+        EhrRecord::Appointment(visit) => require(visit.start < visit.end, "end", "must be after start")?,
+        _ => {}
     }
-}
-
-impl Whole for EhrAppointment {
-    fn whole(&self) -> Checked<()> {
-        require(self.start < self.end, "end", "must be after start")
-    }
+    Ok(record)
 }
 
 /// Returns the contract's case for a write. Most resources are never written.
@@ -176,25 +94,6 @@ pub(crate) fn write(operation: Operation, record: EhrRecord) -> Result<wit::Writ
             return Err(Fault::Unsupported(format!("the contract has no write for {operation:?} of {resource:?}")));
         }
     })
-}
-
-impl ForeignIds for String {
-    fn checked(self, field: &'static str) -> Checked<String> {
-        check::id(field, self)
-    }
-}
-
-impl<T: ForeignIds> ForeignIds for Option<T> {
-    fn checked(self, field: &'static str) -> Checked<Option<T>> {
-        self.map(|id| id.checked(field)).transpose()
-    }
-}
-
-impl<T: ForeignIds> ForeignIds for Vec<T> {
-    fn checked(self, field: &'static str) -> Checked<Vec<T>> {
-        require(self.len() <= REFERENCES, field, "must have at most 1000 entries")?;
-        self.into_iter().map(|id| id.checked(field)).collect()
-    }
 }
 
 impl<W, T: Convert<W>> Convert<Option<W>> for Option<T> {
@@ -222,6 +121,7 @@ impl<W, T: Convert<W>> Convert<Vec<W>> for Vec<T> {
 impl Convert<String> for String {
     fn read(from: String, field: &'static str, limit: Limit) -> Checked<String> {
         match limit {
+            Limit::Id => check::id(field, from),
             Limit::Long => Ok(check::cut(from, LONG_TEXT_BYTES)),
             Limit::Exact => check::exact(field, from),
             Limit::Date => check::date(field, from),
@@ -351,6 +251,16 @@ impl Convert<String> for Json {
     }
 }
 
+impl Convert<Vec<types::ExtraValue>> for Extra {
+    fn read(from: Vec<types::ExtraValue>, _: &'static str, _: Limit) -> Checked<Extra> {
+        check::extra(from)
+    }
+
+    fn write(self) -> Vec<types::ExtraValue> {
+        check::extra_values(self)
+    }
+}
+
 impl Convert<types::Recurrence> for EhrRecurrence {
     fn read(from: types::Recurrence, _: &'static str, _: Limit) -> Checked<EhrRecurrence> {
         let most = WorkingHour::MAX_INTERVAL;
@@ -380,7 +290,7 @@ mod tests {
     macro_rules! said {
         ($resource:ident, $body:ident, $fields:expr, |$record:ident| $spoil:expr) => {{
             let EhrRecord::$body(sound) = record(Resource::$resource, $fields) else { unreachable!("one of its kind") };
-            let mut $record: contract::$body = sound.write();
+            let mut $record: types::$body = sound.write();
             $spoil;
             read(wit::Record::$body($record)).1.err().map_or_else(String::new, |broken| broken.to_string())
         }};
@@ -488,7 +398,7 @@ mod tests {
             let EhrRecord::Procedure(procedure) = record(Resource::Procedures, fields) else {
                 unreachable!("a procedure")
             };
-            let mut said: contract::Procedure = procedure.write();
+            let mut said: types::Procedure = procedure.write();
             said.status = Some(types::ProcedureStatus::Other("on hold".into()));
             let (_, Ok(read)) = read(wit::Record::Procedure(said)) else { panic!("any word is taken") };
             (read.fields().get("status").cloned(), read.fields()["extra"].clone())
@@ -508,7 +418,7 @@ mod tests {
         let EhrRecord::Conversation(empty) = record(Resource::Conversations, json!({"messages_json": "[]"})) else {
             unreachable!("a conversation")
         };
-        let mut said: contract::Conversation = empty.write();
+        let mut said: types::Conversation = empty.write();
         let spoken = types::Message { from: Some("patient".into()), ..message(Some("Zähne".into()), Some(5)) };
         said.messages = vec![spoken, message(None, None)];
         let (_, Ok(read)) = read(wit::Record::Conversation(said)) else { panic!("a conversation") };
@@ -522,7 +432,7 @@ mod tests {
             json!({"patient": "P-1", "procedure_code": "", "fee": {"amount": "-0.50", "currency": "EUR"}, "extra": [["a", ""]]}),
         );
         let EhrRecord::Charge(shown) = charge.clone() else { unreachable!("a charge") };
-        let mut said: contract::Charge = shown.write();
+        let mut said: types::Charge = shown.write();
         assert_eq!(read(wit::Record::Charge(said.clone())), ("charge", Ok(charge)));
         said.fee = Some(types::Money { amount: "+2".into(), currency: "EUR".into() });
         let (_, Ok(signed)) = read(wit::Record::Charge(said)) else { panic!("a sign is allowed") };
@@ -535,7 +445,7 @@ mod tests {
         ) else {
             unreachable!("a patient")
         };
-        let written: contract::Patient = patient.write();
+        let written: types::Patient = patient.write();
         assert_eq!(written.ssn.as_deref(), Some("078051120"), "it is written");
         let (_, Ok(read)) = read(wit::Record::Patient(written)) else { panic!("a patient") };
         assert!(!read.fields().contains_key("ssn"), "and never read back");

@@ -6,13 +6,13 @@ use location::{
     pull::Resource,
     time::{SECOND, Span, Timestamp},
 };
+use record_macro::record_form;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ehr::ForeignId,
     index::{Field, OrderBy, Term},
-    record::{Body, Record, RecordWrite, Schema, Writeback},
-    references::{ForeignIdOf, Invalid, Missing, Reference, ResolveId},
+    record::{Body, Record, RecordWrite, Writeback},
+    references::{ForeignId, ForeignIdOf, Invalid, Missing, Reference, ResolveId},
     values::Extra,
 };
 
@@ -144,7 +144,57 @@ impl Record<Appointment> {
     }
 }
 
-type EhrAppointment = <Appointment as Schema>::Ehr;
+/// An appointment, or a block of unavailable time (`unavailable`, without patient).
+#[record_form(
+    of = Appointment, resource = Appointments, tag = 6, id = u64, scope = Everywhere,
+    contract = "appointment", name = "Appointment"
+)]
+#[derive(Default)]
+pub struct EhrAppointment {
+    /// The patient.
+    #[record(refers = Patients)]
+    pub patient: Option<ForeignId>,
+    /// The provider.
+    #[record(refers = Providers)]
+    pub provider: Option<ForeignId>,
+    /// The operatory.
+    #[record(refers = Operatories)]
+    pub operatory: Option<ForeignId>,
+    /// The appointment type.
+    #[record(refers = AppointmentTypes)]
+    pub appointment_type: Option<ForeignId>,
+    /// Start, in seconds since 1970, UTC.
+    #[record(limit = Instant)]
+    pub start: i64,
+    /// End, after the start.
+    #[record(limit = Instant)]
+    pub end: i64,
+    /// Free text.
+    #[record(limit = Long)]
+    pub note: Option<String>,
+    /// A block of time, not a visit.
+    pub unavailable: bool,
+    /// Cancelled or broken.
+    pub cancelled: bool,
+    /// Confirmed by the practice.
+    pub confirmed: bool,
+    /// Confirmed by the patient.
+    pub patient_confirmed: bool,
+    /// The patient did not come.
+    pub patient_missed: bool,
+    /// Checked in at.
+    #[record(limit = Instant)]
+    pub checkin_at: Option<i64>,
+    /// Checked out at.
+    #[record(limit = Instant)]
+    pub checked_out_at: Option<i64>,
+    /// The write key of our write, if the EHR kept it.
+    #[record(limit = Exact)]
+    pub write_key: Option<String>,
+    /// Version tag in the EHR, sent back with an update so that the EHR can refuse a stale one.
+    #[record(limit = Exact)]
+    pub version: Option<String>,
+}
 
 impl Body for Appointment {
     const LISTED_BY_ID: bool = false;

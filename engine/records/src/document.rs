@@ -8,7 +8,7 @@ use crate::index::Indexed;
 /// Kinds of records, with the byte of each in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocumentKind {
-    /// Records of a resource; the byte is the tag in the table.
+    /// Records of a resource; the byte is the tag of its rules.
     Of(Resource),
     /// A finished write to the EHR.
     Write,

@@ -9,11 +9,12 @@ pub use location::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use crate::schema::*;
-pub use crate::values::{Address, Extra};
+pub use crate::{
+    references::ForeignId,
+    schema::*,
+    values::{Address, Extra},
+};
 
-/// An identifier in the EHR, opaque to the engine.
-pub type ForeignId = String;
 /// A call in flight; it ends by its deadline.
 pub type EhrFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
@@ -225,15 +226,4 @@ pub fn singular(resource: Resource) -> String {
         Some(stem) => format!("{stem}y"),
         None => plural.trim_end_matches('s').to_owned(),
     }
-}
-
-/// A recurrence of every `number` units, counted from `reference`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EhrRecurrence {
-    /// Number of units, at least 1.
-    pub number: u32,
-    /// The unit.
-    pub unit: location::hours::RecurrenceUnit,
-    /// A date on which the hours apply, `YYYY-MM-DD`.
-    pub reference: String,
 }

@@ -1,11 +1,33 @@
-//! The deletion of an operatory in the EHR.
+//! Operatories.
 
 use location::time::Timestamp;
+use record_macro::record;
 
-use crate::{Operatory, record::Record};
+use crate::record::Record;
+
+/// A chair, column or room, for one appointment at a time.
+#[record(
+    resource = Operatories, tag = 2, id = u64, scope = Location, contract = "operatory", name = "Operatory",
+    deleted_with = mark_deleted, local_extra
+)]
+#[derive(Default)]
+pub struct Operatory {
+    /// Appointment types it is meant for; empty means all.
+    #[record(refers(appointment_types = AppointmentTypes))]
+    #[serde(default)]
+    pub appointment_type_ids: Vec<u32>,
+    /// Name.
+    pub name: String,
+    /// Display name.
+    pub display_name: Option<String>,
+    /// In use.
+    pub active: bool,
+    /// May be booked online.
+    pub bookable_online: bool,
+}
 
 /// Marks the operatory as deleted and inactive, so that it cannot be booked.
-pub(crate) fn mark_deleted(record: &mut Record<Operatory>, now: Timestamp) {
+fn mark_deleted(record: &mut Record<Operatory>, now: Timestamp) {
     record.active = false;
     record.deleted_at.get_or_insert(now);
 }

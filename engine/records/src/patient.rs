@@ -1,11 +1,79 @@
-//! The index terms and the name of a patient.
+//! Patients, with their index terms and names.
 
 use location::zone::Date;
+use record_macro::record;
 
 use crate::{
-    Patient, full_name,
+    full_name,
     index::{Field, Term},
+    values::Address,
 };
+
+/// A patient. The frame names no location: a patient is at all of `location_ids`.
+#[record(
+    resource = Patients, tag = 4, id = u32, scope = Institution, contract = "patient", name = "Patient",
+    writes(Update = "update-patient"), found_with = terms, local_extra
+)]
+#[derive(Default)]
+pub struct Patient {
+    /// The responsible party, a patient of the same EHR.
+    #[record(refers(guarantor = Patients), omit_missing)]
+    pub guarantor_id: Option<u32>,
+    /// The primary provider.
+    #[record(refers(provider = Providers), omit_missing)]
+    pub provider_id: Option<u32>,
+    /// First name.
+    pub first_name: String,
+    /// Middle name.
+    pub middle_name: Option<String>,
+    /// Last name.
+    pub last_name: String,
+    /// Date of birth, `YYYY-MM-DD`.
+    #[record(limit = Date)]
+    pub date_of_birth: Option<String>,
+    /// `Male`, `Female` or `Other`.
+    pub gender: Option<String>,
+    /// E-mail address.
+    pub email: Option<String>,
+    /// Cell phone number.
+    pub cell_phone: Option<String>,
+    /// Home phone number.
+    pub home_phone: Option<String>,
+    /// Work phone number.
+    pub work_phone: Option<String>,
+    /// Extension of the work phone.
+    pub work_phone_extension: Option<String>,
+    /// The number of an EHR that keeps one number without a type.
+    pub primary_phone: Option<String>,
+    /// Postal address.
+    pub address: Option<Address>,
+    /// Social security number, until the EHR has it: written, never read back.
+    #[record(limit = NeverRead)]
+    pub ssn: Option<String>,
+    /// Billing or account type.
+    pub billing_type: Option<String>,
+    /// Number staff use for the patient.
+    pub chart_id: Option<String>,
+    /// ISO 639-1 code.
+    pub preferred_language: Option<String>,
+    /// Premedication notes.
+    #[record(limit = Long)]
+    pub premedication: Option<String>,
+    /// No longer active in the EHR.
+    #[record(deleted)]
+    pub inactive: bool,
+    /// Not yet seen: some systems convert a new patient at the first visit.
+    pub new_patient: bool,
+    /// A person on file, but not a patient.
+    pub non_patient: bool,
+    /// Unsubscribed from text messages in the EHR.
+    pub unsubscribed_sms: bool,
+    /// Unsubscribed from e-mail in the EHR.
+    pub unsubscribed_email: bool,
+    /// Locations the patient was created or seen at.
+    #[record(local)]
+    pub location_ids: Vec<u32>,
+}
 
 impl Patient {
     /// Returns first, middle and last name.
@@ -29,7 +97,7 @@ pub fn is_birth_date(day: Date, today: Date) -> bool {
 }
 
 /// Returns the words of the names, the digits of phone numbers, and the values of list filters.
-pub(crate) fn terms(patient: &Patient) -> Vec<Term> {
+fn terms(patient: &Patient) -> Vec<Term> {
     let names = [Some(&patient.first_name), patient.middle_name.as_ref(), Some(&patient.last_name)];
     let mut terms = Term::names(names.into_iter().flatten().map(String::as_str));
     terms.extend(patient.phones().filter_map(Term::phone));

@@ -1,6 +1,38 @@
-//! The name of a provider.
+//! Providers of care.
 
-use crate::{Provider, full_name};
+use record_macro::record;
+
+use crate::full_name;
+
+/// A provider of care.
+#[record(
+    resource = Providers, tag = 1, id = u32, scope = Institution, contract = "provider", name = "Provider",
+    local_extra
+)]
+#[derive(Default)]
+pub struct Provider {
+    /// First name.
+    pub first_name: String,
+    /// Middle name.
+    pub middle_name: Option<String>,
+    /// Last name.
+    pub last_name: String,
+    /// Display name, if the EHR has one.
+    pub display_name: Option<String>,
+    /// E-mail address.
+    pub email: Option<String>,
+    /// National provider identifier.
+    pub npi: Option<String>,
+    /// Taxpayer identification number.
+    pub tin: Option<String>,
+    /// State licence number.
+    pub state_license: Option<String>,
+    /// Specialty code.
+    pub specialty_code: Option<String>,
+    /// No longer active.
+    #[record(deleted)]
+    pub inactive: bool,
+}
 
 impl Provider {
     /// Returns the display name.

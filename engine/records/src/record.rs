@@ -6,14 +6,13 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
-use location::{pull::Resource, time::Timestamp};
+use location::{pull::Resource, resource::Operation, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     document::{Document, DocumentKind},
-    ehr::ForeignId,
     index::{Indexed, OrderBy, Term},
-    references::{ForeignIdOf, Invalid, Missing, ResolveId},
+    references::{ForeignId, ForeignIdOf, Invalid, Missing, ResolveId},
 };
 
 /// The id of a record. The API fixes the width for each resource.
@@ -63,12 +62,35 @@ impl Scope {
     }
 }
 
-/// The constants of a resource, attached to the type of its body (`schema::table`).
-pub trait Schema: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
+/// The properties of one resource.
+#[derive(Clone, Copy, Debug)]
+pub struct ResourceRules {
     /// The resource.
-    const RESOURCE: Resource;
+    pub resource: Resource,
+    /// The byte of the resource in keys. Stored, so never reused or changed.
+    pub tag: u8,
     /// The scope of the records.
-    const SCOPE: Scope;
+    pub scope: Scope,
+    /// The highest id of a record.
+    pub last_id: u64,
+    /// The name of the record in the contract.
+    pub record: &'static str,
+    /// The name in messages: `Payment Type with id 7 not found`.
+    pub name: &'static str,
+    /// Referenced resources, by the name of the field in the contract.
+    pub refers_to: &'static [(&'static str, Resource)],
+    /// Supported writes, with their names in the contract.
+    pub writes: &'static [(Operation, &'static str)],
+}
+
+/// The constants of a resource, attached to the type of its body by an attribute of `record_macro`.
+pub trait Schema: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
+    /// The properties of the resource.
+    const RULES: ResourceRules;
+    /// The resource.
+    const RESOURCE: Resource = Self::RULES.resource;
+    /// The scope of the records.
+    const SCOPE: Scope = Self::RULES.scope;
 
     /// The id type, with the width that the API specifies.
     type Id: RecordId;

@@ -2,8 +2,8 @@
 
 use location::pull::Resource;
 
-use crate::ehr::ForeignId;
-
+/// An identifier in the EHR, opaque to the engine.
+pub type ForeignId = String;
 /// Function that resolves a foreign id to our id.
 pub type ResolveId<'a, E> = &'a mut dyn FnMut(Resource, &str) -> Result<u64, E>;
 /// Function that looks up the foreign id of one of our records. Returns `None` if the EHR does not have the record yet.

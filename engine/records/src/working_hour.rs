@@ -1,18 +1,18 @@
 //! Working hours of a provider, and blocks of the schedule.
 
 use location::{
-    hours::{HourKind, HourSource, Recurrence},
+    hours::{HourKind, HourSource, Recurrence, RecurrenceUnit, Weekday},
     pull::Resource,
     time::Timestamp,
     zone::Date,
 };
+use record_macro::record_form;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ehr::{EhrRecurrence, ForeignId},
     index::{Field, Term},
-    record::{Body, Record, Schema},
-    references::{ForeignIdOf, Invalid, Missing, Reference, ResolveId},
+    record::{Body, Record},
+    references::{ForeignId, ForeignIdOf, Invalid, Missing, Reference, ResolveId},
     values::Extra,
 };
 
@@ -48,7 +48,53 @@ impl Record<WorkingHour> {
     }
 }
 
-type EhrWorkingHour = <WorkingHour as Schema>::Ehr;
+/// Working hours of a provider. Exactly one of `days` (not empty), `specific_date` and `recurrence` applies.
+#[record_form(
+    of = WorkingHour, resource = WorkingHours, tag = 5, id = u32, scope = Location,
+    contract = "working-hour", name = "Working Hour",
+    writes(Create = "create-working-hour", Update = "update-working-hour", Delete = "delete-working-hour")
+)]
+pub struct EhrWorkingHour {
+    /// The provider.
+    #[record(refers = Providers)]
+    pub provider: ForeignId,
+    /// The operatory; `None` if the EHR schedules by provider only.
+    #[record(refers = Operatories)]
+    pub operatory: Option<ForeignId>,
+    /// Appointment types it accepts; empty means all.
+    #[record(refers = AppointmentTypes)]
+    pub appointment_types: Vec<ForeignId>,
+    /// Begin, `HH:MM` local.
+    #[record(limit = TimeOfDay)]
+    pub begin_time: String,
+    /// End, `HH:MM` local, `24:00` included; not after the begin means the next day.
+    #[record(limit = EndOfDay)]
+    pub end_time: String,
+    /// Weekly days.
+    pub days: Vec<Weekday>,
+    /// One date only.
+    #[record(limit = Date)]
+    pub specific_date: Option<String>,
+    /// Custom recurrence.
+    pub recurrence: Option<EhrRecurrence>,
+    /// Working hours or a block.
+    pub kind: HourKind,
+    /// Label of the hours in the EHR, such as `Hygiene`.
+    pub label: Option<String>,
+    /// In force.
+    pub active: bool,
+}
+
+/// A recurrence of every `number` units, counted from `reference`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EhrRecurrence {
+    /// Number of units, at least 1.
+    pub number: u32,
+    /// The unit.
+    pub unit: RecurrenceUnit,
+    /// A date on which the hours apply, `YYYY-MM-DD`.
+    pub reference: String,
+}
 
 impl Body for WorkingHour {
     /// Keeps the source of hours created here, so that clients may continue to change them.

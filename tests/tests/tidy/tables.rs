@@ -55,7 +55,8 @@ pub const ARROWS: &[CrateDependencies] = &[
     // The base crates.
     ("setup", &["location", "records"]),
     ("store", &["location", "runtime"]),
-    ("records", &["demographics", "location"]),
+    ("records", &["demographics", "location", "record-macro"]),
+    ("record-macro", &[]),
     ("demographics", &[]),
     ("runtime", &["location"]),
     ("location", &[]),
@@ -228,7 +229,6 @@ pub const LONG_FILES: &[(&str, &str)] = &[
     ("engine/location/src/event.rs", "all events of a location with their fields"),
     ("engine/processor/src/actor/mod.rs", "one actor: turns, timers, loading and unloading"),
     ("engine/store/src/keys.rs", "all keys of the store"),
-    ("engine/records/src/schema/table.rs", "the only description of all records"),
     ("engine/webhooks/src/registry.rs", "all changes of endpoints and subscriptions under one lock"),
 ];
 

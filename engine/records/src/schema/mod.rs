@@ -1,41 +1,167 @@
-//! The description of every record, and the code generated from it.
+//! All records, and the code that treats every one of them. A record is declared in its own file: its fields,
+//! references, index terms and writes.
 //!
 //! ```text
-//! table ── with_every_record! ──► define (bodies, their form in EHRs, references, index terms)
-//!                            └──► adapter_host::record (the contract's types, limits on values of an EHR)
+//! #[record(..)] ──► body, form in EHRs, ResourceRules ──► for_every_record! ──► rules, visitors, EhrRecord
+//!              └──► fields in the contract with limits ──► adapter_host::record (conversions)
 //! ```
+//!
+//! A new field must be added to the contract (`wit`) too: a test compares the two.
 
-mod define;
-mod table;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
-use location::{
-    hours::{HourKind, Weekday},
-    pull::Resource,
-    resource::Operation,
-    time::Timestamp,
-};
+use location::{pull::Resource, resource::Operation};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-pub use self::define::*;
+pub use crate::{
+    adjustment::*,
+    appointment::EhrAppointment,
+    appointment_descriptor::*,
+    appointment_type::*,
+    balance::*,
+    charge::*,
+    claim::*,
+    clinical_note::*,
+    communication_log::*,
+    conversation::*,
+    coverage::*,
+    documents::{Document, DocumentType, EhrDocument, EhrDocumentType},
+    fee_schedule::*,
+    form_response::*,
+    form_schema::*,
+    insurance_plan::*,
+    medical_history::*,
+    operatory::*,
+    patient::{EhrPatient, Patient},
+    patient_alert::*,
+    payment::*,
+    payment_plan::*,
+    procedure::*,
+    procedure_code::*,
+    provider::*,
+    recall::*,
+    record::ResourceRules,
+    split::*,
+    treatment_plan::*,
+    working_hour::{EhrRecurrence, EhrWorkingHour},
+};
 use crate::{
     appointment::Appointment,
     document::DocumentKind,
-    documents::Upload,
-    ehr::{EhrRecurrence, ForeignId},
-    index::{Field, Findable, Term},
-    money::Money,
-    operatory, patient,
-    record::{Body, Record, RecordId, Schema, Scope},
-    references::{ForeignIdOf, Invalid, Missing, Part, Reference, ResolveId},
-    values::{Address, Day, Extra, Json, Seconds},
-    words::*,
+    index::Field,
+    record::{Body, Schema},
+    references::ForeignId,
     working_hour::WorkingHour,
 };
+
+/// Calls a macro with the bodies of all records, in the order of [`RESOURCES`].
+#[macro_export]
+macro_rules! for_every_record {
+    ($call:ident) => {
+        $call! {
+            Provider Operatory AppointmentType Patient
+            AppointmentDescriptor FeeSchedule InsurancePlan Coverage
+            HistoryItem PatientHistoryItem PatientAlert CommunicationLog
+            Conversation FormSchema FormResponse ProcedureCodeCategory
+            ProcedureCode Fee Procedure TreatmentPlan
+            ClinicalNote RecallType PatientRecall DocumentType
+            Document PaymentType AdjustmentType Charge
+            Claim PaymentPlan Payment Adjustment
+            GuarantorBalance InsuranceBalance WorkingHour Appointment
+        }
+    };
+}
+
+macro_rules! define {
+    ($($body:ident)*) => {
+        /// Returns the rules of a resource.
+        pub fn rules(resource: Resource) -> &'static ResourceRules {
+            match resource {
+                $( <$body as Schema>::RESOURCE => &<$body as Schema>::RULES, )*
+            }
+        }
+
+        /// All resources.
+        pub const RESOURCES: &[Resource] = &[$( <$body as Schema>::RESOURCE, )*];
+
+        /// Runs the visitor with the resource's body.
+        pub fn on<V: Visitor>(resource: Resource, visitor: V) -> V::Output {
+            match resource {
+                $( <$body as Schema>::RESOURCE => visitor.visit::<$body>(), )*
+            }
+        }
+
+        /// A record in the EHR's form.
+        #[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum EhrRecord {
+            $( #[doc = concat!("[`Ehr", stringify!($body), "`]")] $body(<$body as Schema>::Ehr), )*
+        }
+
+        $(
+            impl From<<$body as Schema>::Ehr> for EhrRecord {
+                fn from(record: <$body as Schema>::Ehr) -> EhrRecord {
+                    EhrRecord::$body(record)
+                }
+            }
+        )*
+
+        impl EhrRecord {
+            /// Returns the resource of the record.
+            pub fn resource(&self) -> Resource {
+                match self {
+                    $( EhrRecord::$body(_) => <$body as Schema>::RESOURCE, )*
+                }
+            }
+
+            /// Returns the identifier in the EHR.
+            pub fn id(&self) -> &str {
+                match self {
+                    $( EhrRecord::$body(record) => &record.id, )*
+                }
+            }
+
+            /// Sets the identifier in the EHR.
+            pub fn set_id(&mut self, id: ForeignId) {
+                match self {
+                    $( EhrRecord::$body(record) => record.id = id, )*
+                }
+            }
+
+            /// Runs the visitor with the EHR's form of the record.
+            pub fn on<V: EhrVisitor>(&self, visitor: V) -> V::Output {
+                match self {
+                    $( EhrRecord::$body(record) => visitor.visit::<$body>(&record.id, record), )*
+                }
+            }
+
+            /// Creates a record from its fields by name, as in fixtures. Errors name the field but never contain its
+            /// value.
+            pub fn from_fields(resource: Resource, id: &str, fields: Value) -> Result<EhrRecord, String> {
+                let mut record = match resource {
+                    $( <$body as Schema>::RESOURCE => EhrRecord::$body(read(fields)?), )*
+                };
+                record.set_id(id.to_owned());
+                Ok(record)
+            }
+
+            /// Returns the known fields by name, without the identifier.
+            pub fn fields(&self) -> Map<String, Value> {
+                let fields = match self {
+                    $( EhrRecord::$body(record) => serde_json::to_value(record), )*
+                };
+                let Ok(Value::Object(mut fields)) = fields else { return Map::new() };
+                fields.remove("id");
+                drop_unknown(&mut fields);
+                fields
+            }
+        }
+    };
+}
+
+for_every_record!(define);
 
 /// An operation on the body of a resource that is known only at run time.
 pub trait Visitor {
@@ -55,30 +181,11 @@ pub trait EhrVisitor {
     fn visit<T: Body<Ehr: Into<EhrRecord>>>(self, id: &str, shown: &T::Ehr) -> Self::Output;
 }
 
-/// The properties of one resource.
-#[derive(Clone, Copy, Debug)]
-pub struct ResourceRules {
-    /// The resource.
-    pub resource: Resource,
-    /// The byte of the resource in keys. Stored, so never reused or changed.
-    pub tag: u8,
-    /// The scope of the records.
-    pub scope: Scope,
-    /// The highest id of a record.
-    pub last_id: u64,
-    /// The name of the record in the contract.
-    pub record: &'static str,
-    /// The name in messages: `Payment Type with id 7 not found`.
-    pub name: &'static str,
-    /// Referenced resources, by the name of the field in the contract.
-    pub refers_to: &'static [(&'static str, Resource)],
-    /// Supported writes, with their names in the contract.
-    pub writes: &'static [(Operation, &'static str)],
-}
-
 /// The limit on a value from an EHR. A text without limit is `Short`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
+    /// An identifier in the EHR: 1 to 200 bytes without control characters.
+    Id,
     /// Cut after 1,024 bytes.
     Short,
     /// Cut after 65,536 bytes.

@@ -1,4 +1,4 @@
-//! The table compared with the text of the contract.
+//! The declarations of all records compared with the text of the contract.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,6 +7,13 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::{
+    documents::Upload,
+    index::Term,
+    record::Scope,
+    references::{Invalid, Missing},
+    words::*,
+};
 
 const TYPES: &str = include_str!("../../../../wit/v1/types.wit");
 const WORLD: &str = include_str!("../../../../wit/v1/world.wit");
@@ -34,7 +41,7 @@ fn contract() -> BTreeMap<String, Vec<(String, String)>> {
     records
 }
 
-/// Returns the resources whose bodies are generated from the table.
+/// Returns the resources whose conversions are generated.
 fn resources() -> Vec<Resource> {
     let own = [Resource::WorkingHours, Resource::Appointments];
     RESOURCES.iter().copied().filter(|resource| !own.contains(resource)).collect()
@@ -243,7 +250,7 @@ fn every_foreign_id_is_a_reference() {
 }
 
 #[test]
-fn writes_of_the_table_match_the_contract() {
+fn writes_of_records_match_the_contract() {
     let kinds = WORLD.split("enum write-kind {").nth(1).unwrap().split('}').next().unwrap();
     let kinds: BTreeSet<&str> = kinds
         .lines()

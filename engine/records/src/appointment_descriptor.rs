@@ -1,0 +1,20 @@
+//! Descriptors of appointments.
+
+use record_macro::record;
+
+/// A descriptor that an EHR attaches to appointments or types (procedure code, reason, colour).
+#[record(
+    resource = AppointmentDescriptors, tag = 20, id = u32, scope = Source,
+    contract = "appointment-descriptor", name = "Appointment Descriptor"
+)]
+pub struct AppointmentDescriptor {
+    /// Kind of descriptor.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+    /// Code.
+    pub code: Option<String>,
+    /// In use.
+    #[record(in_use)]
+    pub active: bool,
+}

@@ -1,0 +1,40 @@
+//! Procedures.
+
+use record_macro::record;
+
+use crate::{money::Money, values::Day, words::ProcedureStatus};
+
+/// A planned or performed procedure.
+#[record(resource = Procedures, tag = 34, id = u64, scope = Source, contract = "procedure", name = "Procedure")]
+pub struct Procedure {
+    /// The patient.
+    #[record(refers(patient = Patients), find = Patient)]
+    pub patient_id: Option<u32>,
+    /// The provider.
+    #[record(refers(provider = Providers), find = Provider)]
+    pub provider_id: Option<u32>,
+    /// Appointment it is planned for or was performed in.
+    #[record(refers(appointment = Appointments), find = Appointment)]
+    pub appointment_id: Option<u64>,
+    /// Treatment plans it is part of.
+    #[record(refers(treatment_plans = TreatmentPlans))]
+    #[serde(default)]
+    pub treatment_plan_ids: Vec<u64>,
+    /// Procedure code.
+    pub code: Option<String>,
+    /// Display name.
+    pub name: Option<String>,
+    /// planned, scheduled, completed, inactive or referred.
+    pub status: Option<ProcedureStatus>,
+    /// Teeth it concerns.
+    #[serde(default)]
+    pub teeth: Vec<String>,
+    /// Surfaces it concerns.
+    pub surface: Option<String>,
+    /// Fee.
+    pub fee: Option<Money>,
+    /// First day.
+    pub start_date: Option<Day>,
+    /// Last day.
+    pub end_date: Option<Day>,
+}
