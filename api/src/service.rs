@@ -21,21 +21,20 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{
+use crate::{reload::Reload, server, service_manager};
+use configuration::Config;
+use configuration::audit_trail;
+use endpoints::views::record_views::RecordViews;
+use framework::{
     access::{
         api::Api,
         audited::{audit_backups, audit_orphaned_changes, audit_workstation_actions},
         keys::KeyRing,
         token_uses,
     },
-    audit_trail,
-    config::Config,
     http::tls::Certificates,
     nodes::{forward::Peers, rules::NodeListener},
-    reload::Reload,
-    server, service_manager,
     values::secret::{self, Secret},
-    views::record_views::RecordViews,
 };
 
 /// Running server with its engine.

@@ -2,6 +2,9 @@
 
 use std::process::Command;
 
+use serde_json::{Value, json};
+use tests::bench::{bodies::PlainSlot, bookings::halves};
+
 const LITTLE: &str = "--seconds 1 --warm-up 0 --connections 4 --locations 2 --bookings 300 --sessions 4 --appointments 50 --journal 600 \
                       --idle 200 --patients 1000 --pulled 250 --lead 1 --events 5 --workstations 20 --watched 1 --gated 10";
 
@@ -85,4 +88,21 @@ fn fairness() {
 #[test]
 fn workstations() {
     section("workstations", &["workstations"]);
+}
+
+#[test]
+fn operatories_are_chosen_by_provider_independent_of_ids() {
+    let hour = |(provider, operatory): (u64, u64)| json!({"provider_id": provider, "operatory_id": operatory});
+    let places = [(1, 834), (0, 912), (2, 859), (2, 12), (0, 868), (1, 900)];
+    let found = halves(&places.map(hour).to_vec().into());
+    assert_eq!(found, [vec![912, 834, 859], vec![868, 900, 12]]);
+    assert!(halves(&Value::Null).is_empty());
+}
+
+#[test]
+fn plain_slot_round_trips() {
+    let slot = PlainSlot { location: 250, operatory: 2_509, provider: 4, start: 1_800_000_000, end: 1_800_001_800 };
+    assert_eq!(PlainSlot::parse(&slot.token()), Some(slot));
+    assert_eq!(slot.token().len(), 150);
+    assert_eq!(PlainSlot::parse("slt_00"), None);
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::views::record_views::RecordViews;
+use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts, commands::CreateAppointmentType};
 use location::ids::AppointmentId;
 use processor::error::EngineError;

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use adapter_host::Transport;
-use api::views::record_views::RecordViews;
+use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     decision::Refusal,

@@ -17,6 +17,7 @@ mod conformance;
 mod contention;
 mod damaged_location;
 mod demo_cloud;
+mod external;
 mod fhir_server;
 mod gnuhealth;
 mod installed;

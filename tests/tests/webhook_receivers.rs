@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use api::views::record_views::RecordViews;
+use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::time::HOUR;
 use runtime::clock;
@@ -24,7 +24,7 @@ use tests::harness::{
 use tokio::process::Command;
 use webhooks::{model::Owner, sign::SecretKey};
 
-const SNIPPETS: &str = "api/src/resources/documentation/snippets";
+const SNIPPETS: &str = "api/endpoints/src/resources/documentation/snippets";
 const STEP: Duration = Duration::from_secs(60);
 /// Exit code of the programs for a rejected message.
 const REFUSED: i32 = 3;

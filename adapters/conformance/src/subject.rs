@@ -353,25 +353,3 @@ pub fn same(written: &Value, shown: &Value) -> bool {
         _ => written == shown,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_cell_phone_of_an_ehr_with_one_number_is_shown_as_its_primary_phone() {
-        let number = json!("+1 312 555 0100");
-        let shown = |fields: Value| {
-            let Value::Object(held) = fields else { panic!("an object") };
-            shown_as(Resource::Patients, "cell_phone", &held).clone()
-        };
-        assert_eq!(shown(json!({"cell_phone": null, "primary_phone": number})), number);
-        assert_eq!(shown(json!({"cell_phone": number, "primary_phone": "1"})), number);
-        assert_eq!(shown(json!({"home_phone": number})), Value::Null);
-        let Value::Object(held) = json!({"primary_phone": number}) else { panic!("an object") };
-        assert_eq!(*shown_as(Resource::Patients, "home_phone", &held), Value::Null);
-        assert_eq!(*shown_as(Resource::Providers, "cell_phone", &held), Value::Null);
-    }
-}

@@ -21,15 +21,15 @@ const MOST_DAYS: u64 = 1_500;
 /// The parsed file.
 pub struct SubjectFile {
     pub local: Local,
-    pub(crate) keys: Keys,
+    pub keys: Keys,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Keys {
+pub struct Keys {
     /// Ids of existing records.
     pub(crate) ids: ExistingIds,
-    pub(crate) free: Free,
+    pub free: Free,
     /// The EHR stores write keys, so two writes with the same fields can be distinguished.
     #[serde(default)]
     pub(crate) write_key: bool,
@@ -68,7 +68,7 @@ where
 /// Preparation of a new patient that the EHR refuses: an action in the EHR, or fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RefusedPatient {
+pub struct RefusedPatient {
     pub(crate) action: Option<EhrAction>,
     #[serde(default)]
     pub(crate) fields: Map<String, Value>,
@@ -76,7 +76,7 @@ pub(crate) struct RefusedPatient {
 
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct ResourceField(pub(crate) Resource, pub(crate) String);
+pub struct ResourceField(pub(crate) Resource, pub(crate) String);
 
 impl TryFrom<String> for ResourceField {
     type Error = String;
@@ -92,7 +92,7 @@ impl TryFrom<String> for ResourceField {
 /// Free times of `ids.operatory`, in local time.
 #[derive(Deserialize)]
 #[serde(try_from = "FreeKeys")]
-pub(crate) struct Free {
+pub struct Free {
     first: FirstDay,
     from: NaiveTime,
     until: NaiveTime,
@@ -145,7 +145,7 @@ impl TryFrom<FreeKeys> for Free {
 impl Free {
     /// Returns the starts from `now` on, in seconds since 1970. Days around a clock change are reserved for the case
     /// about them.
-    pub(crate) fn starts(&self, zone: Tz, now: i64) -> Vec<i64> {
+    pub fn starts(&self, zone: Tz, now: i64) -> Vec<i64> {
         let today = zone.timestamp_opt(now, 0).single().map(|at| at.date_naive()).unwrap_or_default();
         let first = match self.first {
             FirstDay::Ahead(days) => today + Days::new(days),
@@ -166,68 +166,5 @@ impl SubjectFile {
     pub fn read(file: &Path) -> Result<SubjectFile, String> {
         let (local, rest) = Local::split(file)?;
         Ok(SubjectFile { local, keys: typed(file, rest)? })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    const LEAST: &str = "base_url = \"http://127.0.0.1:1\"\nlocation = \"L\"\nzone = \"America/New_York\"\n\
-        [ids]\npatient = \"P\"\nprovider = \"D\"\n\
-        [free]\ndays_ahead = 3\nfrom = \"09:00\"\nuntil = \"10:30\"\nstep_minutes = 30\n";
-
-    fn read(text: &str) -> Result<SubjectFile, String> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        SubjectFile::read(file.path())
-    }
-
-    fn refusal(from: &str, to: &str) -> String {
-        assert!(LEAST.contains(from), "{from}");
-        read(&LEAST.replacen(from, to, 1)).err().unwrap()
-    }
-
-    #[test]
-    fn free_times_are_local_half_hours_away_from_clock_changes() {
-        let subject = read(LEAST).ok().unwrap();
-        // Tuesday 2026-11-24, at noon in London; the days from Friday on.
-        let starts = subject.keys.free.starts(subject.local.zone, 1_795_521_600);
-        let nine = NaiveDate::from_ymd_opt(2026, 11, 27).unwrap().and_hms_opt(14, 0, 0).unwrap().and_utc().timestamp();
-        assert_eq!(starts[..4], [nine, nine + 1_800, nine + 3_600, nine + 86_400]);
-        // The clocks go forward on 2027-03-14.
-        let day =
-            |day| NaiveDate::from_ymd_opt(2027, 3, day).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp();
-        assert!(starts.iter().all(|start| !(day(13)..day(16)).contains(start)));
-        assert!(starts.iter().any(|start| (day(18)..day(19)).contains(start)));
-    }
-
-    #[test]
-    fn errors_contain_the_key_and_the_expected_value() {
-        for (from, to, parts) in [
-            ("zone", "zonne", ["zone", "missing"]),
-            ("America/New_York", "New York", ["`zone`", "is no IANA zone"]),
-            ("[ids]", "colour = 1\n[ids]", ["colour", "unknown field"]),
-            ("patient = \"P\"\n", "", ["`ids`", "patient"]),
-            ("provider", "providr", ["`ids", "unknown field `providr`"]),
-            ("days_ahead = 3", "first_day = \"31.1.2027\"", ["`free`", "write it as \"2027-01-31\""]),
-            ("days_ahead = 3", "", ["`free`", "either `days_ahead` or `first_day`"]),
-            ("\"09:00\"", "\"9 o'clock\"", ["`from`", "write it as \"09:00\""]),
-            ("step_minutes = 30", "step_minutes = 5", ["`step_minutes` is 5", "30 to 480"]),
-            ("[ids]", "unkept = [\"note\"]\n[ids]", ["`unkept", "RESOURCE.FIELD"]),
-            ("[ids]", "[change.patiens]\ncommand = \"x\"\n[ids]", ["change", "unknown variant `patiens`"]),
-            ("[ids]", "[change.patients]\nmethod = \"SEND\"\npath = \"/\"\n[ids]", ["change.patients", "one of GET"]),
-            ("[ids]", "[change.patients]\nmethod = \"POST\"\n[ids]", ["change.patients", "`method` and `path`"]),
-            (
-                "[ids]",
-                "[delete.patients]\nmethod = \"POST\"\npath = \"x\"\n[ids]",
-                ["delete.patients", "begins with /"],
-            ),
-        ] {
-            let said = refusal(from, to);
-            assert!(parts.iter().all(|part| said.contains(part)), "{to}: {said}");
-        }
     }
 }

@@ -1,26 +1,8 @@
 //! The commands of the binary. A start error is printed as one line on stderr, with exit code 2.
 
-#[cfg(feature = "demo")]
-mod adapter;
-mod audit;
-mod backup;
-mod check_client;
-mod configuration;
-mod doctor;
-mod key_file;
-mod keys;
-mod operate;
-mod operators;
 mod serve;
-mod server;
-mod store;
-mod store_keys;
-mod table;
 #[cfg(test)]
 mod tests;
-mod webhooks;
-mod word;
-mod workstations;
 
 use std::{io, path::PathBuf, process::ExitCode};
 
@@ -29,12 +11,16 @@ use clap_complete::Shell;
 
 #[cfg(feature = "demo")]
 use crate::demo::{self, DemoArguments};
-use crate::{
-    memory, openapi,
-    resources::operator_actions::{ACCEPT_DELETIONS, PAUSE, RESUME, SYNC},
-    terminal::say,
-    values::{audience::Audience, versions::Version},
+#[cfg(feature = "demo")]
+use commands::adapter;
+use commands::{
+    audit, backup, check_client, config, doctor, keys, operate, operators, store, terminal::say, webhooks, workstations,
 };
+use endpoints::{
+    memory, openapi,
+    resources::operators::operator_actions::{ACCEPT_DELETIONS, PAUSE, RESUME, SYNC},
+};
+use framework::values::{audience::Audience, versions::Version};
 
 const EXIT_CODES: &str = "Exit codes: 0 success; 1 completed with findings such as warnings, losses or refused calls; 2 failure, with the reason on stderr.";
 
@@ -58,7 +44,7 @@ enum Command {
     },
     /// Check a configuration, or print a default one.
     #[command(subcommand)]
-    Config(configuration::ConfigurationCommand),
+    Config(config::ConfigurationCommand),
     /// Add, show, narrow or revoke API keys.
     #[command(subcommand)]
     Keys(keys::KeysCommand),
@@ -88,7 +74,7 @@ enum Command {
     /// Show recent errors of a location of a running server.
     Errors(operate::Errors),
     /// Back up the store of a running server into its configured backup folder.
-    Backup(server::ServerArguments),
+    Backup(commands::server::ServerArguments),
     /// Create a new data directory from a backup, or check a backup.
     Restore(backup::Restore),
     /// Show, add or remove workstations of a running server.
@@ -125,7 +111,7 @@ pub fn main() -> ExitCode {
     memory::give_back_soon();
     match Arguments::parse().command {
         Command::Serve { config, accept_empty_store } => serve::run(&config, accept_empty_store),
-        Command::Config(command) => configuration::run(command),
+        Command::Config(command) => config::run(command),
         Command::Keys(command) => keys::run(command),
         Command::Operators(command) => operators::run(command),
         #[cfg(feature = "demo")]

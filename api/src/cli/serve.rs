@@ -2,8 +2,10 @@
 
 use std::{path::Path, process::ExitCode, sync::Arc};
 
-use super::configuration::wrong;
-use crate::{config::Config, logging, reload::Reload, service, terminal::fail, traces::Traces};
+use crate::{reload::Reload, service};
+use commands::config::wrong;
+use commands::terminal::fail;
+use configuration::{Config, logging, tracing_export::Traces};
 
 pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
     let mut config = match Config::load(file) {

@@ -8,8 +8,8 @@ use actix_web::http::Method;
 use clap::CommandFactory;
 
 use super::Arguments;
-use crate::{
-    resources::operator_actions::{ACTIONS, Action, TEST_WEBHOOK},
+use endpoints::{
+    resources::operators::operator_actions::{ACTIONS, Action, TEST_WEBHOOK},
     routes::table::TABLE,
 };
 

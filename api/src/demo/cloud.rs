@@ -17,7 +17,7 @@ use super::{
     file::{CloudFacts, DemoFile, LOCATIONS, SOURCE, SUBDOMAIN},
     story::{LOOK_AGAIN, Walkthrough, text},
 };
-use crate::terminal::say;
+use commands::terminal::say;
 
 /// The folder of the adapter in `adapters/`.
 pub(super) const ADAPTER: &str = "gated-cloud";

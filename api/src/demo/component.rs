@@ -8,7 +8,7 @@ use std::{
 
 use adapter_kit::Profile;
 
-use crate::terminal::say;
+use commands::terminal::say;
 
 macro_rules! bundled {
     ($($name:literal)*) => {

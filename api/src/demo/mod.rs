@@ -22,14 +22,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use toml::{Table, Value};
 
 use self::file::{DemoFile, LOCATIONS, SOURCE, SUBDOMAIN};
-use crate::{
-    access::{keys, operators},
-    config::{Config, KeyFile},
-    logging,
-    reload::Reload,
-    service,
-    terminal::{fail, say},
-};
+use crate::{reload::Reload, service};
+use commands::terminal::{fail, say};
+use configuration::{Config, KeyFile, logging};
+use framework::access::{keys, operators};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoArguments {
@@ -282,7 +278,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::config::KeyFileContents;
+    use configuration::KeyFileContents;
 
     #[test]
     fn demo_keys_are_private_and_other_entries_are_kept() {

@@ -13,7 +13,7 @@ use super::{
     file::{DemoFile, LOCATIONS, SUBDOMAIN},
     sink::Sink,
 };
-use crate::terminal::say;
+use commands::terminal::say;
 
 const USER_AGENT: &str = "practice-sync-demo/1.0";
 /// Timeout of the first pull, of the write-back and of the message.

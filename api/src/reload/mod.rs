@@ -25,16 +25,14 @@ use tokio::{
 };
 
 use self::watch::{FileStatus, Stamps, WatchedFiles};
-use crate::{
-    access::{
-        api::Api,
-        audited::service_entry,
-        keys::ApiKey,
-        operators::OperatorToken,
-        reloads::{ReloadOutcome, ReloadRequest},
-    },
-    config::{Config, ConfigError, KeyFileContents},
-    logging, service_manager,
+use crate::service_manager;
+use configuration::{Config, ConfigError, KeyFileContents, logging};
+use framework::access::{
+    api::Api,
+    audited::service_entry,
+    keys::ApiKey,
+    operators::OperatorToken,
+    reloads::{ReloadOutcome, ReloadRequest},
 };
 
 /// Interval between checks of the files.

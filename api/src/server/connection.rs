@@ -20,7 +20,7 @@ use tokio::{
 use tokio_rustls::server::TlsStream;
 
 use super::library_errors;
-use crate::http::connections::Seat;
+use framework::http::connections::Seat;
 
 /// Minimum read rate of a client in bytes per second, in addition to its grace period.
 const SLOWEST: f64 = 16.0 * 1024.0;

@@ -24,7 +24,9 @@ use actix_web::{
 use engine::origin::{Origin, on_behalf_of};
 use tracing::{Span, field::Empty, trace_span};
 
-use crate::{
+use crate::server::connection::Live;
+use endpoints::routes::table;
+use framework::{
     access::{api::Api, authentication::for_operators},
     http::{
         context::{REQUEST_ID, RequestContext},
@@ -38,8 +40,6 @@ use crate::{
         admission::{self, InternalListener},
         forward::PROOF,
     },
-    routes::table,
-    server::connection::Live,
     values::{failures::Failure, limits::MAX_REQUEST_ID},
 };
 

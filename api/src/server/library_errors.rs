@@ -4,7 +4,7 @@
 use actix_web::web::Bytes;
 use uuid::Uuid;
 
-use crate::{
+use framework::{
     http::{context::REQUEST_ID, envelope::Envelope},
     values::failures::Failure,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::http::KeepAlive;
 
-use crate::http::rules::HttpRules;
+use framework::http::rules::HttpRules;
 
 /// Connections in the accept queue.
 pub(super) const BACKLOG: u32 = 1_024;

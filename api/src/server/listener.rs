@@ -19,7 +19,7 @@ use super::{
     connection::{ClientConnection, ClientStream},
     limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests, keep_alive},
 };
-use crate::{
+use framework::{
     access::api::Api,
     http::{connections::Connections, response_body::WRITE_BUFFER, tls::Certificate},
 };

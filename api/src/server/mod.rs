@@ -18,19 +18,16 @@ use actix_web::{
     web::{self, Data},
 };
 
-use crate::{
+use crate::server::{
+    guard::guard,
+    limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests},
+    listener::Listener,
+};
+use endpoints::{openapi, resources::documentation::Documents, routes::table};
+use framework::{
     access::api::Api,
-    console,
     http::context::OperatorsListener,
     nodes::{admission::InternalListener, forward::MEMBERS_CHANGED},
-    openapi,
-    resources::documentation::Documents,
-    routes::table,
-    server::{
-        guard::guard,
-        limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests},
-        listener::Listener,
-    },
 };
 
 pub(crate) use self::limits::LAST_SECOND;
@@ -58,7 +55,7 @@ pub fn operators_app(
 ) -> App<
     impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
 > {
-    app(api).app_data(OperatorsListener).configure(console::serve)
+    app(api).app_data(OperatorsListener).configure(operator_console::serve)
 }
 
 /// Closes each connection after its response once the server is about to stop, so that no request is lost in a closing

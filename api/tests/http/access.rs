@@ -1,8 +1,8 @@
 //! Access by version, User-Agent, token, subdomain, location, environment and grants.
 
 use actix_web::http::Method;
-use api::access::keys::ApiKey;
 use engine::{setup::LocationStatus, simulated::NoSimulatedEhrs};
+use framework::access::keys::ApiKey;
 use location::{
     ids::LocationId,
     time::{HOUR, Timestamp},

@@ -7,7 +7,8 @@ use std::{
     path::Path,
 };
 
-use api::{config::Config, service};
+use api::service;
+use configuration::Config;
 use engine::simulated::NoSimulatedEhrs;
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ const TOKEN: &str = "pso_of_an_operator";
 
 /// An institution whose location 1 needs the adapter and whose location 2 has no EHR.
 fn config(dir: &Path) -> Config {
-    let [hash, operator] = [KEY, TOKEN].map(|secret| hex::encode(api::access::keys::hash(secret)));
+    let [hash, operator] = [KEY, TOKEN].map(|secret| hex::encode(framework::access::keys::hash(secret)));
     let text = r#"data_dir = "data"
 [http]
 listen = "127.0.0.1:0"

@@ -18,11 +18,11 @@ async fn appointments_are_listed_in_order_of_start() {
     let one = &list["data"][0];
     let start = midnight_utc(world.monday().add_days(21)).plus(location::time::HOUR);
     let zone = "America/New_York".parse().unwrap();
-    assert_eq!(one["start_time"], json!(api::values::times::utc(start)));
-    assert_eq!(one["start_time_with_tz"], json!(api::values::times::with_zone(start, zone)));
+    assert_eq!(one["start_time"], json!(framework::values::times::utc(start)));
+    assert_eq!(one["start_time_with_tz"], json!(framework::values::times::with_zone(start, zone)));
     assert_eq!(
         (&one["timezone"], &one["timezone_offset"]),
-        (&json!("America/New_York"), &json!(api::values::times::offset(start, zone)))
+        (&json!("America/New_York"), &json!(framework::values::times::offset(start, zone)))
     );
     assert_eq!(
         (&one["provider_name"], &one["patient_id"], &one["location_id"]),

@@ -12,14 +12,14 @@ use std::{
 };
 
 use actix_web::web::Data;
-use api::{
-    access::{api::Api, audited, keys::ApiKey, token_uses},
-    values::secret::Secret,
-};
 use audit::{Disk, Filter, RealDisk, Rules, Trail};
 use engine::{
     setup::BackupRules,
     store::{EmbeddedStore, MemoryStore, Store, StoreConfig, StoreKeys},
+};
+use framework::{
+    access::{api::Api, audited, keys::ApiKey, token_uses},
+    values::secret::Secret,
 };
 use location::ids::LocationId;
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ async fn slots_are_grouped_by_provider_and_operatory() {
     let slots = list["data"][0]["slots"].as_array().unwrap();
     assert_eq!(slots.len(), 8, "eight hours of sixty minutes");
     let (date, zone) = (world.monday(), "America/New_York".parse().unwrap());
-    let offset = api::values::times::offset(midnight_utc(date).plus(location::time::DAY / 2), zone);
+    let offset = framework::values::times::offset(midnight_utc(date).plus(location::time::DAY / 2), zone);
     let first = json!({"time": format!("{date}T09:00:00.000{offset}"), "end_time": format!("{date}T10:00:00.000{offset}"),
         "operatory_id": CHAIR_1, "provider_id": ANNA, "working_hour_label_id": null});
     assert_eq!(slots[0], first);

@@ -237,10 +237,10 @@ async fn a_retry_finds_its_booking_when_the_secret_of_its_token_is_lost() {
     let offers = world.offers(MAIN, 2).await;
     let first = world.post(BOOK, booking(&offers[0]["slot_token"], "k1")).ok().await;
     world.post("/intent/booking/hold?subdomain=acme", json!({"slot_token": offers[1]["slot_token"]})).ok().await;
-    world.api = actix_web::web::Data::new(api::access::api::Api::new(
+    world.api = actix_web::web::Data::new(framework::access::api::Api::new(
         world.engine.clone(),
-        api::access::keys::KeyRing::from(keys()),
-        &api::values::secret::Secret::from_bytes([8; 32]),
+        framework::access::keys::KeyRing::from(keys()),
+        &framework::values::secret::Secret::from_bytes([8; 32]),
         world.api.edge().rules.clone(),
     ));
     let again = world.post(BOOK, booking(&offers[0]["slot_token"], "k1")).ok().await;
@@ -257,7 +257,8 @@ async fn a_retry_finds_its_booking_when_the_secret_of_its_token_is_lost() {
 
 #[actix_web::test]
 async fn an_expired_offer_is_refused() {
-    let rules = api::http::rules::HttpRules { slot_token: -1_000, ..api::http::rules::HttpRules::default() };
+    let rules =
+        framework::http::rules::HttpRules { slot_token: -1_000, ..framework::http::rules::HttpRules::default() };
     let world = world_with(rules).await;
     let offer = world.offers(MAIN, 1).await.remove(0);
     let refused = world.post(BOOK, booking(&offer["slot_token"], "k1")).answers(410).await;

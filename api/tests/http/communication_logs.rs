@@ -54,7 +54,7 @@ async fn only_requests_made_here_are_listed() {
     assert_eq!(notes(&format!("&patient_id={ada}")).await, ["second", "refused"]);
     assert_eq!(notes("&status=pending").await, ["slow"]);
     assert_eq!(notes("&status=failed").await, ["refused"]);
-    let tomorrow = api::values::times::utc(world.engine.now().plus(DAY));
+    let tomorrow = framework::values::times::utc(world.engine.now().plus(DAY));
     assert_eq!(notes(&format!("&created_since={tomorrow}")).await, [""; 0]);
     let other = format!("/communication_logs?subdomain=acme&location_id={SECOND}");
     assert_eq!(world.edge(&other).await, json!([]), "requests belong to the location they were made at");
@@ -63,7 +63,7 @@ async fn only_requests_made_here_are_listed() {
 #[actix_web::test]
 async fn logs_older_than_90_days_cannot_be_listed() {
     let world = world().await;
-    let since = |days: i64| api::values::times::utc(world.engine.now().minus(days * DAY));
+    let since = |days: i64| framework::values::times::utc(world.engine.now().minus(days * DAY));
     world.edge(&format!("{LOGS}&created_since={}", since(89))).await;
     let errors = world
         .get(&format!("{LOGS}&created_since={}&status=lost&sort=note", since(91)))

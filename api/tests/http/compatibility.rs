@@ -1,6 +1,6 @@
 //! Requests that `[compatibility]` accepts and that are refused without the setting.
 
-use api::{
+use framework::{
     http::{compatibility::Compatibility, rules::HttpRules},
     values::versions::Version,
 };

@@ -1,7 +1,7 @@
 //! `ETag` and `If-None-Match`: an unchanged response has no body. A response outside the caller's rights is refused.
 
 use actix_web::http::Method;
-use api::{
+use framework::{
     access::keys::ApiKey,
     http::rules::{HttpRules, RateRules},
 };

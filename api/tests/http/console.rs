@@ -8,14 +8,14 @@ use actix_web::{
     test::{TestRequest, call_service, init_service, read_body},
     web::Data,
 };
-use api::{
-    access::api::Api,
-    http::rules::HttpRules,
-    server,
-    values::{role::Role, secret::Secret},
-};
+use api::server;
 use audit::{Filter, Rules, Trail};
 use engine::{records::ehr::Resource, setup::Setup};
+use framework::{
+    access::api::Api,
+    http::rules::HttpRules,
+    values::{role::Role, secret::Secret},
+};
 use location::ids::{AppointmentId, LocationId};
 use serde_json::json;
 use tempfile::TempDir;
@@ -289,7 +289,7 @@ async fn thousands_of_locations_are_shown_in_pages() {
     }
     let parts = engine::Parts::new(
         std::sync::Arc::new(engine::store::memory::MemoryStore::new()),
-        api::views::record_views::RecordViews::shared(),
+        endpoints::views::record_views::RecordViews::shared(),
     );
     let engine = std::sync::Arc::new(engine::Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());

@@ -7,10 +7,8 @@ use std::{
 };
 
 use actix_web::http::Method;
-use api::{
-    openapi,
-    values::{audience::Audience, versions::Version},
-};
+use endpoints::openapi;
+use framework::values::{audience::Audience, versions::Version};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 

@@ -4,10 +4,8 @@ use actix_web::{
     http::Method,
     test::{TestRequest, call_service, init_service},
 };
-use api::{
-    http::{cors, rules::HttpRules},
-    server,
-};
+use api::server;
+use framework::http::{cors, rules::HttpRules};
 use serde_json::json;
 
 use crate::support::*;
@@ -127,7 +125,7 @@ async fn no_web_page_calls_unless_its_origin_is_listed() {
 }
 
 fn limited(refused_per_minute: u32, proxies: &[&str]) -> HttpRules {
-    let trusted_proxies = proxies.iter().map(|it| api::http::proxies::trusted(it).unwrap()).collect();
+    let trusted_proxies = proxies.iter().map(|it| framework::http::proxies::trusted(it).unwrap()).collect();
     HttpRules { refused_per_minute, trusted_proxies, ..HttpRules::default() }
 }
 

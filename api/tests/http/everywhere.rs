@@ -7,14 +7,16 @@ use std::{
 };
 
 use actix_web::http::Method;
-use api::{
-    access::keys::{ApiKey, Grants, hash},
-    http::endpoint::Access,
+use endpoints::{
     openapi,
     routes::{route::Route, table::TABLE},
-    values::{role::Role, versions::Version},
 };
 use engine::records::ehr::Ehr;
+use framework::{
+    access::keys::{ApiKey, Grants, hash},
+    http::endpoint::Access,
+    values::{role::Role, versions::Version},
+};
 use location::{
     ids::LocationId,
     time::{HOUR, Timestamp},

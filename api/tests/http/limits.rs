@@ -1,4 +1,4 @@
-use api::http::rules::{HttpRules, RateRules};
+use framework::http::rules::{HttpRules, RateRules};
 use serde_json::json;
 
 use crate::support::*;

@@ -24,6 +24,7 @@ mod communication_logs;
 mod compatibility;
 mod conditional;
 mod console;
+mod console_parts;
 mod console_writes;
 mod contract;
 mod documentation;

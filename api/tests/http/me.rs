@@ -1,6 +1,6 @@
 //! The caller's key, its grants, locations and limits.
 
-use api::{
+use framework::{
     access::keys::ApiKey,
     http::rules::{HttpRules, RateRules},
 };

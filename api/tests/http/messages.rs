@@ -10,17 +10,15 @@ use actix_web::{
     middleware::from_fn,
     test::{TestRequest, init_service, try_call_service},
 };
-use api::{
-    access::{
-        arguments::Anywhere,
-        call::ApiCall,
-        respond::{Answer, One},
-    },
-    routes::{
-        dispatch,
-        route::{Route, get, post},
-    },
-    server::guard::guard,
+use api::server::guard::guard;
+use endpoints::routes::{
+    dispatch,
+    route::{Route, get, post},
+};
+use framework::access::{
+    arguments::Anywhere,
+    call::ApiCall,
+    respond::{Answer, One},
 };
 use schemars::JsonSchema;
 use serde::Serialize;

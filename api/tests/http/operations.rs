@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use api::http::rules::HttpRules;
+use framework::http::rules::HttpRules;
 use serde_json::json;
 
 use crate::support::*;
@@ -74,8 +74,8 @@ async fn writes_that_wait_and_locations_that_are_red_are_counted() {
 async fn alerts_and_dashboard_name_metrics_that_exist() {
     // Exported only with [node], with [backup], with TLS, and after a call of an adapter.
     const ELSEWHERE: [&str; 5] = ["node_", "forwarded_", "backup", "tls_", "adapter_"];
-    let written = include_str!("../../src/resources/operations.rs").to_owned()
-        + include_str!("../../src/resources/adapter_costs.rs")
+    let written = include_str!("../../endpoints/src/resources/operations.rs").to_owned()
+        + include_str!("../../endpoints/src/resources/operators/adapter_costs.rs")
         + include_str!("../../../engine/adapter-host/src/costs.rs");
     let world = world().await;
     // A histogram exists from its first entry on.

@@ -221,7 +221,7 @@ async fn a_future_date_of_birth_is_refused() {
 async fn patients_changed_since_a_time_are_listed_whatever_their_age() {
     let world = world().await;
     let ada = world.patient("ada").await;
-    let since = api::values::times::utc(world.engine.now());
+    let since = framework::values::times::utc(world.engine.now());
     let changed = async || {
         let path = format!("/patients?subdomain=acme&location_id=1&updated_since={since}");
         each(&world.get(&path).ok().await["data"], "id")

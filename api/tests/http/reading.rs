@@ -168,7 +168,7 @@ async fn unreadable_names_are_refused() {
 #[actix_web::test]
 async fn future_times_of_communication_logs_are_refused() {
     let world = world().await;
-    let at = |time: Timestamp| json!({"communication_log": {"patient_id": PAT, "note": "x", "occurred_at": api::values::times::utc(time)}});
+    let at = |time: Timestamp| json!({"communication_log": {"patient_id": PAT, "note": "x", "occurred_at": framework::values::times::utc(time)}});
     let post = |body: Value| world.post("/communication_logs?subdomain=acme&location_id=1", body).version("v3.1.0");
     let refused = post(at(world.engine.now().plus(HOUR))).fails(400).await;
     assert_eq!(refused, ["communication_log.occurred_at must not be in the future."]);

@@ -3,15 +3,14 @@
 use std::{fs, future::Future, path::Path, sync::Arc, task::Poll, time::Duration};
 
 use actix_web::web::Data;
-use api::{
-    access::{api::Api, keys::hash, reloads::ReloadOutcome},
-    config::Config,
-    reload::Reload,
-    server,
-    values::secret::Secret,
-    views::record_views::RecordViews,
-};
+use api::{reload::Reload, server};
+use configuration::Config;
+use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts, simulated::NoSimulatedEhrs, store::memory::MemoryStore};
+use framework::{
+    access::{api::Api, keys::hash, reloads::ReloadOutcome},
+    values::secret::Secret,
+};
 use location::ids::LocationId;
 use tempfile::TempDir;
 use testing::until;
@@ -440,8 +439,9 @@ async fn a_page_read_while_rights_change_is_not_sent() {
         }
     }
     let asking = asking.expect("reading holds up the thread that answers");
-    let narrowed =
-        keys().into_iter().map(|key| api::access::keys::ApiKey { locations: Some(vec![LocationId(SECOND)]), ..key });
+    let narrowed = keys()
+        .into_iter()
+        .map(|key| framework::access::keys::ApiKey { locations: Some(vec![LocationId(SECOND)]), ..key });
     world.api.replace_keys(narrowed.collect());
     assert_eq!(asking.await.status, 404);
 }

@@ -7,7 +7,8 @@ use std::{
     time::Duration,
 };
 
-use api::{http::rules::HttpRules, server};
+use api::server;
+use framework::http::rules::HttpRules;
 use testing::until;
 
 use crate::support::*;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use api::http::rules::{HttpRules, RateRules};
+use framework::http::rules::{HttpRules, RateRules};
 use testing::until;
 
 use crate::{

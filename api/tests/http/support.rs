@@ -15,16 +15,9 @@ use actix_web::{
     test::{TestRequest, call_service, init_service, read_body},
     web::Data,
 };
-use api::{
-    access::{
-        api::Api,
-        keys::{ApiKey, Grants, KeyRing, hash},
-        operators::OperatorToken,
-    },
-    http::rules::{HttpRules, RateRules},
+use api::server;
+use endpoints::{
     routes::{route::Route, table::TABLE},
-    server,
-    values::{role::Role, secret::Secret},
     views::record_views::RecordViews,
 };
 use engine::{
@@ -34,6 +27,15 @@ use engine::{
         DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
     },
     store::{MemoryStore, Store},
+};
+use framework::{
+    access::{
+        api::Api,
+        keys::{ApiKey, Grants, KeyRing, hash},
+        operators::OperatorToken,
+    },
+    http::rules::{HttpRules, RateRules},
+    values::{role::Role, secret::Secret},
 };
 use location::{
     hours::Weekday,

@@ -6,18 +6,18 @@ use actix_web::{
     middleware::from_fn,
     test::{TestRequest, call_service, init_service, read_body},
 };
-use api::{
+use api::server::guard::guard;
+use endpoints::routes::{
+    dispatch,
+    route::{Route, delete, get, post},
+};
+use framework::{
     access::{
         arguments::{Anywhere, FromPath, Id},
         call::ApiCall,
         respond::{Answer, Empty, One},
     },
     http::errors::ApiError,
-    routes::{
-        dispatch,
-        route::{Route, delete, get, post},
-    },
-    server::guard::guard,
     values::{kinds::long_id, versions::Version},
 };
 use schemars::JsonSchema;

@@ -14,17 +14,17 @@ use actix_web::{
     test::{TestRequest, call_service, init_service, read_body},
     web::Data,
 };
-use api::{
+use api::server;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use configuration::Config;
+use framework::{
     access::api::Api,
-    config::Config,
     http::{
         rules::{HttpRules, TlsFiles},
         tls::Certificates,
     },
-    server,
     values::secret::Secret,
 };
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, ServerName},

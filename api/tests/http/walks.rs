@@ -9,7 +9,7 @@ use std::{
 };
 
 use actix_web::{http::Method, rt::System};
-use api::{http::endpoint::Success, values::versions::Version};
+use framework::{http::endpoint::Success, values::versions::Version};
 use location::ids::LocationId;
 use proptest::{
     prelude::*,

@@ -3,14 +3,7 @@
 use std::sync::Arc;
 
 use actix_web::web;
-use api::{
-    access::{
-        api::Api,
-        keys::{ApiKey, KeyRing, hash},
-    },
-    values::secret::Secret,
-    views::record_views::RecordViews,
-};
+use endpoints::views::record_views::RecordViews;
 use engine::{
     Engine, Parts, clock,
     store::{Batch, Direction, KeyRange, MemoryStore, Store},
@@ -19,6 +12,13 @@ use engine::{
         delivery::Delivery,
         schedule::{RETRIES, max_jitter},
     },
+};
+use framework::{
+    access::{
+        api::Api,
+        keys::{ApiKey, KeyRing, hash},
+    },
+    values::secret::Secret,
 };
 use location::{
     ids::{InstitutionId, LocationId},

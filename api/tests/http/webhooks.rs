@@ -1,4 +1,4 @@
-use api::access::keys::{ApiKey, hash};
+use framework::access::keys::{ApiKey, hash};
 use location::{
     ids::{InstitutionId, LocationId},
     time::HOUR,

@@ -158,23 +158,3 @@ fn put(into: &mut Value, path: &str, value: Value) {
     }
     *at = value;
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn field_names_round_trip() {
-        let own = json!({"id": "P-1", "firstName": "Ada", "zip": "10001", "email": null, "inactive": false});
-        assert_eq!(
-            Markup::V4.render(PATIENT, &own),
-            json!({"key": "P-1", "name": {"given": "Ada"}, "home": {"zip": "10001"}, "contact": {"email": null},
-                "archived": false})
-        );
-        for markup in [Markup::V3, Markup::V4, Markup::V5] {
-            assert_eq!(Value::Object(markup.read(PATIENT, &markup.render(PATIENT, &own))), own, "{markup:?}");
-        }
-        let list = Markup::V4.framed(&json!({"items": [], "mark": "1", "more": false}));
-        assert_eq!(list, json!({"markup": "v4", "data": {"rows": []}, "page": {"mark": "1", "more": false}}));
-    }
-}

@@ -30,16 +30,3 @@ impl Quota {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exceeded_quota_returns_the_seconds_to_wait() {
-        let mut quota = Quota::new(Some(2));
-        assert_eq!((quota.take("a", 100), quota.take("a", 130)), (Ok(()), Ok(())));
-        assert_eq!((quota.take("a", 150), quota.take("b", 150)), (Err(10), Ok(())));
-        assert_eq!((quota.take("a", 160), quota.take("a", 161)), (Ok(()), Err(29)));
-    }
-}

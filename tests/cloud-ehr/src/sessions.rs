@@ -108,24 +108,3 @@ pub fn random() -> String {
     getrandom::fill(&mut bytes).expect("the system gives random numbers");
     hex::encode(bytes)
 }
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn sessions_are_unique_per_user_and_end_when_idle() {
-        let mut sessions = Sessions::new(100);
-        let (first, other) = (sessions.open("robin", 0), sessions.open("kim", 0));
-        let csrf = sessions.find(&first, 50, true).unwrap().csrf.clone();
-        let second = sessions.open("robin", 60);
-        assert!(sessions.find(&first, 60, true).is_none());
-        assert_ne!(sessions.find(&second, 60, true).unwrap().csrf, csrf);
-        assert!(sessions.find(&other, 99, false).is_some() && sessions.find(&other, 100, true).is_none());
-        let whys = [&first, &other, &second].map(|token| sessions.why(token));
-        assert_eq!(whys, [Some(Ended::Elsewhere), Some(Ended::Idle), None]);
-        sessions.log_out(&second);
-        assert!(sessions.find(&second, 100, true).is_none() && sessions.users().is_empty());
-    }
-}

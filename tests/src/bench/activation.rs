@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::views::record_views::RecordViews;
+use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     command::{Command, Hold, Placement},

@@ -79,16 +79,3 @@ impl PlainSlot {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plain_slot_round_trips() {
-        let slot = PlainSlot { location: 250, operatory: 2_509, provider: 4, start: 1_800_000_000, end: 1_800_001_800 };
-        assert_eq!(PlainSlot::parse(&slot.token()), Some(slot));
-        assert_eq!(slot.token().len(), 150);
-        assert_eq!(PlainSlot::parse("slt_00"), None);
-    }
-}

@@ -238,7 +238,7 @@ async fn slot_tokens_for(caller: &mut Caller, place: &str, count: usize) -> Resu
 
 /// Splits the operatories of a practice into sets with one operatory per provider, because a search returns a
 /// provider once per start. Ids have no order.
-fn halves(hours: &Value) -> Vec<Vec<u64>> {
+pub fn halves(hours: &Value) -> Vec<Vec<u64>> {
     let mut by_provider: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for hour in hours.as_array().into_iter().flatten() {
         if let Some((provider, operatory)) = hour["provider_id"].as_u64().zip(hour["operatory_id"].as_u64()) {
@@ -247,18 +247,4 @@ fn halves(hours: &Value) -> Vec<Vec<u64>> {
     }
     let most = by_provider.values().map(Vec::len).max().unwrap_or_default();
     (0..most).map(|n| by_provider.values().filter_map(|theirs| theirs.get(n).copied()).collect()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operatories_are_chosen_by_provider_independent_of_ids() {
-        let hour = |(provider, operatory): (u64, u64)| json!({"provider_id": provider, "operatory_id": operatory});
-        let places = [(1, 834), (0, 912), (2, 859), (2, 12), (0, 868), (1, 900)];
-        let found = halves(&places.map(hour).to_vec().into());
-        assert_eq!(found, [vec![912, 834, 859], vec![868, 900, 12]]);
-        assert!(halves(&Value::Null).is_empty());
-    }
 }

@@ -3,8 +3,8 @@
 mod activation;
 mod adapter;
 mod audit;
-mod bodies;
-mod bookings;
+pub mod bodies;
+pub mod bookings;
 mod fairness;
 mod floor;
 mod idle;

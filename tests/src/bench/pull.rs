@@ -10,8 +10,8 @@ use std::{
 };
 
 use adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture};
-use api::views::record_views::RecordViews;
 use chrono_tz::Tz;
+use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     ids::LocationId,

@@ -185,7 +185,7 @@ fn drained(options: &Options, report: &mut BenchReport) -> BenchResult {
         let file = dir.path().join("practice-sync.toml");
         std::fs::write(&file, text)?;
         std::fs::write(dir.path().join("keys.toml"), gated_process::keys())?;
-        let config = api::config::Config::load(&file)?;
+        let config = configuration::Config::load(&file)?;
         let running = api::service::start(config, &Sandboxes::default()).await?;
         let (address, place) = (running.address, LocationId(LOCATION));
         let engine = running.engine.clone();

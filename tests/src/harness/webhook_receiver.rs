@@ -6,7 +6,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use parking_lot::Mutex;
 
 /// The documentation's sample code for receivers.
-#[path = "../../../api/src/resources/documentation/snippets/verify.rs"]
+#[path = "../../../api/endpoints/src/resources/documentation/snippets/verify.rs"]
 pub mod verify;
 
 /// A received message. Header names are in lower case.

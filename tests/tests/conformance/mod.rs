@@ -7,6 +7,7 @@ mod fhir;
 mod gated_cloud;
 mod gnuhealth;
 mod open_dental;
+mod parts;
 mod sandbox;
 mod wrong;
 

@@ -4,16 +4,16 @@ use adapter_conformance::flaky_proxy::FlakyProxy;
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use actix_web::{dev::ServerHandle, web::Data};
-use api::{
+use api::server;
+use engine::{Engine, Parts};
+use framework::{
     access::{
         api::Api,
         keys::{ApiKey, Grants, hash},
     },
     http::rules::{HttpRules, RateRules},
-    server,
     values::secret::Secret as TokenSecret,
 };
-use engine::{Engine, Parts};
 use location::{
     settings::{PullRules, WriteRules},
     time::{DAY, HOUR, SECOND},
@@ -194,7 +194,8 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
     config.floor_bytes = 0;
     // The previous engine may still be finishing its last calls.
     let store = until("the store is free", async || EmbeddedStore::open(config.clone()).ok()).await;
-    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::views::record_views::RecordViews::shared());
+    let mut parts =
+        Parts::new(Arc::new(store) as Arc<dyn Store>, endpoints::views::record_views::RecordViews::shared());
     parts.adapters = components::load(&["gnuhealth"]).await;
     let engine = Arc::new(Engine::start(setup, parts).await.expect("the engine starts"));
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: BTreeMap::default() };

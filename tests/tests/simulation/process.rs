@@ -9,7 +9,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use api::views::record_views::RecordViews;
+use endpoints::views::record_views::RecordViews;
 use location::{
     command::{Command, DecisionContext},
     decision::Refusal,

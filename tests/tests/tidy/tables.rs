@@ -12,17 +12,40 @@ pub const ARROWS: &[CrateDependencies] = &[
     (
         "api",
         &[
+            "framework",
+            "endpoints",
+            "configuration",
+            "operator-console",
+            "commands",
             "audit",
             "engine",
             "location",
             "sandbox-ehr",
             "sandbox-host",
             "adapter-kit",
-            "adapter-conformance",
             "cloud-ehr",
-            "view-macro",
         ],
     ),
+    (
+        "commands",
+        &[
+            "framework",
+            "endpoints",
+            "configuration",
+            "audit",
+            "engine",
+            "location",
+            "adapter-kit",
+            "adapter-conformance",
+            "sandbox-ehr",
+            "sandbox-host",
+        ],
+    ),
+    // Independent of each other.
+    ("operator-console", &["framework", "endpoints", "audit", "engine", "location"]),
+    ("configuration", &["framework", "endpoints", "audit", "engine", "location"]),
+    ("endpoints", &["framework", "view-macro", "engine", "location"]),
+    ("framework", &["audit", "engine", "location"]),
     ("view-macro", &[]),
     // The facade.
     (
@@ -85,6 +108,9 @@ pub const ARROWS: &[CrateDependencies] = &[
         "tests",
         &[
             "api",
+            "framework",
+            "endpoints",
+            "configuration",
             "audit",
             "engine",
             "location",
@@ -110,7 +136,7 @@ pub const ARROWS: &[CrateDependencies] = &[
 
 /// Libraries and calls with the folders and files that may use them.
 pub const TOOLS: &[Tool] = &[
-    Tool { used: Used::Crates(&["actix_web", "actix_ws", "actix_http", "actix_service"]), rooms: &["api/src"] },
+    Tool { used: Used::Crates(&["actix_web", "actix_ws", "actix_http", "actix_service"]), rooms: &["api"] },
     Tool { used: Used::Crates(&["actix"]), rooms: &["engine/processor/src/actor", "engine/src/directory.rs"] },
     Tool { used: Used::Crates(&["sled"]), rooms: &["engine/store/src/sled"] },
     Tool { used: Used::Crates(&["fjall"]), rooms: &["engine/store/src/fjall"] },
@@ -123,18 +149,21 @@ pub const TOOLS: &[Tool] = &[
         rooms: &[
             "engine/adapter-host/src",
             "engine/webhooks/src/egress.rs",
-            "api/src/config/sources.rs",
-            "api/src/config/node.rs",
-            "api/src/http/cors.rs",
-            "api/src/nodes/forward.rs",
-            "api/src/cli/server.rs",
-            "api/src/cli/check_client",
-            "api/src/config/traces.rs",
+            "api/configuration/src/sources.rs",
+            "api/configuration/src/node.rs",
+            "api/framework/src/http/cors.rs",
+            "api/framework/src/nodes/forward.rs",
+            "api/commands/src/server.rs",
+            "api/commands/src/check_client",
+            "api/configuration/src/traces.rs",
             "api/src/demo",
-            "api/src/traces.rs",
+            "api/configuration/src/tracing_export.rs",
         ],
     },
-    Tool { used: Used::Crates(&["prometheus"]), rooms: &["engine/runtime/src/metrics.rs", "api/src/http/metrics.rs"] },
+    Tool {
+        used: Used::Crates(&["prometheus"]),
+        rooms: &["engine/runtime/src/metrics.rs", "api/framework/src/http/metrics.rs"],
+    },
     // All other code creates spans with `tracing`.
     Tool {
         used: Used::Crates(&[
@@ -144,7 +173,7 @@ pub const TOOLS: &[Tool] = &[
             "opentelemetry_http",
             "tracing_opentelemetry",
         ]),
-        rooms: &["api/src/traces.rs"],
+        rooms: &["api/configuration/src/tracing_export.rs"],
     },
     Tool {
         used: Used::Crates(&["getrandom"]),
@@ -153,7 +182,7 @@ pub const TOOLS: &[Tool] = &[
             "engine/adapter-host/src/cache.rs",
             "engine/store/src/envelope.rs",
             "engine/store/src/store_keys.rs",
-            "api/src/values/secret.rs",
+            "api/framework/src/values/secret.rs",
         ],
     },
     // Index entries. Lists are requested with `query::lists::Filter`.
@@ -169,7 +198,7 @@ pub const TOOLS: &[Tool] = &[
             "engine/adapter-host/src/link.rs",
             "api/src/demo/cloud.rs",
             // Sample code for receivers of webhooks.
-            "api/src/resources/documentation/snippets/verify.rs",
+            "api/endpoints/src/resources/documentation/snippets/verify.rs",
         ],
     },
     // Durations; never in the rules of a location.
@@ -185,7 +214,7 @@ pub const TOOLS: &[Tool] = &[
             "engine/store/src",
             "engine/testing/src/until.rs",
             "engine/workstations/src",
-            "api/src",
+            "api",
         ],
     },
 ];
@@ -199,7 +228,7 @@ pub const CIRCLES: &[ImportCycle] = &[];
 /// Folders without documentation: folder and reason.
 pub const FOLDERS_WITHOUT_DOCUMENT: &[(&str, &str)] = &[
     ("adapters/sdk/generated", "generated from the contract"),
-    ("api/src/resources/documentation/snippets", "sample files of the documentation"),
+    ("api/endpoints/src/resources/documentation/snippets", "sample files of the documentation"),
 ];
 
 const KEYS_FILE: &str = "created by an operator with `practice-sync keys add`";
@@ -225,7 +254,7 @@ pub const COMPILED_OTHERWISE: &[(&str, &str)] = &[
 /// Files of more than 500 lines: file and reason.
 pub const LONG_FILES: &[(&str, &str)] = &[
     ("adapters/sdk/generated/bindings.rs", "generated from the contract"),
-    ("api/src/routes/table.rs", "all endpoints in one table"),
+    ("api/endpoints/src/routes/table.rs", "all endpoints in one table"),
     ("engine/location/src/event.rs", "all events of a location with their fields"),
     ("engine/processor/src/actor/mod.rs", "one actor: turns, timers, loading and unloading"),
     ("engine/store/src/keys.rs", "all keys of the store"),

@@ -4,5 +4,6 @@
 mod browser;
 mod calls;
 mod pages;
+mod rules;
 mod sessions;
 mod troubles;

@@ -2,7 +2,8 @@
 
 use std::{error::Error, path::Path};
 
-use api::{config::Config, service};
+use api::service;
+use configuration::Config;
 use sandbox_host::Sandboxes;
 
 use super::{ready, ready_for_operators};

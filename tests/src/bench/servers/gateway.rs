@@ -9,14 +9,14 @@ use std::{
 };
 
 use actix_web::web::Data;
-use api::{
+use api::server;
+use endpoints::views::record_views::RecordViews;
+use engine::{Engine, Parts};
+use framework::{
     access::api::Api,
     http::{compatibility::Compatibility, rules::HttpRules},
-    server,
     values::secret::Secret,
-    views::record_views::RecordViews,
 };
-use engine::{Engine, Parts};
 use futures_util::future::try_join_all;
 use location::ids::LocationId;
 use setup::WorkstationAccess;

@@ -3,19 +3,19 @@
 use std::{error::Error, fs::File, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use actix_web::web::Data;
-use api::{
+use api::server;
+use audit::{Rules, Trail};
+use endpoints::views::record_views::RecordViews;
+use engine::{Engine, Parts, Place};
+use framework::{
     access::{
         api::Api,
         keys::{ApiKey, Grants, hash},
     },
     http::rules::{HttpRules, RateRules},
     nodes::forward::Peers,
-    server,
     values::secret::Secret,
-    views::record_views::RecordViews,
 };
-use audit::{Rules, Trail};
-use engine::{Engine, Parts, Place};
 use location::ids::InstitutionId;
 use setup::{Environment, NodeRules};
 

@@ -8,8 +8,8 @@ use adapter_conformance::flaky_proxy::FlakyProxy;
 use records::record::Record;
 use std::{net::SocketAddr, path::Path, sync::Arc};
 
-use api::views::record_views::RecordViews;
 use chrono::Datelike;
+use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     command::Placement,

@@ -1,0 +1,30 @@
+//! The commands that do not start the service: for operators, and for authors of adapters and clients.
+//!
+//! ```text
+//!  terminal, word ◄── table, server ◄─┬─ operate ◄── webhooks, workstations, doctor, adapter     a running server
+//!                                     ├─ check_client                                            requests of a client
+//!                                     └─ config, backup, store ◄── store_keys, audit             files
+//!                           key_file ◄── keys, operators
+//! ```
+
+#![warn(unreachable_pub)]
+
+#[cfg(feature = "adapters")]
+pub mod adapter;
+pub mod audit;
+pub mod backup;
+pub mod check_client;
+pub mod config;
+pub mod doctor;
+mod key_file;
+pub mod keys;
+pub mod operate;
+pub mod operators;
+pub mod server;
+pub mod store;
+pub mod store_keys;
+pub mod table;
+pub mod terminal;
+pub mod webhooks;
+pub mod word;
+pub mod workstations;

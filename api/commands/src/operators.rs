@@ -1,0 +1,77 @@
+//! `operators`: the tokens of operators in the key file.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::table::TextTable;
+use crate::terminal::{fail, say};
+use crate::{
+    key_file::{
+        Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
+    },
+    word::word,
+};
+use framework::{
+    access::{keys, operators},
+    values::role::Role,
+};
+
+#[derive(Subcommand)]
+pub enum OperatorsCommand {
+    /// Create an operator's token. It is shown once.
+    Add {
+        name: String,
+        /// Permissions of the token. A viewer sees the status of the service, but no patient data. An operator also
+        /// sees records, controls reading and writing, and pairs workstations. An admin also manages adapters, backups,
+        /// the keys of the store and the configuration.
+        #[arg(long, value_parser = word::<Role>())]
+        role: Role,
+        #[command(flatten)]
+        of: Configured,
+    },
+    /// Show the operators and their roles. `GET /operators` of a running server also shows when each token was last
+    /// used.
+    List(ListArguments),
+    /// Delete an operator's token. A running server reloads the key file and refuses the token.
+    Revoke(RevokeArguments),
+}
+
+/// The name of the list in the key file.
+const OPERATORS: &str = "operators";
+
+pub fn run(command: OperatorsCommand) -> ExitCode {
+    let done = match command {
+        OperatorsCommand::Add { name, role, of } => add(&of, &name, role),
+        OperatorsCommand::List(asked) => list(&asked),
+        OperatorsCommand::Revoke(named) => revoked(&named, OPERATORS, "operator").map(say),
+    };
+    done.map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+fn add(of: &Configured, name: &str, role: Role) -> Result<(), String> {
+    let config = valid(&of.config)?;
+    let mut file = open(&config.keys_file)?;
+    let token = operators::new_token();
+    let hash = hex::encode(keys::hash(&token));
+    file.add(OPERATORS, &[("name", name.into()), ("sha256", hash.into()), ("role", role.name().into())]);
+    checked(&file, OPERATORS, name, &config.setup)?;
+    let told = save(file, "has it")?;
+    say(format_args!("{token}"));
+    say(format_args!("# This is the token of `{name}`, shown only once. {told}"));
+    Ok(())
+}
+
+fn list(ListArguments { json: as_json, of }: &ListArguments) -> Result<(), String> {
+    let (access, problems) = access(&valid(&of.config)?)?;
+    let mut table = TextTable::new(&["NAME", "ROLE"]);
+    for operator in &access.operators {
+        match as_json {
+            true => say(json!({"name": operator.name, "role": operator.role.name()})),
+            false => table.row(&[&operator.name, operator.role.name()]),
+        }
+    }
+    table.show(*as_json);
+    ensure_no_problems(&problems)
+}

@@ -1,0 +1,152 @@
+//! A client for a running server: the operators' listener with an operator's token, or the client listener with an API
+//! key.
+
+use std::{fmt::Display, process::ExitCode, time::Duration};
+
+use actix_web::rt::System;
+use clap::Args;
+use reqwest::{Client, Method, RequestBuilder};
+use serde_json::Value;
+
+use crate::terminal::fail;
+
+/// Timeout of a request. A trial of an adapter reads one page of every resource, which takes long.
+const ANSWER: Duration = Duration::from_secs(600);
+
+#[derive(Args)]
+pub struct ServerArguments {
+    /// The URL of the server's operators' listener. The environment variable PRACTICE_SYNC_SERVER changes the default.
+    #[arg(long, value_name = "URL", default_value_t = default_server())]
+    server: String,
+    /// The environment variable that contains an operator's token.
+    #[arg(long, value_name = "NAME", default_value = TOKEN)]
+    token_env: String,
+}
+
+#[derive(Args)]
+pub struct ListArguments {
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub server: ServerArguments,
+}
+
+/// Runs a command that calls a server.
+pub fn run(calls: impl Future<Output = Result<(), String>>) -> ExitCode {
+    System::new().block_on(calls).map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+/// The environment variable with an operator's token.
+const TOKEN: &str = "PRACTICE_SYNC_TOKEN";
+/// The environment variable with the default of `--server`.
+const SERVER: &str = "PRACTICE_SYNC_SERVER";
+
+fn default_server() -> String {
+    let named = std::env::var(SERVER).ok().filter(|server| !server.is_empty());
+    named.unwrap_or_else(|| "http://127.0.0.1:8081".to_owned())
+}
+
+/// An authenticated session with a server.
+pub struct ServerSession {
+    client: Client,
+    server: String,
+    token: String,
+}
+
+impl ServerSession {
+    pub fn begin(at: &ServerArguments) -> Result<ServerSession, String> {
+        let token = std::env::var(&at.token_env).map_err(|_| {
+            format!("the environment variable {} is not set: it must hold an operator's token", at.token_env)
+        })?;
+        ServerSession::with_token(&at.server, token)
+    }
+
+    /// Opens a session with the token of `PRACTICE_SYNC_TOKEN`. Returns `None` if the variable is not set.
+    pub fn at(server: &str) -> Option<Result<ServerSession, String>> {
+        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty())?;
+        Some(ServerSession::with_token(server, token))
+    }
+
+    fn with_token(server: &str, token: String) -> Result<ServerSession, String> {
+        engine::webhooks::egress::install_crypto();
+        let client = Client::builder().no_proxy().timeout(ANSWER).user_agent("practice-sync-cli").build();
+        let client = client.map_err(|error| format!("no HTTP client: {error}"))?;
+        Ok(ServerSession { client, server: server.trim_end_matches('/').to_owned(), token })
+    }
+
+    /// Signs in with an API key, as a client does.
+    pub(super) async fn with_key(server: &str, key: &str) -> Result<ServerSession, String> {
+        let mut session = ServerSession::with_token(server, String::new())?;
+        let signed_in = session.client.post(format!("{}/authenticates", session.server));
+        let signed_in = signed_in.header("Svc-Api-Version", VERSION).header("Authorization", key);
+        session.token = text(&answer(signed_in).await?["token"]).to_owned();
+        Ok(session)
+    }
+
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    pub fn get(&self, path: &str) -> RequestBuilder {
+        self.request(Method::GET, path)
+    }
+
+    pub fn post(&self, path: &str) -> RequestBuilder {
+        self.request(Method::POST, path)
+    }
+
+    pub fn post_json(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.post(path).header("Content-Type", "application/json").body(body.to_string())
+    }
+
+    pub fn delete(&self, path: &str) -> RequestBuilder {
+        self.request(Method::DELETE, path)
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.server));
+        request.header("Svc-Api-Version", VERSION).bearer_auth(&self.token)
+    }
+}
+
+const VERSION: &str = "v3.0.0";
+
+/// Returns the `data` of a response, or the server's error messages.
+pub async fn answer(request: RequestBuilder) -> Result<Value, String> {
+    let unanswered = |error: &dyn Display| format!("the server does not respond: {error}");
+    let response = request.send().await.map_err(|error| unanswered(&error))?;
+    let status = response.status();
+    let body = response.bytes().await.map_err(|error| unanswered(&error))?;
+    let mut body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if status.is_success() {
+        return Ok(body["data"].take());
+    }
+    let problems = body["error"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut said: Vec<&str> = problems.chain(body["description"].as_str()).collect();
+    if body["reason"] == "unknown_path" {
+        said.push("Is this the operators' listener? `--server` and PRACTICE_SYNC_SERVER name it, by default http://127.0.0.1:8081.");
+    }
+    Err(format!("{} {}", status.as_u16(), said.join(" ")))
+}
+
+/// Timeout of a readiness probe.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// Returns `true` if a server is ready, with its status document. Returns `None` if no server responds.
+pub async fn readiness(server: &str) -> Option<(bool, Value)> {
+    engine::webhooks::egress::install_crypto();
+    // Any certificate is accepted: it may not contain the address, and the probe sends no secret.
+    let client = Client::builder().no_proxy().timeout(AT_ONCE).danger_accept_invalid_certs(true).build().ok()?;
+    let answer = client.get(format!("{server}/readyz")).send().await.ok()?;
+    let ready = answer.status().is_success();
+    Some((ready, serde_json::from_slice(&answer.bytes().await.ok()?).unwrap_or_default()))
+}
+
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

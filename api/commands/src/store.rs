@@ -1,0 +1,330 @@
+//! `store salvage`, `copy`, `migrate`, `check` and `compact`. The commands for keys are in `store_keys`.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use actix_web::rt::System;
+use clap::Subcommand;
+use engine::{
+    CopyStep, Incomplete,
+    store::{
+        Compacted, EngineKind, KeyId,
+        copy::Contents,
+        keys,
+        salvage::{Report, Salvaged},
+    },
+};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+
+use crate::server::{ListArguments, ServerArguments};
+use crate::store_keys;
+use crate::terminal::{fail, say};
+use configuration::Config;
+
+const TICK: Duration = Duration::from_millis(200);
+/// Maximum number of lost values listed per key space; the others are only counted.
+const NAMED: usize = 50;
+
+#[derive(Subcommand)]
+pub enum StoreCommand {
+    /// Copy the intact values of a damaged store into a new data directory, and report losses. The server must be
+    /// stopped.
+    Salvage {
+        /// The configuration whose data directory is damaged.
+        #[arg(long, value_name = "FILE", conflicts_with = "data", required_unless_present = "data")]
+        config: Option<PathBuf>,
+        /// The damaged data directory itself.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// The new data directory, which must not exist yet.
+        #[arg(long, value_name = "NEWDIR")]
+        to: PathBuf,
+    },
+    /// Copy a data directory, with its store converted to the named engine or moved into a database. The server must be
+    /// stopped. An interrupted copy continues when the command is run again.
+    Copy {
+        /// The data directory to copy. It is not changed.
+        #[arg(long, value_name = "DIR", conflicts_with = "from_config", required_unless_present = "from_config")]
+        from: Option<PathBuf>,
+        /// Instead of a data directory: a configuration whose store is in a database. The database is not changed.
+        #[arg(long, value_name = "FILE", conflicts_with = "to_config")]
+        from_config: Option<PathBuf>,
+        /// The new data directory.
+        #[arg(long, value_name = "NEWDIR", requires = "engine", required_unless_present = "to_config")]
+        to: Option<PathBuf>,
+        /// The engine of the copy: "sled" or "fjall".
+        #[arg(long)]
+        engine: Option<EngineKind>,
+        /// Instead of a new data directory: a configuration whose store is in a database. Its data_dir must be new.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "engine"])]
+        to_config: Option<PathBuf>,
+    },
+    /// Create or update the store's tables in the database of a configuration.
+    Migrate {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Check the database of a configuration: its version, its settings and every value.
+    Check {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Show the keys that encrypt the store of a running server.
+    Keys(ListArguments),
+    /// Encrypt the store of a running server with a new key, and wait until all values are encrypted with it.
+    RotateKey {
+        /// Instead of a running server: the configuration of a stopped server. An interrupted rotation is completed.
+        #[arg(long, value_name = "FILE", conflicts_with = "server")]
+        config: Option<PathBuf>,
+        #[command(flatten)]
+        server: ServerArguments,
+    },
+    /// Delete an old key that is not needed by any value or by any backup in the configured folder.
+    DropKey {
+        /// The id of the key, as shown by `store keys`.
+        key: KeyId,
+        /// Instead of a running server: the configuration of a stopped server.
+        #[arg(long, value_name = "FILE", conflicts_with = "server")]
+        config: Option<PathBuf>,
+        #[command(flatten)]
+        server: ServerArguments,
+    },
+    /// Rewrite the files of a sled store without the space of replaced and deleted values. The server must be stopped.
+    Compact {
+        /// The configuration whose data directory contains the store.
+        #[arg(long, value_name = "FILE", conflicts_with = "data", required_unless_present = "data")]
+        config: Option<PathBuf>,
+        /// The data directory itself.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
+}
+
+pub fn run(command: StoreCommand) -> ExitCode {
+    match command {
+        StoreCommand::Salvage { config, data, to } => salvage(config, data, &to),
+        StoreCommand::Copy { from: Some(from), to: Some(to), engine: Some(engine), .. } => {
+            copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
+                engine::copy_data(&from, &to, engine, show).await
+            })
+        }
+        StoreCommand::Copy { from: Some(from), to_config: Some(file), .. } => with(&file, |config| {
+            let (setup, to) = (config.setup, config.data_dir);
+            copy(to.clone(), EngineChosen::Database, async |show| {
+                engine::copy_to_database(&from, &setup, &to, show).await
+            })
+        }),
+        StoreCommand::Copy { from_config: Some(file), to: Some(to), engine: Some(engine), .. } => {
+            with(&file, |config| {
+                let (setup, from) = (config.setup, config.data_dir);
+                copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
+                    engine::copy_from_database(&setup, &from, &to, engine, show).await
+                })
+            })
+        }
+        StoreCommand::Copy { .. } => fail("--from or --from-config, and --to with --engine or --to-config are needed"),
+        StoreCommand::Migrate { config } => with(&config, |config| migrate(&config)),
+        StoreCommand::Check { config } => with(&config, |config| check(&config)),
+        StoreCommand::Compact { config, data } => compact(config, data),
+        StoreCommand::Keys(list) => store_keys::show(&list.server, list.json),
+        StoreCommand::RotateKey { config: Some(file), .. } => with(&file, |config| store_keys::rotate_at_rest(&config)),
+        StoreCommand::RotateKey { config: None, server } => store_keys::rotate(&server),
+        StoreCommand::DropKey { key, config: Some(file), .. } => {
+            with(&file, |config| store_keys::drop_at_rest(&config, key))
+        }
+        StoreCommand::DropKey { key, config: None, server } => store_keys::drop(&server, key),
+    }
+}
+
+/// Returns a progress bar, drawn on a terminal only.
+pub(super) fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{msg:9} {wide_bar} {human_pos} of {human_len} values, {eta}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Returns an indicator for work of unknown size, drawn on a terminal only.
+pub(super) fn spinner(what: &'static str) -> ProgressBar {
+    let spinner = ProgressBar::new_spinner().with_message(what);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {spinner} {elapsed}") {
+        spinner.set_style(style);
+    }
+    spinner.enable_steady_tick(TICK);
+    spinner
+}
+
+pub(super) fn show_step(bar: &ProgressBar, step: CopyStep) {
+    let (what, done, all) = match step {
+        CopyStep::Reading { done } => ("reading", done, done),
+        CopyStep::Copying { done, all } => ("copying", done, all),
+        CopyStep::Comparing { done, all } => ("comparing", done, all),
+    };
+    bar.set_message(what);
+    bar.set_length(all);
+    bar.set_position(done);
+}
+
+/// Returns the given data directory, or that of the configuration.
+fn data_dir(config: Option<PathBuf>, data: Option<PathBuf>) -> Result<PathBuf, String> {
+    match (data, config) {
+        (Some(data), _) => Ok(data),
+        (None, Some(config)) => match Config::load(&config) {
+            Ok(config) => Ok(config.data_dir),
+            Err(error) => Err(error.to_string()),
+        },
+        (None, None) => Err("--config or --data is missing".into()),
+    }
+}
+
+fn compact(config: Option<PathBuf>, data: Option<PathBuf>) -> ExitCode {
+    let data = match data_dir(config, data) {
+        Ok(data) => data,
+        Err(problem) => return fail(problem),
+    };
+    if let Err(problem) = configuration::logging::start("warn") {
+        return fail(problem);
+    }
+    let bar = bar();
+    bar.set_message("copying");
+    let compacted = engine::compact_data(&data, |values, of| {
+        bar.set_length(of);
+        bar.set_position(values);
+    });
+    bar.finish_and_clear();
+    match compacted {
+        Ok(Compacted { values, before, after }) => {
+            let [before, after] = [before, after].map(HumanBytes);
+            say(format_args!("{values} values: the store's files shrank from {before} to {after}."));
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(error),
+    }
+}
+
+fn with(file: &Path, work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
+    match Config::load(file) {
+        Ok(config) => work(config),
+        Err(error) => fail(error),
+    }
+}
+
+fn migrate(config: &Config) -> ExitCode {
+    let migrated = System::new().block_on(engine::migrate_database(&config.setup, &config.data_dir));
+    match migrated {
+        Ok((from, to)) if from == to => say(format_args!("The database has schema version {to} already.")),
+        Ok((from, to)) => say(format_args!("The database was migrated from schema version {from} to {to}.")),
+        Err(error) => return fail(error),
+    }
+    ExitCode::SUCCESS
+}
+
+fn check(config: &Config) -> ExitCode {
+    let spinner = spinner("checking");
+    let checked = System::new().block_on(engine::check_database(&config.setup, &config.data_dir));
+    spinner.finish_and_clear();
+    match checked {
+        Ok(checked) => {
+            say(format_args!("The store is sound: {checked}."));
+            for risk in &checked.risks {
+                say(format_args!("Risk: {risk}."));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(error),
+    }
+}
+
+/// The destination of a copy.
+enum EngineChosen {
+    Embedded(EngineKind),
+    Database,
+}
+
+fn copy(
+    to: PathBuf,
+    engine: EngineChosen,
+    work: impl AsyncFnOnce(&mut dyn FnMut(CopyStep)) -> Result<Contents, Incomplete>,
+) -> ExitCode {
+    if let Err(problem) = configuration::logging::start("warn") {
+        return fail(problem);
+    }
+    let bar = bar();
+    let copied = System::new().block_on(work(&mut |step| show_step(&bar, step)));
+    bar.finish_and_clear();
+    match copied {
+        Ok(contents) => {
+            let (values, digest, to) = (contents.values, hex::encode(contents.digest), to.display());
+            let how = match engine {
+                EngineChosen::Embedded(engine) => format!("set `data_dir` to {to} and `store_engine` to \"{engine}\""),
+                EngineChosen::Database => "start with the configuration that names the database".to_owned(),
+            };
+            say(format_args!(
+                "{values} values were copied and compared, sha256 {digest}. To serve from the copy {how}."
+            ));
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(error),
+    }
+}
+
+fn salvage(config: Option<PathBuf>, data: Option<PathBuf>, to: &Path) -> ExitCode {
+    let data = match data_dir(config, data) {
+        Ok(data) => data,
+        Err(problem) => return fail(problem),
+    };
+    if let Err(problem) = configuration::logging::start("warn") {
+        return fail(problem);
+    }
+    let spinner = spinner("salvaging");
+    let salvaged = System::new().block_on(engine::salvage_data(&data, to));
+    spinner.finish_and_clear();
+    match salvaged {
+        Ok(report) => {
+            tell(&report);
+            say(format_args!(
+                "The intact values are in {}: make it the data_dir, or replace the old one with it.",
+                to.display()
+            ));
+            if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+        }
+        Err(error) => fail(format_args!("{}: nothing can be salvaged, restore a backup ({error})", data.display())),
+    }
+}
+
+fn tell(report: &Report) {
+    for (name, space) in &report.spaces {
+        tell_space(name, space);
+    }
+    let repaired = report.repaired;
+    say(format_args!(
+        "log: {} flipped bits corrected, {} damaged messages accepted, {} bytes removed, {} segments lost",
+        repaired.corrected, repaired.made_readable, repaired.cut_out, repaired.lost_segments
+    ));
+    let (found, reported) = report.groups;
+    if found < reported {
+        say(format_args!("the last {} groups of commits are lost", reported - found));
+    }
+    match report.is_whole() {
+        true => say("No committed data is lost."),
+        false => say(
+            "Data is lost, or only an older version was found; not all losses can be listed above. Records of an EHR are restored by \
+             its next full pass; compare bookings and changes that were made through the API since then by hand.",
+        ),
+    }
+}
+
+fn tell_space(name: &str, space: &Salvaged) {
+    let lost = if space.lost.is_empty() { String::new() } else { format!(", {} lost", space.lost.len()) };
+    let unreadable = if space.unreadable { ", partly unreadable" } else { "" };
+    say(format_args!("{name}: {} intact{lost}{unreadable}", space.sound));
+    for key in space.lost.iter().take(NAMED) {
+        say(format_args!("  lost: {}", keys::describe_owner(key)));
+    }
+}

@@ -1,0 +1,52 @@
+//! The configuration: TOML in one file or a folder of files. Unknown keys are errors, and all problems are reported
+//! together with their lines. The module starts nothing and uses the routes only to check endpoints with rate limits.
+//!
+//! ```text
+//!  problems, values, kinds ◄── reader                  texts and their problems; reads the rows of `settings!`
+//!  reader ◄── http (tls), engine_rules, node, traces, knobs   tables of the server
+//!         ◄── sources ◄── institutions                EHRs and tenants; `seen` checks unique names
+//!         all of these ◄── file, keys ◄── load        whole files, API keys, files on disk
+//!         keys ◄── key_file                           edits of the key file
+//!         file, keys ◄── reference (describe)         the reference of all keys
+//!         contents                                    the resulting types
+//! ```
+
+#![warn(unreachable_pub)]
+
+pub mod audit_trail;
+mod contents;
+mod describe;
+mod engine_rules;
+mod file;
+mod http;
+mod institutions;
+mod key_file;
+mod keys;
+mod kinds;
+mod knobs;
+mod load;
+pub mod logging;
+mod node;
+mod problems;
+mod reader;
+pub mod reference;
+mod seen;
+mod sources;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod traces;
+pub mod tracing_export;
+mod values;
+
+/// The file that `config init` writes.
+pub const STARTER: &str = include_str!("starter.toml");
+
+pub use crate::{contents::KeyFileContents, key_file::KeyFile};
+pub use crate::{
+    contents::{AuditRules, Config},
+    load::ConfigError,
+    problems::Problem,
+    values::{ConfigChanges, Values},
+};
+pub use framework::http::rules::{HttpRules, RateRules};

@@ -1,0 +1,402 @@
+//! Reads a TOML table key by key and records the line of each problem. A key that was not read is reported as unknown.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    fmt::Display,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    rc::Rc,
+    sync::LazyLock,
+};
+
+use location::{
+    keys::{ConfigKey, KeyReader, KeyTable, ReloadClass},
+    time::Millis,
+};
+use toml::{
+    Spanned,
+    de::{DeString, DeTable, DeValue},
+};
+
+use crate::{
+    describe::{KeyNote, TableNotes},
+    kinds::{KeyKind, choice, display_value, duration, flag, integer, parsed, show_duration, span, text},
+    problems::Problems,
+    values::{ConfigValue, Scope, Values},
+};
+use framework::values::limits::INT32;
+
+type TomlValue<'a> = Spanned<DeValue<'a>>;
+
+/// The replacement for a missing table.
+pub(super) static NO_KEYS: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
+
+/// A value and its position in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Located<T> {
+    pub value: T,
+    pub at: usize,
+}
+
+const NO_LIST_CACHE: &str = "no longer exists: lists are not cached; remove it";
+
+/// Keys of earlier releases: the name of the section in messages, the key, and the advice.
+const RENAMED_KEYS: &[(&str, &str, &str)] = &[
+    ("the file", "limits", "is now called `rate_limits`"),
+    (
+        "the file",
+        "keys",
+        "has a file of its own now: move each [[keys]] to keys.toml beside this file, or to what `keys_file` names",
+    ),
+    ("[http]", "kept_pages", NO_LIST_CACHE),
+    ("[http]", "list_cache_bytes", NO_LIST_CACHE),
+    ("[http]", "user_agent_rule", "is now called `compatibility.user_agent_rule`"),
+    ("[http]", "refused_user_agents", "is now called `compatibility.refused_user_agents`"),
+];
+
+/// One table of the file. Reports unread keys on drop.
+pub(crate) struct Section<'a, 't> {
+    table: &'t DeTable<'a>,
+    /// The name in messages, such as `[http]`.
+    name: String,
+    pub at: usize,
+    /// The owner of the keys, and the prefix of their names, such as `http.`.
+    subject: Scope,
+    prefix: String,
+    asked: RefCell<BTreeSet<String>>,
+    pub problems: Problems<'a>,
+    values: Rc<RefCell<Values>>,
+    /// Collects the reference, if it is generated.
+    notes: Option<TableNotes>,
+    /// `true` if the whole table is read only at startup.
+    at_start: bool,
+}
+
+impl Drop for Section<'_, '_> {
+    fn drop(&mut self) {
+        let asked = self.asked.borrow();
+        for key in self.table.keys().filter(|key| !asked.contains(key.get_ref().as_ref())) {
+            let known = asked.iter().cloned().collect::<Vec<_>>().join(", ");
+            let key_name = key.get_ref();
+            let earlier = RENAMED_KEYS.iter().find(|(section, old, _)| *section == self.name && old == key_name);
+            let problem = match earlier {
+                Some((_, _, became)) => format!("`{key_name}` in {} {became}", self.name),
+                None => format!("unknown key `{key_name}` in {}; known are: {known}", self.name),
+            };
+            self.problems.add(key.span().start, problem);
+        }
+    }
+}
+
+impl<'a, 't> Section<'a, 't> {
+    /// Creates the section of a whole file. Its values are added to `values`.
+    pub(crate) fn root(
+        table: &'t DeTable<'a>,
+        problems: Problems<'a>,
+        values: &Rc<RefCell<Values>>,
+    ) -> Section<'a, 't> {
+        Section {
+            table,
+            name: "the file".into(),
+            at: 0,
+            subject: Scope::Server,
+            prefix: String::new(),
+            asked: RefCell::default(),
+            problems,
+            values: values.clone(),
+            notes: None,
+            at_start: false,
+        }
+    }
+
+    /// Collects the keys in `notes`, for tables without contents.
+    pub(crate) fn described(mut self, notes: TableNotes) -> Section<'a, 't> {
+        self.notes = Some(notes);
+        self
+    }
+
+    /// Returns the folder that relative paths refer to.
+    pub(crate) fn base(&self) -> &'a Path {
+        self.problems.document.base()
+    }
+
+    // Keys.
+
+    fn is_at_start(&self, key: ConfigKey<'_>) -> bool {
+        self.at_start || key.class != ReloadClass::Reload
+    }
+
+    fn note(&self, key: ConfigKey<'_>, default: Option<&str>, example: &str, range: &str) {
+        if let Some(notes) = &self.notes {
+            notes.key(KeyNote {
+                key: key.name.to_owned(),
+                required: false,
+                at_start: self.is_at_start(key),
+                default: default.map(str::to_owned),
+                example: example.to_owned(),
+                range: range.to_owned(),
+                meaning: key.about,
+            });
+        }
+    }
+
+    /// Records a value for the comparison with another configuration.
+    fn record(&self, key: ConfigKey<'_>, value: ConfigValue) {
+        let name = format!("{}{}", self.prefix, key.name);
+        self.values.borrow_mut().set(&self.subject, name, value, self.is_at_start(key));
+    }
+
+    /// Records a value that follows from another one, or from the position of the table.
+    pub(crate) fn derived(&self, key: ConfigKey<'_>, value: impl Display) {
+        self.record(key, ConfigValue::Shown(value.to_string()));
+    }
+
+    fn get(&self, key: &str) -> Option<&'t TomlValue<'a>> {
+        self.asked.borrow_mut().insert(key.to_owned());
+        self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
+    }
+
+    /// Reads a key without describing or recording it.
+    fn parse<T>(&self, key: &str, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
+        let value = self.get(key)?;
+        match (kind.parse)(value.get_ref()) {
+            Ok(read) => Some(Located { value: read, at: value.span().start }),
+            Err(problem) => {
+                self.problems.add(value.span().start, format!("`{key}` {problem}"));
+                None
+            }
+        }
+    }
+
+    /// Reads a key without describing it.
+    fn read_unnoted<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
+        let shown = display_value(self.get(key.name)?.get_ref());
+        let value = if kind.is_credential { ConfigValue::credential(shown) } else { ConfigValue::Shown(shown) };
+        self.record(key, value);
+        self.parse(key.name, kind)
+    }
+
+    /// Reads a key without a default.
+    pub(crate) fn read<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
+        self.note(key, None, &kind.example, &kind.range);
+        self.read_unnoted(key, kind)
+    }
+
+    /// Reads a key that must be present.
+    pub(crate) fn required<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
+        let value = self.read(key, kind);
+        self.require(key.name);
+        value
+    }
+
+    /// Reports a key as missing if it is absent. An invalid value does not count as missing.
+    pub(crate) fn require(&self, key: &str) {
+        self.notes.iter().for_each(|notes| notes.required(key));
+        if !self.has(key) {
+            self.missing(key);
+        }
+    }
+
+    pub(crate) fn missing(&self, key: &str) {
+        self.problems.add(self.at, format!("`{key}` is missing in {}", self.name));
+    }
+
+    /// Reads a key with a default. `show` formats a value without quotes. The effective value of a server key is
+    /// recorded always; that of an inheritable key only where it is set.
+    fn setting<T>(&self, key: ConfigKey<'_>, value: &mut T, kind: &KeyKind<'_, T>, show: impl Fn(&T) -> String) {
+        let default = kind.toml(&show(value));
+        self.note(key, Some(&default), &default, &kind.range);
+        let set = self.read_unnoted(key, kind);
+        let is_set = set.is_some();
+        set.into_iter().for_each(|set| *value = set.value);
+        if is_set || self.subject == Scope::Server {
+            self.derived(key, show(value));
+        }
+    }
+
+    /// Reads the `id` of the table, which becomes the owner of its keys and of those in nested tables.
+    pub(crate) fn identified(&mut self, subject: fn(i64) -> Scope) -> Option<Located<i64>> {
+        let key = ConfigKey::reload("id", "The id, which records refer to. It must not change.");
+        self.note(key, None, "1", "a number that stays");
+        let id = self.parse(key.name, &integer(INT32));
+        self.require(key.name);
+        (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());
+        id
+    }
+
+    /// Reads a file with a credential. Only a hash of its contents is recorded.
+    pub(super) fn credential_file<T>(
+        &self,
+        key: ConfigKey<'_>,
+        kind: impl Fn(&[u8]) -> Result<T, String>,
+    ) -> Option<Located<T>> {
+        let read = |file: &str| {
+            let bytes = std::fs::read(self.base().join(file)).map_err(|error| format!("cannot be read: {error}"))?;
+            let contents = format!("{} contents", key.name);
+            self.record(ConfigKey { name: &contents, ..key }, ConfigValue::credential(&bytes));
+            kind(&bytes)
+        };
+        let file = parsed(read);
+        let example = file.example.clone();
+        self.read(key, &file.described("a file", &example))
+    }
+
+    /// Reads a list of strings.
+    pub(crate) fn strings(&self, key: ConfigKey<'_>) -> Option<Vec<Located<String>>> {
+        self.note(key, None, "[\"...\"]", "texts");
+        self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// Reads a list of ids.
+    pub(crate) fn ids(&self, key: ConfigKey<'_>) -> Option<Vec<Located<i64>>> {
+        self.note(key, None, "[1]", "ids");
+        let id = integer::<i64>(INT32);
+        self.elements(key, "ids", |value| (id.parse)(value).ok())
+    }
+
+    fn elements<T>(
+        &self,
+        key: ConfigKey<'_>,
+        what: &str,
+        kind: impl Fn(&DeValue<'a>) -> Option<T>,
+    ) -> Option<Vec<Located<T>>> {
+        let value = self.get(key.name)?;
+        self.derived(key, display_value(value.get_ref()));
+        let of = |element: &TomlValue<'a>| Some(Located { value: kind(element.get_ref())?, at: element.span().start });
+        let elements = value.get_ref().as_array().and_then(|array| array.iter().map(of).collect());
+        if elements.is_none() {
+            self.problems.add(value.span().start, format!("`{}` must be an array of {what}", key.name));
+        }
+        elements
+    }
+
+    /// Reads a table with user-defined keys, which `key` describes. An invalid value is `None`.
+    pub(crate) fn entries<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Vec<(Located<String>, Option<T>)> {
+        self.note(key, None, &kind.example, &kind.range);
+        let entry = |name: &Spanned<DeString<'a>>| {
+            let value = self.read_unnoted(ConfigKey { name: name.get_ref(), ..key }, kind).map(|value| value.value);
+            (Located { value: name.get_ref().to_string(), at: name.span().start }, value)
+        };
+        self.table.keys().map(entry).collect()
+    }
+
+    /// Returns the position of a key's value, valid or not.
+    pub(super) fn at_of(&self, key: &str) -> Option<usize> {
+        self.get(key).map(|value| value.span().start)
+    }
+
+    /// Returns `true` if the key is present, valid or not.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    // Tables.
+
+    pub(crate) fn table(&self, key: ConfigKey<'_>) -> Option<Section<'a, 't>> {
+        if self.notes.is_some() {
+            return Some(self.section(&NO_KEYS, key, false, self.at));
+        }
+        let value = self.get(key.name)?;
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.problems.add(value.span().start, format!("`{}` must be a table", key.name));
+        }
+        table.map(|table| self.section(table, key, false, value.span().start))
+    }
+
+    /// Returns the table, or an empty one if it is missing.
+    pub(super) fn table_or_empty(&self, key: ConfigKey<'_>) -> Section<'a, 't> {
+        self.table(key).unwrap_or_else(|| self.section(&NO_KEYS, key, false, self.at))
+    }
+
+    /// Reads the keys of a table. Keys that are missing keep their defaults.
+    pub(crate) fn rules<T: KeyTable>(&self, key: ConfigKey<'_>) -> T {
+        let mut rules = T::default();
+        rules.read_keys(&self.table_or_empty(key));
+        rules
+    }
+
+    pub(crate) fn tables(&self, key: ConfigKey<'_>) -> Vec<Section<'a, 't>> {
+        if self.notes.is_some() {
+            return vec![self.section(&NO_KEYS, key, true, self.at)];
+        }
+        let Some(value) = self.get(key.name) else { return Vec::new() };
+        let wrong = |at| self.problems.add(at, format!("`{0}` must be written as [[{0}]]", key.name));
+        let Some(array) = value.get_ref().as_array() else {
+            wrong(value.span().start);
+            return Vec::new();
+        };
+        let section = |element: &'t TomlValue<'a>| match element.get_ref().as_table() {
+            Some(table) => Some(self.section(table, key, true, element.span().start)),
+            None => {
+                wrong(element.span().start);
+                None
+            }
+        };
+        array.iter().filter_map(section).collect()
+    }
+
+    fn section(&self, table: &'t DeTable<'a>, key: ConfigKey<'_>, is_list: bool, at: usize) -> Section<'a, 't> {
+        let (name, prefix) = match is_list {
+            true => (format!("[[{}]]", key.name), String::new()),
+            false => (format!("[{}]", key.name), format!("{}{}.", self.prefix, key.name)),
+        };
+        Section {
+            table,
+            name,
+            at,
+            subject: self.subject.clone(),
+            prefix,
+            asked: RefCell::default(),
+            problems: self.problems.clone(),
+            values: self.values.clone(),
+            notes: self.notes.as_ref().map(|notes| notes.below(key.name, is_list, key.about)),
+            at_start: self.is_at_start(key),
+        }
+    }
+}
+
+impl KeyReader for Section<'_, '_> {
+    fn integer<T: TryFrom<i64> + Display>(&self, key: ConfigKey<'_>, value: &mut T, range: RangeInclusive<i64>) {
+        self.setting(key, value, &integer(range), T::to_string);
+    }
+
+    fn cores(&self, key: ConfigKey<'_>, value: &mut usize, range: RangeInclusive<i64>) {
+        self.note(key, Some("number of cores"), "2", &span(&range));
+        self.integer(key, value, range);
+    }
+
+    fn flag(&self, key: ConfigKey<'_>, value: &mut bool) {
+        self.setting(key, value, &flag(), bool::to_string);
+    }
+
+    fn duration(&self, key: ConfigKey<'_>, value: &mut Millis, range: RangeInclusive<Millis>) {
+        self.setting(key, value, &duration(range), |length| show_duration(*length));
+    }
+
+    fn word<T: Copy + PartialEq>(&self, key: ConfigKey<'_>, value: &mut T, words: &[(&'static str, T)]) {
+        let word = |value: &T| words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word).to_owned();
+        self.setting(key, value, &choice(words), word);
+    }
+
+    fn text<T: Display>(&self, key: ConfigKey<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>) {
+        self.setting(key, value, &parsed(parse), T::to_string);
+    }
+
+    fn optional<T>(&self, key: ConfigKey<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>) {
+        *value = self.read(key, &parsed(parse)).map(|set| set.value);
+    }
+
+    fn texts<T>(&self, key: ConfigKey<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>) {
+        let parsed = |text: Located<String>| {
+            let wrong = |problem| self.problems.add(text.at, format!("`{}` {problem}", key.name));
+            parse(&text.value).map_err(wrong).ok()
+        };
+        *values = self.strings(key).into_iter().flatten().filter_map(parsed).collect();
+    }
+
+    fn path(&self, key: ConfigKey<'_>, value: &mut Option<PathBuf>) {
+        *value = self.read(key, &text()).map(|file| self.base().join(file.value));
+    }
+}

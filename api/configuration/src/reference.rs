@@ -1,0 +1,30 @@
+//! The reference of all keys, as a page and as a starter file.
+
+use crate::{describe::ReferenceNotes, file, keys};
+
+const HEAD: &str = "# Every key of the configuration\n\nWritten by what reads the files: `practice-sync config reference` prints it. \
+[Configure](configure.md) tells how files are found, changed and taken over.\n\nLengths of time are written `\"500ms\"`, \
+`\"30s\"`, `\"5m\"`, `\"1h30m\"`, `\"3d\"`. Relative paths count from the folder of the file that has them. Unknown keys are errors. \
+\"Changes at\" says whether a running server takes a change over, or the next start.\n\n";
+
+const FILE: &str = "\
+# practice-sync: a configuration in one file. It can be a folder instead: this file as practice-sync.toml, without the
+# institutions, and beside it institutions/*.toml, each with an [institution], its [[sources]] and [[locations]].
+# Keys with a default have it here; the others are commented out, and so are tables that are for you to fill in.
+# Lengths of time are written \"500ms\", \"30s\", \"5m\", \"1h30m\", \"3d\"; \"env:NAME\" takes a credential from the environment.
+# `practice-sync config check FILE` reports every problem, with its file and line.
+";
+
+/// Returns the default file. It is a valid configuration, equivalent to an empty one.
+pub fn default_file() -> String {
+    let whole = ReferenceNotes::default();
+    file::describe(&whole);
+    format!("{FILE}{}", whole.file())
+}
+
+pub fn page() -> String {
+    let (whole, access) = (ReferenceNotes::default(), ReferenceNotes::default());
+    file::describe(&whole);
+    keys::describe(&access);
+    format!("{HEAD}{}\n{}", whole.page("The server and its institutions"), access.page("The file of the keys"))
+}

@@ -1,0 +1,193 @@
+//! Data sources: the EHRs of an institution and their logins.
+
+use std::sync::Arc;
+
+use engine::setup::{
+    DataSource, Setup, WorkstationAccess,
+    login::{Login, OAuth, Proof, SigningKey, TrytonSession},
+    secret::Secret,
+};
+use location::{
+    ids::InstitutionId,
+    keys::{ConfigKey, KeyReader},
+};
+
+use crate::{
+    kinds::{credential, parsed, text},
+    reader::{Located, Section},
+    seen::FirstUses,
+    values::Scope,
+};
+
+/// Reads a source into the setup. `real` is true for institutions in production.
+pub(crate) fn read(
+    mut s: Section<'_, '_>,
+    institution: InstitutionId,
+    real: bool,
+    setup: &mut Setup,
+    seen: &mut FirstUses,
+) {
+    let id = s.identified(Scope::Source);
+    // Records are stored under their institution, so a reload cannot change it.
+    s.derived(ConfigKey::restart("institution", ""), institution);
+    let name = s.required(ConfigKey::reload("name", "The name shown to operators."), &text());
+    let adapter = s.required(ConfigKey::reload("adapter", "The name of an adapter in `[adapters]`."), &text());
+    let about =
+        "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with `[node]`.";
+    let base_url = s.required(ConfigKey::reload("base_url", about), &parsed(base_url));
+    if let Some(base_url) = base_url.as_ref().filter(|base_url| base_url.value == "sandbox:") {
+        if real {
+            let problem = "`base_url` \"sandbox:\" is the simulated EHR, which a production institution must not have; \
+                           give the address of its EHR, or make its `environment` \"sandbox\"";
+            s.problems.add(base_url.at, problem);
+        }
+        if setup.engine.node.is_some() {
+            let problem =
+                "`base_url` \"sandbox:\" is an EHR within one process, which the nodes of [node] cannot share";
+            s.problems.add(base_url.at, problem);
+        }
+    }
+    let headers = s.table(ConfigKey::reload("headers", "Added to each request; values are credentials."));
+    let headers = headers.map_or_else(Vec::new, |s| read_headers(&s));
+    let oauth = s.table(ConfigKey::reload("oauth", "Access tokens (OAuth 2.0 client credentials)."));
+    let oauth = oauth.and_then(|s| read_oauth(&s)).map(Login::from);
+    let about = "Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.";
+    let session = s.table(ConfigKey::reload("tryton_session", about));
+    let session = session.and_then(|s| tryton_session(&s, base_url.as_ref())).map(Login::from);
+    let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let ways = [oauth.is_some(), session.is_some(), authorization].into_iter().filter(|way| *way).count();
+    if let Some(base_url) = base_url.as_ref().filter(|_| ways > 1) {
+        s.problems.add(base_url.at, "oauth, tryton_session and the header Authorization are mutually exclusive");
+    }
+    let mut allowed_paths = Vec::new();
+    let about = "Restricts the paths that the adapter declares.";
+    s.texts(ConfigKey::reload("allowed_paths", about), &mut allowed_paths, |path| Ok(path.to_owned()));
+    let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
+    s.integer(ConfigKey::reload("guest_memory_mib", "Memory of a call, in MiB."), &mut guest_memory_mib, 1..=4_096);
+    let requests = ConfigKey::reload("guest_requests_per_call", "Requests of a call to the EHR.");
+    s.integer(requests, &mut guest_requests_per_call, 1..=100_000);
+    let about = "The EHR is reached through workstations only: no headers, no login.";
+    let workstation = s.table(ConfigKey::reload("workstation", about)).and_then(|s| {
+        let about = "A path below `base_url` that answers 200 with JSON only while staff is logged in.";
+        Some(WorkstationAccess { probe: s.required(ConfigKey::reload("probe", about), &parsed(probe))?.value })
+    });
+    if workstation.is_some() {
+        only_the_session(&s, &headers, oauth.is_some(), base_url.as_ref());
+    }
+    id.iter().for_each(|id| seen.once(&s.problems, "source id", id));
+    if let Some(adapter) = adapter.as_ref().filter(|adapter| !setup.engine.adapters.contains_key(&adapter.value)) {
+        let known = setup.engine.adapters.keys().cloned().collect::<Vec<_>>().join(", ");
+        s.problems.add(adapter.at, format!("no adapter `{}` in [adapters]; known are: {known}", adapter.value));
+    }
+    if let (Some(id), Some(name), Some(adapter), Some(base_url)) = (id, name, adapter, base_url) {
+        let source = DataSource {
+            id: id.value as u32,
+            institution,
+            name: name.value,
+            adapter: adapter.value,
+            base_url: base_url.value,
+            headers,
+            login: oauth.or(session),
+            allowed_paths,
+            guest_memory_mib,
+            guest_requests_per_call,
+            workstation,
+        };
+        setup.sources.insert(source.id, Arc::new(source));
+    }
+}
+
+/// Requires a source behind workstations to have no credentials and an http or https address. Its requests run in the
+/// browser session of a staff member.
+fn only_the_session(
+    s: &Section<'_, '_>,
+    headers: &[(String, String)],
+    oauth: bool,
+    base_url: Option<&Located<String>>,
+) {
+    let Some(base_url) = base_url else { return };
+    if oauth || !headers.is_empty() {
+        s.problems.add(base_url.at, "a source reached through workstations must not have headers or oauth");
+    }
+    if !base_url.value.starts_with("http") {
+        s.problems.add(base_url.at, "a source reached through workstations needs an http or https `base_url`");
+    }
+}
+
+/// Reads a client-credentials login, with a client secret or a signing key.
+fn read_oauth(s: &Section<'_, '_>) -> Option<OAuth> {
+    let url = parsed(|text| text.parse().map_err(|_| "must be a URL".into()));
+    let url = s.required(ConfigKey::reload("token_url", "The URL of the token endpoint."), &url);
+    let client_id = s.required(ConfigKey::reload("client_id", "The client id."), &text());
+    let about = "The client secret. Alternative: `private_key_file`.";
+    let secret = s.read(ConfigKey::reload("client_secret", about), &credential(Ok));
+    let about = "PKCS#8, RSA or P-384. It signs the request for a token, as in SMART backend services.";
+    let signing_key = |pem: &[u8]| SigningKey::from_pem(pem).map_err(|error| error.to_string());
+    let key = s.credential_file(ConfigKey::reload("private_key_file", about), signing_key);
+    let id = s.read(ConfigKey::reload("key_id", "The `kid` of that signature."), &text()).map(|placed| placed.value);
+    let mut in_body = false;
+    let about = "How the secret is sent: `basic` in a header, `post` in the body.";
+    s.word(ConfigKey::reload("client_auth", about), &mut in_body, &[("basic", false), ("post", true)]);
+    let scopes = s.strings(ConfigKey::reload("scopes", "The requested scopes."));
+    let scopes = scopes.map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
+    let (url, client_id) = (url?, client_id?);
+    let proof = match (secret, key) {
+        (Some(secret), None) if in_body => Proof::Post(Secret::new(secret.value)),
+        (Some(secret), None) => Proof::Basic(Secret::new(secret.value)),
+        (None, Some(key)) => Proof::Key { key: Arc::new(key.value), id },
+        _ => {
+            s.problems.add(url.at, "oauth needs either client_secret or private_key_file");
+            return None;
+        }
+    };
+    match OAuth::new(url.value, client_id.value, proof, scopes) {
+        Ok(oauth) => Some(oauth),
+        Err(error) => {
+            s.problems.add(url.at, error.to_string());
+            None
+        }
+    }
+}
+
+/// Reads a login to a Tryton server, such as GNU Health.
+fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Located<String>>) -> Option<TrytonSession> {
+    let user = s.required(ConfigKey::reload("user", "The user name."), &text());
+    let password = s.required(ConfigKey::reload("password", "The password."), &credential(Ok));
+    let base_url = base_url?;
+    let session = TrytonSession::new(&base_url.value, user?.value, Secret::new(password?.value));
+    session.map_err(|error| s.problems.add(base_url.at, error.to_string())).ok()
+}
+
+fn read_headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
+    let header = |(name, value): (Located<String>, Option<String>)| {
+        let value = value?;
+        let valid = actix_web::http::header::HeaderName::from_bytes(name.value.as_bytes()).is_ok()
+            && actix_web::http::header::HeaderValue::from_str(&value).is_ok();
+        if !valid {
+            s.problems.add(name.at, format!("`{}` is not a valid header", name.value));
+        }
+        Some((name.value, value))
+    };
+    let all = s.entries(ConfigKey::reload("NAME", "A header, such as `Authorization`."), &credential(Ok));
+    all.into_iter().filter_map(header).collect()
+}
+
+fn base_url(text: &str) -> Result<String, String> {
+    let web = reqwest::Url::parse(text).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    if web || text == "sandbox:" {
+        Ok(text.to_owned())
+    } else {
+        Err("must be an http or https URL, or \"sandbox:\"".into())
+    }
+}
+
+fn probe(text: &str) -> Result<String, String> {
+    let plain = |b: u8| b.is_ascii_graphic() && !b"?#\\".contains(&b);
+    let path = text.starts_with('/') && !text.starts_with("//") && text.bytes().all(plain);
+    let inside = !text.split('/').any(|segment| segment == "." || segment == "..");
+    if path && inside {
+        Ok(text.to_owned())
+    } else {
+        Err("must be a path below `base_url`, such as \"/api/session\"".into())
+    }
+}

@@ -1,0 +1,39 @@
+//! The certificate of a listener: keys of the tables `[http]` and `[operators]`.
+
+use location::keys::ConfigKey;
+
+use crate::{
+    kinds::text,
+    reader::{Located, Section},
+};
+use framework::http::rules::TlsFiles;
+
+const CERTIFICATE: ConfigKey<'static> = ConfigKey::restart(
+    "tls_certificate",
+    "The listener's certificate and those between it and its authority, PEM: it then speaks TLS.",
+);
+const KEY: ConfigKey<'static> = ConfigKey::restart("tls_key", "The certificate's private key, PEM.");
+
+/// Reads both files or neither. Their contents are checked when they are loaded.
+pub(crate) fn read(s: &Section<'_, '_>) -> Option<TlsFiles> {
+    let file = |key| {
+        let file: Located<String> = s.read(key, &text())?;
+        s.derived(key, &file.value);
+        Some(file)
+    };
+    match (file(CERTIFICATE), file(KEY)) {
+        (Some(certificate), Some(key)) => {
+            let base = s.base();
+            Some(TlsFiles { certificate: base.join(certificate.value), key: base.join(key.value) })
+        }
+        (Some(alone), None) => {
+            s.problems.add(alone.at, "`tls_certificate` needs `tls_key`, the file with its private key");
+            None
+        }
+        (None, Some(alone)) => {
+            s.problems.add(alone.at, "`tls_key` needs `tls_certificate`, the file with the certificate of this key");
+            None
+        }
+        (None, None) => None,
+    }
+}

@@ -1,0 +1,135 @@
+//! The values of a configuration by key, for comparing two configurations. Credentials are stored as hashes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use sha2::{Digest, Sha256};
+
+/// The owner of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    #[default]
+    Server,
+    Institution(i64),
+    Source(i64),
+    Location(i64),
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scope::Server => Ok(()),
+            Scope::Institution(id) => write!(f, "institution {id}"),
+            Scope::Source(id) => write!(f, "source {id}"),
+            Scope::Location(id) => write!(f, "location {id}"),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Value {
+    said: ConfigValue,
+    /// The value is read only at startup.
+    at_start: bool,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub enum ConfigValue {
+    Shown(String),
+    Credential([u8; 32]),
+}
+
+impl ConfigValue {
+    pub fn credential(text: impl AsRef<[u8]>) -> ConfigValue {
+        ConfigValue::Credential(Sha256::digest(text).into())
+    }
+}
+
+/// Omits credentials, including their hashes.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.said {
+            ConfigValue::Shown(text) => f.write_str(text),
+            ConfigValue::Credential(_) => f.write_str("(hidden)"),
+        }
+    }
+}
+
+/// All values of a configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values(BTreeMap<Scope, BTreeMap<String, Value>>);
+
+/// The differences between two configurations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigChanges {
+    /// One line per change: `~ location 101 write.concurrency 2 -> 4`.
+    pub lines: Vec<String>,
+    /// Names of changed keys that are read only at startup.
+    pub at_start: Vec<String>,
+    /// Removed institutions and locations: `location 201 (Harbour Pier)`.
+    pub removed: Vec<String>,
+}
+
+impl Values {
+    pub fn set(&mut self, subject: &Scope, key: String, said: ConfigValue, at_start: bool) {
+        self.0.entry(subject.clone()).or_default().insert(key, Value { said, at_start });
+    }
+
+    /// Returns the changes from these values to `to`.
+    pub fn changes(&self, to: &Values) -> ConfigChanges {
+        let mut changes = ConfigChanges::default();
+        let subjects: BTreeSet<&Scope> = self.0.keys().chain(to.0.keys()).collect();
+        for subject in subjects {
+            match (self.0.get(subject), to.0.get(subject)) {
+                (None, Some(new)) if *subject != Scope::Server => {
+                    changes.lines.push(format!("+ {subject}{}", named(new)));
+                }
+                (Some(old), None) if *subject != Scope::Server => {
+                    changes.lines.push(format!("- {subject}{}", named(old)));
+                    if matches!(subject, Scope::Institution(_) | Scope::Location(_)) {
+                        changes.removed.push(format!("{subject}{}", named(old)));
+                    }
+                }
+                (old, new) => keys(subject, old, new, &mut changes),
+            }
+        }
+        changes
+    }
+}
+
+fn named(values: &BTreeMap<String, Value>) -> String {
+    values.get("name").map_or_else(String::new, |name| format!(" ({name:?})"))
+}
+
+fn keys(
+    subject: &Scope,
+    old: Option<&BTreeMap<String, Value>>,
+    new: Option<&BTreeMap<String, Value>>,
+    changes: &mut ConfigChanges,
+) {
+    let of =
+        |values: Option<&'_ BTreeMap<String, Value>>, key: &str| values.and_then(|values| values.get(key)).cloned();
+    let all: BTreeSet<&String> = [old, new].into_iter().flatten().flat_map(BTreeMap::keys).collect();
+    for key in all {
+        let (before, now) = (of(old, key), of(new, key));
+        if before == now {
+            continue;
+        }
+        let either = || [&before, &now].into_iter().flatten();
+        let hidden = either().any(|value| matches!(value.said, ConfigValue::Credential(_)));
+        let at_start = either().any(|value| value.at_start);
+        let space = if *subject == Scope::Server { "" } else { " " };
+        let change = if hidden {
+            "changed".to_owned()
+        } else {
+            let show = |value: Option<Value>| value.map_or_else(|| "unset".to_owned(), |value| format!("{value:?}"));
+            format!("{} -> {}", show(before), show(now))
+        };
+        changes.lines.push(format!("~ {subject}{space}{key} {change}"));
+        if at_start {
+            changes.at_start.push(format!("{subject}{space}{key}"));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The frame of all pages, and the error pages.
+
+use std::fmt;
+
+use actix_web::{
+    HttpResponse, HttpResponseBuilder, ResponseError,
+    http::{
+        StatusCode,
+        header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER},
+    },
+};
+use askama::Template;
+use engine::EngineError;
+
+use framework::{http::errors::ApiError, values::role::Role};
+
+/// The content security policy: only resources of this server, no inline scripts, and no embedding in other pages.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// The parts of a page around its content.
+pub(super) struct PageFrame {
+    pub title: String,
+    /// The active entry of the navigation.
+    pub section: &'static str,
+    /// The name of the signed-in operator.
+    pub name: String,
+    pub role: &'static str,
+    pub csrf_token: String,
+    /// Records of patients may be shown.
+    pub sees_patients: bool,
+    /// The URL of the events that report changes of the page.
+    pub live: Option<String>,
+    /// A message about the action that led to this page.
+    pub done: Option<&'static str>,
+}
+
+pub(super) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
+    match page.render() {
+        Ok(text) => start(status).body(text),
+        Err(error) => {
+            tracing::error!(%error, "console page rendering failed");
+            start(StatusCode::INTERNAL_SERVER_ERROR).body("The page could not be written.")
+        }
+    }
+}
+
+fn start(status: StatusCode) -> HttpResponseBuilder {
+    let mut answer = HttpResponse::build(status);
+    answer
+        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((REFERRER_POLICY, "same-origin"));
+    answer
+}
+
+pub(super) fn see_other(path: &str) -> HttpResponse {
+    HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
+}
+
+/// The reason why a page is not shown.
+#[derive(Debug)]
+pub(super) enum ConsoleError {
+    /// No operator is signed in. The page at `to` is shown after signing in.
+    SignIn {
+        to: String,
+    },
+    /// The operator's role is insufficient.
+    Role(Role),
+    /// The form does not belong to this session.
+    Form,
+    Api(ApiError),
+}
+
+impl From<ApiError> for ConsoleError {
+    fn from(error: ApiError) -> ConsoleError {
+        ConsoleError::Api(error)
+    }
+}
+
+impl From<EngineError> for ConsoleError {
+    fn from(error: EngineError) -> ConsoleError {
+        ConsoleError::Api(error.into())
+    }
+}
+
+impl fmt::Display for ConsoleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConsoleError::SignIn { .. } => write!(f, "No operator is signed in."),
+            ConsoleError::Role(role) => write!(f, "This needs the role {}.", role.name()),
+            ConsoleError::Form => {
+                write!(f, "The form is too old, or of another session. Go back, reload the page and try again.")
+            }
+            ConsoleError::Api(error) => {
+                let messages: Vec<String> =
+                    error.messages().iter().map(|text| format!("{}.", text.trim_end_matches('.'))).collect();
+                write!(f, "{}", messages.join(" "))
+            }
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/failure.html")]
+struct FailurePage {
+    title: &'static str,
+    message: String,
+    advice: String,
+}
+
+impl ResponseError for ConsoleError {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            ConsoleError::SignIn { .. } => StatusCode::SEE_OTHER,
+            ConsoleError::Role(_) | ConsoleError::Form => StatusCode::FORBIDDEN,
+            ConsoleError::Api(error) => error.status_code(),
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        if let ConsoleError::SignIn { to } = self {
+            return see_other(&format!("/console/sign-in?{}", query(&[("to", to)])));
+        }
+        let title = match self.status_code().as_u16() {
+            403 => "Not allowed",
+            404 => "Not found",
+            429 => "Too many attempts",
+            503 | 504 => "Not available now",
+            _ => "Request failed",
+        };
+        let (advice, retry_after) = match self {
+            ConsoleError::Api(error) => (error.advice().to_owned(), error.start_response().finish()),
+            _ => (String::new(), HttpResponse::Ok().finish()),
+        };
+        let mut answer = html(self.status_code(), &FailurePage { title, message: self.to_string(), advice });
+        if let Some(seconds) = retry_after.headers().get(RETRY_AFTER) {
+            answer.headers_mut().insert(RETRY_AFTER, seconds.clone());
+        }
+        answer
+    }
+}
+
+pub(super) async fn unknown_page() -> Result<HttpResponse, ConsoleError> {
+    Err(ApiError::not_found("Page").into())
+}
+
+/// Encodes a query string, without `?`.
+pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
+    let coded = |text: &str| askama::filters::urlencode_strict(text).map(|text| text.to_string()).unwrap_or_default();
+    let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={}", coded(value))).collect();
+    pairs.join("&")
+}
+
+/// Returns the URL at which a page of this version receives change events.
+pub(super) fn live_address(page: &str, version: u64) -> String {
+    format!("/console/events?{}", query(&[("page", page), ("seen", &version.to_string())]))
+}

@@ -1,0 +1,123 @@
+//! The server (version, disk, backups, certificates, keys and operators), and the documents for operators.
+
+use actix_web::{HttpRequest, HttpResponse, web::Path};
+use askama::Template;
+use location::time::Timestamp;
+
+use crate::{
+    page::{ConsoleError, PageFrame},
+    visit::ConsoleRequest,
+    words::{self, Badge, RelativeTime},
+};
+use endpoints::resources::documentation;
+use framework::{
+    access::{keys::ApiKey, operators::Operator},
+    values::{role::Role, words::WireEnum},
+};
+
+#[derive(Template)]
+#[template(path = "console/system.html")]
+struct SystemPage {
+    frame: PageFrame,
+    version: &'static str,
+    started: RelativeTime,
+    up: String,
+    ready: Badge,
+    not_ready: Option<String>,
+    free_mib: u64,
+    store: Badge,
+    backup: Option<Backup>,
+    audit_waiting: u64,
+    node: Option<String>,
+    certificates: Vec<(&'static str, RelativeTime)>,
+    institutions: usize,
+    locations: usize,
+    keys: Vec<KeyRow>,
+    /// `None` unless the operator is an admin.
+    operators: Option<Vec<OperatorRow>>,
+}
+
+struct Backup {
+    /// `None` before the first backup.
+    newest: Option<RelativeTime>,
+    failed: u64,
+}
+
+struct KeyRow {
+    name: String,
+    organisation: String,
+    environment: &'static str,
+    institutions: usize,
+}
+
+struct OperatorRow {
+    name: String,
+    role: &'static str,
+    last_used: Option<RelativeTime>,
+}
+
+pub(crate) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
+    let page = read(&visit);
+    visit.show("GET /console/system", &page).await
+}
+
+fn read(visit: &ConsoleRequest) -> SystemPage {
+    let (api, now) = (&visit.api, visit.api.engine.now());
+    let (engine, numbers) = (&api.engine, api.engine.metrics());
+    let not_ready = engine.ready().err().map(|reason| reason.to_string());
+    let directory = api.directory();
+    let mut keys: Vec<KeyRow> = api.keys().all().map(|key| KeyRow::from_key(key)).collect();
+    keys.sort_by(|a, b| a.name.cmp(&b.name));
+    let operators = visit.may(Role::Admin).then(|| {
+        let mut all: Vec<OperatorRow> = api.operators().all().map(|it| OperatorRow::new(it, now)).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    });
+    let backup = engine
+        .backup_numbers()
+        .map(|(newest, failed)| Backup { newest: newest.map(|at| RelativeTime::new(at, now)), failed });
+    SystemPage {
+        frame: visit.frame("system", "System"),
+        version: env!("CARGO_PKG_VERSION"),
+        started: RelativeTime::new(api.started, now),
+        up: words::span(now.since(api.started)),
+        ready: if not_ready.is_none() { Badge::good("ready") } else { Badge::bad("not ready") },
+        not_ready,
+        free_mib: numbers.store_free_bytes >> 20,
+        store: if numbers.store_damaged > 0 { Badge::bad("damaged") } else { Badge::good("intact") },
+        backup,
+        audit_waiting: engine.untold().waiting() as u64,
+        node: engine.nodes().map(|nodes| nodes.name),
+        certificates: api.certificates.all().map(|it| (it.listener, RelativeTime::new(it.expires(), now))).collect(),
+        institutions: directory.institutions().count(),
+        locations: directory.locations().count(),
+        keys,
+        operators,
+    }
+}
+
+impl KeyRow {
+    fn from_key(key: &ApiKey) -> KeyRow {
+        KeyRow {
+            name: key.name.clone(),
+            organisation: key.organisation.clone(),
+            environment: key.environment.word(),
+            institutions: key.institutions.len(),
+        }
+    }
+}
+
+impl OperatorRow {
+    fn new(operator: &Operator, now: Timestamp) -> OperatorRow {
+        OperatorRow {
+            name: operator.name.clone(),
+            role: operator.role.name(),
+            last_used: operator.last_used().map(|at| RelativeTime::new(at, now)),
+        }
+    }
+}
+
+/// Returns a document for operators. The text contains no data of the service, so no session is needed.
+pub(crate) async fn document(request: HttpRequest, name: Path<String>) -> Result<HttpResponse, ConsoleError> {
+    Ok(documentation::operator_page(&request, &name)?)
+}

@@ -1,0 +1,248 @@
+//! The `webhooks` of a document: the messages posted to endpoints, for every event. Uses the types of `views`.
+
+use engine::{
+    records::schema::all_writes,
+    webhooks::{
+        catalogue::{Event, EventName, ResourceType, WriteOutcome},
+        payload::{Layout, MOST},
+    },
+};
+use serde_json::{Map, Value, json};
+
+use super::schemas::Schemas;
+use crate::views::{
+    appointments::AppointmentEvent,
+    catalogue::{AdjustmentTypeView, FeeScheduleView, PaymentTypeView},
+    clinical::{ProcedureCodeView, ProcedureView, TreatmentPlanView},
+    communications::ConversationView,
+    forms::FormResponseView,
+    history::MedicalHistoryEvent,
+    hours::WorkingHourView,
+    insurance::InsuranceCoverageView,
+    ledger::{AdjustmentView, ChargeView, ClaimView, PaymentView},
+    patients::{PatientDetail, PatientProfile},
+    people::ProviderBasic,
+    sync_status::SyncStatusView,
+};
+use framework::{http::endpoint::Group, values::versions::Version};
+
+/// The group of webhook messages.
+pub(super) const GROUP: Group =
+    Group { name: "Webhook messages", about: "The messages that are posted to an endpoint, by event." };
+
+pub fn all(versions: &[Version], schemas: &mut Schemas) -> Map<String, Value> {
+    let events = ResourceType::ALL.iter().flat_map(|kind| kind.events());
+    events.map(|event| (event.name().to_owned(), json!({ "post": message(*event, versions, schemas) }))).collect()
+}
+
+fn message(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
+    let name = camel(event.name());
+    let schema = body(event, versions, schemas);
+    let schema = schemas.named(&format!("{name}Message"), schema);
+    json!({
+        "operationId": format!("on{name}"),
+        "tags": [GROUP.name],
+        "summary": summary(event),
+        "description": description(event),
+        "security": [],
+        "parameters": [
+            header("timestamp", "Time at which this attempt was sent, in ISO 8601."),
+            header("signature",
+                "Hexadecimal HMAC-SHA256 of the timestamp, a full stop and the base64 of the body, with the \
+                 endpoint's `secret_key` as the key."),
+            header("delivery-id", "Id of the delivery. All attempts to deliver this message have the same id."),
+        ],
+        "requestBody": {"required": true, "content": {"application/json": schemas.with_example(schema)}},
+        "responses": {
+            "2XX": {"description": "Received. After any other response, or none, the message is retried later."},
+        },
+    })
+}
+
+fn header(name: &str, description: &str) -> Value {
+    json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}})
+}
+
+/// Converts `payment_created` to `PaymentCreated`.
+fn camel(name: &str) -> String {
+    let capital = |part: &str| part.get(..1).unwrap_or_default().to_uppercase() + part.get(1..).unwrap_or_default();
+    name.split('_').map(capital).collect()
+}
+
+/// Returns the names under which messages of a subscription are sent.
+pub fn names(event: Event) -> Vec<String> {
+    let outcomes = [WriteOutcome::Complete, WriteOutcome::Failed, WriteOutcome::TimedOut];
+    let outcomes = outcomes.into_iter().filter(|_| is_written(event)).filter_map(|it| EventName::written(event, it));
+    EventName::change(event).into_iter().chain(outcomes).map(|name| name.to_string()).collect()
+}
+
+/// Returns `true` if the event also reports outcomes of this service's writes.
+fn is_written(event: Event) -> bool {
+    let kind = event.resource_type();
+    let ends_in_it = |((resource, verb), _)| {
+        ResourceType::from_resource(resource) == Some(kind) && kind.written(verb) == Some(event)
+    };
+    // Appointments have a separate write for each kind of change.
+    kind == ResourceType::Appointment && EventName::written(event, WriteOutcome::Complete).is_some()
+        || all_writes().any(ends_in_it)
+}
+
+fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
+    let delivery_error = schemas.named(
+        "DeliveryAttemptError",
+        json!({"type": "object", "description": "An attempt that the endpoint did not accept.",
+            "required": ["code", "timestamp", "message", "attempts"], "properties": {
+            "code": {"type": "string", "examples": ["500"],
+                "description":
+                    "The status of the response, or a code for the reason if there was none, such as `timeout`."},
+            "timestamp": {"type": "string", "format": "date-time", "description":
+                "Time at which the attempt was sent, in UTC."},
+            "message": {"type": "string", "examples": ["the receiver answered 500"], "description":
+                "The reason as a sentence."},
+            "attempts": {"type": "integer", "format": "int32", "minimum": 1, "description": "Number of the attempt."},
+        }}),
+    );
+    json!({
+        "type": "object",
+        "required": ["resource_type", "event_name", "event_time", "subdomain", "institution_id", "sequence", "data", "delivery_errors"],
+        "properties": {
+            "resource_type": {"type": "string", "const": event.resource_type().key(),
+                "description": "Type of the record that the message is about."},
+            "event_name": {"type": "string", "enum": names(event),
+                "description":
+                    "The event. If it reports the outcome of a write, the outcome follows after a full stop."},
+            "event_time": {"type": "string", "format": "date-time", "description":
+                "Time at which the event was committed, in UTC with milliseconds."},
+            "subdomain": {"type": "string", "description": "Subdomain of the institution."},
+            "institution_id": {"type": "integer", "format": "int32", "description": "Id of the institution."},
+            "location_id": {"type": "integer", "format": "int32", "description":
+                "Id of the location. Absent if the message does not concern a single location."},
+            "sequence": {"type": "integer", "format": "int64", "description":
+                "Sequence number that orders the messages about one record: later messages have greater numbers. The \
+                 numbers have gaps."},
+            "data": data(event, versions, schemas),
+            "delivery_errors": {"type": "array", "items": delivery_error, "description":
+                "Failed attempts before this one."},
+        },
+    })
+}
+
+fn data(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
+    let (kind, layout) = (event.resource_type(), Layout::for_event(event));
+    let view = view_of(kind, versions, schemas);
+    let (key, record) = match layout {
+        Layout::One | Layout::OfPatient => (kind.key().to_owned(), view),
+        Layout::Many => {
+            let records = json!({"type": "array", "items": view, "minItems": 1, "maxItems": MOST,
+                "description": "The records of one commit, in their state after the commit."});
+            (format!("{}s", kind.key()), records)
+        }
+    };
+    let mut data = json!({"type": "object", "required": [key], "properties": {key.clone(): record},
+        "description": "The record under its name, with further data of the event."});
+    if event.is_update() || kind == ResourceType::SyncStatus {
+        data["properties"]["previous_attributes"] = previous(layout);
+    }
+    if is_written(event) {
+        data["properties"]["failure_reason"] = json!({"type": "string", "description":
+            "Reason why the write failed or timed out. Never contains patient data."});
+    }
+    data
+}
+
+fn previous(layout: Layout) -> Value {
+    let description =
+        "The changed attributes with their earlier values. Absent if the message reports the outcome of a write.";
+    match layout {
+        Layout::One => json!({"type": "object", "description": description}),
+        Layout::Many | Layout::OfPatient => json!({
+            "type": "array", "items": {"type": ["object", "null"]},
+            "description": format!("{description} The entries are in the order of the records; null for a new record."),
+        }),
+    }
+}
+
+fn view_of(kind: ResourceType, versions: &[Version], schemas: &mut Schemas) -> Value {
+    match kind {
+        ResourceType::Adjustment => schemas.view(|it| it.subschema_for::<AdjustmentView>()),
+        ResourceType::AdjustmentType => schemas.view(|it| it.subschema_for::<AdjustmentTypeView>()),
+        ResourceType::Appointment => schemas.view(|it| it.subschema_for::<AppointmentEvent>()),
+        ResourceType::Charge => schemas.view(|it| it.subschema_for::<ChargeView>()),
+        ResourceType::Claim => schemas.view(|it| it.subschema_for::<ClaimView>()),
+        ResourceType::FeeSchedule => schemas.view(|it| it.subschema_for::<FeeScheduleView>()),
+        ResourceType::FormResponse => schemas.view(|it| it.subschema_for::<FormResponseView>()),
+        ResourceType::MedicalHistory => schemas.view(|it| it.subschema_for::<MedicalHistoryEvent>()),
+        ResourceType::Message => schemas.view(|it| it.subschema_for::<ConversationView>()),
+        ResourceType::Patient => patient(versions, schemas),
+        ResourceType::PatientInsuranceCoverage => schemas.view(|it| it.subschema_for::<InsuranceCoverageView>()),
+        ResourceType::Payment => schemas.view(|it| it.subschema_for::<PaymentView>()),
+        ResourceType::PaymentType => schemas.view(|it| it.subschema_for::<PaymentTypeView>()),
+        ResourceType::Procedure => schemas.view(|it| it.subschema_for::<ProcedureView>()),
+        ResourceType::ProcedureCode => schemas.view(|it| it.subschema_for::<ProcedureCodeView>()),
+        ResourceType::Provider => schemas.view(|it| it.subschema_for::<ProviderBasic>()),
+        ResourceType::SyncStatus => schemas.view(|it| it.subschema_for::<SyncStatusView>()),
+        ResourceType::TreatmentPlan => schemas.view(|it| it.subschema_for::<TreatmentPlanView>()),
+        ResourceType::WorkingHour => schemas.view(|it| it.subschema_for::<WorkingHourView>()),
+    }
+}
+
+/// Returns the patient's schema, which depends on the version of the subscription.
+fn patient(versions: &[Version], schemas: &mut Schemas) -> Value {
+    let has = |wanted: fn(&Version) -> bool| versions.iter().any(wanted);
+    let stable = has(|it| *it != Version::V3_1_0).then(|| schemas.view(|it| it.subschema_for::<PatientDetail>()));
+    let edge = has(|it| *it == Version::V3_1_0).then(|| schemas.view(|it| it.subschema_for::<PatientProfile>()));
+    match (stable, edge) {
+        (Some(stable), Some(edge)) => {
+            json!({"anyOf": [stable, edge], "description": "The patient in the shape of the subscription's version."})
+        }
+        (one, other) => one.or(other).unwrap_or_default(),
+    }
+}
+
+fn summary(event: Event) -> String {
+    let said = event.name().replace('_', " ");
+    format!("{}{}", said[..1].to_uppercase(), &said[1..])
+}
+
+fn description(event: Event) -> String {
+    let name = event.name();
+    let mut text = match name {
+        _ if name.ends_with("_insertion") => {
+            "Outcome of writing a new record to the health record system. A failed write is not retried."
+        }
+        "payment_created" | "adjustment_created" => {
+            "A record was added to the ledger, through this API or in the health record system."
+        }
+        "medical_history_patient_items_updated" => {
+            "Items of a patient's medical history were added, changed or deleted. A message contains all changed \
+             items of one commit."
+        }
+        _ if name.starts_with("sync_status_") => {
+            "Reading or writing stopped working at a location, or works again. Messages about the same direction are \
+             at least five minutes apart; the status after that time is sent if it differs from the last one sent."
+        }
+        _ if name.ends_with("_created") => "A record was created, through this API or in the health record system.",
+        _ if name.ends_with("_deleted") => {
+            "A record was deleted in the health record system. The message shows its last state."
+        }
+        _ => {
+            "A record was changed, through this API or in the health record system. No message is sent if only `updated_at` or `last_sync_time` changed."
+        }
+    }
+    .to_owned();
+    if event.resource_type() == ResourceType::Message {
+        text.push_str(" The data of a message is a conversation of the health record system with all its messages.");
+    }
+    if event.is_update() && event.resource_type().events().iter().all(|it| !it.name().ends_with("_deleted")) {
+        text.push_str(" A deletion is also reported as an update: the record is no longer active.");
+    }
+    if event.is_update() && is_written(event) {
+        text.push_str(
+            " With `.complete`, `.failed` or `.timed_out`, the event reports the outcome of a write that was requested through the API.",
+        );
+    }
+    if Layout::for_event(event) == Layout::Many {
+        text.push_str(&format!(" Up to {MOST} records of one commit share a message."));
+    }
+    text
+}

@@ -1,0 +1,151 @@
+//! GET /me: the caller's key, its grants, locations and limits (our addition).
+
+use std::collections::BTreeMap;
+
+use engine::setup::{Environment, LocationSetup, LocationStatus};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{Millis, SECOND},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::resources::practice::locations::is_visible;
+use framework::{
+    access::{
+        arguments::Anywhere,
+        call::ApiCall,
+        respond::{Answer, One},
+        tenancy::Tenant,
+    },
+    http::{
+        rate_limit::PATIENCE,
+        rules::{HttpRules, RateRules},
+    },
+    values::{grant::Grant, words::Word},
+};
+
+/// The calling API key: its permissions, scope and limits.
+#[derive(Serialize, JsonSchema)]
+pub struct CallerView<'a> {
+    /// Id of the API key. It is not a secret. A key that replaces another one under the same name has a different id.
+    key_id: String,
+    /// Name of the API key, chosen by the operator.
+    key_name: &'a str,
+    /// The organisation that owns the webhook endpoints created with this key.
+    organisation: &'a str,
+    /// The environment of the key. The key can access only institutions of this environment.
+    environment: Word<Environment>,
+    /// The API version of this request, without aliases: `v3.0.0`.
+    api_version: &'static str,
+    /// Additional permissions of the key.
+    grants: Vec<Word<Grant>>,
+    /// The institutions that the key can access, ordered by id.
+    institutions: Vec<ReachedInstitution<'a>>,
+    /// The limits in force for this key.
+    limits: CallerLimits<'a>,
+}
+
+/// An institution that the caller can access.
+#[derive(Serialize, JsonSchema)]
+struct ReachedInstitution<'a> {
+    /// Id of the institution.
+    #[schemars(with = "u32")]
+    id: InstitutionId,
+    /// Subdomain of the institution: the value of the query parameter `subdomain`.
+    subdomain: &'a str,
+    /// Name of the institution.
+    name: &'a str,
+    /// Locations of the institution, ordered by id.
+    locations: Vec<ReachedLocation<'a>>,
+}
+
+/// A location that the caller can access.
+#[derive(Serialize, JsonSchema)]
+struct ReachedLocation<'a> {
+    /// Id of the location: the value of the query parameter `location_id`.
+    #[schemars(with = "u32")]
+    id: LocationId,
+    /// Name of the location.
+    name: &'a str,
+    /// IANA name of the location's time zone, as configured.
+    time_zone: &'a str,
+    /// `true` if the location is closed. Calls for a closed location are refused with 404.
+    inactive: bool,
+}
+
+/// The limits of an API key, over all its locations.
+#[derive(Serialize, JsonSchema)]
+struct CallerLimits<'a> {
+    /// Maximum number of calls per second; null if there is no such limit.
+    calls_per_second: Option<u32>,
+    /// Maximum number of calls per minute; null if there is no such limit.
+    calls_per_minute: Option<u32>,
+    /// Lower limits of single endpoints, in calls per second, by endpoint, such as `GET /appointments`.
+    endpoint_calls_per_second: BTreeMap<&'a str, u32>,
+    /// Maximum number of seconds that a call over a per-second limit waits before it is refused with 429.
+    max_wait_seconds: u64,
+    /// Maximum size of a request body in bytes.
+    max_body_bytes: usize,
+    /// Lifetime of a new bearer token of this key, in seconds.
+    token_lifetime_seconds: i64,
+}
+
+pub async fn show(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
+    let tenants = call.tenants();
+    let mut institutions: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::new(&call, tenant)).collect();
+    institutions.sort_by_key(|it| it.id);
+    let edge = call.api.edge();
+    Ok(call.show(CallerView {
+        key_id: call.key.id(),
+        key_name: &call.key.name,
+        organisation: &call.key.organisation,
+        environment: Word(call.key.environment),
+        api_version: call.version.name(),
+        grants: call.key.grants.listed().map(Word).collect(),
+        institutions,
+        limits: CallerLimits::new(&edge.rules, call.api.token_lifetime(call.key.environment)),
+    }))
+}
+
+impl<'a> ReachedInstitution<'a> {
+    fn new(call: &'a ApiCall, tenant: &'a Tenant) -> ReachedInstitution<'a> {
+        let own =
+            call.directory.locations_of(tenant.institution.id).iter().filter(|location| is_visible(call, location));
+        ReachedInstitution {
+            id: tenant.institution.id,
+            subdomain: &tenant.institution.subdomain,
+            name: &tenant.institution.name,
+            locations: own.map(|location| ReachedLocation::from_setup(location)).collect(),
+        }
+    }
+}
+
+impl<'a> ReachedLocation<'a> {
+    fn from_setup(location: &'a LocationSetup) -> ReachedLocation<'a> {
+        ReachedLocation {
+            id: location.id,
+            name: &location.name,
+            time_zone: location.zone.name(),
+            inactive: location.status == LocationStatus::Closed,
+        }
+    }
+}
+
+impl<'a> CallerLimits<'a> {
+    fn new(rules: &'a HttpRules, token_lifetime: Millis) -> CallerLimits<'a> {
+        let RateRules { per_second, per_minute, endpoints } = &rules.rate_limits;
+        let limited = |calls: u32| (calls > 0).then_some(calls);
+        CallerLimits {
+            calls_per_second: limited(*per_second),
+            calls_per_minute: limited(*per_minute),
+            endpoint_calls_per_second: endpoints
+                .iter()
+                .filter_map(|(endpoint, calls)| Some((endpoint.as_str(), limited(*calls)?)))
+                .collect(),
+            max_wait_seconds: PATIENCE.as_secs(),
+            max_body_bytes: rules.max_body,
+            token_lifetime_seconds: token_lifetime / SECOND,
+        }
+    }
+}

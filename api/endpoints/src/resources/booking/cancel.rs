@@ -1,0 +1,43 @@
+//! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
+
+use engine::records::Writeback;
+use location::ids::AppointmentId;
+
+use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::BookingFailure, find};
+use framework::{
+    access::{
+        arguments::{InTenant, reads},
+        call::ApiCall,
+    },
+    values::{
+        kinds::{filled, text},
+        limits::MAX_TEXT,
+    },
+};
+
+reads!(NewCancellation |input| {
+    reference: String = input.body.required("booking_ref", filled(booking_ref())),
+    reason: Option<String> = input.body.optional_nonempty(
+        "reason", text(MAX_TEXT).about("The reason, shown to the practice.")
+    ),
+});
+
+pub async fn create(
+    call: ApiCall,
+    InTenant(tenant, NewCancellation { reference, reason }): InTenant<NewCancellation>,
+) -> BookingAnswer<BookingResponse<'static>> {
+    let (location, appointment, booking) = find(&call, &tenant, &reference)?;
+    if booking.writeback == Writeback::Failed && !appointment.cancelled {
+        return Err(BookingFailure::booking_failed());
+    }
+    // A cancelled appointment leaves the location's calendar after some time, so the command could not find it.
+    if appointment.cancelled {
+        call.audit("read", "booking", appointment.id);
+    } else {
+        let cancelled = call.api.engine.cancel(location.setup.id, AppointmentId(appointment.id), reason).await;
+        cancelled.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
+        call.audit("cancel", "appointment", appointment.id);
+    }
+    let (location, appointment, booking) = find(&call, &tenant, &reference)?;
+    booked(&call, &location, &appointment, &booking, None)
+}

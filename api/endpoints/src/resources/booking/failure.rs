@@ -1,0 +1,178 @@
+//! Failures of the booking intent: `ok` false and a `reason` (specification 7.4) in the envelope of all errors (7.1).
+
+use std::fmt::{self, Display};
+
+use actix_web::{
+    HttpResponse, ResponseError,
+    http::{StatusCode, header::RETRY_AFTER},
+};
+use engine::EngineError;
+use location::{decision::Refusal, slots::Slot};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::offer_view::OfferView;
+use framework::{
+    access::respond::Plain,
+    http::errors::{ApiError, Fails, described, failure_of},
+    values::{failures::Failure, kinds::echo},
+};
+
+/// The result of a handler of the booking intent.
+pub(crate) type BookingAnswer<V> = Result<Plain<V>, BookingFailure>;
+
+#[derive(Debug)]
+pub enum BookingFailure {
+    Refused(Box<BookingRefusal>),
+    /// A failure that is common to all endpoints.
+    Other(ApiError),
+}
+
+/// A refused booking call, in the envelope of all failures.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BookingRefusal {
+    /// Always false: the request was not carried out.
+    ok: bool,
+    /// Machine-readable reason for the refusal.
+    reason: Failure,
+    /// Reason for the refusal, as a sentence.
+    message: String,
+    /// Other slots near the requested time, with tokens to book them; may be empty. Only with the reason `slot_taken`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alternatives: Option<Vec<OfferView>>,
+    /// Names of the patient fields that the practice needs. Only with the reason `patient_fields_required`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_fields: Option<Vec<String>>,
+    /// Always false: the request was not carried out.
+    code: bool,
+    /// Cause and fix, if the message does not contain them; also names ignored parameters and fields.
+    description: Option<String>,
+    /// The same sentence as `message`.
+    error: [String; 1],
+    /// Always null: a failure has no record.
+    data: Option<()>,
+}
+
+impl BookingFailure {
+    fn new(failure: Failure, values: &[&dyn Display]) -> BookingFailure {
+        BookingFailure::Refused(Box::new(BookingRefusal::new(failure, values)))
+    }
+
+    pub fn slot_not_found() -> BookingFailure {
+        BookingFailure::new(Failure::SlotNotFound, &[])
+    }
+
+    /// Before the first complete read of a practice its free times are unknown.
+    pub(crate) fn not_read(name: &str) -> BookingFailure {
+        BookingFailure::new(Failure::ScheduleOfNameNotRead, &[&name])
+    }
+
+    pub fn booking_not_found(booking_ref: &str) -> BookingFailure {
+        BookingFailure::new(Failure::BookingNotFound, &[&echo(booking_ref)])
+    }
+
+    pub fn booking_failed() -> BookingFailure {
+        BookingFailure::new(Failure::BookingFailed, &[])
+    }
+
+    /// Converts a refusal of the engine. `alternatives` converts the engine's slots into offers.
+    pub fn refused(
+        refused: EngineError,
+        alternatives: impl FnOnce(&[Slot]) -> Result<Vec<OfferView>, ApiError>,
+    ) -> BookingFailure {
+        let EngineError::Refused(refusal) = refused else { return BookingFailure::Other(refused.into()) };
+        let Some(failure) = failure_of(&refusal).in_booking() else { return BookingFailure::Other(refusal.into()) };
+        match refusal {
+            Refusal::SlotTaken { alternatives: slots, .. } => match alternatives(&slots) {
+                Ok(offers) => BookingFailure::Refused(Box::new(BookingRefusal {
+                    alternatives: Some(offers),
+                    ..BookingRefusal::new(failure, &[])
+                })),
+                Err(error) => BookingFailure::Other(error),
+            },
+            Refusal::PatientFieldsRequired { missing } => {
+                let refusal = BookingRefusal::new(failure, &[&missing.join(", ")]);
+                BookingFailure::Refused(Box::new(BookingRefusal { missing_fields: Some(missing), ..refusal }))
+            }
+            _ => BookingFailure::new(failure, &[]),
+        }
+    }
+}
+
+impl BookingRefusal {
+    fn new(failure: Failure, values: &[&dyn Display]) -> BookingRefusal {
+        let message = failure.message(values);
+        let error = [message.clone()];
+        BookingRefusal {
+            ok: false,
+            reason: failure,
+            message,
+            alternatives: None,
+            missing_fields: None,
+            code: false,
+            description: None,
+            error,
+            data: None,
+        }
+    }
+
+    fn answer(&self) -> HttpResponse {
+        let mut response = HttpResponse::build(self.reason.status());
+        if let Some(seconds) = self.reason.retry_after() {
+            response.insert_header((RETRY_AFTER, seconds.to_string()));
+        }
+        response.json(self)
+    }
+
+    fn advice(&self) -> &'static str {
+        match &self.alternatives {
+            Some(offers) if !offers.is_empty() => {
+                "The time is taken. Book one of `alternatives` with its `slot_token`, or search for free slots again."
+            }
+            _ => self.reason.advice(),
+        }
+    }
+}
+
+impl Fails for BookingFailure {
+    fn answer(self, notices: Option<&str>) -> HttpResponse {
+        match self {
+            BookingFailure::Refused(mut refusal) => {
+                refusal.description = described(refusal.advice(), notices);
+                refusal.answer()
+            }
+            BookingFailure::Other(error) => error.answer(notices),
+        }
+    }
+}
+
+impl From<ApiError> for BookingFailure {
+    fn from(error: ApiError) -> BookingFailure {
+        BookingFailure::Other(error)
+    }
+}
+
+impl Display for BookingFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BookingFailure::Refused(refusal) => f.write_str(refusal.reason.reason()),
+            BookingFailure::Other(error) => error.fmt(f),
+        }
+    }
+}
+
+impl ResponseError for BookingFailure {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            BookingFailure::Refused(refusal) => refusal.reason.status(),
+            BookingFailure::Other(error) => error.status_code(),
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        match self {
+            BookingFailure::Refused(refusal) => refusal.answer(),
+            BookingFailure::Other(error) => error.error_response(),
+        }
+    }
+}

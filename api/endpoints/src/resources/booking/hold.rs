@@ -1,0 +1,81 @@
+//! POST and DELETE /intent/booking/hold: keeps the slot of a token for a while (our addition).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    failure::{BookingAnswer, BookingFailure},
+    offers::{like, offers, open},
+};
+use framework::{
+    access::{
+        arguments::{FromInput, InLocations, reads},
+        call::ApiCall,
+        input::Input,
+    },
+    values::{
+        kinds::{filled, shared::slot_token},
+        times::{self, At},
+    },
+};
+
+/// The response to holding a slot, and to releasing it.
+#[derive(Serialize, JsonSchema)]
+pub struct SlotHold<'a> {
+    /// Always true: the request was carried out.
+    ok: bool,
+    /// The result, as a human-readable sentence.
+    message: String,
+    /// End of the hold, in UTC. Until then, no other client can book the slot. Absent in the response to a release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_until: Option<At>,
+    /// A warning, such as the names of ignored parameters and fields; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+}
+
+reads!(NewHold |input| {
+    slot_token: String = input.body.required("slot_token", filled(slot_token())),
+});
+
+pub async fn create(
+    call: ApiCall,
+    InLocations(tenant, at, NewHold { slot_token }): InLocations<NewHold>,
+) -> BookingAnswer<SlotHold<'static>> {
+    let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
+    let (start, wanted) = (offer.span.start, like(&offer));
+    let held = call.api.engine.hold(offer, call.key.short()).await;
+    let until =
+        held.map_err(|refused| BookingFailure::refused(refused, |slots| offers(&call, &location, wanted, slots)))?;
+    let zone = location.setup.zone;
+    let message =
+        format!("{} is held for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
+    Ok(call.plain(SlotHold { ok: true, message, held_until: Some(At(until)), description: call.description() }))
+}
+
+/// The token may be in the query, because some clients cannot send a body with DELETE.
+pub struct ReleaseHold {
+    slot_token: String,
+}
+
+impl FromInput for ReleaseHold {
+    fn from_input(input: &mut Input) -> ReleaseHold {
+        let in_query = input.query.optional("slot_token", slot_token());
+        let in_body = input.body.optional("slot_token", filled(slot_token()));
+        if in_query.is_none() && in_body.is_none() {
+            input.body.problem("slot_token is missing.");
+        }
+        ReleaseHold { slot_token: in_query.or(in_body).unwrap_or_default() }
+    }
+}
+
+pub async fn delete(
+    call: ApiCall,
+    InLocations(tenant, at, ReleaseHold { slot_token }): InLocations<ReleaseHold>,
+) -> BookingAnswer<SlotHold<'static>> {
+    let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
+    let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, location.setup.zone));
+    let released = call.api.engine.release(offer).await;
+    released.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
+    Ok(call.plain(SlotHold { ok: true, message, held_until: None, description: call.description() }))
+}

@@ -1,0 +1,282 @@
+//! POST /intent/booking/search
+
+use engine::{
+    Unmet,
+    records::{AppointmentType, record::Record},
+};
+use location::{
+    hours::Weekday,
+    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId},
+    pull::Resource,
+    slots::{Slot, SlotQuery},
+    time::{MINUTE, Timestamp},
+    zone::Date,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    failure::{BookingAnswer, BookingFailure},
+    offer_view::OfferView,
+    offers::{OfferProperties, offers},
+};
+use crate::resources::{
+    practice::{operatories, providers},
+    schedule::{
+        appointment_types,
+        available_slots::{check_start_date, minutes},
+        slot_weeks::{begin, week},
+    },
+};
+use framework::{
+    access::{
+        arguments::{AtLocation, FromInput},
+        call::ApiCall,
+        input::Input,
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::errors::ApiError,
+    values::{
+        failures::Failure,
+        kinds::{
+            Kind, boolean, id, integer, long_id,
+            reference::Reference,
+            shared::{appointment_type, first_day},
+            times::time_of_day,
+        },
+        limits::{
+            DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
+        },
+        times,
+    },
+};
+
+/// The free slots that a search found.
+#[derive(Serialize, JsonSchema)]
+pub struct SlotSearchResult<'a> {
+    /// Always true: the request was carried out.
+    ok: bool,
+    /// The result, as a human-readable sentence.
+    message: String,
+    /// Free slots; empty if there are none.
+    slots: Vec<OfferView>,
+    /// If `slots` is empty: the next day with a free slot in the location's time zone, `YYYY-MM-DD`; null if none is
+    /// known. Otherwise null.
+    next_available_date: Option<String>,
+    /// A warning, such as the names of ignored parameters and fields; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+}
+
+pub struct SearchInput {
+    appointment_type: Option<u32>,
+    providers: Vec<u32>,
+    operatories: Vec<u64>,
+    start_date: Option<Date>,
+    days: i64,
+    earliest: Option<i64>,
+    latest: Option<i64>,
+    days_of_week: Vec<Weekday>,
+    limit: usize,
+    new_patient: bool,
+}
+
+impl FromInput for SearchInput {
+    fn from_input(input: &mut Input) -> SearchInput {
+        let b = &mut input.body;
+        SearchInput {
+            appointment_type: b.optional("appointment_type_id", appointment_type().omit_from_example()),
+            providers: b.list(
+                "provider_ids",
+                id().referring_to(Resource::Providers).about("Only these providers.").omit_from_example(),
+            ),
+            operatories: b.list(
+                "operatory_ids",
+                long_id().referring_to(Resource::Operatories).about("Only these operatories.").omit_from_example(),
+            ),
+            start_date: b.optional("start_date", first_day().omit_from_example()),
+            days: b.defaulted(
+                "days",
+                integer(SEARCH_DAYS).omit_from_example().about("The number of days."),
+                SEARCH_DAYS_DEFAULT,
+            ),
+            earliest: b.optional(
+                "earliest",
+                time_of_day().omit_from_example().about("Earliest start of a slot, in the location's time zone."),
+            ),
+            latest: b.optional(
+                "latest",
+                time_of_day().omit_from_example().about(
+                    "Latest start of a slot, in the location's time zone. A time before `earliest` is on the next day.",
+                ),
+            ),
+            days_of_week: b
+                .list("days_of_week", weekday().omit_from_example().about("Only slots on these days of the week.")),
+            limit: b.defaulted(
+                "limit",
+                integer(SEARCH_LIMIT).example_of(3).about("Maximum number of results."),
+                SEARCH_LIMIT_DEFAULT,
+            ) as usize,
+            new_patient: b.optional(
+                "new_patient",
+                boolean().omit_from_example().about("`true` if the patient is new to the practice."),
+            ) == Some(true),
+        }
+    }
+
+    fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
+        match (named, location) {
+            (Reference { resource: Resource::Operatories, id }, Some(location)) => operatories::missing(location, id),
+            (Reference { resource, id }, _) => Unmet::NotFound { resource, id }.into(),
+        }
+    }
+}
+
+pub async fn create(
+    mut call: ApiCall,
+    AtLocation(location, asked): AtLocation<SearchInput>,
+) -> BookingAnswer<SlotSearchResult<'static>> {
+    let now = call.api.engine.now();
+    let today = times::local(now, location.setup.zone).0;
+    let from = begin(&mut call, &location, asked.start_date.unwrap_or(today));
+    let all = |wrong| call.with_unknown(wrong, SearchInput::unknown);
+    check_start_date(from, now).map_err(all)?;
+    let (query, kind) = asked.query(&call, &location, from, now).map_err(all)?;
+    let ehr = call.api.engine.description(location.setup.id).map_err(ApiError::from)?;
+    if asked.new_patient && ehr.is_some_and(|ehr| !ehr.new_patients) {
+        call.warn(
+            "The practice's system does not accept new patients through the API: only existing patients can be booked.",
+        );
+    }
+    let closed = kind.filter(|kind| !kind.bookable_online);
+    let (slots, next) = match &closed {
+        Some(_) => (Vec::new(), None),
+        None => asked.find(&mut call, &location, query).await.map_err(|error| not_read(error, &location))?,
+    };
+    let wanted = OfferProperties {
+        appointment_type: asked.appointment_type.map(AppointmentTypeId),
+        join_blocks: !call.version.is_v2(),
+    };
+    let slots = offers(&call, &location, wanted, &slots)?;
+    let next = next.map(|date| date.to_string());
+    let message = match closed {
+        Some(kind) => format!("Only {} can book {}; please call the practice.", location.setup.name, kind.name),
+        None => message(&location, &slots, next.as_deref()),
+    };
+    let description = call.description();
+    Ok(call.plain(SlotSearchResult { ok: true, message, slots, next_available_date: next, description }))
+}
+
+/// Explains the failure in words for a caller.
+fn not_read(error: ApiError, location: &OpenLocation) -> BookingFailure {
+    match error.failure() {
+        Failure::ScheduleNotRead => BookingFailure::not_read(&location.setup.name),
+        _ => error.into(),
+    }
+}
+
+impl SearchInput {
+    fn query(
+        &self,
+        call: &ApiCall,
+        location: &OpenLocation,
+        from: Date,
+        now: Timestamp,
+    ) -> Result<(SlotQuery, Option<Record<AppointmentType>>), ApiError> {
+        let tenant = Tenant { institution: location.institution.clone() };
+        let here = std::slice::from_ref(location);
+        let kind = self.appointment_type.map(|id| appointment_types::find(call, &tenant, here, id)).transpose()?;
+        for id in &self.providers {
+            providers::find(call, &tenant, *id)?;
+        }
+        for id in &self.operatories {
+            operatories::find(call, location.setup.id, *id)?;
+        }
+        let query = SlotQuery {
+            from,
+            days: self.days as u16,
+            length: minutes(None, kind.as_ref()) * MINUTE,
+            interval: None,
+            appointment_type: self.appointment_type.map(AppointmentTypeId),
+            providers: self.providers.iter().copied().map(ProviderId).collect(),
+            operatories: self.operatories.iter().copied().map(OperatoryId).collect(),
+            source: None,
+            hours: None,
+            join_blocks: !call.version.is_v2(),
+            overlapping_operatory_slots: false,
+            appointments_per_timeslot: 1,
+            not_before: now,
+            limit: self.limit,
+        };
+        Ok((query, kind))
+    }
+
+    /// Collects the engine's slots week by week, filtered by time of day and day of the week. Without a match it
+    /// returns the next date with one.
+    async fn find(
+        &self,
+        call: &mut ApiCall,
+        location: &OpenLocation,
+        mut query: SlotQuery,
+    ) -> Result<(Vec<Slot>, Option<Date>), ApiError> {
+        let end = query.from.add_days(query.days.into());
+        // Without these filters the engine finds the next date itself.
+        let horizon = if self.filters() { end.add_days(DAYS_LOOKED_AHEAD) } else { end };
+        let (mut slots, mut next) = (Vec::new(), None);
+        while slots.len() < self.limit && query.from < if slots.is_empty() { horizon } else { end } {
+            let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - slots.len() };
+            let until = if query.from < end { end } else { horizon };
+            let week = week(call, location, &query, until, most).await?;
+            let mut suiting = week.slots.iter().filter(|slot| self.suits(slot, location)).copied();
+            if query.from < end {
+                slots.extend(suiting.take(self.limit - slots.len()));
+            } else if let Some(slot) = suiting.next() {
+                return Ok((slots, Some(times::local(slot.span.start, location.setup.zone).0)));
+            }
+            next = week.next;
+            let Some(from) = next else { break };
+            query.from = from;
+        }
+        Ok(if slots.is_empty() && !self.filters() { (slots, next) } else { (slots, None) })
+    }
+
+    fn filters(&self) -> bool {
+        self.earliest.is_some() || self.latest.is_some() || !self.days_of_week.is_empty()
+    }
+
+    /// Compares in the local time of the location.
+    fn suits(&self, slot: &Slot, location: &OpenLocation) -> bool {
+        let (date, minute) = times::local(slot.span.start, location.setup.zone);
+        let begun = self.earliest.is_none_or(|earliest| minute >= earliest);
+        let in_time = self.latest.is_none_or(|latest| minute <= latest);
+        // A latest time before the earliest means the next day, so the span includes midnight.
+        let over_night = self.earliest.zip(self.latest).is_some_and(|(earliest, latest)| latest < earliest);
+        (if over_night { begun || in_time } else { begun && in_time })
+            && (self.days_of_week.is_empty() || self.days_of_week.contains(&date.weekday()))
+    }
+}
+
+fn weekday() -> Kind<Weekday> {
+    let names = || Weekday::ALL.map(|day| format!("{day:?}").to_lowercase());
+    Kind::for_text(
+        move || json!({"type": "string", "enum": names()}),
+        "monday",
+        |name| {
+            let same = |day: &&Weekday| format!("{day:?}").eq_ignore_ascii_case(name);
+            Weekday::ALL.iter().find(same).copied().ok_or_else(|| "must be a day of the week such as monday".into())
+        },
+    )
+}
+
+/// Describes the result. The search stops when it has enough slots, so the total is unknown.
+fn message(location: &OpenLocation, slots: &[OfferView], next: Option<&str>) -> String {
+    let name = &location.setup.name;
+    match (slots, next) {
+        ([first, ..], _) => format!("The first free slot at {name} is {}.", first.start_local),
+        ([], Some(date)) => {
+            format!("There is no such slot at {name} on these days; the next day with free slots is {date}.")
+        }
+        ([], None) => format!("There is no such slot at {name}."),
+    }
+}

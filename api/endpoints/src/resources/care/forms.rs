@@ -1,0 +1,106 @@
+//! /form_schemas and /form_responses (specification 4.6)
+
+use engine::{
+    lists::Filter,
+    records::{
+        FormResponse, FormSchema,
+        record::{Record, Schema},
+        values::Json,
+    },
+};
+use uuid::Uuid;
+
+use crate::resources::patients::find_at;
+use crate::views::forms::{FormResponseView, FormSchemaDetail};
+use crate::views::render::RecordView;
+use framework::{
+    access::{
+        arguments::{AtLocation, FormId, FromInput, reads},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Created, One, Paged},
+        tenancy::OpenLocation,
+    },
+    http::errors::ApiError,
+    records::listing::{Listing, listing},
+    values::{
+        kinds::{Kind, json_object, shared::patient, uuid},
+        limits::MAX_ANSWERS,
+        record_uuid,
+    },
+};
+
+listing!(ListFormSchemas: |it| it.without_deleted());
+
+pub async fn schema(
+    call: ApiCall,
+    FormId(id): FormId,
+    AtLocation(location, ()): AtLocation<()>,
+) -> Answer<One<FormSchemaDetail<'static>>> {
+    let schema: Record<FormSchema> = call.entry_at(&location, schema_id(&location, &id)?)?;
+    Ok(call.show(FormSchemaDetail::from_record(&schema)))
+}
+
+fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
+    let found = record_uuid::id_in(FormSchema::RESOURCE, location.setup.source, id);
+    found.map(|(_, id)| id).ok_or_else(|| ApiError::not_found(format!("Form Schema with id {id}")))
+}
+
+reads!(ListFormResponses |input| {
+    patient: u32 = input.query.required("patient_id", patient()),
+    listing: Listing = input.listing().foreign_ids().without_deleted().done(),
+});
+
+pub async fn responses(
+    call: ApiCall,
+    AtLocation(location, ListFormResponses { listing, patient }): AtLocation<ListFormResponses>,
+) -> Answer<Paged<FormResponseView<'static>>> {
+    find_at(&call, &location, patient)?;
+    let listing = listing.filtered([Filter::Patient(patient.into())]);
+    let page = listing.entries(&call, &location.sources(), |_| true)?;
+    Ok(call.page_of(&page, |it| FormResponseView::render(it, &call)))
+}
+
+pub struct NewFormResponse {
+    patient_id: u32,
+    schema: Uuid,
+    answers: Json,
+}
+
+impl FromInput for NewFormResponse {
+    fn from_input(input: &mut Input) -> NewFormResponse {
+        let b = &mut input.body;
+        b.container("form_response", "The patient's answers.");
+        let patient_id = b.required("form_response.patient_id", patient());
+        let schema = b.required("form_response.form_schema_id", uuid().about("Id of the form."));
+        let answers = b.required(
+            "form_response.patient_submitted_data",
+            answers().about("The answers, keyed by the keys of the form's components."),
+        );
+        NewFormResponse { patient_id, schema, answers }
+    }
+}
+
+pub async fn respond(
+    mut call: ApiCall,
+    AtLocation(location, NewFormResponse { patient_id, schema, answers }): AtLocation<NewFormResponse>,
+) -> Answer<Created<FormResponseView<'static>>> {
+    let form_schema_id =
+        schema_id(&location, &schema).map_err(|wrong| call.with_unknown(wrong, NewFormResponse::unknown))?;
+    let submitted_at = call.api.engine.now().into();
+    let response = FormResponse { patient_id, form_schema_id, answers_json: answers, submitted_at, extra: Vec::new() };
+    let saved = call.save_entry(&location, &response, Some(patient_id)).await?;
+    Ok(call.created(saved.replay, FormResponseView::render(&saved.record, &call)))
+}
+
+fn answers() -> Kind<Json> {
+    json_object().and_then(|answers| {
+        let text = Json::encode(&answers).map_err(|_| "must be JSON".to_owned())?;
+        let size = text.as_str().len();
+        if size <= MAX_ANSWERS {
+            Ok(text)
+        } else {
+            Err(format!("has {size} bytes of JSON: at most {MAX_ANSWERS} are taken"))
+        }
+    })
+}

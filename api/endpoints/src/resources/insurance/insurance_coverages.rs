@@ -1,0 +1,160 @@
+//! /insurance_coverages (specification 4.2)
+
+use engine::{
+    commands::RemoveRecord,
+    records::{
+        Coverage, InsurancePlan, Relation,
+        record::{Record, Schema},
+        values::Day,
+    },
+};
+use location::pull::Resource;
+use serde_json::json;
+
+use super::insurance_plans::subscriber;
+use crate::views::insurance::InsuranceCoverageView;
+use framework::{
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant, reads},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Created, Empty, One, Paged},
+    },
+    http::errors::{ApiError, name_of},
+    records::{listing::Listing, visible::is_live},
+    values::{
+        kinds::{
+            Kind, Raw, id, integer, long_id, object, person_name,
+            shared::{active, patient},
+            text,
+            times::{birth_date, date},
+        },
+        limits::{MAX_NAME, MAX_TEXT},
+        words::word,
+    },
+};
+
+reads!(ListCoverages |input| {
+    active: bool = input.query.defaulted("active", active(), true),
+    listing: Listing = input.listing().since().patient().done(),
+});
+
+pub async fn list(
+    call: ApiCall,
+    InTenant(tenant, ListCoverages { listing, active }): InTenant<ListCoverages>,
+) -> Answer<Paged<InsuranceCoverageView<'static>>> {
+    let keep = |it: &Record<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
+    let page = listing.entries(&call, &call.sources(&tenant), keep)?;
+    Ok(call.page_of(&page, InsuranceCoverageView::from_record))
+}
+
+pub async fn show(
+    call: ApiCall,
+    Id(id): Id<u64>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<InsuranceCoverageView<'static>>> {
+    let coverage: Record<Coverage> = call.entry(&tenant, id)?;
+    let mut view = InsuranceCoverageView::from_record(&coverage);
+    view.subscriber = Some(subscriber(&call, &tenant, &coverage).await?);
+    Ok(call.show(view))
+}
+
+pub struct NewCoverage(Coverage);
+
+impl FromInput for NewCoverage {
+    fn from_input(input: &mut Input) -> NewCoverage {
+        let b = &mut input.body;
+        b.accept_unwrapped("insurance_coverage");
+        b.container("insurance_coverage", "The coverage.");
+        let field = |name: &str| format!("insurance_coverage.{name}");
+        let plan_id = b.required(
+            &field("plan_id"),
+            long_id().referring_to(InsurancePlan::RESOURCE).about("Id of the insurance plan."),
+        );
+        let patient_id = b.required(&field("patient_id"), patient());
+        let relation = b.defaulted(
+            &field("subscription_relation"),
+            word::<Relation>().about("The patient's relation to the subscriber."),
+            "self",
+        );
+        let priority =
+            b.optional(&field("priority"), priority().about("The order of payment: the lowest priority pays first."));
+        let number = b.optional_nonempty(&field("subscriber_num"), text(MAX_TEXT).about("The subscriber number."));
+        let effective_date =
+            b.optional(&field("effective_date"), date().about("The first day of the coverage.")).map(Day);
+        let expiration_date =
+            b.optional(&field("expiration_date"), date().about("The last day of the coverage.")).map(Day);
+        let subscriber_id =
+            b.optional(&field("subscriber_id"), id().referring_to(Resource::Patients).about("Id of the subscriber."));
+        let subscription =
+            b.optional(&field("insurance_subscription"), object("A new subscriber.").omit_from_example());
+        let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME).about("Name."));
+        let born = b.optional(&field("insurance_subscription.date_of_birth"), birth_date(input.today)).map(Day);
+        let theirs = b.optional_nonempty(
+            &field("insurance_subscription.subscriber_num"),
+            text(MAX_TEXT).about("The subscriber number."),
+        );
+        if subscriber_id.is_some() == subscription.is_some() {
+            b.problem("insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.");
+        }
+        if subscription.is_some() && name.is_none() {
+            b.problem("insurance_coverage.insurance_subscription.name is missing.");
+        }
+        if effective_date.zip(expiration_date).is_some_and(|(from, until)| until < from) {
+            b.problem("insurance_coverage.expiration_date must not be before effective_date.");
+        }
+        NewCoverage(Coverage {
+            patient_id,
+            plan_id,
+            relation,
+            priority,
+            subscriber_id,
+            subscriber_name: name,
+            subscriber_date_of_birth: born,
+            subscriber_number: number.or(theirs),
+            effective_date,
+            expiration_date,
+            insurance_type: None,
+            active: true,
+            extra: Vec::new(),
+        })
+    }
+}
+
+pub async fn create(
+    mut call: ApiCall,
+    AtLocation(location, NewCoverage(coverage)): AtLocation<NewCoverage>,
+) -> Answer<Created<InsuranceCoverageView<'static>>> {
+    let saved = call.save_entry(&location, &coverage, Some(coverage.patient_id)).await?;
+    Ok(call.created(saved.replay, InsuranceCoverageView::from_record(&saved.record)))
+}
+
+/// Reads a priority by name or by number: 1 is primary.
+fn priority() -> Kind<u32> {
+    const NAMES: [&str; 3] = ["primary", "secondary", "tertiary"];
+    let number = || integer(1..=100);
+    // In a schema, `pattern` applies to strings only, and bounds to numbers only.
+    let schema = || {
+        let names = format!("^({})$", NAMES.join("|"));
+        json!({"type": ["string", "integer"], "pattern": names, "minimum": 1, "maximum": 100})
+    };
+    Kind::new(schema, "primary", move |raw| {
+        let name = match raw {
+            Raw::Text(text) => Some(text),
+            Raw::Json(value) => value.as_str(),
+        };
+        let name = name.and_then(|name| NAMES.iter().position(|known| *known == name.trim()));
+        let number = name.map(|at| at as i64 + 1).map_or_else(|| number().read(raw), Ok);
+        number.map(|number| number as u32).map_err(|problem| format!("{problem}, or be one of {}", NAMES.join(", ")))
+    })
+}
+
+pub async fn delete(mut call: ApiCall, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
+    let coverage: Record<Coverage> = call.entry(&tenant, id)?;
+    let location = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
+    let location =
+        location.ok_or_else(|| ApiError::not_found(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
+    call.save(&location, RemoveRecord::<Coverage>::new(id)).await?;
+    call.audit("delete", name_of(Coverage::RESOURCE), id);
+    Ok(call.empty())
+}

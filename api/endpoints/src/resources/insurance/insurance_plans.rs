@@ -1,0 +1,134 @@
+//! /insurance_plans (specification 4.2)
+
+use engine::{
+    lists::Filter,
+    records::{Coverage, FeeSchedule, InsurancePlan, record::Record, values::Address},
+};
+
+use crate::views::{
+    catalogue::FeeScheduleView,
+    insurance::{InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
+};
+use framework::{
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Created, One, Paged},
+        tenancy::Tenant,
+    },
+    http::errors::ApiError,
+    records::{listing::listing, visible::is_live},
+    values::{
+        kinds::{object, person_name, text, two_letters},
+        limits::MAX_TEXT,
+    },
+};
+
+listing!(ListPlans: |it| it.sort().foreign_ids().since().include_deleted()
+        .text("payer_id", "The payer id for electronic claims.", Filter::PayerId)
+        .text("group_num", "The group number.", Filter::GroupNumber));
+
+pub async fn list(
+    call: ApiCall,
+    InTenant(tenant, ListPlans(listing)): InTenant<ListPlans>,
+) -> Answer<Paged<InsurancePlanView<'static>>> {
+    let page = listing.entries(&call, &call.sources(&tenant), is_live)?;
+    Ok(call.page_of(&page, InsurancePlanView::from_record))
+}
+
+included!(ShowPlan: &["patient_coverages", "subscribers", "fee_schedule"]);
+
+pub async fn show(
+    mut call: ApiCall,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowPlan { include }): InTenant<ShowPlan>,
+) -> Answer<One<InsurancePlanView<'static>>> {
+    let asked = |name: &str| include.contains(&name);
+    let plan: Record<InsurancePlan> = call.entry(&tenant, id)?;
+    let schedule = match plan.body.fee_schedule_id {
+        Some(id) if asked("fee_schedule") => call.try_entry::<FeeSchedule>(&tenant, id)?,
+        _ => None,
+    };
+    let covered = asked("patient_coverages") || asked("subscribers");
+    let coverages: Vec<Record<Coverage>> = match covered {
+        true => call.all_entries(&[plan.source()], vec![Filter::InsurancePlan(id)])?,
+        false => Vec::new(),
+    };
+    let mut subscribers: Vec<InsuranceSubscriberView> = Vec::new();
+    for coverage in coverages.iter().filter(|_| asked("subscribers")) {
+        // Each person once, even with several coverages.
+        let person = subscriber(&call, &tenant, coverage).await?;
+        subscribers.extend(person.filter(|person| subscribers.iter().all(|known| known.id != person.id)));
+    }
+    let mut view = InsurancePlanView::from_record(&plan);
+    view.patient_coverages =
+        asked("patient_coverages").then(|| coverages.iter().map(InsuranceCoverageView::from_record).collect());
+    view.subscribers = asked("subscribers").then_some(subscribers);
+    view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::from_record));
+    Ok(call.show(view))
+}
+
+/// Returns the holder of the subscription.
+pub async fn subscriber(
+    call: &ApiCall,
+    tenant: &Tenant,
+    coverage: &Record<Coverage>,
+) -> Result<Option<InsuranceSubscriberView>, ApiError> {
+    if let Some(id) = InsuranceSubscriberView::patient_of(&coverage.body)
+        && let Some(patient) = call.api.engine.patient(tenant.institution.id, id)?
+    {
+        call.audit("read", "patient", patient.id.into());
+        return Ok(Some(InsuranceSubscriberView::patient(&patient)));
+    }
+    let id = call.api.engine.subscriber_id(coverage.source(), &coverage.body).await?;
+    Ok(InsuranceSubscriberView::named(&coverage.body, id))
+}
+
+pub struct NewPlan(InsurancePlan);
+
+impl FromInput for NewPlan {
+    fn from_input(input: &mut Input) -> NewPlan {
+        let b = &mut input.body;
+        b.required("insurance_plan", object("The plan."));
+        let name = b.required("insurance_plan.name", person_name(MAX_TEXT).about("Name."));
+        let employer_name =
+            b.required("insurance_plan.employer_name", person_name(MAX_TEXT).about("Name of the employer."));
+        let texts = [
+            ("payer_id", "The payer id for electronic claims."),
+            ("address", "The address."),
+            ("address2", "Second line of the street address, such as a suite."),
+            ("city", "City."),
+            ("zip_code", "Postal code."),
+            ("group_num", "The group number."),
+        ];
+        let [payer_id, line1, line2, city, postal_code, group_number] = texts
+            .map(|(name, about)| b.optional_nonempty(&format!("insurance_plan.{name}"), text(MAX_TEXT).about(about)));
+        let region = b.optional_nonempty("insurance_plan.state", two_letters().about("State, as a two-letter code."));
+        let country =
+            b.optional_nonempty("insurance_plan.country_code", two_letters().about("Country, as a two-letter code."));
+        let address = Address { line1, line2, city, region, postal_code, country };
+        NewPlan(InsurancePlan {
+            payer_id,
+            name,
+            address: (address != Address::default()).then_some(address),
+            group_number,
+            employer_name: Some(employer_name),
+            fee_schedule_id: None,
+            annual_max_individual: None,
+            benefit_year_renewal_month: None,
+            extra: Vec::new(),
+        })
+    }
+}
+
+pub async fn create(
+    mut call: ApiCall,
+    AtLocation(location, NewPlan(plan)): AtLocation<NewPlan>,
+) -> Answer<Created<InsurancePlanView<'static>>> {
+    let saved = call.save_entry(&location, &plan, None).await?;
+    let mut view = InsurancePlanView::from_record(&saved.record);
+    // A new plan has no coverages (specification 2.2).
+    (view.patient_coverages, view.subscribers, view.fee_schedule) = (Some(vec![]), Some(vec![]), Some(None));
+    Ok(call.created(saved.replay, view))
+}

@@ -1,0 +1,4 @@
+//! Insurance plans and patients' coverages.
+
+pub mod insurance_coverages;
+pub mod insurance_plans;

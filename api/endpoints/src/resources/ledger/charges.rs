@@ -1,0 +1,48 @@
+//! GET /charges
+
+use engine::{
+    lists::Filter,
+    records::{Charge, Claim},
+};
+
+use crate::views::ledger::{ChargeView, ClaimPayoutView};
+use crate::views::render::RecordView;
+use framework::{
+    access::{
+        arguments::{AtLocation, FromInput},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Paged},
+    },
+    records::listing::Listing,
+    values::{kinds::includes, limits::MAX_RELATED},
+};
+
+pub struct ListCharges {
+    include: Vec<&'static str>,
+    listing: Listing,
+}
+
+impl FromInput for ListCharges {
+    fn from_input(input: &mut Input) -> ListCharges {
+        let include = input.query.list("include", includes(&["claim_payouts"]));
+        let listing = input.listing().sort().foreign_ids().patient().provider();
+        let listing = listing.procedure().guarantor();
+        ListCharges { include, listing: listing.since().include_deleted().done() }
+    }
+}
+
+pub async fn list(
+    call: ApiCall,
+    AtLocation(location, ListCharges { include, listing }): AtLocation<ListCharges>,
+) -> Answer<Paged<ChargeView<'static>>> {
+    let page = listing.entries_at::<Charge>(&call, &location, |_| true)?;
+    let mut views = page.views(|it| ChargeView::render(it, &call));
+    if !include.is_empty() {
+        for (view, charge) in views.rows.iter_mut().zip(&page.rows) {
+            let claims = call.find_all::<Claim>(charge.source(), Filter::Charge(charge.id), MAX_RELATED)?;
+            view.claim_payouts = Some(ClaimPayoutView::for_charge(charge.id, &claims));
+        }
+    }
+    Ok(call.page(&views))
+}

@@ -1,0 +1,91 @@
+//! Costs of adapter calls: by adapter for /metrics, where one series per location would be too many, and by location in
+//! the operators' view of its read cycle.
+
+use std::collections::BTreeMap;
+
+use engine::adapter_host::{CallCosts, CostsByCall};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use framework::http::metrics::Families;
+
+/// The cost of all calls of one kind for a location since the start of the process. Calls that did not start are not
+/// counted.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AdapterCallsView {
+    /// The kind of call: `describe`, `pull`, `push` or `find`.
+    call: &'static str,
+    /// Number of calls that the adapter answered without a fault.
+    answered: u64,
+    /// Number of calls that the adapter answered with a fault.
+    faults: u64,
+    /// Number of calls that ended without an answer, because the adapter trapped or exceeded its time limit.
+    lost: u64,
+    /// Duration of all calls, in seconds, including the time spent waiting for the health record system.
+    seconds: f64,
+    /// Processor time of all calls, in seconds.
+    processor_seconds: f64,
+    /// Number of requests that reached, or may have reached, the health record system.
+    requests: u64,
+    /// Total size of the request bodies, in bytes.
+    sent_bytes: u64,
+    /// Total size of the response bodies, in bytes.
+    received_bytes: u64,
+    /// Peak memory of a single call, in bytes.
+    memory_bytes: u64,
+}
+
+impl AdapterCallsView {
+    pub(super) fn from_costs(costs: CostsByCall) -> Vec<AdapterCallsView> {
+        let view = |(call, costs): (&'static str, CallCosts)| AdapterCallsView {
+            call,
+            answered: costs.answered,
+            faults: costs.faults,
+            lost: costs.lost,
+            seconds: costs.time.as_secs_f64(),
+            processor_seconds: costs.processor.as_secs_f64(),
+            requests: costs.requests,
+            sent_bytes: costs.sent,
+            received_bytes: costs.received,
+            memory_bytes: costs.memory,
+        };
+        costs.into_iter().map(view).collect()
+    }
+}
+
+/// Adds the metrics of /metrics except the histogram of durations.
+pub fn collect(families: &mut Families, by_adapter: &BTreeMap<String, CostsByCall>) {
+    let series =
+        || by_adapter.iter().flat_map(|(adapter, calls)| calls.iter().map(move |(call, costs)| (adapter, call, costs)));
+    let labels = |adapter, call| vec![("adapter", adapter), ("call", call)];
+    let ended = series().flat_map(|(adapter, call, costs)| {
+        let by_outcome = [("answered", costs.answered), ("fault", costs.faults), ("lost", costs.lost)];
+        by_outcome.map(|(outcome, count)| {
+            (vec![("adapter", adapter.as_str()), ("call", *call), ("outcome", outcome)], count as f64)
+        })
+    });
+    families.add(
+        "adapter_ended_total",
+        "counter",
+        "Calls of adapters that ended, by adapter, call and outcome.",
+        ended,
+    );
+    type Number = fn(&CallCosts) -> f64;
+    let numbers: [(&str, &str, &str, Number); 5] = [
+        ("adapter_processor_seconds_total", "counter", "Processor time of calls in seconds.", |it| {
+            it.processor.as_secs_f64()
+        }),
+        ("adapter_requests_total", "counter", "Requests that reached a health record system, or may have.", |it| {
+            it.requests as f64
+        }),
+        ("adapter_sent_bytes_total", "counter", "Total size of the request bodies, in bytes.", |it| it.sent as f64),
+        ("adapter_received_bytes_total", "counter", "Total size of the response bodies, in bytes.", |it| {
+            it.received as f64
+        }),
+        ("adapter_memory_peak_bytes", "gauge", "Peak memory of a single call, in bytes.", |it| it.memory as f64),
+    ];
+    for (name, kind, help, number) in numbers {
+        let values = series().map(|(adapter, call, costs)| (labels(adapter.as_str(), *call), number(costs)));
+        families.add(name, kind, help, values);
+    }
+}

@@ -1,0 +1,189 @@
+//! GET /adapters, POST /adapters/{adapter}/versions, POST /locations/{id}/adapter and POST
+//! /locations/{id}/adapter/rollback: versions of adapters uploaded at run time (our addition).
+
+use std::collections::BTreeMap;
+
+use engine::{AdapterVersion, RolledOut, Tried};
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::sync::AdapterView;
+use framework::access::resource_names;
+use framework::{
+    access::{
+        arguments::{AdapterName, Anywhere, InTenants, OfLocation, reads},
+        call::{ActionContext, ApiCall},
+        respond::{Answer, Listed, One},
+    },
+    values::{
+        kinds::{boolean, text},
+        limits::MAX_NAME,
+        times::At,
+    },
+};
+
+/// Selects the version of the configuration instead of a SHA-256.
+pub const CONFIGURED: &str = "configured";
+
+/// An adapter in the configuration.
+#[derive(Serialize, JsonSchema)]
+pub struct AdapterDetail {
+    /// The version of the configuration, which a location runs to which no other was rolled out.
+    configured: AdapterView,
+    /// Uploaded versions, newest first: the last ten, and the versions that a location runs or ran before.
+    versions: Vec<AdapterVersionView>,
+    /// Locations of the key that use this adapter.
+    locations: Vec<LocationAdapterView>,
+}
+
+/// An uploaded version of an adapter.
+#[derive(Serialize, JsonSchema)]
+pub struct AdapterVersionView {
+    /// Name of the adapter in the configuration.
+    name: String,
+    /// SHA-256 of the component.
+    sha256: String,
+    /// Version in the manifest of the component.
+    version: String,
+    /// Size of the component, in bytes.
+    bytes: u64,
+    /// Time at which the version was uploaded, in UTC.
+    uploaded_at: At,
+}
+
+impl From<AdapterVersion> for AdapterVersionView {
+    fn from(it: AdapterVersion) -> AdapterVersionView {
+        let AdapterVersion { name, sha256, version, bytes, uploaded_at } = it;
+        AdapterVersionView { name, sha256, version, bytes, uploaded_at: At(uploaded_at) }
+    }
+}
+
+/// The version rolled out to a location.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct LocationAdapterView {
+    /// Id of the location.
+    #[schemars(with = "u32")]
+    location_id: LocationId,
+    /// SHA-256 of the version that was rolled out; null if the location runs the version of the configuration.
+    sha256: Option<String>,
+    /// SHA-256 of the version that a rollback returns to; null for the version of the configuration.
+    previous_sha256: Option<String>,
+}
+
+impl LocationAdapterView {
+    fn new(location_id: LocationId, it: RolledOut) -> LocationAdapterView {
+        LocationAdapterView { location_id, sha256: it.now, previous_sha256: it.before }
+    }
+}
+
+/// A version of an adapter that was tried at a location.
+#[derive(Serialize, JsonSchema)]
+pub struct RollOutView {
+    /// The version rolled out to the location after the call.
+    location: LocationAdapterView,
+    /// The calls of the trial, in order.
+    pub tried: Vec<TriedView>,
+    /// `true` if the location now runs the version.
+    rolled_out: bool,
+}
+
+/// A call of a trial.
+#[derive(Serialize, JsonSchema)]
+pub struct TriedView {
+    /// The kind of call: `describe` or `pull`.
+    call: &'static str,
+    /// The resource whose first page was read; null for `describe`.
+    pub resource: Option<&'static str>,
+    /// Number of records of the page.
+    pub records: u64,
+    /// Number of records of the page that could not be read.
+    pub skipped: u64,
+}
+
+impl From<Tried> for TriedView {
+    fn from(it: Tried) -> TriedView {
+        let call = if it.resource.is_some() { "pull" } else { "describe" };
+        let (records, skipped) = (it.records as u64, it.skipped as u64);
+        TriedView { call, resource: it.resource.map(resource_names::name), records, skipped }
+    }
+}
+
+pub async fn list(call: ApiCall, InTenants(tenants, ()): InTenants<()>) -> Answer<Listed<AdapterDetail>> {
+    let engine = &call.api.engine;
+    let mut by_name: BTreeMap<String, Vec<LocationAdapterView>> = BTreeMap::new();
+    for location in tenants.iter().flat_map(|tenant| call.open_locations(tenant)) {
+        let id = location.setup.id;
+        if let Some((name, rolled_out)) = engine.rolled_out(id)? {
+            by_name.entry(name).or_default().push(LocationAdapterView::new(id, rolled_out));
+        }
+    }
+    let mut adapters = Vec::new();
+    for (name, locations) in by_name {
+        let versions = engine.adapter_versions(&name)?.into_iter().map(AdapterVersionView::from).collect();
+        if let Some(configured) = engine.configured_adapter(&name) {
+            adapters.push(AdapterDetail { configured: AdapterView::from_state(configured), versions, locations });
+        }
+    }
+    Ok(call.list(&adapters))
+}
+
+pub async fn upload(
+    mut call: ApiCall,
+    AdapterName(name): AdapterName,
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<AdapterVersionView>> {
+    let component = std::mem::take(&mut call.component);
+    let added = call.api.engine.add_adapter_version(&name, component.into()).await?;
+    Ok(call.show(AdapterVersionView::from(added)))
+}
+
+reads!(AdapterRollOut |input| {
+    version: String = input.body.required(
+        "version",
+        text(MAX_NAME).about("The SHA-256 of an uploaded version, or `configured` for the version of the configuration."),
+    ),
+    dry_run: bool =
+        input.body.optional("dry_run", boolean().about("`true` to only try the version.")).unwrap_or(false),
+});
+
+pub async fn roll_out(
+    call: ApiCall,
+    OfLocation(location, AdapterRollOut { version, dry_run }): OfLocation<AdapterRollOut>,
+) -> Answer<One<RollOutView>> {
+    Ok(call.show(roll_out_version(&call.action(), location.setup.id, &version, dry_run).await?))
+}
+
+/// Tries a version at a location. Unless `dry_run` is set, the location runs it afterwards.
+pub(super) async fn roll_out_version(
+    action: &ActionContext<'_>,
+    location: LocationId,
+    version: &str,
+    dry_run: bool,
+) -> Answer<RollOutView> {
+    let engine = &action.api.engine;
+    let sha256 = (version != CONFIGURED).then(|| version.to_owned());
+    let tried = engine.try_adapter(location, sha256.as_deref()).await?;
+    let rolled_out = match dry_run {
+        true => engine.rolled_out(location)?.map(|(_, known)| known).unwrap_or_default(),
+        false => engine.roll_out(location, sha256).await?,
+    };
+    if !dry_run {
+        action.shown.audit("roll out adapter", "location", location.0.into());
+    }
+    let (location, tried) = (LocationAdapterView::new(location, rolled_out), tried.into_iter().map(TriedView::from));
+    Ok(RollOutView { location, tried: tried.collect(), rolled_out: !dry_run })
+}
+
+pub(crate) async fn roll_back(
+    call: ApiCall,
+    OfLocation(location, ()): OfLocation<()>,
+) -> Answer<One<LocationAdapterView>> {
+    Ok(call.show(roll_back_version(&call.action(), location.setup.id).await?))
+}
+
+pub(super) async fn roll_back_version(action: &ActionContext<'_>, location: LocationId) -> Answer<LocationAdapterView> {
+    let rolled_back = action.api.engine.roll_back(location).await?;
+    action.shown.audit("roll back adapter", "location", location.0.into());
+    Ok(LocationAdapterView::new(location, rolled_back))
+}

@@ -1,0 +1,318 @@
+//! GET and POST /locations/{id}/sync, POST /locations/{id}/sync/accept_deletions, /locations/{id}/pause and /resume:
+//! control of a location's read cycle by operators (our addition).
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use engine::records::sync_state::{AdapterState, AdapterStatus, SyncState};
+use location::{
+    ids::LocationId,
+    pause::Directions,
+    pull::{Progress, Resource, Skip},
+    time::Timestamp,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::adapter_costs::AdapterCallsView;
+use crate::resources::practice::problems::{ProblemView, address, problems};
+use crate::views::gate::GateView;
+use framework::access::resource_names::{name, resource};
+use framework::{
+    access::{
+        api::Api,
+        arguments::{FromInput, OfLocation, reads},
+        call::{ActionContext, ApiCall},
+        input::Input,
+        respond::{Answer, One},
+    },
+    http::errors::ApiError,
+    values::{kinds::boolean, times::At},
+};
+
+/// The read progress of a location and its waiting writes.
+#[derive(Serialize, JsonSchema)]
+pub struct LocationSyncView {
+    /// Id of the location.
+    #[schemars(with = "u32")]
+    location_id: LocationId,
+    /// End time of the last complete read cycle; null before the first one.
+    last_sync_at: Option<At>,
+    /// Time of the next read cycle; null while a cycle runs, before the first one, and without a health record system.
+    next_cycle_at: Option<At>,
+    /// The resource that the running cycle reads; null if no cycle runs.
+    reading: Option<&'static str>,
+    /// Reason why reading fails, as reported by the health record system if it provides one; null if reading works.
+    /// Never contains patient data.
+    read_problem: Option<String>,
+    /// Reason why writing does not work; null if it works. Never contains patient data.
+    write_problem: Option<String>,
+    /// Problems that keep the location from reading or writing, each with the next step; empty if both work.
+    problems: Vec<ProblemView>,
+    /// Host and port of the health record system; null without a health record system, and for a simulated one.
+    ehr_address: Option<String>,
+    /// Number of unfinished writes to the health record system.
+    writes_waiting: u64,
+    /// Number of writes that failed and that no operator has retried or dropped.
+    writes_failed: u64,
+    /// Time at which the oldest unfinished write was queued, in UTC; null if there is none.
+    oldest_write_at: Option<At>,
+    /// Reason why the next page has to wait without a failure; null if it does not wait.
+    read_waits: Option<String>,
+    /// Time at which an operator paused reading; null if it is not paused.
+    reading_paused_since: Option<At>,
+    /// Time at which an operator paused writing; null if it is not paused.
+    writing_paused_since: Option<At>,
+    /// The adapter of the location; null without a health record system.
+    adapter: Option<AdapterView>,
+    /// Cost of the adapter's calls since the start of the process that serves the location.
+    adapter_calls: Vec<AdapterCallsView>,
+    /// Name of the node that serves the location; null if one process serves all locations.
+    node: Option<String>,
+    /// Time since which the node has served the location; null if one process serves all locations.
+    node_since: Option<At>,
+    /// The gate of the location; null if the health record system needs no workstation.
+    gate: Option<GateView>,
+    /// Progress of the current or last read cycle, by resource.
+    resources: Vec<ResourceProgress>,
+}
+
+/// The adapter that connects a location to its health record system.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AdapterView {
+    /// Name of the adapter in the configuration.
+    name: String,
+    /// Status of the adapter: `ready`, `preparing` or `refused`. If it is `refused`, the location responds with 503
+    /// until an operator fixes the adapter.
+    status: &'static str,
+    /// Version reported by the component; null until the adapter is ready.
+    version: Option<String>,
+    /// SHA-256 of the component file.
+    sha256: Option<String>,
+    /// Reason why the adapter cannot be used.
+    reason: Option<String>,
+}
+
+impl AdapterView {
+    pub(super) fn from_state(state: AdapterState) -> AdapterView {
+        let AdapterState { name, status, version, sha256, reason } = state;
+        let status = match status {
+            AdapterStatus::Preparing => "preparing",
+            AdapterStatus::Ready => "ready",
+            AdapterStatus::Refused => "refused",
+        };
+        AdapterView { name, status, version, sha256, reason }
+    }
+}
+
+/// Progress of the current or last read cycle with a resource.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ResourceProgress {
+    /// The resource, as in the path of its list endpoint.
+    resource: &'static str,
+    /// `true` if the resource is being read.
+    running: bool,
+    /// `true` if all records are read (a full pass), `false` if only changed records are read (a delta).
+    whole: bool,
+    /// Number of records read so far.
+    records: u64,
+    /// Total number of records, if the health record system provides it.
+    estimate: Option<u64>,
+    /// Time at which the resource was last read completely.
+    ended_at: Option<At>,
+    /// Number of records that the health record system shows and that could not be read, at most 100. They are skipped,
+    /// and their last known state remains.
+    skipped: u64,
+    /// The last skipped records, at most 10.
+    skipped_records: Vec<SkippedRecord>,
+    /// Number of records that were missing from the last full pass. They are deleted if they are also missing from the
+    /// next full pass, which follows within minutes.
+    missing: u64,
+    /// `true` if the last full pass ended with fewer records than the health record system announced, or if the
+    /// announced number changed during the pass. Records that are missing from such a pass are not deleted.
+    incomplete: bool,
+    /// `true` if the last full pass was stopped because too many records were missing; see accept_deletions.
+    deletions_stopped: bool,
+}
+
+/// A record that could not be read.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct SkippedRecord {
+    /// Opaque identifier of the record in the health record system.
+    foreign_id: String,
+    /// Reason, as reported by the adapter. Never contains patient data.
+    reason: String,
+}
+
+impl SkippedRecord {
+    fn last(skips: &BTreeMap<String, Skip>) -> Vec<SkippedRecord> {
+        let mut last: Vec<_> = skips.iter().collect();
+        last.sort_by_key(|(_, skip)| Reverse(skip.call));
+        let shown =
+            |(id, skip): (&String, &Skip)| SkippedRecord { foreign_id: id.clone(), reason: skip.reason.clone() };
+        last.into_iter().take(SHOWN_SKIPPED).map(shown).collect()
+    }
+}
+
+/// Number of skipped records shown; enough to recognise a common cause.
+const SHOWN_SKIPPED: usize = 10;
+
+impl LocationSyncView {
+    fn new(location_id: LocationId, state: SyncState, now: Timestamp) -> LocationSyncView {
+        let resources: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
+        let none = BTreeMap::new();
+        let progress = |resource: &Resource| {
+            let Progress { running, whole, records, estimate, ended_at, short } =
+                state.progress.get(resource).copied().unwrap_or_default();
+            let skips = state.skipped.get(resource).unwrap_or(&none);
+            ResourceProgress {
+                resource: name(*resource),
+                running,
+                whole,
+                records,
+                estimate,
+                ended_at: ended_at.map(At),
+                skipped: skips.len() as u64,
+                skipped_records: SkippedRecord::last(skips),
+                missing: state.missing.get(resource).map_or(0, |missing| *missing as u64),
+                incomplete: short,
+                deletions_stopped: state.guarded.contains(resource),
+            }
+        };
+        LocationSyncView {
+            location_id,
+            last_sync_at: state.last_sync.map(At),
+            next_cycle_at: state.next_cycle.map(At),
+            reading: state.reading.map(name),
+            resources: resources.iter().map(progress).collect(),
+            read_problem: state.read_reason.clone(),
+            write_problem: state.write_reason.clone(),
+            problems: Vec::new(),
+            ehr_address: None,
+            writes_waiting: state.queued,
+            writes_failed: 0,
+            oldest_write_at: state.oldest_queued.map(At),
+            gate: GateView::from_state(location_id, &state, now),
+            read_waits: state.read_waits,
+            reading_paused_since: state.paused.reading.map(At),
+            writing_paused_since: state.paused.writing.map(At),
+            adapter: state.adapter.map(AdapterView::from_state),
+            adapter_calls: Vec::new(),
+            node: None,
+            node_since: None,
+        }
+    }
+}
+
+pub async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
+    Ok(call.show(view(&call.api, location.setup.id).await?))
+}
+
+pub async fn start(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
+    Ok(call.show(act(&call.action(), location.setup.id, CycleAction::Start).await?))
+}
+
+reads!(AcceptDeletions |input| {
+    resource: Resource = input.body.required("resource", resource()),
+});
+
+pub async fn accept_deletions(
+    call: ApiCall,
+    OfLocation(location, AcceptDeletions { resource }): OfLocation<AcceptDeletions>,
+) -> Answer<One<LocationSyncView>> {
+    Ok(call.show(act(&call.action(), location.setup.id, CycleAction::AcceptDeletions(resource)).await?))
+}
+
+/// The directions to pause or resume, by default both. The document cannot express that at least one is required.
+#[derive(Clone, Copy)]
+pub struct WhichDirections(Directions);
+
+impl WhichDirections {
+    fn any(self) -> Result<Directions, ApiError> {
+        let Directions { reading, writing } = self.0;
+        let nothing = || ApiError::refused("reading or writing must be true, or both must be left out.");
+        (reading || writing).then_some(self.0).ok_or_else(nothing)
+    }
+}
+
+impl FromInput for WhichDirections {
+    fn from_input(input: &mut Input) -> WhichDirections {
+        let reading = input.body.optional(
+            "reading",
+            boolean().about(
+                "`true` to apply the call to reading. Without both fields, the call applies to reading and writing.",
+            ),
+        );
+        let writing = input.body.optional(
+            "writing",
+            boolean().about(
+                "`true` to apply the call to writing. Without both fields, the call applies to reading and writing.",
+            ),
+        );
+        let both = reading.is_none() && writing.is_none();
+        let which = Directions { reading: both || reading == Some(true), writing: both || writing == Some(true) };
+        WhichDirections(which)
+    }
+}
+
+pub async fn pause(
+    call: ApiCall,
+    OfLocation(location, which): OfLocation<WhichDirections>,
+) -> Answer<One<LocationSyncView>> {
+    Ok(call.show(act(&call.action(), location.setup.id, CycleAction::Pause(which.any()?)).await?))
+}
+
+pub async fn resume(
+    call: ApiCall,
+    OfLocation(location, which): OfLocation<WhichDirections>,
+) -> Answer<One<LocationSyncView>> {
+    Ok(call.show(act(&call.action(), location.setup.id, CycleAction::Resume(which.any()?)).await?))
+}
+
+/// Operators' actions on the read cycle of a location.
+pub enum CycleAction {
+    /// Also retries pending writes at once.
+    Start,
+    AcceptDeletions(Resource),
+    Pause(Directions),
+    Resume(Directions),
+}
+
+pub async fn act(action: &ActionContext<'_>, location: LocationId, wanted: CycleAction) -> Answer<LocationSyncView> {
+    let engine = &action.api.engine;
+    let (done, what) = match wanted {
+        CycleAction::Start => (engine.sync_now(location).await, "start read cycle"),
+        CycleAction::AcceptDeletions(resource) => {
+            (engine.accept_deletions(location, resource).await, "accept deletions")
+        }
+        CycleAction::Pause(which) => (engine.pause(location, which).await, "pause"),
+        CycleAction::Resume(which) => (engine.resume(location, which).await, "resume"),
+    };
+    done?;
+    action.shown.audit(what, "location", location.0.into());
+    view(action.api, location).await
+}
+
+async fn view(api: &Api, location: LocationId) -> Answer<LocationSyncView> {
+    let engine = &api.engine;
+    let state = engine.sync_state(location).await?;
+    // The location has answered.
+    let setup = engine.setup();
+    let configured = setup.locations.get(&location);
+    let institution = configured.map(|configured| configured.institution);
+    let problems = configured.map_or_else(Vec::new, |configured| problems(&setup, configured, &state));
+    let node = engine.nodes().map(|nodes| nodes.name);
+    let node_since = institution.and_then(|institution| engine.here_since(institution)).map(At);
+    let adapter_calls = AdapterCallsView::from_costs(engine.adapter_costs_at(location));
+    Ok(LocationSyncView {
+        problems,
+        ehr_address: configured.and_then(|configured| address(&setup, configured)),
+        writes_failed: engine.failed_writes_at(location)?,
+        adapter_calls,
+        node,
+        node_since,
+        ..LocationSyncView::new(location, state, engine.now())
+    })
+}

@@ -1,0 +1,128 @@
+//! Alerts of a patient: /patients/{id}/alerts
+
+use engine::{
+    EngineError, Unmet,
+    commands::ChangeRecord,
+    lists::Filter,
+    records::{PatientAlert, record::Record},
+};
+
+use super::find;
+use crate::views::communications::PatientAlertView;
+use framework::{
+    access::{
+        arguments::{AlertId, FromInput, Id, InTenant, reads},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Created, Listed, One},
+        tenancy::Tenant,
+    },
+    http::errors::ApiError,
+    values::{
+        failures::Failure,
+        kinds::{boolean, filled, object, shared::note},
+    },
+};
+
+reads!(ListAlerts |input| {
+    include_disabled: bool = input.query.defaulted(
+        "include_disabled", boolean().about("`true` to include disabled records."), false
+    ),
+});
+
+pub async fn list(
+    mut call: ApiCall,
+    Id(id): Id<u32>,
+    InTenant(tenant, ListAlerts { include_disabled }): InTenant<ListAlerts>,
+) -> Answer<Listed<PatientAlertView<'static>>> {
+    let patient = find(&call, &tenant, id)?;
+    let source: Vec<u32> = patient.source_id.into_iter().collect();
+    let theirs = vec![Filter::Patient(id.into())];
+    let mut alerts: Vec<Record<PatientAlert>> = call.all_entries_including_deleted(&source, theirs)?;
+    alerts.retain(|it| include_disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
+    Ok(call.list(&alerts.iter().map(PatientAlertView::from_record).collect::<Vec<_>>()))
+}
+
+pub async fn show(
+    call: ApiCall,
+    (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<One<PatientAlertView<'static>>> {
+    Ok(call.show(PatientAlertView::from_record(&one(&call, &tenant, patient, alert)?)))
+}
+
+pub struct NewAlert {
+    note: String,
+}
+
+impl FromInput for NewAlert {
+    fn from_input(input: &mut Input) -> NewAlert {
+        input.body.container("patient_alert", "The alert.");
+        NewAlert { note: input.body.required("patient_alert.note", filled(note())) }
+    }
+}
+
+pub async fn create(
+    mut call: ApiCall,
+    Id(id): Id<u32>,
+    InTenant(tenant, NewAlert { note }): InTenant<NewAlert>,
+) -> Answer<Created<PatientAlertView<'static>>> {
+    let patient = find(&call, &tenant, id)?;
+    let location = patient.source_id.and_then(|source| call.location_for(&tenant, source, &patient.location_ids));
+    let location = location.ok_or_else(not_synced)?;
+    let alert = PatientAlert { patient_id: id, note, disabled_at: None, extra: Vec::new() };
+    let saved = call.save_entry(&location, &alert, Some(id)).await.map_err(|refused| match refused {
+        EngineError::Unmet(Unmet::PatientNotSynced) => not_synced(),
+        other => other.into(),
+    })?;
+    Ok(call.created(saved.replay, PatientAlertView::from_record(&saved.record)))
+}
+
+/// Refuses alerts of a patient that the EHR does not have (specification 7.3).
+fn not_synced() -> ApiError {
+    Failure::AlertOfUnsyncedPatient.into()
+}
+
+pub struct AlertUpdate {
+    disabled: Option<bool>,
+}
+
+impl FromInput for AlertUpdate {
+    fn from_input(input: &mut Input) -> AlertUpdate {
+        input.body.required("patient_alert", object("The alert."));
+        AlertUpdate {
+            disabled: input
+                .body
+                .optional_not_null("patient_alert.disabled", boolean().about("`true` to disable the alert.")),
+        }
+    }
+}
+
+pub async fn update(
+    mut call: ApiCall,
+    (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
+    InTenant(tenant, AlertUpdate { disabled }): InTenant<AlertUpdate>,
+) -> Answer<One<PatientAlertView<'static>>> {
+    let alert = one(&call, &tenant, patient, alert)?;
+    let is_disabled = alert.body.disabled_at.is_some() || alert.deleted_at.is_some();
+    match disabled {
+        Some(false) if is_disabled => {
+            return Err(Failure::AlertNotEnabled.into());
+        }
+        Some(true) if !is_disabled => {}
+        _ => return Ok(call.show(PatientAlertView::from_record(&alert))),
+    }
+    let location =
+        call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or_else(ApiError::internal)?;
+    let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
+    let saved = call.save(&location, ChangeRecord { id: alert.id.into(), body }).await?;
+    call.audit("update", "Patient Alert", alert.id.into());
+    Ok(call.show(PatientAlertView::from_record(&saved.record)))
+}
+
+fn one(call: &ApiCall, tenant: &Tenant, patient: u32, id: u64) -> Result<Record<PatientAlert>, ApiError> {
+    find(call, tenant, patient)?;
+    let alert = call.entry::<PatientAlert>(tenant, id)?;
+    let theirs = alert.body.patient_id == patient;
+    if theirs { Ok(alert) } else { Err(ApiError::not_found(format!("Patient Alert with id {id}"))) }
+}

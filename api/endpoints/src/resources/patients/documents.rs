@@ -1,0 +1,47 @@
+//! Documents of a patient in the EHR, and their types.
+
+use engine::{
+    lists::Filter,
+    records::{Document, DocumentType, record::Record},
+};
+
+use super::find;
+use crate::views::documents::{DocumentTypeView, PatientDocumentView};
+use framework::{
+    access::{
+        arguments::{AtLocation, Id, InTenant, reads},
+        call::ApiCall,
+        respond::{Answer, Listed, Never},
+    },
+    values::{failures::Failure, kinds::shared::active},
+};
+
+pub async fn list(
+    mut call: ApiCall,
+    Id(id): Id<u32>,
+    InTenant(tenant, ()): InTenant<()>,
+) -> Answer<Listed<PatientDocumentView<'static>>> {
+    let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
+    let theirs = vec![Filter::Patient(id.into())];
+    let documents: Vec<Record<Document>> = call.all_entries(&source, theirs)?;
+    Ok(call.list(&documents.iter().map(|it| PatientDocumentView::from_record(it, None)).collect::<Vec<_>>()))
+}
+
+/// Refuses uploads, because the contract of adapters has no write for documents.
+pub async fn create(call: ApiCall, Id(id): Id<u32>, AtLocation(location, ()): AtLocation<()>) -> Answer<Never> {
+    super::find_at(&call, &location, id)?;
+    Err(Failure::UploadNotSupported.into())
+}
+
+reads!(ListDocumentTypes |input| {
+    active: bool = input.query.defaulted("active", active(), true),
+});
+
+pub async fn types(
+    mut call: ApiCall,
+    AtLocation(location, ListDocumentTypes { active }): AtLocation<ListDocumentTypes>,
+) -> Answer<Listed<DocumentTypeView<'static>>> {
+    let mut types: Vec<Record<DocumentType>> = call.all_entries_including_deleted(&location.sources(), Vec::new())?;
+    types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
+    Ok(call.list(&types.iter().map(DocumentTypeView::from_record).collect::<Vec<_>>()))
+}

@@ -1,0 +1,356 @@
+//! Related records that can be included with a patient, or with each patient of a list.
+
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+
+use engine::{
+    lists::{Filter, ListQuery, MAX_SORTED, Order, PageRequest},
+    records::{
+        Adjustment, Appointment, Charge, Coverage, InsurancePlan, Patient, PatientAlert, Payment, Procedure, Provider,
+        Writeback,
+        record::{Body, Record},
+        schema::patient_of,
+    },
+};
+
+use super::{find, reachable};
+use crate::views::render::RecordView;
+use crate::{
+    resources::{insurance::insurance_plans::subscriber, practice::providers::ProviderNames},
+    views::{
+        clinical::ProcedureView,
+        communications::PatientAlertView,
+        insurance::{IndividualCoverageView, InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
+        ledger::{AdjustmentView, ChargeView, PaymentView},
+        parts::Included,
+        patients::{AppointmentBasic, PatientAddressView, PatientIncludes},
+        people::PersonView,
+    },
+};
+use framework::{
+    access::{call::ApiCall, input::Input, tenancy::Tenant},
+    http::errors::{ApiError, name_of},
+    values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
+};
+
+/// Includes of one patient.
+pub(super) const INCLUDES: &[&str] = &[
+    "upcoming_appts",
+    "last_visited_appointment",
+    "children",
+    "guarantor",
+    "procedures",
+    "insurance_coverages",
+    "adjustments",
+    "charges",
+    "payments",
+    "patient_alerts",
+    "appointments",
+    "address",
+    "provider",
+];
+/// Includes of each patient of a list, in v2.2.2.
+pub(super) const INCLUDES_OF_LIST: &[&str] = &[
+    "upcoming_appts",
+    "procedures",
+    "insurance_coverages",
+    "adjustments",
+    "charges",
+    "payments",
+    "appointments",
+    "address",
+];
+/// Includes that need the grant `financial`.
+const LEDGER: &[&str] = &["adjustments", "charges", "payments"];
+
+/// Returns the requested includes that the caller may see. The others are reported as withheld.
+pub(super) fn requested_includes(input: &mut Input, known: &'static [&'static str]) -> Vec<&'static str> {
+    let financial = input.grants.financial;
+    let asked = input.includes(known);
+    let (asked, denied): (Vec<_>, Vec<_>) = asked.into_iter().partition(|it| financial || !LEDGER.contains(it));
+    denied.iter().for_each(|name| input.query.withheld(name, "financial"));
+    asked
+}
+
+/// A coverage with its subscriber, and with its plan if the EHR still shows the plan.
+struct Covered {
+    coverage: Record<Coverage>,
+    plan: Option<Record<InsurancePlan>>,
+    subscriber: Option<InsuranceSubscriberView>,
+}
+
+/// The included records. Fields that were not requested are `None`.
+pub(super) struct Related {
+    children: Option<Vec<Record<Patient>>>,
+    guarantor: Option<Option<Record<Patient>>>,
+    provider: Option<Option<Record<Provider>>>,
+    visits: Visits,
+    procedures: Option<Vec<Record<Procedure>>>,
+    coverages: Option<Vec<Covered>>,
+    adjustments: Option<Vec<Record<Adjustment>>>,
+    charges: Option<Vec<Record<Charge>>>,
+    payments: Option<Vec<Record<Payment>>>,
+    alerts: Option<Vec<Record<PatientAlert>>>,
+    address: bool,
+}
+
+impl Related {
+    pub(super) async fn read(
+        call: &mut ApiCall,
+        tenant: &Tenant,
+        patient: &Record<Patient>,
+        asked: &[&str],
+    ) -> Result<Related, ApiError> {
+        Ok(Related::read_all(call, tenant, std::slice::from_ref(patient), asked).await?.remove(0))
+    }
+
+    /// Reads the related records of a page, one kind at a time for all patients.
+    pub(super) async fn read_all(
+        call: &mut ApiCall,
+        tenant: &Tenant,
+        patients: &[Record<Patient>],
+        asked: &[&str],
+    ) -> Result<Vec<Related>, ApiError> {
+        let asked = |name: &str| asked.contains(&name);
+        let institution = tenant.institution.id;
+        let mut visits = Visits::read(call, tenant, patients, asked)?;
+        let mut coverages = match asked("insurance_coverages") {
+            true => Some(coverages(call, tenant, patients).await?),
+            false => None,
+        };
+        let mut procedures = asked("procedures").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut adjustments = asked("adjustments").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut charges = asked("charges").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut payments = asked("payments").then(|| list_by_patient(call, patients)).transpose()?;
+        let mut alerts = asked("patient_alerts").then(|| alerts(call, patients)).transpose()?;
+        let mut all = Vec::with_capacity(patients.len());
+        for patient in patients {
+            let guarantor = match patient.guarantor_id {
+                Some(id) if asked("guarantor") => Some(find(call, tenant, id).map(Some).or_else(none_if_missing)?),
+                _ => asked("guarantor").then_some(None),
+            };
+            let provider = match patient.provider_id {
+                Some(id) if asked("provider") => Some(call.api.engine.provider(institution, id)?),
+                _ => asked("provider").then_some(None),
+            };
+            all.push(Related {
+                children: asked("children").then(|| children(call, tenant, patient)).transpose()?,
+                guarantor,
+                provider,
+                visits: visits.remove(&patient.id).unwrap_or_default(),
+                coverages: take_for(&mut coverages, patient),
+                procedures: take_for(&mut procedures, patient),
+                adjustments: take_for(&mut adjustments, patient),
+                charges: take_for(&mut charges, patient),
+                payments: take_for(&mut payments, patient),
+                alerts: take_for(&mut alerts, patient),
+                address: asked("address"),
+            });
+        }
+        Ok(all)
+    }
+
+    pub(super) fn view<'a>(&'a self, call: &'a ApiCall) -> PatientIncludes<'a> {
+        let adapter = |source: Option<u32>| call.directory.adapter_of_source(source);
+        let user = |it: &'a Record<Patient>| PersonView::render(it, call);
+        let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
+        PatientIncludes {
+            children: each(&self.children, user),
+            guarantor: self.guarantor.as_ref().map(|it| it.as_ref().map(user)),
+            provider: self.provider.as_ref().map(|it| it.as_ref().map(provider)),
+            upcoming_appts: each(&self.visits.upcoming, basic),
+            last_visited_appointment: self.visits.last.as_ref().map(|it| it.as_ref().map(basic)),
+            appointments: each(&self.visits.all, basic),
+            procedures: each(&self.procedures, |it| ProcedureView::render(it, call)),
+            insurance_coverages: each(&self.coverages, |it| it.view(call)),
+            adjustments: each(&self.adjustments, |it| AdjustmentView::render(it, call)),
+            charges: each(&self.charges, |it| ChargeView::render(it, call)),
+            payments: each(&self.payments, |it| PaymentView::render(it, call)),
+            patient_alerts: each(&self.alerts, PatientAlertView::from_record),
+        }
+    }
+
+    /// Returns the address for views in which it is optional.
+    pub(super) fn address<'a>(&self, patient: &'a Record<Patient>) -> Included<PatientAddressView<'a>> {
+        self.address.then(|| patient.address.as_ref().map(PatientAddressView::from_address))
+    }
+}
+
+impl Covered {
+    fn view<'a>(&'a self, call: &'a ApiCall) -> IndividualCoverageView<'a> {
+        let mut coverage = InsuranceCoverageView::from_record(&self.coverage);
+        coverage.subscriber = Some(self.subscriber.clone());
+        IndividualCoverageView { coverage, plan: self.plan.as_ref().map(|it| InsurancePlanView::render(it, call)) }
+    }
+}
+
+fn each<'a, R, V>(rows: &'a Option<Vec<R>>, view: impl Fn(&'a R) -> V) -> Option<Vec<V>> {
+    rows.as_ref().map(|rows| rows.iter().map(view).collect())
+}
+
+fn none_if_missing<T>(error: ApiError) -> Result<Option<T>, ApiError> {
+    if error.is_not_found() { Ok(None) } else { Err(error) }
+}
+
+/// The records of each patient of a page.
+type ByPatient<R> = HashMap<u32, Vec<R>>;
+
+fn take_for<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) -> Option<Vec<R>> {
+    records.as_mut().map(|records| records.remove(&patient.id).unwrap_or_default())
+}
+
+/// Reads the records of all patients. The list of a single patient ends after `limit`; those of a page are complete.
+fn read_of<T: Body>(
+    call: &mut ApiCall,
+    owners: &[u32],
+    patients: &[Record<Patient>],
+    limit: usize,
+) -> Result<Vec<Record<T>>, ApiError> {
+    if let [patient] = patients {
+        return call.whole_up_to(limit, owners, vec![Filter::Patient(patient.id.into())]);
+    }
+    let ids = patients.iter().map(|it| it.id.into()).collect();
+    let query = ListQuery::new(owners, Order::Id).filtered([Filter::Patients(ids)]);
+    let found = call.api.engine.list(&query, &PageRequest::whole(MAX_RELATED_OF_PAGE), |_| true)?;
+    if found.has_next {
+        let name = name_of(T::RESOURCE);
+        return Err(ApiError::bad(format!(
+            "The patients of this page have more than {MAX_RELATED_OF_PAGE} records of type {name}: use a smaller per_page."
+        )));
+    }
+    Ok(found.rows)
+}
+
+fn by_patient<T: Body>(records: Vec<Record<T>>) -> ByPatient<Record<T>> {
+    let mut by_patient: ByPatient<Record<T>> = HashMap::new();
+    for record in records {
+        if let Some(patient) = patient_of(&record.body) {
+            by_patient.entry(patient).or_default().push(record);
+        }
+    }
+    by_patient
+}
+
+/// Reads the records from the patients' EHRs that are not deleted.
+fn list_by_patient<T: Body>(
+    call: &mut ApiCall,
+    patients: &[Record<Patient>],
+) -> Result<ByPatient<Record<T>>, ApiError> {
+    let sources: BTreeSet<u32> = patients.iter().filter_map(|it| it.source_id).collect();
+    let sources: Vec<u32> = sources.into_iter().collect();
+    let mut records: Vec<Record<T>> = read_of(call, &sources, patients, MAX_WHOLE)?;
+    call.keep_visible(&mut records);
+    records.retain(|it| it.deleted_at.is_none());
+    let mut by_patient = by_patient(records);
+    by_patient.values_mut().for_each(|list| call.end_after(MAX_WHOLE, list));
+    Ok(by_patient)
+}
+
+/// Reads the alerts that are not disabled.
+fn alerts(call: &mut ApiCall, patients: &[Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
+    let mut alerts = list_by_patient(call, patients)?;
+    alerts.values_mut().for_each(|list: &mut Vec<Record<PatientAlert>>| list.retain(|it| it.disabled_at.is_none()));
+    Ok(alerts)
+}
+
+async fn coverages(
+    call: &mut ApiCall,
+    tenant: &Tenant,
+    patients: &[Record<Patient>],
+) -> Result<ByPatient<Covered>, ApiError> {
+    let coverages: ByPatient<Record<Coverage>> = list_by_patient(call, patients)?;
+    let (mut plans, mut subscribers) = (HashMap::new(), HashMap::new());
+    let mut covered = ByPatient::with_capacity(coverages.len());
+    for (patient, list) in coverages {
+        let mut of_patient = Vec::with_capacity(list.len());
+        for coverage in list {
+            let plan = match plans.entry((coverage.source(), coverage.body.plan_id)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(call.api.engine.entry(coverage.source(), coverage.body.plan_id)?),
+            };
+            let id = InsuranceSubscriberView::patient_of(&coverage.body);
+            let known = id.and_then(|id| subscribers.get(&id));
+            let subscriber = match known {
+                Some(known) => Option::clone(known),
+                None => subscriber(call, tenant, &coverage).await?,
+            };
+            subscribers.extend(id.map(|id| (id, subscriber.clone())));
+            of_patient.push(Covered { plan: plan.clone(), subscriber, coverage });
+        }
+        covered.insert(patient, of_patient);
+    }
+    Ok(covered)
+}
+
+/// Reads the patients for whom the patient is the guarantor.
+fn children(call: &mut ApiCall, tenant: &Tenant, patient: &Record<Patient>) -> Result<Vec<Record<Patient>>, ApiError> {
+    let theirs = vec![Filter::Guarantor(patient.id.into())];
+    let mut children: Vec<Record<Patient>> = call.whole(&[tenant.institution.id.0], theirs)?;
+    children.retain(|it| it.id != patient.id && reachable(call, tenant, it));
+    children.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
+    Ok(children)
+}
+
+type PatientVisit = (Record<Appointment>, Option<String>);
+/// Appointments as in `Visits`, without the names of their providers.
+type FoundVisits =
+    (Option<Vec<Record<Appointment>>>, Option<Option<Record<Appointment>>>, Option<Vec<Record<Appointment>>>);
+
+/// The requested appointments with the names of their providers.
+#[derive(Default)]
+struct Visits {
+    upcoming: Option<Vec<PatientVisit>>,
+    last: Option<Option<PatientVisit>>,
+    all: Option<Vec<PatientVisit>>,
+}
+
+impl Visits {
+    fn read(
+        call: &mut ApiCall,
+        tenant: &Tenant,
+        patients: &[Record<Patient>],
+        asked: impl Fn(&str) -> bool,
+    ) -> Result<HashMap<u32, Visits>, ApiError> {
+        if !["upcoming_appts", "last_visited_appointment", "appointments"].into_iter().any(&asked) {
+            return Ok(HashMap::new());
+        }
+        let locations: Vec<u32> = call.open_locations(tenant).iter().map(|location| location.setup.id.0).collect();
+        let mut by_patient = by_patient(read_of(call, &locations, patients, MAX_SORTED)?);
+        let now = call.api.engine.now();
+        let mut shown = HashMap::new();
+        for patient in patients {
+            let mut all: Vec<Record<Appointment>> = by_patient.remove(&patient.id).unwrap_or_default();
+            all.retain(is_scheduled);
+            all.sort_by_key(|it| (it.placement.span.start, it.id));
+            let (past, later) = all.split_at(all.partition_point(|it| it.placement.span.start < now));
+            let last = asked("last_visited_appointment").then(|| past.iter().rfind(|it| !it.patient_missed).cloned());
+            let mut upcoming = asked("upcoming_appts").then(|| later.to_vec());
+            let mut all = asked("appointments").then_some(all);
+            [&mut upcoming, &mut all].into_iter().flatten().for_each(|list| call.end_after(MAX_WHOLE, list));
+            shown.insert(patient.id, (upcoming, last, all));
+        }
+        let mut names = ProviderNames::new(call, tenant);
+        let mut named = |it: Record<Appointment>| {
+            call.audit("read", "appointment", it.id);
+            let name = it.placement.provider.map(|provider| names.get(provider.0)).transpose()?.flatten();
+            Ok::<_, ApiError>((it, name))
+        };
+        let visits = |(patient, (upcoming, last, all)): (u32, FoundVisits)| {
+            let visits = Visits {
+                upcoming: upcoming.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
+                last: last.map(|last| last.map(&mut named).transpose()).transpose()?,
+                all: all.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
+            };
+            Ok::<_, ApiError>((patient, visits))
+        };
+        shown.into_iter().map(visits).collect()
+    }
+}
+
+fn is_scheduled(it: &Record<Appointment>) -> bool {
+    let failed = it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
+    !it.cancelled && !it.unavailable && !failed
+}
+
+fn basic((appointment, provider): &PatientVisit) -> AppointmentBasic {
+    AppointmentBasic::from_record(appointment, provider.clone())
+}

@@ -1,0 +1,199 @@
+//! GET /patients
+
+use std::collections::BTreeSet;
+
+use engine::{
+    lists::{Filter, name_matches},
+    records::{Patient, demographics::phone::Number, patient::is_birth_date, record::Record},
+};
+use location::zone::Date;
+
+use super::{
+    includes::{INCLUDES_OF_LIST, Related, requested_includes},
+    reachable,
+};
+use crate::views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile};
+use framework::{
+    access::{
+        arguments::{AtLocation, FromInput},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Paged},
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::{errors::ApiError, paging::ListPage, query::Params},
+    records::listing::Listing,
+    values::{
+        kinds::{
+            Kind, boolean, phone,
+            shared::{patient, provider},
+            text,
+            times::birth_date,
+        },
+        limits::{MAX_EMAIL, MAX_NAME},
+        versions::Version,
+    },
+};
+
+pub struct ListPatients {
+    listing: Listing,
+    criteria: Criteria,
+    /// Only in v2.2.2.
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ListPatients {
+    fn from_input(input: &mut Input) -> ListPatients {
+        let include = if input.version.is_v2() { requested_includes(input, INCLUDES_OF_LIST) } else { Vec::new() };
+        let criteria = Criteria::read(&mut input.query);
+        let today = input.today;
+        let people = input.listing().sort().name().since().foreign_ids();
+        let people = people
+            .by("email", text(MAX_EMAIL).about("E-mail address."), Filter::Email)
+            // A date of birth in the future matches no patient, whatever the EHR contains.
+            .by("date_of_birth", birth_date(Date::MAX), |born| match is_birth_date(born, today) {
+                true => Filter::DateOfBirth(born),
+                false => Filter::Ids(BTreeSet::new()),
+            })
+            .flag("inactive", "`true` if the record is no longer in use.", Filter::Inactive)
+            .flag("new_patient", "`true` if the patient is new to the practice.", Filter::NewPatient)
+            .flag("non_patient", "`true` if the person is not a patient, for example a guarantor.", Filter::NonPatient);
+        ListPatients { listing: people.done(), criteria, include }
+    }
+}
+
+pub async fn list(
+    call: ApiCall,
+    AtLocation(location, asked): AtLocation<ListPatients>,
+) -> Answer<Paged<PatientListItemByVersion<'static>>> {
+    let page = found(&call, &location, asked.listing, &asked.criteria)?;
+    Ok(call.page_of(&page, |it| {
+        let adapter = call.directory.adapter_of_source(it.source_id);
+        match call.version {
+            Version::V3_1_0 => PatientListItemByVersion::Detailed(Box::new(PatientProfile::from_record(it, adapter))),
+            Version::V3_0_0 | Version::V2_2_2 => {
+                PatientListItemByVersion::Listed(Box::new(PatientListItem::from_record(it, adapter)))
+            }
+        }
+    }))
+}
+
+/// Lists patients in the form of v2.2.2, with the requested includes.
+pub(crate) async fn list_v2(
+    mut call: ApiCall,
+    AtLocation(location, asked): AtLocation<ListPatients>,
+) -> Answer<Paged<PatientDetail<'static>>> {
+    let ListPatients { listing, criteria, include } = asked;
+    let page = found(&call, &location, listing, &criteria)?;
+    let tenant = Tenant { institution: location.institution.clone() };
+    let related = Related::read_all(&mut call, &tenant, &page.rows, &include).await?;
+    let mut rows = Vec::with_capacity(page.rows.len());
+    for (patient, related) in page.rows.iter().zip(&related) {
+        let adapter = call.directory.adapter_of_source(patient.source_id);
+        let (includes, address) = (related.view(&call), related.address(patient));
+        rows.push(PatientDetail::from_record(patient, adapter).with(includes, address));
+    }
+    Ok(call.page(&ListPage { rows, info: page.info }))
+}
+
+fn found(
+    call: &ApiCall,
+    location: &OpenLocation,
+    listing: Listing,
+    criteria: &Criteria,
+) -> Result<ListPage<Record<Patient>>, ApiError> {
+    let (tenant, source) = (Tenant { institution: location.institution.clone() }, location.setup.source);
+    let (country, number) = (location.setup.country(&location.institution), criteria.number(location));
+    let takes_forms = criteria.forms_syncable.is_some() && takes_forms(call, location)?;
+    let keep = |it: &Record<Patient>| {
+        let known = if source.is_some() { it.source_id == source } else { reachable(call, &tenant, it) };
+        let reached = number.is_none() || it.phones().any(|known| Number::read(known, country) == number);
+        known && reached && criteria.keeps(it, takes_forms)
+    };
+    let institution = tenant.institution.id.0;
+    let sources = source.map_or_else(|| call.sources(&tenant), |source| vec![source]);
+    let page = listing.filtered(criteria.filters(location)).page(call, &[institution], &sources, keep)?;
+    page.rows.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
+    Ok(page)
+}
+
+const PHONE_NUMBER: &str = "Phone number; also accepted as `phone`. National and international forms of a number are \
+    equivalent in the country of the location, and an extension makes no difference.";
+
+/// Filters in addition to those that every list of patients has.
+struct Criteria {
+    strict: bool,
+    id: Option<u32>,
+    provider: Option<u32>,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    phone_number: Option<String>,
+    forms_syncable: Option<bool>,
+}
+
+impl Criteria {
+    fn read(q: &mut Params) -> Criteria {
+        Criteria {
+            strict: q.defaulted("location_strict", here_only(), false),
+            id: q.optional("patient_id", patient()),
+            provider: q.optional("provider_id", provider()),
+            first_name: q.optional(
+                "first_name",
+                text(MAX_NAME).about(
+                    "Search text for the given name. Each word must be the beginning of a word of the given name.",
+                ),
+            ),
+            last_name: q.optional(
+                "last_name",
+                text(MAX_NAME).about(
+                    "Search text for the family name. Each word must be the beginning of a word of the family name.",
+                ),
+            ),
+            phone_number: q.optional("phone_number", phone().about(PHONE_NUMBER)),
+            forms_syncable: q.optional("forms_syncable", takes_answers()),
+        }
+    }
+
+    /// Returns the filters that the engine supports.
+    fn filters(&self, location: &OpenLocation) -> Vec<Filter> {
+        let here = self.strict.then(|| Filter::Location(location.setup.id.0.into()));
+        let one = self.id.map(|id| Filter::Ids([id.into()].into()));
+        let names = [&self.first_name, &self.last_name].into_iter().flatten().cloned().map(Filter::Name);
+        here.into_iter().chain(one).chain(names).chain(self.number(location).map(Filter::Phone)).collect()
+    }
+
+    fn number(&self, location: &OpenLocation) -> Option<Number> {
+        Number::read(self.phone_number.as_deref()?, location.setup.country(&location.institution))
+    }
+
+    fn keeps(&self, it: &Record<Patient>, takes_forms: bool) -> bool {
+        let called = |asked: &Option<String>, name: &str| asked.as_ref().is_none_or(|asked| name_matches(name, asked));
+        let syncable = takes_forms && it.foreign_id.is_some();
+        called(&self.first_name, &it.first_name)
+            && called(&self.last_name, &it.last_name)
+            && self.provider.is_none_or(|id| it.provider_id == Some(id))
+            && self.forms_syncable.is_none_or(|wanted| wanted == syncable)
+    }
+}
+
+fn here_only() -> Kind<bool> {
+    boolean().about(
+        "`true` to list only records of this location, not of the other locations that share its health record system.",
+    )
+}
+
+fn takes_answers() -> Kind<bool> {
+    boolean().about(
+        "`true` to list only patients whose form responses can be written to the health record system; `false` to \
+         list only the other patients.",
+    )
+}
+
+/// Returns whether form responses can be written to the location's EHR.
+fn takes_forms(call: &ApiCall, location: &OpenLocation) -> Result<bool, ApiError> {
+    let ehr = match location.setup.source {
+        Some(_) => call.api.engine.description(location.setup.id)?,
+        None => None,
+    };
+    Ok(ehr.is_some_and(|ehr| ehr.writes.iter().any(|write| write == "create-form-response")))
+}

@@ -1,0 +1,138 @@
+//! GET /changes: changes at a location and in its EHR, in the order of commits (our addition).
+
+use engine::{
+    EngineError,
+    feed::{ChangeKind, FeedEntry},
+    lists::Position,
+};
+use location::{pull::Resource, time::Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use framework::access::resource_names::{self, granted, name, resource};
+use framework::{
+    access::{
+        arguments::{AtLocation, FromInput},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Paged},
+        tenancy::OpenLocation,
+    },
+    http::{
+        errors::{ApiError, name_of},
+        paging::{ListInfo, ListPage, PageInfo},
+    },
+    records::visible::is_about_patients,
+    values::{
+        cursor::QueryCursors,
+        failures::Failure,
+        kinds::{integer, text},
+        limits::{CHANGES_DEFAULT, MAX_TEXT, PER_PAGE},
+        times::At,
+    },
+};
+
+/// The latest change of a record since the previous page.
+#[derive(Serialize, JsonSchema)]
+pub struct RecordChangeView {
+    /// The resource, as in the path of its list endpoint.
+    resource: &'static str,
+    /// Id of the record as a number, even if its own endpoints show a UUID.
+    id: u64,
+    /// Kind of change: the record was created, updated or deleted.
+    #[schemars(extend("enum" = ["created", "updated", "deleted"]))]
+    change: &'static str,
+    /// Time at which the change was committed, in UTC.
+    changed_at: At,
+    /// The current record; null if it was deleted.
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
+    record: Value,
+}
+
+/// Amounts in records that are visible without the grant `financial`.
+const AMOUNTS: [(Resource, &str); 2] =
+    [(Resource::Procedures, "record.fee"), (Resource::TreatmentPlans, "record.procedures.fee")];
+
+pub struct ListChanges {
+    since: Option<String>,
+    asked: Vec<Resource>,
+    per_page: usize,
+}
+
+impl FromInput for ListChanges {
+    fn from_input(input: &mut Input) -> ListChanges {
+        let since = input
+            .query
+            .optional("since", text(MAX_TEXT).about("The `end_cursor` of the previous page.").omit_from_example());
+        let asked = input.query.list("resource", resource());
+        let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
+        let per_page =
+            input.query.defaulted("per_page", integer(range).about("Number of records per page."), CHANGES_DEFAULT)
+                as usize;
+        for (resource, field) in AMOUNTS {
+            if asked.is_empty() || asked.contains(&resource) {
+                input.withhold_amount(field);
+            }
+        }
+        ListChanges { since, asked, per_page }
+    }
+}
+
+pub async fn list(
+    call: ApiCall,
+    AtLocation(location, ListChanges { since, asked, per_page }): AtLocation<ListChanges>,
+) -> Answer<Paged<RecordChangeView>> {
+    if asked.iter().any(|resource| !granted(*resource, call.key.grants)) {
+        return Err(ApiError::grant_missing("financial` or `beta"));
+    }
+    let all = || resource_names::all().filter(|resource| granted(*resource, call.key.grants)).collect();
+    let resources = if asked.is_empty() { all() } else { asked };
+    // Cursors are bound to the location only, not to other parameters.
+    let cursors = call.api.cursors.bound_to("/changes", vec![("location_id", &location.setup.id.to_string())]);
+    let from = since.as_deref().map(|since| opened(&cursors, since)).transpose()?;
+    let changes =
+        call.api.engine.changes(location.setup.id, from, &resources, per_page).map_err(|error| match error {
+            EngineError::Expired => ApiError::from(Failure::SinceExpired),
+            other => other.into(),
+        })?;
+    let mut rows = Vec::with_capacity(changes.entries.len());
+    for entry in &changes.entries {
+        rows.extend(view(&call, &location, entry)?);
+    }
+    let info = PageInfo {
+        has_previous_page: false,
+        has_next_page: changes.more,
+        start_cursor: since.unwrap_or_default(),
+        end_cursor: cursors.seal(Position::id(changes.next), Timestamp(0)),
+    };
+    Ok(call.page(&ListPage { rows, info: ListInfo::Cursors(info) }))
+}
+
+fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
+    let position = cursors.open(since).map(|(position, _)| position.id);
+    position.ok_or_else(|| ApiError::bad("since is not an end_cursor of the changes of this location."))
+}
+
+/// Returns the view of a change, or `None` for records made at another location.
+fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Option<RecordChangeView>, ApiError> {
+    let (at, version, amounts) = (location.setup.id, call.version.name(), call.key.grants.financial);
+    let shown = call.api.engine.record_view(at, entry.resource, entry.id, version, amounts)?;
+    if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != at.0)) {
+        return Ok(None);
+    }
+    let (record, change) = match (shown.filter(|shown| !shown.deleted), entry.change) {
+        (None, _) | (_, ChangeKind::Deleted) => (Value::Null, "deleted"),
+        (Some(shown), ChangeKind::Created) => (shown.record, "created"),
+        (Some(shown), ChangeKind::Updated) => (shown.record, "updated"),
+    };
+    match entry.resource {
+        _ if record.is_null() => {}
+        Resource::Patients => call.audit("read", "patient", entry.id),
+        Resource::Appointments => call.audit("read", "appointment", entry.id),
+        framed if is_about_patients(framed) => call.audit("read", name_of(framed), entry.id),
+        _ => {}
+    }
+    let (resource, changed_at) = (name(entry.resource), At(entry.at));
+    Ok(Some(RecordChangeView { resource, id: entry.id, change, changed_at, record }))
+}

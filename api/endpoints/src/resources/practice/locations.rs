@@ -1,0 +1,209 @@
+//! GET /locations, GET /locations/{id}
+
+use engine::{
+    SetUp,
+    setup::{LocationSetup, LocationStatus},
+};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::views::{gate::GateView, parts::foreign_id_type};
+use framework::{
+    access::{
+        arguments::{FromInput, InTenants, OfLocation},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Listed, One},
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::errors::ApiError,
+    records::listing::foreign_ids,
+    values::{kinds::shared::inactive, times::At},
+};
+
+/// A location of an institution.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct LocationView<'a> {
+    /// Id of the location.
+    #[schemars(with = "u32")]
+    id: LocationId,
+    /// Name of the location.
+    name: &'a str,
+    /// Id of the institution that the location belongs to.
+    #[schemars(with = "u32")]
+    institution_id: InstitutionId,
+    /// Street and number of the location; null if not configured.
+    street_address: Option<&'a str>,
+    /// Second line of the street address, such as a suite; null if not configured.
+    street_address_2: Option<&'a str>,
+    /// City of the location; null if not configured.
+    city: Option<&'a str>,
+    /// State of the location; null if not configured.
+    state: Option<&'a str>,
+    /// Postal code of the location; null if not configured.
+    zip_code: Option<&'a str>,
+    /// Country of the location, as a two-letter code; null if not configured.
+    country_code: Option<&'a str>,
+    /// Time at which this service first started with this record in its configuration, in UTC; null if it was not
+    /// recorded.
+    created_at: Option<At>,
+    /// Time at which this service first started with the current configuration of this record, in UTC; null if it was
+    /// not recorded.
+    updated_at: Option<At>,
+    /// Latitude of the location in degrees; null if not configured.
+    latitude: Option<f64>,
+    /// Longitude of the location in degrees; null if not configured.
+    longitude: Option<f64>,
+    /// Phone number of the location; null if not configured.
+    phone_number: Option<&'a str>,
+    /// Identifier of the location in the health record system; null if not configured.
+    foreign_id: Option<&'a str>,
+    /// Name of the health record system's adapter; `nex` if `foreign_id` is null or there is no health record system.
+    foreign_id_type: &'a str,
+    /// E-mail address of the location; null if not configured.
+    email: Option<&'a str>,
+    /// IANA name of the location's time zone.
+    tz: &'static str,
+    /// End time of the last complete read cycle, in UTC; null before the first one, without a health record system and
+    /// for a closed location.
+    last_sync_time: Option<At>,
+    /// `true` if the location has a health record system to which appointments are written.
+    insert_appt_client: bool,
+    /// `true` if bookings and working hours must specify an operatory.
+    map_by_operatory: bool,
+    /// The same as `map_by_operatory`.
+    set_availability_by_operatory: bool,
+    /// `true` if the location is closed. Calls for a closed location are refused with 404.
+    inactive: bool,
+    /// Always null: specialties are not configured.
+    specialty: Option<()>,
+}
+
+/// A location with its details.
+#[derive(Serialize, JsonSchema)]
+pub struct LocationDetail<'a> {
+    #[serde(flatten)]
+    location: LocationView<'a>,
+    /// Gate of the location. Only if the health record system is accessed through workstations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<GateView>,
+}
+
+/// An institution with its locations.
+#[derive(Serialize, JsonSchema)]
+pub struct InstitutionView<'a> {
+    /// Id of the institution.
+    #[schemars(with = "u32")]
+    id: InstitutionId,
+    /// Name of the institution.
+    name: &'a str,
+    /// Subdomain of the institution: the value of the query parameter `subdomain`.
+    subdomain: &'a str,
+    /// Locations of the institution that the key can access and that match the filters, without pending ones.
+    locations: Vec<LocationView<'a>>,
+}
+
+/// Data about a location in the store, in addition to its setup.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts {
+    set_up: Option<SetUp>,
+    last_sync: Option<Timestamp>,
+}
+
+impl Facts {
+    /// Reads from the store without an actor. Locations that are closed or have no EHR have no time of the last sync.
+    pub(crate) fn read(call: &ApiCall, location: &LocationSetup) -> Result<Facts, ApiError> {
+        let synced = location.source.is_some() && location.status == LocationStatus::Active;
+        let last_sync = if synced { call.api.engine.last_sync(location.id)? } else { None };
+        Ok(Facts { set_up: call.api.engine.location_set_up(location.id)?, last_sync })
+    }
+}
+
+impl<'a> LocationView<'a> {
+    pub(crate) fn new(location: &'a LocationSetup, adapter: Option<&'a str>, facts: Facts) -> LocationView<'a> {
+        LocationView {
+            id: location.id,
+            name: &location.name,
+            institution_id: location.institution,
+            street_address: location.street_address.as_deref(),
+            street_address_2: location.street_address_2.as_deref(),
+            city: location.city.as_deref(),
+            state: location.state.as_deref(),
+            zip_code: location.zip_code.as_deref(),
+            country_code: location.country_code.as_deref(),
+            created_at: facts.set_up.map(|it| At(it.first)),
+            updated_at: facts.set_up.map(|it| At(it.changed)),
+            latitude: location.latitude,
+            longitude: location.longitude,
+            phone_number: location.phone_number.as_deref(),
+            foreign_id: location.foreign_id.as_deref(),
+            foreign_id_type: foreign_id_type(location.foreign_id.as_deref(), adapter),
+            email: location.email.as_deref(),
+            tz: location.zone.name(),
+            last_sync_time: facts.last_sync.map(At),
+            insert_appt_client: location.source.is_some(),
+            map_by_operatory: location.map_by_operatory,
+            set_availability_by_operatory: location.map_by_operatory,
+            inactive: location.status == LocationStatus::Closed,
+            specialty: None,
+        }
+    }
+}
+
+/// Returns whether a location is visible. Pending locations are not; closed ones are shown as inactive.
+pub(crate) fn is_visible(call: &ApiCall, location: &LocationSetup) -> bool {
+    location.status != LocationStatus::Pending && call.key.reaches(location.id)
+}
+
+pub struct ListLocations {
+    inactive: Option<bool>,
+    foreign_ids: Vec<Vec<String>>,
+}
+
+impl FromInput for ListLocations {
+    fn from_input(input: &mut Input) -> ListLocations {
+        let inactive = input.query.optional("inactive", inactive());
+        ListLocations { inactive, foreign_ids: foreign_ids(&mut input.query) }
+    }
+}
+
+pub async fn list(
+    call: ApiCall,
+    InTenants(tenants, ListLocations { inactive, foreign_ids }): InTenants<ListLocations>,
+) -> Answer<Listed<InstitutionView<'static>>> {
+    let called =
+        |location: &LocationSetup, names: &[String]| location.foreign_id.as_ref().is_some_and(|id| names.contains(id));
+    let mut institutions = Vec::new();
+    for Tenant { institution } in &tenants {
+        let mut locations = Vec::new();
+        for location in call.directory.locations_of(institution.id) {
+            let closed = location.status == LocationStatus::Closed;
+            let wanted = is_visible(&call, location)
+                && inactive.is_none_or(|inactive| inactive == closed)
+                && foreign_ids.iter().all(|names| called(location, names));
+            if wanted {
+                let facts = Facts::read(&call, location)?;
+                locations.push(LocationView::new(location, call.directory.adapter(location), facts));
+            }
+        }
+        let (name, subdomain) = (institution.name.as_str(), institution.subdomain.as_str());
+        institutions.push(InstitutionView { id: institution.id, name, subdomain, locations });
+    }
+    Ok(call.list(&institutions))
+}
+
+pub async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationDetail<'static>>> {
+    let OpenLocation { setup: location, .. } = location;
+    let facts = Facts::read(&call, &location)?;
+    let engine = &call.api.engine;
+    let gate = match engine.gateway().status(location.id) {
+        Some(_) => GateView::from_state(location.id, &engine.sync_state(location.id).await?, engine.now()),
+        None => None,
+    };
+    let location = LocationView::new(&location, call.directory.adapter(&location), facts);
+    Ok(call.show(LocationDetail { location, gate }))
+}

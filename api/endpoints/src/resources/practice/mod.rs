@@ -1,0 +1,11 @@
+//! Institutions, locations, providers and operatories, their status, and their changes.
+
+pub mod capabilities;
+pub mod changes;
+pub mod institutions;
+pub mod locations;
+pub mod operatories;
+pub mod problems;
+pub mod providers;
+pub mod sync_status;
+pub mod write_requests;

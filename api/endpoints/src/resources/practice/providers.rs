@@ -1,0 +1,434 @@
+//! GET /providers, GET /providers/{id}; POST, PATCH and DELETE at locations without an EHR.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use engine::{
+    Request, Saved, Unmet,
+    commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
+    records::{AppointmentType, Provider, WorkingHour, record::Record},
+};
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use view_macro::view;
+
+use super::locations::{Facts, LocationView};
+use crate::resources::schedule::{appointment_types, working_hours};
+use crate::views::{catalogue::AppointmentTypeView, hours::WorkingHourView};
+use framework::{
+    access::{
+        arguments::{AtLocation, FromInput, Id, InLocations, InTenant, included},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Created, One, Paged},
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::{body::Fields, errors::ApiError},
+    records::listing::Listing,
+    values::{
+        kinds::{Kind, boolean, email, filled, id, includes, object, shared::inactive, sort, text},
+        limits::MAX_NAME,
+        times::At,
+    },
+};
+
+/// A provider: a person who treats patients.
+#[view(of = Provider, named = "provider")]
+#[derive(Serialize, JsonSchema)]
+pub struct ProviderView<'a> {
+    id: u32,
+    /// E-mail address; null if unknown.
+    email: Option<&'a str>,
+    /// Given name.
+    first_name: &'a str,
+    /// Middle name; null if unknown.
+    middle_name: Option<&'a str>,
+    /// Family name.
+    last_name: &'a str,
+    /// Display name, or the full name if there is none.
+    #[view(with = entry.name())]
+    name: String,
+    created_at: At,
+    updated_at: At,
+    institution_id: u32,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    /// Always empty: personal data of providers are not provided.
+    #[view(with = Bio {})]
+    bio: Bio,
+    /// `true` if the record is no longer in use or was deleted in the health record system.
+    inactive: bool,
+    last_sync_time: Option<At>,
+    /// Display name; null if the health record system has none.
+    display_name: Option<&'a str>,
+    /// National Provider Identifier; null if the health record system does not provide it.
+    npi: Option<&'a str>,
+    /// Taxpayer identification number; null if the health record system does not provide it.
+    tin: Option<&'a str>,
+    /// Number of the state licence; null if the health record system does not provide it.
+    state_license: Option<&'a str>,
+    /// Code of the specialty; null if the health record system does not provide it.
+    specialty_code: Option<&'a str>,
+    /// Locations at which the provider has active working hours.
+    #[view(with = Vec::new())]
+    locations: Vec<LocationView<'a>>,
+    /// Ids of the locations in `locations`.
+    #[view(with = Vec::new())]
+    provider_requestables: Vec<RequestableLocation>,
+    /// Working hours with the appointment types that they accept. With `include[]=appointment_types`, hours that accept
+    /// every type list every type of their location; otherwise their list is empty.
+    #[view(include)]
+    availabilities: Option<Vec<WorkingHourView<'a>>>,
+    /// Appointment types that the provider's working hours accept.
+    #[view(include)]
+    appointment_types: Option<Vec<AppointmentTypeView>>,
+}
+
+/// Always empty: no health record system provides personal data of providers.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ProviderBio")]
+struct Bio {}
+
+/// A location where the provider can be requested.
+#[derive(Serialize, JsonSchema)]
+struct RequestableLocation {
+    /// Id of the location.
+    #[schemars(with = "u32")]
+    location_id: LocationId,
+}
+
+/// Finds a provider of an EHR the caller may reach, or one created for locations without an EHR.
+pub fn find(call: &ApiCall, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
+    let found = call.api.engine.provider(tenant.institution.id, id)?;
+    let locations = call.open_locations(tenant);
+    found
+        .filter(|it| locations.iter().any(|location| location.setup.source == it.source_id))
+        .ok_or_else(|| ApiError::not_found(format!("Provider with id {id}")))
+}
+
+/// Cache of the names of the providers in a list, each read once.
+pub struct ProviderNames<'a> {
+    call: &'a ApiCall,
+    tenant: &'a Tenant,
+    known: HashMap<u32, Option<String>>,
+}
+
+impl<'a> ProviderNames<'a> {
+    pub fn new(call: &'a ApiCall, tenant: &'a Tenant) -> ProviderNames<'a> {
+        ProviderNames { call, tenant, known: HashMap::new() }
+    }
+
+    pub fn get(&mut self, id: u32) -> Result<Option<String>, ApiError> {
+        if let Some(name) = self.known.get(&id) {
+            return Ok(name.clone());
+        }
+        let name = self.call.api.engine.provider(self.tenant.institution.id, id)?.map(|it| it.name());
+        self.known.insert(id, name.clone());
+        Ok(name)
+    }
+}
+
+struct ProviderFilter {
+    requestable: Option<bool>,
+    inactive: bool,
+    ids: Vec<u32>,
+}
+
+pub struct ListProviders {
+    listing: Listing,
+    filter: ProviderFilter,
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ListProviders {
+    fn from_input(input: &mut Input) -> ListProviders {
+        let include = input.query.list("include", includes(INCLUDES));
+        let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
+        let filter = ProviderFilter {
+            requestable: input.query.optional(
+                "requestable",
+                boolean().about(
+                    "`true` to list only providers with working hours; `false` to list only providers without working \
+                     hours.",
+                ),
+            ),
+            inactive: input.query.defaulted("inactive", inactive(), false),
+            ids: input.query.list("ids", id().about("Only records with these ids.")),
+        };
+        let listing = input.listing().descending(descending).foreign_ids().since().done();
+        ListProviders { listing, filter, include }
+    }
+}
+
+pub async fn list(
+    call: ApiCall,
+    InLocations(tenant, location, asked): InLocations<ListProviders>,
+) -> Answer<Paged<ProviderView<'static>>> {
+    let ListProviders { listing, filter, include } = asked;
+    let locations = call.open_locations(&tenant);
+    let working = Working::at(&call, &tenant, &locations)?;
+    let sources = call.sources(&tenant);
+    let keep = |it: &Record<Provider>| {
+        let here = location.as_ref().is_none_or(|location| working.may_work(it, location));
+        (sources.contains(&it.source()) || working.without_ehr(it)) && filter.keeps(it, &working) && here
+    };
+    let page = listing.page(&call, &[tenant.institution.id.0], &sources, keep)?;
+    Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
+}
+
+included!(ShowProvider: INCLUDES);
+
+pub async fn show(
+    call: ApiCall,
+    Id(id): Id<u32>,
+    InTenant(tenant, ShowProvider { include }): InTenant<ShowProvider>,
+) -> Answer<One<ProviderView<'static>>> {
+    let locations = call.open_locations(&tenant);
+    let working = Working::at(&call, &tenant, &locations)?;
+    let record = match call.api.engine.provider(tenant.institution.id, id)? {
+        Some(record) if working.without_ehr(&record) => record,
+        _ => find(&call, &tenant, id)?,
+    };
+    Ok(call.show(view(&call, &working, &record, &include)))
+}
+
+pub struct NewProvider(Provider);
+
+impl FromInput for NewProvider {
+    fn from_input(input: &mut Input) -> NewProvider {
+        let b = &mut input.body;
+        b.required("provider", object("The provider."));
+        let first_name = b.required("provider.first_name", filled(text(MAX_NAME)).about("Given name."));
+        let last_name = b.required("provider.last_name", filled(text(MAX_NAME)).about("Family name."));
+        let details = ProviderDetails::read(b, |b, path, kind| b.optional_nonempty(path, kind).map(Some));
+        let mut provider = Provider { first_name, last_name, ..Provider::default() };
+        details.onto(&mut provider);
+        NewProvider(provider)
+    }
+}
+
+pub async fn create(
+    mut call: ApiCall,
+    AtLocation(location, NewProvider(new)): AtLocation<NewProvider>,
+) -> Answer<Created<ProviderView<'static>>> {
+    save(&mut call, &location, CreateOwnRecord(new)).await
+}
+
+/// A change of a provider; missing fields stay unchanged.
+#[derive(Clone)]
+pub struct ProviderUpdate {
+    first_name: Option<String>,
+    last_name: Option<String>,
+    inactive: Option<bool>,
+    details: ProviderDetails,
+}
+
+impl FromInput for ProviderUpdate {
+    fn from_input(input: &mut Input) -> ProviderUpdate {
+        let b = &mut input.body;
+        b.required("provider", object("The provider."));
+        ProviderUpdate {
+            first_name: b.optional_not_null("provider.first_name", filled(text(MAX_NAME)).about("Given name.")),
+            last_name: b.optional_not_null("provider.last_name", filled(text(MAX_NAME)).about("Family name.")),
+            inactive: b.optional_not_null("provider.inactive", inactive()),
+            details: ProviderDetails::read(b, |b, path, kind| b.clearable(path, kind)),
+        }
+    }
+}
+impl ProviderUpdate {
+    fn onto(&self, it: &mut Provider) {
+        it.first_name = self.first_name.clone().unwrap_or(std::mem::take(&mut it.first_name));
+        it.last_name = self.last_name.clone().unwrap_or(std::mem::take(&mut it.last_name));
+        it.inactive = self.inactive.unwrap_or(it.inactive);
+        self.details.clone().onto(it);
+    }
+}
+
+/// The optional fields of a provider.
+#[derive(Clone)]
+struct ProviderDetails([(ProviderField, Option<Option<String>>); 7]);
+
+type ProviderField = fn(&mut Provider) -> &mut Option<String>;
+
+impl ProviderDetails {
+    fn read(b: &mut Fields, read: fn(&mut Fields, &str, Kind<String>) -> Option<Option<String>>) -> ProviderDetails {
+        let fields: [(ProviderField, &str, Kind<String>); 7] = [
+            (|it| &mut it.middle_name, "provider.middle_name", text(MAX_NAME).about("Middle name.")),
+            (
+                |it| &mut it.display_name,
+                "provider.display_name",
+                text(MAX_NAME).about("Display name, shown instead of the name."),
+            ),
+            (|it| &mut it.email, "provider.email", email()),
+            (|it| &mut it.npi, "provider.npi", text(MAX_NAME).about("National Provider Identifier.")),
+            (|it| &mut it.tin, "provider.tin", text(MAX_NAME).about("Taxpayer identification number.")),
+            (
+                |it| &mut it.state_license,
+                "provider.state_license",
+                text(MAX_NAME).about("Number of the state licence."),
+            ),
+            (|it| &mut it.specialty_code, "provider.specialty_code", text(MAX_NAME).about("Code of the specialty.")),
+        ];
+        ProviderDetails(fields.map(|(field, path, kind)| (field, read(b, path, kind))))
+    }
+
+    fn onto(self, it: &mut Provider) {
+        for (field, given) in self.0 {
+            if let Some(given) = given {
+                *field(it) = given;
+            }
+        }
+    }
+}
+
+pub async fn update(
+    mut call: ApiCall,
+    Id(id): Id<u32>,
+    AtLocation(location, change): AtLocation<ProviderUpdate>,
+) -> Answer<One<ProviderView<'static>>> {
+    if change.inactive == Some(true) {
+        check_no_working_hours(&call, &location, id)?;
+    }
+    save(&mut call, &location, ChangeOwnRecord { id: id.into(), change: Arc::new(move |it| change.onto(it)) }).await
+}
+
+pub async fn delete(
+    mut call: ApiCall,
+    Id(id): Id<u32>,
+    AtLocation(location, ()): AtLocation<()>,
+) -> Answer<One<ProviderView<'static>>> {
+    check_no_working_hours(&call, &location, id)?;
+    save(&mut call, &location, RemoveOwnRecord::<Provider>::new(id.into())).await
+}
+
+/// Refuses the removal if the provider has working hours at another open location. The command checks its own location.
+fn check_no_working_hours(call: &ApiCall, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
+    if location.setup.source.is_some() {
+        return Err(Unmet::OfEhr.into());
+    }
+    for other in call.open_locations(&Tenant { institution: location.institution.clone() }) {
+        let hours = call.api.engine.working_hours(other.setup.id)?;
+        if hours.iter().any(|hour| hour.provider_id == id && hour.deleted_at.is_none()) {
+            return Err(Unmet::StillWorks { location: other.setup.id.0 }.into());
+        }
+    }
+    Ok(())
+}
+
+async fn save<const STATUS: u16>(
+    call: &mut ApiCall,
+    location: &OpenLocation,
+    request: impl Request<Reply = Saved<Record<Provider>>> + Clone,
+) -> Answer<One<ProviderView<'static>, STATUS>> {
+    let saved = call.save(location, request).await?;
+    let tenant = Tenant { institution: location.institution.clone() };
+    let locations = call.open_locations(&tenant);
+    let working = Working::at(call, &tenant, &locations)?;
+    Ok(call.created(saved.replay, view(call, &working, &saved.record, &[])))
+}
+
+/// Locations are always included.
+const INCLUDES: &[&str] = &["locations", "availabilities", "appointment_types"];
+
+fn view<'a>(
+    call: &'a ApiCall,
+    working: &'a Working<'a>,
+    it: &'a Record<Provider>,
+    include: &[&str],
+) -> ProviderView<'a> {
+    let asked = |name: &str| include.contains(&name).then_some(());
+    let (now, types) = (call.api.engine.now(), &working.types);
+    let typed = asked("appointment_types");
+    let shown = |(location, hour): (&OpenLocation, &'a Record<WorkingHour>)| {
+        let mut view = working_hours::view(hour, location, types, now);
+        if typed.is_some() && hour.appointment_type_ids.is_empty() {
+            view.appointment_types = Some(working.types_at(location).map(AppointmentTypeView::from_record).collect());
+        }
+        view
+    };
+    let accepted = || -> BTreeMap<u32, AppointmentTypeView> {
+        let kinds = working.hours_of(it.id).flat_map(|(location, hour)| {
+            let named = &hour.appointment_type_ids;
+            working.types_at(location).filter(move |kind| named.is_empty() || named.contains(&kind.id))
+        });
+        kinds.map(|kind| (kind.id, AppointmentTypeView::from_record(kind))).collect()
+    };
+    let own = || working.locations.iter().filter(|(location, _)| working.works(it.id, location.setup.id));
+    let adapter = |location: &'a OpenLocation| call.directory.adapter(&location.setup);
+    ProviderView {
+        locations: own()
+            .map(|(location, facts)| LocationView::new(&location.setup, adapter(location), *facts))
+            .collect(),
+        provider_requestables: own()
+            .map(|(location, _)| RequestableLocation { location_id: location.setup.id })
+            .collect(),
+        availabilities: asked("availabilities").or(typed).map(|()| working.hours_of(it.id).map(shown).collect()),
+        appointment_types: typed.map(|()| accepted().into_values().collect()),
+        ..ProviderView::from_record(it, call.directory.adapter_of_source(it.source_id))
+    }
+}
+
+impl ProviderFilter {
+    fn keeps(&self, it: &Record<Provider>, working: &Working<'_>) -> bool {
+        it.inactive == self.inactive
+            && self.requestable.is_none_or(|requestable| requestable == working.anywhere(it.id))
+            && (self.ids.is_empty() || self.ids.contains(&it.id))
+    }
+}
+
+/// Working hours and types of the locations of a request.
+struct Working<'a> {
+    locations: Vec<(&'a OpenLocation, Facts)>,
+    /// Working hours in use.
+    hours: Vec<(&'a OpenLocation, Vec<Record<WorkingHour>>)>,
+    every_type: Vec<Record<AppointmentType>>,
+    types: working_hours::Types,
+}
+
+impl<'a> Working<'a> {
+    fn at(call: &ApiCall, tenant: &Tenant, locations: &'a [OpenLocation]) -> Result<Working<'a>, ApiError> {
+        let (mut known, mut hours) = (Vec::new(), Vec::new());
+        for location in locations {
+            known.push((location, Facts::read(call, &location.setup)?));
+            let mut own = call.api.engine.working_hours(location.setup.id)?;
+            own.retain(|hour| hour.in_force() && hour.deleted_at.is_none());
+            hours.push((location, own));
+        }
+        let every_type = appointment_types::all(call, tenant)?;
+        let types = every_type.iter().map(|it| (it.id, AppointmentTypeView::from_record(it))).collect();
+        Ok(Working { locations: known, hours, every_type, types: Some(types) })
+    }
+
+    fn types_at(&self, location: &OpenLocation) -> impl Iterator<Item = &Record<AppointmentType>> {
+        self.every_type.iter().filter(move |it| appointment_types::is_at(it, std::slice::from_ref(location)))
+    }
+
+    fn hours_of(&self, provider: u32) -> impl Iterator<Item = (&'a OpenLocation, &Record<WorkingHour>)> {
+        let all = self.hours.iter().flat_map(|(location, hours)| hours.iter().map(move |hour| (*location, hour)));
+        all.filter(move |(_, hour)| hour.provider_id == provider)
+    }
+
+    fn works(&self, provider: u32, id: LocationId) -> bool {
+        self.hours_of(provider).any(|(location, _)| location.setup.id == id)
+    }
+
+    /// Returns whether a provider may work at a location. A provider without hours may work at any location of their
+    /// EHR, and at those without an EHR.
+    fn may_work(&self, provider: &Record<Provider>, at: &OpenLocation) -> bool {
+        let theirs = at.setup.source.is_none_or(|source| provider.source_id == Some(source));
+        (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.setup.id)
+    }
+
+    /// Returns whether the provider has hours at a location without an EHR, or was created for such locations.
+    fn without_ehr(&self, provider: &Record<Provider>) -> bool {
+        let own = provider.source_id.is_none() && self.locations.iter().any(|(it, _)| it.setup.source.is_none());
+        own || self.hours_of(provider.id).any(|(location, _)| location.setup.source.is_none())
+    }
+
+    fn anywhere(&self, provider: u32) -> bool {
+        self.hours_of(provider).next().is_some()
+    }
+}

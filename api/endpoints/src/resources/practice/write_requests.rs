@@ -1,0 +1,300 @@
+//! GET /write_requests, GET /write_requests/{id}, POST /write_requests/{id}/retry and /drop: pending writes to the EHR
+//! and their results (our addition).
+
+pub use engine::records::write::public_id;
+use engine::{
+    lists::Position,
+    write_requests::{Status, WriteRequest, merged},
+};
+use location::{
+    ids::{LocationId, WriteId},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
+    time::Timestamp,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use framework::access::resource_names::{granted, name, resource};
+use framework::{
+    access::{
+        api::Api,
+        arguments::{AtLocation, FromCall, FromInput},
+        call::{ActionContext, ApiCall},
+        input::Input,
+        respond::{Answer, One, Paged},
+        tenancy::OpenLocation,
+    },
+    http::{errors::ApiError, paging::Paging},
+    values::{
+        kinds::{Kind, boolean, shared::updated_since, sort, text, times::instant},
+        limits::MAX_NAME,
+        record_uuid::uuid,
+        times::At,
+        words::{Word, word},
+    },
+};
+
+/// A write to the health record system.
+#[derive(Serialize, JsonSchema)]
+pub struct WriteRequestView {
+    /// Id of the write request: the location id and the number of the write at the location, such as `101-8`.
+    id: String,
+    /// Id of the location that the write belongs to.
+    location_id: u32,
+    /// Status of the write. `queued`: waits for its turn. `sending`: an attempt is in progress. `parked`: nothing is
+    /// sent for now, because a gate is closed, a circuit breaker is open, credentials were refused or an operator
+    /// paused writing. `done`, `failed`, `timed_out`: the write has ended.
+    status: Word<Status>,
+    /// The resource, as in the path of its list endpoint.
+    resource: &'static str,
+    /// As the record's own endpoints show it.
+    record_id: RecordId,
+    /// The operation on the record in the health record system.
+    #[schemars(extend("enum" = ["create", "update", "delete", "reschedule", "cancel", "confirm", "check_in", "note"]))]
+    operation: &'static str,
+    /// Number of attempts started so far.
+    attempts: u32,
+    /// The result of the last attempt, or the reason why the write ended. Never contains patient data.
+    reason: Option<String>,
+    /// Time at which the write was queued, in UTC.
+    queued_at: At,
+    /// Time at which the write fails if it has not succeeded, in UTC; null once it has ended.
+    deadline: Option<At>,
+    /// Time at which the write ended, in UTC; null before that.
+    finished_at: Option<At>,
+    /// Id of the new write if an operator retried this one; null if it was not retried.
+    retried_as: Option<String>,
+    /// `true` if an operator dropped the write. A dropped write is not retried.
+    dropped: bool,
+}
+
+/// The id of a record: a number, or a UUID for a few resources.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum RecordId {
+    /// Id of most records.
+    Number(u64),
+    /// Id of a request to append to a communication log.
+    Uuid(#[schemars(with = "String", extend("format" = "uuid"))] Uuid),
+}
+
+impl RecordId {
+    fn new(resource: Resource, source: Option<u32>, id: u64) -> RecordId {
+        match (resource, source) {
+            (Resource::CommunicationLogs, Some(source)) => RecordId::Uuid(uuid(resource, source, id)),
+            _ => RecordId::Number(id),
+        }
+    }
+
+    fn is(&self, given: &str) -> bool {
+        match self {
+            RecordId::Number(id) => id.to_string() == given,
+            RecordId::Uuid(id) => given.parse::<Uuid>().is_ok_and(|given| given == *id),
+        }
+    }
+}
+
+impl WriteRequestView {
+    fn new(it: &WriteRequest, source: Option<u32>) -> WriteRequestView {
+        let (resource, record_id, operation) = subject(it.work);
+        WriteRequestView {
+            id: public_id(it.location_id, it.id),
+            location_id: it.location_id,
+            status: Word(it.status),
+            resource: name(resource),
+            record_id: RecordId::new(resource, source, record_id),
+            operation,
+            attempts: it.attempts,
+            reason: it.reason.clone(),
+            queued_at: At(it.queued_at),
+            deadline: it.deadline.map(At),
+            finished_at: it.finished_at.map(At),
+            retried_as: it.retried_as.map(|id| public_id(it.location_id, id)),
+            dropped: it.dropped,
+        }
+    }
+}
+
+/// Returns the resource and id of the record, and the operation.
+pub fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
+    use Resource::{Appointments, Patients};
+    match work {
+        WriteIntent::CreatePatient(id) => (Patients, id.0.into(), "create"),
+        WriteIntent::CreateAppointment(id) => (Appointments, id.0, "create"),
+        WriteIntent::Reschedule(id) => (Appointments, id.0, "reschedule"),
+        WriteIntent::Cancel(id) => (Appointments, id.0, "cancel"),
+        WriteIntent::Confirm(id) => (Appointments, id.0, "confirm"),
+        WriteIntent::CheckIn(id) => (Appointments, id.0, "check_in"),
+        WriteIntent::Note(id) => (Appointments, id.0, "note"),
+        WriteIntent::Record { resource, id, operation: Operation::Create } => (resource, id, "create"),
+        WriteIntent::Record { resource, id, operation: Operation::Update } => (resource, id, "update"),
+        WriteIntent::Record { resource, id, operation: Operation::Delete } => (resource, id, "delete"),
+    }
+}
+
+/// Filters of a list.
+struct WriteRequestFilter {
+    status: Option<Status>,
+    open: Option<bool>,
+    resource: Option<Resource>,
+    record: Option<String>,
+    since: Option<Timestamp>,
+    updated_since: Option<Timestamp>,
+}
+
+impl WriteRequestFilter {
+    fn read(input: &mut Input) -> WriteRequestFilter {
+        let (q, clock) = (&mut input.query, &input.clock);
+        WriteRequestFilter {
+            status: q.optional("status", word().about("Only records with this status.")),
+            open: q.optional(
+                "open",
+                boolean().about(
+                    "`true` to list only writes that wait, and failed writes that were neither retried nor dropped; \
+                     `false` to list only the other writes.",
+                ),
+            ),
+            resource: q.optional("resource", resource()),
+            record: q.optional("record_id", text(MAX_NAME).about("Only writes of the record with this id in the API.")),
+            since: q.optional("since", instant(clock).about("Only entries from this time on.")),
+            updated_since: q.optional("updated_since", updated_since(clock)),
+        }
+    }
+
+    fn takes(&self, it: &WriteRequest, source: Option<u32>) -> bool {
+        let (resource, id, _) = subject(it.work);
+        // A pending write may change at any moment.
+        let changed = |since| it.finished_at.is_none_or(|at| at >= since);
+        self.status.is_none_or(|status| status == it.status)
+            && self.open.is_none_or(|open| open == is_open(it))
+            && self.resource.is_none_or(|wanted| wanted == resource)
+            && self.record.as_ref().is_none_or(|given| RecordId::new(resource, source, id).is(given))
+            && self.since.is_none_or(|since| it.queued_at >= since)
+            && self.updated_since.is_none_or(changed)
+    }
+}
+
+/// Returns whether the write is pending or needs an operator.
+fn is_open(it: &WriteRequest) -> bool {
+    match it.status {
+        Status::Queued | Status::Sending | Status::Parked => true,
+        Status::Failed | Status::TimedOut => it.needs_operator(),
+        Status::Done => false,
+    }
+}
+
+pub struct ListWriteRequests {
+    filter: WriteRequestFilter,
+    descending: bool,
+    paging: Paging,
+}
+
+impl FromInput for ListWriteRequests {
+    fn from_input(input: &mut Input) -> ListWriteRequests {
+        let filter = WriteRequestFilter::read(input);
+        let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
+        ListWriteRequests { filter, descending, paging: input.paging() }
+    }
+}
+
+/// Lists the writes, newest first by default.
+pub async fn list(
+    call: ApiCall,
+    AtLocation(location, ListWriteRequests { filter, descending, paging }): AtLocation<ListWriteRequests>,
+) -> Answer<Paged<WriteRequestView>> {
+    let (id, source) = (location.setup.id, location.setup.source);
+    let waiting = call.api.engine.unfinished_writes(id).await?;
+    let page = paging.collect(
+        descending,
+        |range| Ok(merged(waiting.clone(), call.api.engine.ended_writes(id, range)?, range)),
+        |it| filter.takes(it, source) && granted(subject(it.work).0, call.key.grants),
+        |it| Position::id(it.id),
+    )?;
+    Ok(call.page(&page.views(|it| WriteRequestView::new(it, source))))
+}
+
+/// The write named by the path, at the location of the query.
+pub struct OneWriteRequest {
+    location: OpenLocation,
+    id: u64,
+}
+
+impl FromCall for OneWriteRequest {
+    fn from_call(call: &mut ApiCall) -> Result<OneWriteRequest, ApiError> {
+        let (location_id, id) = call.path("id", write_id().about("Id of the record."))?;
+        let AtLocation(location, ()) = AtLocation::from_call(call)?;
+        if location.setup.id.0 != location_id {
+            return Err(not_found(location_id, id));
+        }
+        Ok(OneWriteRequest { location, id })
+    }
+}
+
+pub async fn show(call: ApiCall, OneWriteRequest { location, id }: OneWriteRequest) -> Answer<One<WriteRequestView>> {
+    let found = find(&call.api, location.setup.id, id).await?;
+    match granted(subject(found.work).0, call.key.grants) {
+        true => Ok(call.show(WriteRequestView::new(&found, location.setup.source))),
+        false => Err(not_found(location.setup.id.0, id)),
+    }
+}
+
+/// Operators' actions on a write.
+pub enum WriteAction {
+    Retry,
+    Drop,
+}
+
+pub async fn retry(call: ApiCall, OneWriteRequest { location, id }: OneWriteRequest) -> Answer<One<WriteRequestView>> {
+    Ok(call.show(act(&call.action(), (location.setup.id, WriteId(id)), WriteAction::Retry).await?))
+}
+
+pub(crate) async fn give_up(
+    call: ApiCall,
+    OneWriteRequest { location, id }: OneWriteRequest,
+) -> Answer<One<WriteRequestView>> {
+    Ok(call.show(act(&call.action(), (location.setup.id, WriteId(id)), WriteAction::Drop).await?))
+}
+
+/// Retries a failed write as a new write, or drops a waiting or failed write permanently.
+pub async fn act(
+    action: &ActionContext<'_>,
+    (location, write): (LocationId, WriteId),
+    wanted: WriteAction,
+) -> Answer<WriteRequestView> {
+    let engine = &action.api.engine;
+    find(action.api, location, write.0).await?;
+    let (what, shown) = match wanted {
+        WriteAction::Retry => ("retry", engine.retry_write(location, write).await?),
+        WriteAction::Drop => ("drop", engine.drop_write(location, write).await.map(|()| write)?),
+    };
+    action.shown.audit(what, "write request", write.0);
+    // Operators have all grants, so they see writes of all resources.
+    let source = engine.setup().locations.get(&location).and_then(|setup| setup.source);
+    Ok(WriteRequestView::new(&find(action.api, location, shown.0).await?, source))
+}
+
+/// Parses an id into the location and the number of the write.
+pub fn parsed(id: &str) -> Option<(u32, u64)> {
+    let (location, number) = id.split_once('-')?;
+    Some((location.parse().ok()?, number.parse::<u64>().ok()?.checked_sub(1)?))
+}
+
+fn write_id() -> Kind<(u32, u64)> {
+    let schema = || json!({"type": "string", "pattern": "^(?:[0-9]{1,9}|[1-3][0-9]{9})-[1-9][0-9]{0,18}$"});
+    Kind::for_text(schema, "101-8", |given| {
+        parsed(given).ok_or_else(|| "must be an id of a write request, such as 101-8".to_owned())
+    })
+}
+
+async fn find(api: &Api, location: LocationId, id: u64) -> Answer<WriteRequest> {
+    let found = api.engine.write_request(location, id).await?;
+    found.ok_or_else(|| not_found(location.0, id))
+}
+
+fn not_found(location: u32, id: u64) -> ApiError {
+    ApiError::not_found(format!("Write Request with id {}", public_id(location, id)))
+}

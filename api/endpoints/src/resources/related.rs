@@ -1,0 +1,88 @@
+//! Related records (`include[]`): the requested ones are read before the view of the main record is built.
+
+use std::{any::Any, cell::OnceCell};
+
+use engine::{
+    lists::Filter,
+    records::record::{Body, Record, Scope},
+};
+use location::pull::Resource;
+
+use crate::views::render::{IncludedRecords, Reader};
+use framework::{
+    access::{call::ApiCall, tenancy::Tenant},
+    http::errors::ApiError,
+    values::{limits::MAX_RELATED, versions::Version},
+};
+
+/// The requested related records of an institution.
+pub(super) struct Related<'a> {
+    call: &'a ApiCall,
+    tenant: &'a Tenant,
+    requested: &'a [&'static str],
+    loaded: Loaded,
+}
+
+/// A list of records that views borrow from until the response is complete.
+#[derive(Default)]
+struct Loaded(OnceCell<(Box<dyn Any>, Box<Loaded>)>);
+
+impl Loaded {
+    fn keep<T: 'static>(&self, records: T) -> &T {
+        let mut last = self;
+        while let Some((_, next)) = last.0.get() {
+            last = next;
+        }
+        let (records, _) = last.0.get_or_init(|| (Box::new(records) as Box<dyn Any>, Box::default()));
+        records.downcast_ref().expect("the records were stored with this type")
+    }
+}
+
+impl<'a> Related<'a> {
+    pub(super) fn new(call: &'a ApiCall, tenant: &'a Tenant, requested: &'a [&'static str]) -> Related<'a> {
+        Related { call, tenant, requested, loaded: Loaded::default() }
+    }
+}
+
+impl IncludedRecords for Related<'_> {
+    type Error = ApiError;
+
+    fn reader(&self) -> &dyn Reader {
+        self.call
+    }
+
+    fn is_requested(&self, name: &str) -> bool {
+        self.requested.contains(&name)
+    }
+
+    fn record<T: Body>(&self, id: Option<T::Id>) -> Result<Option<&Record<T>>, ApiError> {
+        let Some(id) = id else { return Ok(None) };
+        let found = match T::SCOPE {
+            Scope::Institution => self.call.api.engine.entry::<T>(self.tenant.institution.id.0, id.into())?,
+            _ => self.call.try_entry(self.tenant, id.into())?,
+        };
+        if T::RESOURCE == Resource::Patients && found.is_some() {
+            self.call.audit("read", "patient", id.into());
+        }
+        Ok(found.map(|it| self.loaded.keep(it)))
+    }
+
+    fn matching<T: Body>(&self, source: u32, filter: Filter) -> Result<&[Record<T>], ApiError> {
+        let found: Vec<Record<T>> = self.call.find_all(source, filter, MAX_RELATED)?;
+        Ok(self.loaded.keep(found).as_slice())
+    }
+}
+
+impl Reader for ApiCall {
+    fn adapter(&self, source: Option<u32>) -> Option<&str> {
+        self.directory.adapter_of_source(source)
+    }
+
+    fn sees_amounts(&self) -> bool {
+        self.key.grants.financial
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+}

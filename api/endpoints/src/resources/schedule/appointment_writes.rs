@@ -1,0 +1,370 @@
+//! POST /appointments, PATCH /appointments/{id}. Their messages are those of specification 7.3.
+
+use engine::{
+    EngineError, PatientDetails, Unmet,
+    commands::{AppointmentChange, ChangeAppointment, CreateAppointment},
+    records::{Appointment, Writeback, record::Record},
+};
+use location::{
+    decision::{NotOpenReason, Refusal},
+    ids::{AppointmentId, LocationId},
+    pull::Resource,
+    slots::Fit,
+    time::{DAY, MINUTE, Span, Timestamp},
+    zone::Date,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    appointments::{find, view},
+    available_slots::minutes,
+};
+use crate::resources::practice::providers::ProviderNames;
+use crate::views::appointments::AppointmentView;
+use framework::{
+    access::{
+        arguments::{AtLocationOfBody, FromCall, FromInput, FromPath, Id, InLocationsOfQuery},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Created, One},
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::{body::Fields, errors::ApiError},
+    values::{
+        failures::Failure,
+        kinds::{
+            Kind, boolean, gender, id, object,
+            shared::{
+                appointment_type, appointments_per_timeslot, family_name, given_name, note, operatory, patient,
+                provider,
+            },
+            text,
+            times::{Clock, birth_date, instant},
+        },
+        limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME},
+    },
+};
+
+/// An appointment that was created or changed.
+#[derive(Serialize, JsonSchema)]
+pub struct AppointmentSaved<'a> {
+    /// The appointment as it is after the request.
+    appt: AppointmentView<'a>,
+    /// Always null: appointments do not include a payment.
+    stripe_client_secret: Option<()>,
+}
+
+/// An appointment in a request.
+pub struct NewAppointmentInput {
+    patient_id: u32,
+    dependent: Option<PatientDetails>,
+    provider_id: u32,
+    operatory_id: Option<u64>,
+    start: Timestamp,
+    end: Option<Timestamp>,
+    appointment_type_id: Option<u32>,
+    note: Option<String>,
+    is_guardian: bool,
+    is_new_clients_patient: bool,
+    referrer: Option<String>,
+    descriptor_ids: Vec<u32>,
+    per_timeslot: i64,
+    /// A block of unavailable time, which this endpoint refuses.
+    unavailable: bool,
+}
+
+impl FromInput for NewAppointmentInput {
+    fn from_input(input: &mut Input) -> NewAppointmentInput {
+        if input.query.defaulted("notify_patient", boolean().about("Has no effect: patients are not notified."), false)
+        {
+            input.query.without_effect("notify_patient");
+        }
+        NewAppointmentInput::read(&mut input.body, &input.clock, input.today)
+    }
+}
+
+pub async fn create(
+    mut call: ApiCall,
+    AtLocationOfBody(location, given): AtLocationOfBody<NewAppointmentInput>,
+) -> Answer<Created<AppointmentSaved<'static>>> {
+    if given.unavailable {
+        return Err(Failure::UnavailableNotSupported.into());
+    }
+    let span = given.span(&mut call, &location)?;
+    let new = CreateAppointment {
+        patient_id: given.patient_id,
+        is_guardian: given.is_guardian || given.dependent.is_some(),
+        dependent: given.dependent,
+        provider_id: given.provider_id,
+        operatory_id: given.operatory_id,
+        span,
+        appointment_type_id: given.appointment_type_id,
+        note: given.note,
+        is_new_clients_patient: given.is_new_clients_patient,
+        referrer: given.referrer,
+        descriptor_ids: given.descriptor_ids,
+        join_blocks: !call.version.is_v2(),
+        created_by: call.key.name.clone(),
+    };
+    let saved = call.save(&location, new).await;
+    let saved = saved.map_err(|refused| refusal(refused, location.setup.id.0, call.version.is_v2()))?;
+    call.audit(if saved.replay { "read" } else { "create" }, "appointment", saved.record.id);
+    if given.per_timeslot > 1 {
+        call.warn("appointments_per_timeslot has no effect: an operatory holds one appointment at a time.");
+    }
+    let tenant = Tenant { institution: location.institution.clone() };
+    Ok(call.created(saved.replay, saved_view(&call, &tenant, &location, &saved.record)?))
+}
+
+/// A change of an appointment. Times without an offset use the zone of its location, which the request need not name.
+pub struct AppointmentUpdate {
+    id: AppointmentId,
+    tenant: Tenant,
+    named: Option<OpenLocation>,
+    asked: AppointmentUpdateInput,
+}
+
+pub(crate) struct AppointmentUpdateInput {
+    cancelled: bool,
+    change: AppointmentChange,
+}
+
+impl FromCall for AppointmentUpdate {
+    fn from_call(call: &mut ApiCall) -> Result<AppointmentUpdate, ApiError> {
+        let Id(id) = Id::from_path(call)?;
+        let id = AppointmentId(id);
+        call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location())));
+        let InLocationsOfQuery(tenant, named, asked) = InLocationsOfQuery::from_call(call)?;
+        Ok(AppointmentUpdate { id, tenant, named, asked })
+    }
+}
+
+impl FromInput for AppointmentUpdateInput {
+    fn from_input(input: &mut Input) -> AppointmentUpdateInput {
+        let (b, clock) = (&mut input.body, &input.clock);
+        b.required("appt", object("The appointment."));
+        let change = AppointmentChange {
+            confirmed: b
+                .optional("appt.confirmed", boolean().about("`true` if the practice confirmed the appointment.")),
+            checkin_at: b.optional("appt.checkin_at", instant(clock).about("Time at which the patient checked in.")),
+            start: b.optional("appt.start_time", start_time(clock)),
+            end: b.optional("appt.end_time", end_time(clock)),
+            operatory_id: b.optional("appt.operatory_id", operatory()),
+            note: b.optional("appt.note", note()),
+            join_blocks: false,
+        };
+        let cancelled = b
+            .optional("appt.cancelled", boolean().omit_from_example().about("`true` if the appointment is cancelled."))
+            .unwrap_or(false);
+        if cancelled && change != AppointmentChange::default() {
+            b.problem("appt.cancelled cannot be combined with other changes.");
+        }
+        AppointmentUpdateInput { cancelled, change }
+    }
+}
+
+pub async fn update(
+    mut call: ApiCall,
+    AppointmentUpdate { id, tenant, named, asked: AppointmentUpdateInput { cancelled, change } }: AppointmentUpdate,
+) -> Answer<One<AppointmentSaved<'static>>> {
+    let (location, before) = find(&call, &tenant, id)?;
+    if let Some(other) = named.filter(|named| named.setup.id != location.setup.id) {
+        return Err(ApiError::not_at_location(format!("Appointment with id {id}"), other.setup.id));
+    }
+    let (start, end) = (change.start.filter(|start| *start != before.placement.span.start), change.end);
+    let kept = |start: Timestamp| start.plus(before.placement.span.length());
+    let until = end.or_else(|| start.map(kept)).unwrap_or(before.placement.span.end);
+    let span = Span { start: start.unwrap_or(before.placement.span.start), end: until };
+    let problems = problems(span, (start.is_some(), end.is_some()), call.api.engine.now());
+    if !problems.is_empty() {
+        return Err(call.with_unknown(ApiError::invalid(problems), AppointmentUpdateInput::unknown));
+    }
+    let record = if cancelled && before.cancelled {
+        before
+    } else if cancelled {
+        // Works while the insert is in flight, too, as in /intent/booking/cancel.
+        let cancelled = call.api.engine.cancel(location.setup.id, id, None).await;
+        cancelled.map_err(|refused| refine_refusal(refused, &before))?;
+        find(&call, &tenant, id)?.1
+    } else {
+        let change = AppointmentChange { join_blocks: !call.version.is_v2(), ..change };
+        let saved = call.save(&location, ChangeAppointment { id, change }).await;
+        let v2 = call.version.is_v2();
+        saved.map_err(|refused| refusal(refine_refusal(refused, &before), location.setup.id.0, v2))?;
+        find(&call, &tenant, id)?.1
+    };
+    call.audit("update", "appointment", record.id);
+    Ok(call.show(saved_view(&call, &tenant, &location, &record)?))
+}
+
+fn saved_view<'a>(
+    call: &'a ApiCall,
+    tenant: &Tenant,
+    location: &OpenLocation,
+    record: &'a Record<Appointment>,
+) -> Result<AppointmentSaved<'a>, ApiError> {
+    let appt = view(call, location, record, &mut ProviderNames::new(call, tenant))?;
+    Ok(AppointmentSaved { appt, stripe_client_secret: None })
+}
+
+impl NewAppointmentInput {
+    fn read(b: &mut Fields, clock: &Clock, today: Date) -> NewAppointmentInput {
+        b.container("appt", "The appointment.");
+        let per_timeslot = b.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1);
+        let patient_id = b.required("appt.patient_id", patient());
+        let provider_id = b.required("appt.provider_id", provider());
+        let operatory_id = b.optional("appt.operatory_id", operatory());
+        let (start, end) =
+            (b.required_or_none("appt.start_time", start_time(clock)), b.optional("appt.end_time", end_time(clock)));
+        let appointment_type_id = b.optional("appt.appointment_type_id", appointment_type());
+        let note = b.optional_nonempty("appt.note", note());
+        let unavailable = b
+            .optional("appt.unavailable", boolean().example_of(false).about("`true` for a block of unavailable time."))
+            .unwrap_or(false);
+        let is_guardian = b
+            .optional("appt.is_guardian", boolean().about("`true` if the person who books is the patient's guardian."))
+            .unwrap_or(false);
+        let is_new_clients_patient = b
+            .optional("appt.is_new_clients_patient", boolean().about("`true` if the patient is new to the practice."))
+            .unwrap_or(false);
+        let referrer =
+            b.optional_nonempty("appt.referrer", text(MAX_NAME).about("Person or source that referred the patient."));
+        let dependent = NewAppointmentInput::dependent(b, today);
+        let descriptor = id().referring_to(Resource::AppointmentDescriptors);
+        let descriptor_ids = b.list(
+            "appt.descriptor_ids",
+            descriptor.about("Ids of appointment descriptors in the health record system."),
+        );
+        if start.zip(end).is_some_and(|(start, end)| end <= start) {
+            b.problem("appt.end_time must be after start_time.");
+        }
+        if unavailable {
+            // Blocks cannot be created through this endpoint, whatever the other fields (specification 7.3).
+            b.take_problems();
+            b.references.clear();
+        }
+        NewAppointmentInput {
+            patient_id,
+            dependent,
+            provider_id,
+            operatory_id,
+            start: start.unwrap_or(Timestamp::MIN),
+            end,
+            appointment_type_id,
+            note,
+            is_guardian,
+            is_new_clients_patient,
+            referrer,
+            descriptor_ids,
+            per_timeslot,
+            unavailable,
+        }
+    }
+
+    /// Reads the dependent for whom a guardian books. Its fields are required if the object exists.
+    fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
+        let given = b.optional("appt.patient", object("The patient."));
+        b.container("appt.patient.bio", "Contact and personal data.");
+        let first_name = b.required_in("appt.patient", "first_name", given_name());
+        let last_name = b.required_in("appt.patient", "last_name", family_name());
+        let date_of_birth = b.required_in("appt.patient", "bio.date_of_birth", birth_date(today));
+        let gender = b.optional("appt.patient.bio.gender", gender());
+        given.map(|()| PatientDetails {
+            first_name,
+            last_name,
+            date_of_birth: Some(date_of_birth),
+            gender: gender.map(str::to_owned),
+            ..PatientDetails::default()
+        })
+    }
+
+    /// Returns the time span. Without an end it has the length of the type.
+    fn span(&self, call: &mut ApiCall, location: &OpenLocation) -> Result<Span, ApiError> {
+        let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(location.institution.id, id));
+        let kind = kind.transpose()?.flatten();
+        let usual = minutes(None, kind.as_ref());
+        let span = Span { start: self.start, end: self.end.unwrap_or_else(|| self.start.plus(usual * MINUTE)) };
+        let problems = problems(span, (true, self.end.is_some()), call.api.engine.now());
+        if !problems.is_empty() {
+            return Err(call.with_unknown(ApiError::invalid(problems), NewAppointmentInput::unknown));
+        }
+        let lasts = span.length() / MINUTE;
+        if let Some(kind) = kind.filter(|_| lasts != usual) {
+            call.warn(&format!("The appointment lasts {lasts} minutes; its type, {}, takes {usual}.", kind.name));
+        }
+        Ok(span)
+    }
+}
+
+fn start_time(clock: &Clock) -> Kind<Timestamp> {
+    instant(clock).about(
+        "Start time. A time without an offset is read in the location's time zone, and `description` reports how it \
+         was read.",
+    )
+}
+
+fn end_time(clock: &Clock) -> Kind<Timestamp> {
+    instant(clock).about("End time.")
+}
+
+/// Returns the problems of a time span of which the start, the end or both were given.
+fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<String> {
+    let (least, most) = (APPOINTMENT_MINUTES.start() * MINUTE, APPOINTMENT_MINUTES.end() * MINUTE);
+    let uneven = |at: Timestamp| at.0.rem_euclid(MINUTE) != 0;
+    let wrong = [
+        (start && uneven(span.start), "appt.start_time must be a whole minute.".to_owned()),
+        (end && uneven(span.end), "appt.end_time must be a whole minute.".to_owned()),
+        (start && span.start <= now, "appt.start_time is in the past.".to_owned()),
+        (
+            start && span.start > now.plus(MAX_DAYS_AHEAD * DAY),
+            format!("appt.start_time must not be more than {MAX_DAYS_AHEAD} days ahead."),
+        ),
+        // An end before the start is reported elsewhere.
+        (
+            end && span.length() > 0 && !(least..=most).contains(&span.length()),
+            format!(
+                "appt.end_time must be {} minutes to {} hours after start_time.",
+                APPOINTMENT_MINUTES.start(),
+                APPOINTMENT_MINUTES.end() / 60
+            ),
+        ),
+    ];
+    wrong.into_iter().filter(|(wrong, _)| *wrong).map(|(_, problem)| problem).collect()
+}
+
+/// Refines a refusal for an appointment that is no longer in the location's calendar, using its record.
+fn refine_refusal(refused: EngineError, record: &Record<Appointment>) -> EngineError {
+    let forgotten = [Refusal::AppointmentNotFound, Refusal::AppointmentNotOpen(NotOpenReason::Forgotten)];
+    if !forgotten.iter().any(|refusal| refused == EngineError::Refused(refusal.clone())) {
+        return refused;
+    }
+    let failed = record.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
+    EngineError::Refused(Refusal::AppointmentNotOpen(match record.cancelled {
+        true => NotOpenReason::Cancelled,
+        false if failed => NotOpenReason::Failed,
+        false => NotOpenReason::Past,
+    }))
+}
+
+/// Converts a refusal (specification 7.3).
+fn refusal(refused: EngineError, location: u32, v2: bool) -> ApiError {
+    match refused {
+        EngineError::Unmet(Unmet::Several(all)) => {
+            ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Unmet(unmet), location, v2)))
+        }
+        EngineError::Refused(Refusal::SlotTaken { fit: Fit::TypeNotAccepted, .. }) => {
+            Failure::AppointmentTypeNotConfigured.into()
+        }
+        EngineError::Refused(Refusal::SlotTaken { fit: Fit::OutsideHours, .. }) if v2 => {
+            Failure::OutsideWorkingHoursV2.into()
+        }
+        EngineError::Unmet(Unmet::PatientOfOtherEhr { id, synced: true }) => {
+            ApiError::new(Failure::ReferenceNotAtLocation, &[&format!("Patient with ID {id}"), &location])
+        }
+        EngineError::Unmet(Unmet::NotFound { resource: Resource::Patients, id }) => {
+            ApiError::not_found(format!("Patient with id {id}"))
+        }
+        other => other.into(),
+    }
+}

@@ -1,0 +1,285 @@
+//! GET /appointments, GET /appointments/{id} and its descriptors. Writes are in `appointment_writes`.
+
+use engine::{
+    lists::Filter,
+    records::{Appointment, AppointmentDescriptor, Patient, Procedure, record::Record},
+};
+use location::{
+    ids::{AppointmentId, LocationId},
+    time::{Span, Timestamp},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::descriptors::{self, ListDescriptors};
+use crate::resources::{practice::providers::ProviderNames, related::Related};
+use crate::views::render::RecordView;
+use crate::views::{
+    appointments::AppointmentView,
+    catalogue::{AppointmentDescriptorView, AppointmentTypeView},
+    clinical::ProcedureView,
+    operatories::OperatoryView,
+    parts::Included,
+    people::{PatientBasic, PersonView},
+    render::IncludedRecords,
+};
+use framework::{
+    access::{
+        arguments::{FromInput, Id, InLocations, InTenant},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Listed, One, Paged},
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::{errors::ApiError, paging::ListPage},
+    records::listing::Listing,
+    values::{
+        kinds::{
+            boolean, id,
+            shared::{appointment_type, operatories, providers, updated_since},
+            sort,
+            times::{end_of, instant},
+            zone,
+        },
+        limits::MAX_RELATED,
+    },
+};
+
+/// An appointment with the included records.
+#[derive(Serialize, JsonSchema)]
+pub struct AppointmentDetail<'a> {
+    #[serde(flatten)]
+    appointment: AppointmentView<'a>,
+    /// The patient of the appointment; null if it has none. Present with `include[]=patient` or `include[]=guarantor`,
+    /// and without any `include[]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patient: Included<PatientWithGuarantor<'a>>,
+    /// The operatory of the appointment; null if it has none. Only with `include[]=operatory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operatory: Included<OperatoryView<'a>>,
+    /// The type of the appointment; null if it has none. Only with `include[]=appointment_type`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    appointment_type: Included<AppointmentTypeView>,
+    /// Procedures planned for the appointment or performed in it. Only with `include[]=procedures`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    procedures: Option<Vec<ProcedureView<'a>>>,
+    /// Descriptors of the appointment and of its type. Only with `include[]=descriptors`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
+    /// Always null: campaigns are not supported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    booking_details: Included<()>,
+}
+
+/// The patient of an appointment.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct PatientWithGuarantor<'a> {
+    #[serde(flatten)]
+    patient: PatientBasic<'a>,
+    /// The guarantor of the patient, the person responsible for the account; null if there is none. Only with
+    /// `include[]=guarantor`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guarantor: Included<PersonView<'a>>,
+}
+
+struct AppointmentCriteria {
+    cancelled: Option<bool>,
+    unavailable: Option<bool>,
+    nex_only: bool,
+    appointment_type: Option<u32>,
+    created_by: Option<u32>,
+    patients: Vec<u32>,
+    providers: Vec<u32>,
+    operatories: Vec<u64>,
+}
+
+pub struct ListAppointments {
+    listing: Listing,
+    criteria: AppointmentCriteria,
+}
+
+impl FromInput for ListAppointments {
+    fn from_input(input: &mut Input) -> ListAppointments {
+        let q = &mut input.query;
+        let clock = input.clock.named(q.optional("timezone", zone()));
+        let start = instant(&clock).about(
+            "Start of the period. A time without an offset is read in `timezone`, otherwise in the location's time \
+             zone.",
+        );
+        let end = end_of(&clock).about("End of the period, exclusive. A date without a time includes that day.");
+        let (start, end) =
+            (q.required_or_none("start", start), q.required_or_none("end", end.example_of("2026-12-02T00:00:00Z")));
+        let range = start.zip(end).map(|(start, end)| Span::new(start, end));
+        if range == Some(None) {
+            q.problem("end must be after start.");
+        }
+        let sort = q.defaulted("sort", sort(&["start_time", "id", "updated_at"]), "start_time");
+        let cancelled = q.optional("cancelled", boolean().about("`true` if the appointment is cancelled."));
+        let unavailable = q.optional("unavailable", boolean().about("`true` for a block of unavailable time."));
+        let nex_only = q.defaulted(
+            "nex_only",
+            boolean().about("`true` to list only records that are not in the health record system yet."),
+            false,
+        );
+        let since = q.optional("updated_since", updated_since(&clock));
+        let appointment_type = q.optional("appointment_type_id", appointment_type());
+        let user = id().about("Only records created by this user. Users are not recorded, so the list is empty.");
+        let created_by = q.optional("created_by", user);
+        let patients = q
+            .list("patient_ids", id().about("Only these patients. A single patient can also be sent as `patient_id`."));
+        let providers = q.list("provider_ids", providers());
+        let operatories = q.list("operatory_ids", operatories());
+        let one_patient = (patients.len() == 1).then(|| Filter::Patient(patients[0].into()));
+        let filters = since.map(Filter::UpdatedSince).into_iter().chain(one_patient);
+        let reading = input.listing().foreign_ids().filtered(filters);
+        let range = range.flatten().unwrap_or(Span { start: Timestamp::MIN, end: Timestamp::MAX });
+        let criteria = AppointmentCriteria {
+            cancelled,
+            unavailable,
+            nex_only,
+            appointment_type,
+            created_by,
+            patients,
+            providers,
+            operatories,
+        };
+        ListAppointments { listing: reading.starting(range, sort).done(), criteria }
+    }
+}
+
+pub async fn list(
+    call: ApiCall,
+    InLocations(tenant, location, ListAppointments { listing, criteria }): InLocations<ListAppointments>,
+) -> Answer<Paged<AppointmentView<'static>>> {
+    let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
+    let owners: Vec<u32> = locations.iter().map(|location| location.setup.id.0).collect();
+    let sources: Vec<u32> = locations.iter().flat_map(OpenLocation::sources).collect();
+    let page = listing.page(&call, &owners, &sources, |it: &Record<Appointment>| criteria.keeps(it))?;
+    let mut names = ProviderNames::new(&call, &tenant);
+    let mut rows = Vec::with_capacity(page.rows.len());
+    for it in &page.rows {
+        if let Some(location) = locations.iter().find(|location| location.setup.id.0 == it.location()) {
+            rows.push(view(&call, location, it, &mut names)?);
+            call.audit("read", "appointment", it.id);
+        }
+    }
+    Ok(call.page(&ListPage { rows, info: page.info }))
+}
+
+pub struct ShowAppointment {
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ShowAppointment {
+    fn from_input(input: &mut Input) -> ShowAppointment {
+        const INCLUDES: &[&str] =
+            &["patient", "operatory", "appointment_type", "guarantor", "descriptors", "booking_details", "procedures"];
+        let mut include = input.includes(INCLUDES);
+        if include.is_empty() || include.contains(&"guarantor") {
+            // The guarantor is part of the patient.
+            include.push("patient");
+        }
+        ShowAppointment { include }
+    }
+}
+
+pub async fn show(
+    call: ApiCall,
+    Id(id): Id<u64>,
+    InTenant(tenant, ShowAppointment { include }): InTenant<ShowAppointment>,
+) -> Answer<One<AppointmentDetail<'static>>> {
+    let (location, record) = find(&call, &tenant, AppointmentId(id))?;
+    call.audit("read", "appointment", record.id);
+    let related = Related::new(&call, &tenant, &include);
+    let patient = related.is_requested("patient").then(|| related.record::<Patient>(record.patient_id)).transpose()?;
+    let guarantor_id = patient.flatten().and_then(|it| it.guarantor_id);
+    let guarantor = related.included::<PersonView>("guarantor", guarantor_id)?;
+    let of_place = related.is_requested("operatory").then_some(record.placement.operatory);
+    let operatory: Included<_> =
+        of_place.map(|id| id.map_or(Ok(None), |id| call.api.engine.operatory(location.setup.id, id.0))).transpose()?;
+    let procedures = related.is_requested("procedures").then(|| procedures_of(&call, &location, id)).transpose()?;
+    let descriptors =
+        related.is_requested("descriptors").then(|| descriptors_of(&call, &tenant, &record)).transpose()?;
+    let adapter = call.directory.adapter(&location.setup);
+    let detail = AppointmentDetail {
+        appointment: view(&call, &location, &record, &mut ProviderNames::new(&call, &tenant))?,
+        patient: patient
+            .map(|it| it.map(|it| PatientWithGuarantor { patient: PatientBasic::render(it, &call), guarantor })),
+        operatory: operatory.as_ref().map(|it| it.as_ref().map(|it| OperatoryView::from_record(it, adapter))),
+        appointment_type: related.included::<AppointmentTypeView>("appointment_type", record.appointment_type_id)?,
+        procedures: procedures.as_ref().map(|all| all.iter().map(|it| ProcedureView::render(it, &call)).collect()),
+        descriptors: descriptors.as_ref().map(|all| descriptors::views(&call, all)),
+        booking_details: related.is_requested("booking_details").then_some(None),
+    };
+    Ok(call.show(detail))
+}
+
+/// GET /appointments/{id}/appointment_descriptors
+pub async fn descriptors(
+    call: ApiCall,
+    Id(id): Id<u64>,
+    InTenant(tenant, asked): InTenant<ListDescriptors>,
+) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
+    let (_, record) = find(&call, &tenant, AppointmentId(id))?;
+    let found = descriptors_of(&call, &tenant, &record)?;
+    Ok(descriptors::list(&call, &found, &asked))
+}
+
+/// Finds an appointment of the caller. Those of other tenants and of closed locations are not found.
+pub fn find(
+    call: &ApiCall,
+    tenant: &Tenant,
+    id: AppointmentId,
+) -> Result<(OpenLocation, Record<Appointment>), ApiError> {
+    let not_found = || ApiError::not_found(format!("Appointment with id {id}"));
+    let record = call.api.engine.appointment(id)?.filter(|it| it.institution_id == tenant.institution.id.0);
+    let record = record.ok_or_else(not_found)?;
+    let location = call.location(tenant, LocationId(record.location())).map_err(|error| match error {
+        error if error.is_not_found() => not_found(),
+        other => other,
+    })?;
+    Ok((location, record))
+}
+
+impl AppointmentCriteria {
+    fn keeps(&self, it: &Record<Appointment>) -> bool {
+        let among = |ids: &[u32], id: Option<u32>| ids.is_empty() || id.is_some_and(|id| ids.contains(&id));
+        let operatory = it.placement.operatory.map(|it| it.0);
+        self.cancelled.is_none_or(|cancelled| it.cancelled == cancelled)
+            && self.unavailable.is_none_or(|unavailable| it.unavailable == unavailable)
+            && (!self.nex_only || it.foreign_id.is_none())
+            && self.appointment_type.is_none_or(|id| it.appointment_type_id == Some(id))
+            // No user is recorded as creator: `created_by_user_id` is always null.
+            && self.created_by.is_none()
+            && among(&self.patients, it.patient_id)
+            && among(&self.providers, it.placement.provider.map(|it| it.0))
+            && (self.operatories.is_empty() || operatory.is_some_and(|id| self.operatories.contains(&id)))
+    }
+}
+
+pub fn view<'a>(
+    call: &'a ApiCall,
+    location: &OpenLocation,
+    it: &'a Record<Appointment>,
+    names: &mut ProviderNames<'_>,
+) -> Result<AppointmentView<'a>, ApiError> {
+    let name = it.placement.provider.map(|id| names.get(id.0)).transpose()?.flatten();
+    Ok(AppointmentView::from_record(it, &location.setup, name, call.directory.adapter(&location.setup)))
+}
+
+fn procedures_of(call: &ApiCall, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
+    let Some(source) = location.setup.source else { return Ok(Vec::new()) };
+    call.find_all(source, Filter::Appointment(id), MAX_RELATED)
+}
+
+/// Returns the appointment's own descriptors and those of its type.
+fn descriptors_of(
+    call: &ApiCall,
+    tenant: &Tenant,
+    it: &Record<Appointment>,
+) -> Result<Vec<Record<AppointmentDescriptor>>, ApiError> {
+    let own = it.booking.iter().flat_map(|booking| booking.descriptor_ids.clone());
+    let kind = it.appointment_type_id.map(|id| call.api.engine.appointment_type(tenant.institution.id, id));
+    let of_type = kind.transpose()?.flatten().map_or_else(Vec::new, |kind| kind.body.descriptor_ids);
+    descriptors::by_ids(call, tenant, own.chain(of_type))
+}

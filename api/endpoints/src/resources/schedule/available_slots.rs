@@ -1,0 +1,361 @@
+//! GET /available_slots; in v2.2.2 GET /appointment_slots
+
+use std::collections::BTreeMap;
+
+use engine::records::{AppointmentType, record::Record};
+use location::{
+    hours::HourSource,
+    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId, WorkingHourId},
+    slots::{Slot, SlotQuery},
+    time::MINUTE,
+    zone::Date,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    appointment_types,
+    slot_weeks::{begin, week},
+};
+use crate::resources::practice::{operatories, providers};
+use crate::views::hours::label_id;
+use framework::{
+    access::{
+        arguments::{FromInput, InTenant},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Listed},
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::errors::ApiError,
+    values::{
+        kinds::{
+            boolean, id, integer, long_id,
+            shared::{appointment_type, appointments_per_timeslot, first_day, operatories, providers},
+        },
+        limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
+        times,
+        words::word,
+    },
+};
+
+pub(crate) const NONE_FOUND: &str =
+    "Next available slot not found. Please confirm that the provider has active availabilities.";
+
+/// The free slots of one provider in one operatory.
+#[derive(Serialize, JsonSchema)]
+pub struct AvailableSlotsView {
+    /// Id of the location.
+    #[schemars(with = "u32")]
+    lid: LocationId,
+    /// Id of the provider; null in an entry without slots if no provider was requested.
+    #[schemars(with = "Option<u32>")]
+    pid: Option<ProviderId>,
+    /// Id of the operatory; null in an entry without slots, and if the working hours have no operatory.
+    #[schemars(with = "Option<u64>")]
+    operatory_id: Option<OperatoryId>,
+    /// Free slots; empty if there are none.
+    slots: Vec<SlotView>,
+    /// Without slots: the next day that has free slots, `YYYY-MM-DD`; null if none is known. With slots: null, or the
+    /// `start_date` of the next call if the response was cut short.
+    next_available_date: Option<String>,
+}
+
+/// A free time slot of a provider in an operatory.
+#[derive(Serialize, JsonSchema)]
+struct SlotView {
+    /// Start time in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
+    time: String,
+    /// End time in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
+    end_time: String,
+    /// Id of the operatory; null if the working hours have none.
+    #[schemars(with = "Option<u64>")]
+    operatory_id: Option<OperatoryId>,
+    /// Id of the provider.
+    #[schemars(with = "u32")]
+    provider_id: ProviderId,
+    /// Id of the requested label; null if none was requested.
+    working_hour_label_id: Option<u64>,
+}
+
+pub struct SlotsInput {
+    start_date: Date,
+    days: u16,
+    appointment_type: Option<u32>,
+    source: Option<HourSource>,
+    label: Option<u64>,
+    length: Option<i64>,
+    interval: Option<i64>,
+    overlapping: bool,
+    per_timeslot: u8,
+    locations: Vec<u32>,
+    providers: Vec<u32>,
+    operatories: Vec<u64>,
+}
+
+impl FromInput for SlotsInput {
+    fn from_input(input: &mut Input) -> SlotsInput {
+        let q = &mut input.query;
+        let start_date = q.required("start_date", first_day());
+        let days = q.required_or_none("days", integer(SLOT_DAYS).about("The number of days."));
+        let appointment_type = q.optional("appointment_type_id", appointment_type());
+        let source = word().about(
+            "Only working hours created through the API (`manual`), or only those of the health record system (`synced`).",
+        );
+        let source = q.optional("working_hour_source", source);
+        let label = q.optional("working_hour_label_id", long_id().about("Only working hours with this label."));
+        let length = integer(SLOT_MINUTES)
+            .about("Length of a slot in minutes. Default: the length of the appointment type, or 30 without a type.");
+        let length = q.optional("slot_length", length);
+        let interval = integer(SLOT_INTERVAL)
+            .about("Minutes from the start of one slot to the next. Default: the length of a slot.");
+        let interval = q.optional("slot_interval", interval);
+        let overlapping = q.defaulted(
+            "overlapping_operatory_slots",
+            boolean().about("`true` if slots of several operatories may overlap for one provider."),
+            false,
+        );
+        let per_timeslot = q.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1) as u8;
+        let mut locations = q.required_list("lids", id().about("Ids of the locations to search."));
+        locations.sort_unstable();
+        locations.dedup();
+        let (most, asked_for) = (SLOT_DAYS.end(), days.unwrap_or_default() * locations.len() as i64);
+        if asked_for > *most {
+            q.problem(format!("days times locations must not be more than {most}, and it is {asked_for}."));
+        }
+        let (providers, operatories) = (q.list("pids", providers()), q.list("operatory_ids", operatories()));
+        SlotsInput {
+            start_date,
+            days: days.unwrap_or_default() as u16,
+            appointment_type,
+            source,
+            label,
+            length,
+            interval,
+            overlapping,
+            per_timeslot,
+            locations,
+            providers,
+            operatories,
+        }
+    }
+}
+
+pub async fn list(
+    mut call: ApiCall,
+    InTenant(tenant, asked): InTenant<SlotsInput>,
+) -> Answer<Listed<AvailableSlotsView>> {
+    check_start_date(asked.start_date, call.api.engine.now())?;
+    let locations: Vec<OpenLocation> =
+        asked.locations.iter().map(|id| call.location(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
+    let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, &locations, id)).transpose()?;
+    asked.check_ids(&call, &tenant, &locations)?;
+    let labelled = asked.labelled(&call, &locations)?;
+    let query = asked.query(&call, kind.as_ref());
+    let mut gathered = SlotCollector::default();
+    if kind.as_ref().is_none_or(|kind| kind.bookable_online) {
+        for (location, hours) in locations.iter().zip(labelled) {
+            let from = begin(&mut call, location, asked.start_date);
+            let query = SlotQuery { from, hours, ..query.clone() };
+            gathered.add(&mut call, location, query).await?;
+        }
+    } else {
+        gathered.closed(&locations);
+        call.warn(NOT_ONLINE);
+    }
+    let rows = gathered.rows(&asked);
+    match gathered.end {
+        Some(end) if gathered.crowded => call.warn(&crowded(end.add_days(-1))),
+        Some(end) => call.warn(&cut(end)),
+        None if !gathered.any => call.warn(NONE_FOUND),
+        None => {}
+    }
+    Ok(call.list(&rows))
+}
+
+const NOT_ONLINE: &str = "Only the practice can book appointments of this type: bookable_online is false.";
+
+fn cut(end: Date) -> String {
+    format!(
+        "The answer ends before {end}, as it may have {MAX_SLOTS} slots. Ask again with start_date={end} for the rest."
+    )
+}
+
+fn crowded(day: Date) -> String {
+    format!(
+        "The answer has {MAX_SLOTS} slots, and {day} alone has more. Ask for fewer locations, providers or operatories, or \
+         with a longer slot_interval."
+    )
+}
+
+/// Slots of several locations, up to the limit of one response.
+#[derive(Default)]
+struct SlotCollector {
+    of: Vec<(OpenLocation, Vec<Slot>, Option<Date>)>,
+    any: bool,
+    /// The response ends before this date, because the limit was reached.
+    end: Option<Date>,
+    /// A single day has more slots than the limit.
+    crowded: bool,
+}
+
+impl SlotCollector {
+    /// Adds the slots of a location, week by week.
+    async fn add(&mut self, call: &mut ApiCall, location: &OpenLocation, mut query: SlotQuery) -> Result<(), ApiError> {
+        let first = query.from;
+        let asked = first.add_days(query.days.into());
+        let end = self.end.map_or(asked, |end| asked.min(end).max(first.add_days(1)));
+        let mut slots: Vec<Slot> = Vec::new();
+        let mut next = Some(first);
+        while let Some(from) = next.filter(|from| *from < end) {
+            query.from = from;
+            let left = MAX_SLOTS.saturating_sub(self.count() + slots.len());
+            let week = week(call, location, &query, end, left).await?;
+            self.any |= week.any_hours && (!week.slots.is_empty() || week.next.is_some());
+            next = week.next;
+            if week.crowded && from > first {
+                // The day may fit into a response that begins with it.
+                self.end = Some(from);
+                break;
+            }
+            slots.extend(week.slots);
+            if week.cut {
+                self.crowded |= week.crowded;
+                self.end = next;
+                break;
+            }
+        }
+        self.of.push((location.clone(), slots, next));
+        if let Some(end) = self.end {
+            for (location, slots, _) in &mut self.of {
+                slots.retain(|slot| times::local(slot.span.start, location.setup.zone).0 < end);
+            }
+        }
+        Ok(())
+    }
+
+    fn closed(&mut self, locations: &[OpenLocation]) {
+        self.of = locations.iter().map(|location| (location.clone(), Vec::new(), None)).collect();
+        self.any = true;
+    }
+
+    fn count(&self) -> usize {
+        self.of.iter().map(|(_, slots, _)| slots.len()).sum()
+    }
+
+    fn rows(&self, asked: &SlotsInput) -> Vec<AvailableSlotsView> {
+        let next = |own: Option<Date>, slots: &[Slot]| self.end.or(own.filter(|_| slots.is_empty()));
+        self.of.iter().flat_map(|(location, slots, own)| grouped(location, asked, slots, next(*own, slots))).collect()
+    }
+}
+
+/// Limits the search to the days that practices plan ahead.
+pub(crate) fn check_start_date(start: Date, now: location::time::Timestamp) -> Result<(), ApiError> {
+    let today = now.0.div_euclid(location::time::DAY);
+    let ahead = i64::from(start.0) - today;
+    let problem = || format!("start_date must not be more than {MAX_DAYS_AHEAD} days ahead.");
+    if ahead > MAX_DAYS_AHEAD { Err(ApiError::bad(problem())) } else { Ok(()) }
+}
+
+/// Returns the length of a slot: as requested, or that of its type.
+pub fn minutes(asked: Option<i64>, kind: Option<&Record<AppointmentType>>) -> i64 {
+    let of_type = kind.map(|kind| i64::from(kind.minutes)).filter(|minutes| SLOT_MINUTES.contains(minutes));
+    asked.or(of_type).unwrap_or(DEFAULT_MINUTES)
+}
+
+impl SlotsInput {
+    /// Checks the providers against the institution, and the operatories against the locations of the request.
+    fn check_ids(&self, call: &ApiCall, tenant: &Tenant, locations: &[OpenLocation]) -> Result<(), ApiError> {
+        for id in &self.providers {
+            providers::find(call, tenant, *id)?;
+        }
+        for id in &self.operatories {
+            let mut found = Err(ApiError::not_found(format!("Operatory with id {id}")));
+            for location in locations {
+                found = found.or_else(|_| operatories::find(call, location.setup.id, *id));
+            }
+            found?;
+        }
+        Ok(())
+    }
+
+    /// Returns for each location the working hours with the requested label, or `None` without a label.
+    fn labelled(
+        &self,
+        call: &ApiCall,
+        locations: &[OpenLocation],
+    ) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
+        let Some(label) = self.label else { return Ok(vec![None; locations.len()]) };
+        let mut labelled = Vec::with_capacity(locations.len());
+        for location in locations {
+            let mut hours = call.api.engine.working_hours(location.setup.id)?;
+            hours.retain(|it| it.label.as_ref().is_some_and(|name| label_id(it.location(), name) == label));
+            labelled.push(Some(hours.iter().map(|it| WorkingHourId(it.id)).collect::<Vec<_>>()));
+        }
+        if labelled.iter().flatten().all(Vec::is_empty) {
+            return Err(ApiError::not_found(format!("Working Hour Label with id {label}")));
+        }
+        Ok(labelled)
+    }
+
+    fn query(&self, call: &ApiCall, kind: Option<&Record<AppointmentType>>) -> SlotQuery {
+        let length = minutes(self.length, kind);
+        let interval = self.interval.unwrap_or(length).max(*SLOT_INTERVAL.start());
+        SlotQuery {
+            from: self.start_date,
+            days: self.days,
+            length: length * MINUTE,
+            interval: Some(interval * MINUTE),
+            appointment_type: self.appointment_type.map(AppointmentTypeId),
+            providers: self.providers.iter().copied().map(ProviderId).collect(),
+            operatories: self.operatories.iter().copied().map(OperatoryId).collect(),
+            source: self.source,
+            hours: None,
+            join_blocks: !call.version.is_v2(),
+            overlapping_operatory_slots: self.overlapping,
+            appointments_per_timeslot: self.per_timeslot,
+            not_before: call.api.engine.now(),
+            limit: MAX_SLOTS,
+        }
+    }
+}
+
+/// Returns one entry per provider and operatory with slots. Without slots it returns one per requested provider.
+fn grouped(location: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Option<Date>) -> Vec<AvailableSlotsView> {
+    let lid = location.setup.id;
+    let next = next.map(|date| date.to_string());
+    if slots.is_empty() {
+        let pids = asked.providers.iter().map(|id| Some(ProviderId(*id)));
+        let pids: Vec<_> = if asked.providers.is_empty() { vec![None] } else { pids.collect() };
+        let empty = |pid| AvailableSlotsView {
+            lid,
+            pid,
+            operatory_id: None,
+            slots: Vec::new(),
+            next_available_date: next.clone(),
+        };
+        return pids.into_iter().map(empty).collect();
+    }
+    let mut groups: BTreeMap<(ProviderId, Option<OperatoryId>), Vec<SlotView>> = BTreeMap::new();
+    for slot in slots {
+        groups.entry((slot.provider, slot.operatory)).or_default().push(view(location, asked, slot));
+    }
+    let entry = |((pid, operatory_id), slots)| AvailableSlotsView {
+        lid,
+        pid: Some(pid),
+        operatory_id,
+        slots,
+        next_available_date: next.clone(),
+    };
+    groups.into_iter().map(entry).collect()
+}
+
+fn view(location: &OpenLocation, asked: &SlotsInput, slot: &Slot) -> SlotView {
+    SlotView {
+        time: times::with_zone(slot.span.start, location.setup.zone),
+        end_time: times::with_zone(slot.span.end, location.setup.zone),
+        operatory_id: slot.operatory,
+        provider_id: slot.provider,
+        working_hour_label_id: asked.label,
+    }
+}

@@ -1,0 +1,72 @@
+//! Appointment descriptors of appointments, appointment types and locations.
+
+use engine::{
+    lists::{ListQuery, Order, PageRequest},
+    records::{AppointmentDescriptor, record::Record},
+};
+
+use crate::views::catalogue::AppointmentDescriptorView;
+use framework::{
+    access::{
+        arguments::{OfLocation, reads},
+        call::ApiCall,
+        respond::{Answer, Listed},
+        tenancy::Tenant,
+    },
+    http::errors::ApiError,
+    values::{
+        kinds::text,
+        limits::{MAX_NAME, MAX_WHOLE_LIST},
+    },
+};
+
+type Descriptor = Record<AppointmentDescriptor>;
+
+reads!(ListDescriptors |input| {
+    kind: Option<String> = input.query.optional(
+        "descriptor_type", text(MAX_NAME).about("Only descriptors of this type.")
+    ),
+});
+
+/// Returns the descriptors with these ids that are not deleted, each once.
+pub(crate) fn by_ids(
+    call: &ApiCall,
+    tenant: &Tenant,
+    ids: impl IntoIterator<Item = u32>,
+) -> Result<Vec<Descriptor>, ApiError> {
+    let mut ids: Vec<u32> = ids.into_iter().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut found = Vec::new();
+    for id in ids {
+        found.extend(call.try_entry::<AppointmentDescriptor>(tenant, id.into())?);
+    }
+    found.retain(|it| it.deleted_at.is_none());
+    Ok(found)
+}
+
+pub fn views<'a>(call: &'a ApiCall, found: &'a [Descriptor]) -> Vec<AppointmentDescriptorView<'a>> {
+    let adapter = |it: &Descriptor| call.directory.adapter_of_source(it.source_id);
+    found.iter().map(|it| AppointmentDescriptorView::from_record(it, adapter(it))).collect()
+}
+
+pub fn list(
+    call: &ApiCall,
+    found: &[Descriptor],
+    ListDescriptors { kind }: &ListDescriptors,
+) -> Listed<AppointmentDescriptorView<'static>> {
+    let wanted = |it: &&Descriptor| kind.as_ref().is_none_or(|kind| it.body.kind.eq_ignore_ascii_case(kind));
+    let wanted: Vec<Descriptor> = found.iter().filter(wanted).cloned().collect();
+    call.list(&views(call, &wanted))
+}
+
+/// GET /locations/{id}/appointment_descriptors
+pub(crate) async fn list_at_location(
+    call: ApiCall,
+    OfLocation(location, asked): OfLocation<ListDescriptors>,
+) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
+    let query = ListQuery::new(location.sources(), Order::Id);
+    let here = |it: &Descriptor| it.deleted_at.is_none() && it.location_id.is_none_or(|own| own == location.setup.id.0);
+    let found = call.api.engine.list(&query, &PageRequest::whole(MAX_WHOLE_LIST), here)?.rows;
+    Ok(list(&call, &found, &asked))
+}

@@ -1,0 +1,66 @@
+//! GET /working_hour_labels: a label exists only as a name on working hours, so the labels are collected from these.
+
+use std::collections::BTreeMap;
+
+use engine::{
+    lists::{Position, Range},
+    store::Direction,
+};
+
+use crate::views::hours::{WorkingHourLabelView, label_id};
+use framework::{
+    access::{
+        arguments::{InLocations, reads},
+        call::ApiCall,
+        respond::{Answer, Paged},
+    },
+    http::paging::{ListPage, Paging},
+    values::kinds::shared::{active, part_of_name},
+};
+
+reads!(ListLabels |input| {
+    name: Option<String> = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase()),
+    active: Option<bool> = input.query.optional("active", active()),
+    paging: Paging = input.paging(),
+});
+
+pub async fn list(
+    call: ApiCall,
+    InLocations(tenant, location, ListLabels { name, active, paging }): InLocations<ListLabels>,
+) -> Answer<Paged<WorkingHourLabelView<'static>>> {
+    let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
+    // By id: location, name, and whether working hours in use have the label.
+    let mut labels: BTreeMap<u64, (u32, String, bool)> = BTreeMap::new();
+    for location in &locations {
+        for hour in call.api.engine.working_hours(location.setup.id)?.into_iter().filter(|it| it.deleted_at.is_none()) {
+            let in_force = hour.in_force();
+            let location = hour.location();
+            let Some(name) = hour.body.label else { continue };
+            let label = labels.entry(label_id(location, &name)).or_insert((location, name, false));
+            label.2 |= in_force;
+        }
+    }
+    let page = paging.collect(
+        false,
+        |Range { from, direction, limit }| {
+            let backwards = direction == Direction::Backward;
+            let beyond = |id: &&u64| match from {
+                None => true,
+                Some(from) if backwards => **id < from.id,
+                Some(from) => **id > from.id,
+            };
+            let ids = labels.keys().filter(beyond);
+            Ok(if backwards { ids.rev().take(limit).collect() } else { ids.take(limit).collect::<Vec<_>>() })
+        },
+        |id| {
+            labels.get(id).is_some_and(|(_, label, in_use)| {
+                name.as_ref().is_none_or(|name| label.to_lowercase().contains(name))
+                    && active.is_none_or(|active| active == *in_use)
+            })
+        },
+        |id| Position::id(**id),
+    )?;
+    let rows = page.rows.iter().filter_map(|id| labels.get(id));
+    let rows = rows.map(|(location, name, _)| WorkingHourLabelView::new(*location, name)).collect();
+    Ok(call.page(&ListPage { rows, info: page.info }))
+}

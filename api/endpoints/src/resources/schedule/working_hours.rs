@@ -1,0 +1,337 @@
+//! Working hours: those of the EHR, and those created through the API. In v2.2.2 they are called availabilities.
+
+use engine::records::record::Record;
+use std::collections::HashMap;
+
+use engine::{
+    EngineError, Request, Saved, Unmet,
+    commands::{ChangeWorkingHour, CreateWorkingHour, RemoveWorkingHour, WorkingHourChange, WorkingHourDetails},
+    records::WorkingHour,
+};
+use location::{
+    hours::{HourSource, Recurrence, WorkingHour as Rules},
+    ids::LocationId,
+    pull::Resource,
+};
+
+use super::appointment_types;
+use crate::views::{
+    catalogue::AppointmentTypeView,
+    hours::{WorkingHourView, label_id},
+};
+use framework::{
+    access::{
+        arguments::{AtLocation, FromInput, Id, InTenant, included},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Created, Empty, One, Paged},
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::{body::Fields, errors::ApiError},
+    records::listing::Listing,
+    values::{
+        kinds::{
+            Kind, boolean, id, includes, integer, long_id, object,
+            reference::Reference,
+            shared::{active, operatory, provider},
+            times::{date, time_of_day},
+        },
+        times,
+        words::word,
+    },
+};
+
+pub struct ListWorkingHours {
+    listing: Listing,
+    criteria: Criteria,
+    include: Vec<&'static str>,
+}
+
+impl FromInput for ListWorkingHours {
+    fn from_input(input: &mut Input) -> ListWorkingHours {
+        let include = input.query.list("include", includes(&["appointment_types"]));
+        let criteria = Criteria {
+            operatory: input.query.optional("operatory_id", operatory()),
+            label: input.query.optional("label_id", long_id().about("Id of the label.")),
+            source: input.query.optional("source", word().about("Only working hours from this source.")),
+            active: input.query.defaulted("active", active(), true),
+            not_past: input.query.defaulted(
+                "ignore_past_dates",
+                boolean().about("`true` to exclude working hours for past dates."),
+                false,
+            ),
+        };
+        let listing = input.listing().provider().done();
+        ListWorkingHours { listing, criteria, include }
+    }
+}
+
+pub async fn list(
+    call: ApiCall,
+    AtLocation(location, ListWorkingHours { listing, criteria, include }): AtLocation<ListWorkingHours>,
+) -> Answer<Paged<WorkingHourView<'static>>> {
+    let now = call.api.engine.now();
+    let today = times::local(now, location.setup.zone).0;
+    let page = listing.page(&call, &[location.setup.id.0], &location.sources(), |it: &Record<WorkingHour>| {
+        let past = matches!(it.recurrence, Recurrence::On(date) if date < today);
+        criteria.keeps(it) && !(criteria.not_past && past)
+    })?;
+    let types = types_of(&call, &location, &include)?;
+    Ok(call.page(&page.views(|it| view(it, &location, &types, now))))
+}
+
+struct Criteria {
+    operatory: Option<u64>,
+    label: Option<u64>,
+    source: Option<HourSource>,
+    active: bool,
+    not_past: bool,
+}
+
+impl Criteria {
+    fn keeps(&self, it: &Record<WorkingHour>) -> bool {
+        let label = || it.label.as_ref().map(|name| label_id(it.location(), name));
+        is_shown(it)
+            && it.in_force() == self.active
+            && self.operatory.is_none_or(|id| it.operatory_id == Some(id))
+            && self.label.is_none_or(|id| label() == Some(id))
+            && self.source.is_none_or(|source| it.source == source)
+    }
+}
+
+/// Returns whether hours are visible. Hours deleted by the EHR stay visible but inactive; others disappear.
+fn is_shown(it: &Record<WorkingHour>) -> bool {
+    it.deleted_at.is_none() || it.source == HourSource::Synced
+}
+
+included!(ShowWorkingHour: &["appointment_types"]);
+
+pub async fn show(
+    call: ApiCall,
+    Id(id): Id<u32>,
+    InTenant(tenant, ShowWorkingHour { include }): InTenant<ShowWorkingHour>,
+) -> Answer<One<WorkingHourView<'static>>> {
+    let (location, record) = find(&call, &tenant, id, is_shown)?;
+    let types = types_of(&call, &location, &include)?;
+    Ok(call.show(view(&record, &location, &types, call.api.engine.now())))
+}
+
+pub struct NewWorkingHour(WorkingHourDetails);
+
+impl FromInput for NewWorkingHour {
+    fn from_input(input: &mut Input) -> NewWorkingHour {
+        let b = &mut input.body;
+        // The name in v2.2.2.
+        b.accept_alias("working_hour", "availability");
+        b.required("working_hour", object("The working hours."));
+        let provider_id = b.required("working_hour.provider_id", provider());
+        let begin = b.required("working_hour.begin_time", begin_time());
+        let end = b.required("working_hour.end_time", end_time());
+        let operatory_id = b.optional("working_hour.operatory_id", operatory());
+        let appointment_type_ids = b.list("working_hour.appointment_type_ids", types_of_hours());
+        let recurrence = recurrence(b).unwrap_or_else(|| {
+            b.problem(ONE_RECURRENCE);
+            NEVER
+        });
+        let active = b.defaulted("working_hour.active", active(), true);
+        NewWorkingHour(WorkingHourDetails {
+            provider_id,
+            operatory_id,
+            begin: begin as u16,
+            end: end as u16,
+            recurrence,
+            appointment_type_ids,
+            active,
+        })
+    }
+
+    fn unknown(named: Reference, _: Option<LocationId>) -> ApiError {
+        unknown(named)
+    }
+}
+
+pub async fn create(
+    mut call: ApiCall,
+    AtLocation(location, NewWorkingHour(new)): AtLocation<NewWorkingHour>,
+) -> Answer<Created<WorkingHourView<'static>>> {
+    let saved = save(&mut call, &location, CreateWorkingHour(new)).await?;
+    name_oddities(&mut call, &location, &saved.record);
+    let view = WorkingHourView::from_record(&saved.record, location.setup.zone, call.api.engine.now());
+    Ok(call.created(saved.replay, view))
+}
+
+pub struct WorkingHourUpdate(WorkingHourChange);
+
+impl FromInput for WorkingHourUpdate {
+    fn from_input(input: &mut Input) -> WorkingHourUpdate {
+        let b = &mut input.body;
+        // The name in v2.2.2.
+        b.accept_alias("working_hour", "availability");
+        b.required("working_hour", object("The working hours."));
+        let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
+        WorkingHourUpdate(WorkingHourChange {
+            provider_id: b.optional("working_hour.provider_id", provider()),
+            operatory_id: b.clearable("working_hour.operatory_id", operatory()),
+            begin: minutes(b.optional("working_hour.begin_time", begin_time())),
+            end: minutes(b.optional("working_hour.end_time", end_time())),
+            appointment_type_ids: b.optional_list("working_hour.appointment_type_ids", types_of_hours()),
+            recurrence: recurrence(b),
+            active: b.optional("working_hour.active", active()),
+        })
+    }
+
+    fn unknown(named: Reference, _: Option<LocationId>) -> ApiError {
+        unknown(named)
+    }
+}
+
+pub async fn update(
+    mut call: ApiCall,
+    Id(id): Id<u32>,
+    InTenant(tenant, WorkingHourUpdate(change)): InTenant<WorkingHourUpdate>,
+) -> Answer<One<WorkingHourView<'static>>> {
+    let (location, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
+    let saved = save(&mut call, &location, ChangeWorkingHour { id, change }).await?;
+    name_oddities(&mut call, &location, &saved.record);
+    let types = types_of(&call, &location, &["appointment_types"])?;
+    Ok(call.show(view(&saved.record, &location, &types, call.api.engine.now())))
+}
+
+pub async fn delete(mut call: ApiCall, Id(id): Id<u32>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
+    let (location, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
+    save(&mut call, &location, RemoveWorkingHour(id)).await?;
+    Ok(call.empty())
+}
+
+/// Warns about valid hours that may be typing errors.
+fn name_oddities(call: &mut ApiCall, location: &OpenLocation, it: &Record<WorkingHour>) {
+    if it.end <= it.begin && it.end > 0 {
+        let (hours, minutes) = (it.end / 60, it.end % 60);
+        call.warn(&format!("The hours end after midnight: at {hours:02}:{minutes:02} of the next day."));
+    }
+    let today = times::local(call.api.engine.now(), location.setup.zone).0;
+    if let Recurrence::On(date) = it.recurrence
+        && date < today
+    {
+        call.warn(&format!("specific_date {date} is in the past: these hours offer no slots."));
+    }
+}
+
+async fn save(
+    call: &mut ApiCall,
+    location: &OpenLocation,
+    request: impl Request<Reply = Saved<Record<WorkingHour>>> + Clone,
+) -> Result<Saved<Record<WorkingHour>>, ApiError> {
+    call.save(location, request).await.map_err(|refused| match refused {
+        EngineError::Unmet(unmet) => unmet_of(unmet),
+        other => other.into(),
+    })
+}
+
+fn unknown(Reference { resource, id }: Reference) -> ApiError {
+    unmet_of(Unmet::NotFound { resource, id })
+}
+
+/// Converts an unmet precondition. Its messages call providers users (specification 7.3).
+fn unmet_of(unmet: Unmet) -> ApiError {
+    match unmet {
+        Unmet::Several(all) => ApiError::all(all.into_iter().map(unmet_of)),
+        Unmet::NotFound { resource: Resource::Providers, id } => ApiError::not_found(format!("User with id {id}")),
+        other => other.into(),
+    }
+}
+
+fn begin_time() -> Kind<i64> {
+    time_of_day().about("Begin time in the location's time zone.")
+}
+
+fn end_time() -> Kind<i64> {
+    time_of_day()
+        .about("End time in the location's time zone. An end time that is not after the begin time is on the next day.")
+        .example_of("17:00")
+}
+
+fn types_of_hours() -> Kind<u32> {
+    id().referring_to(Resource::AppointmentTypes).about(
+        "Only appointments of these types can be booked in these hours; an empty list allows all types. The time is \
+         not reserved for these types: other types can be booked if other hours cover the same time.",
+    )
+}
+
+const ONE_RECURRENCE: &str = "working_hour needs exactly one of days, specific_date and custom_recurrence.";
+
+/// Placeholder for an invalid recurrence.
+const NEVER: Recurrence = Recurrence::Weekly(Vec::new());
+
+/// Reads the recurrence. Returns `None` if it is not given.
+fn recurrence(b: &mut Fields) -> Option<Recurrence> {
+    let before = b.problem_count();
+    let days = b.optional_list("working_hour.days", word().about("The days of the week on which the hours recur."));
+    let specific = b.optional(
+        "working_hour.specific_date",
+        date().omit_from_example().about("The single date to which the hours apply."),
+    );
+    let custom = b
+        .optional("working_hour.custom_recurrence", object("The recurrence, if it is not weekly.").omit_from_example());
+    let every = 1..=i64::from(Rules::MAX_INTERVAL);
+    let number = b.required_in(
+        "working_hour.custom_recurrence",
+        "num",
+        integer(every).about("Number of units between two occurrences."),
+    );
+    let unit = b.required_in("working_hour.custom_recurrence", "unit", word().about("The unit of the recurrence."));
+    let reference = b.required_in(
+        "working_hour.custom_recurrence",
+        "ref",
+        date().about("The date from which the recurrence is counted."),
+    );
+    let wrong = b.problem_count() > before;
+    match (days, specific, custom) {
+        _ if wrong => Some(NEVER),
+        (None, None, None) => None,
+        (Some(days), None, None) if !days.is_empty() => Some(Recurrence::Weekly(days)),
+        (None, Some(date), None) => Some(Recurrence::On(date)),
+        (None, None, Some(())) => Some(Recurrence::Every { number: number as u32, unit, reference }),
+        _ => {
+            b.problem(ONE_RECURRENCE);
+            Some(NEVER)
+        }
+    }
+}
+
+/// Finds working hours of the caller at any location.
+fn find(
+    call: &ApiCall,
+    tenant: &Tenant,
+    id: u32,
+    wanted: impl Fn(&Record<WorkingHour>) -> bool,
+) -> Result<(OpenLocation, Record<WorkingHour>), ApiError> {
+    for location in call.open_locations(tenant) {
+        let found = call.api.engine.working_hour(location.setup.id, id)?;
+        if let Some(record) = found.filter(&wanted) {
+            return Ok((location, record));
+        }
+    }
+    Err(ApiError::not_found(format!("Working Hour with id {id}")))
+}
+
+pub type Types = Option<HashMap<u32, AppointmentTypeView>>;
+
+fn types_of(call: &ApiCall, location: &OpenLocation, include: &[&str]) -> Result<Types, ApiError> {
+    let tenant = Tenant { institution: location.institution.clone() };
+    (!include.is_empty()).then(|| appointment_types::by_id(call, &tenant)).transpose()
+}
+
+pub fn view<'a>(
+    it: &'a Record<WorkingHour>,
+    location: &OpenLocation,
+    types: &Types,
+    now: location::time::Timestamp,
+) -> WorkingHourView<'a> {
+    let mut view = WorkingHourView::from_record(it, location.setup.zone, now);
+    view.appointment_types = types.as_ref().map(|types| {
+        let own = it.appointment_type_ids.iter().filter_map(|id| types.get(id)).cloned();
+        own.collect()
+    });
+    view
+}

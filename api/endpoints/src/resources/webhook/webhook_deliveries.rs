@@ -1,0 +1,359 @@
+//! /webhook_endpoints/{id}/deliveries: the messages of an endpoint, and their redelivery (our addition).
+
+use engine::{
+    EngineError,
+    idempotency::IdempotencyKey,
+    lists::{Position, Range},
+    store::StoreError,
+    webhooks::{
+        delivery::{Delivery, State},
+        delivery_id::made_at,
+        delivery_log::Replay,
+        model::{EndpointId, Owner, SubscriptionId},
+        registry::Made,
+    },
+};
+use location::{ids::InstitutionId, time::Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::webhook_ownership::{named, own_endpoint, owner};
+use framework::access::webhook_audience::may_receive;
+use framework::{
+    access::{
+        api::Api,
+        arguments::{Anywhere, DeliveryId, FromInput},
+        call::{ActionContext, ApiCall},
+        input::Input,
+        respond::{Answer, Created, One, Paged},
+    },
+    http::{errors::ApiError, paging::Paging},
+    values::{
+        kinds::{boolean, id, text, times::instant},
+        limits::MAX_NAME,
+        secret::random,
+        times::At,
+        words::{Word, closed, word},
+    },
+};
+
+/// A message to a webhook endpoint.
+#[derive(Serialize, JsonSchema)]
+pub struct WebhookDeliveryView {
+    /// Id of the message, sent as the header `delivery-id` and `webhook-id` of every attempt.
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    id: Uuid,
+    /// Id of the endpoint that the message is sent to.
+    #[schemars(with = "i32")]
+    webhook_endpoint_id: EndpointId,
+    /// Id of the subscription that requested the message; null for a test message.
+    #[schemars(with = "Option<i32>")]
+    webhook_subscription_id: Option<SubscriptionId>,
+    /// Id of the institution that the message is about; null for a test message.
+    #[schemars(with = "Option<u32>")]
+    institution_id: Option<InstitutionId>,
+    /// Type of the record that the message is about, such as `appointment`; `webhook_endpoint` for a test message.
+    resource_type: &'static str,
+    /// The event that the message reports, such as `appointment_insertion.complete`; `webhook_endpoint.test` for a test
+    /// message.
+    event_name: String,
+    /// Time at which the event was committed, in UTC.
+    event_time: At,
+    /// Status of the message. `stopped`: its endpoint or subscription is no longer active, or no key of its owner has
+    /// the grants for the subscription any more.
+    status: Word<DeliveryStatus>,
+    /// Number of attempts made so far.
+    attempts: u32,
+    /// Status of the endpoint's response to the last attempt; null if it did not respond.
+    response_code: Option<u16>,
+    /// Reason why the last attempt failed; null before the first attempt and once the message is delivered.
+    failure_reason: Option<String>,
+    /// Time at which the last attempt began, in UTC; null before the first attempt.
+    last_attempt_at: Option<At>,
+    /// Time at which the next attempt is due, in UTC; null unless the status is `pending`.
+    next_attempt_at: Option<At>,
+    /// Time at which the message was delivered, failed or stopped, in UTC; null while the status is `pending`.
+    finished_at: Option<At>,
+    /// Time at which the message was created, in UTC.
+    created_at: At,
+}
+
+/// A message to a webhook endpoint, with its body.
+#[derive(Serialize, JsonSchema)]
+pub struct WebhookDeliveryDetail {
+    #[serde(flatten)]
+    delivery: WebhookDeliveryView,
+    /// The body of the next attempt.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    message: Box<RawValue>,
+}
+
+/// The result of a replay.
+#[derive(Serialize, JsonSchema)]
+pub struct WebhookReplayView {
+    /// Number of messages that are sent again.
+    pub deliveries: usize,
+    /// The `since` of the next replay if not all messages could be queued; otherwise null.
+    pub next_since: Option<At>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryStatus {
+    Pending,
+    Delivered,
+    Failed,
+    Stopped,
+}
+
+closed! {
+    DeliveryStatus: "DeliveryStatus" "The delivery status of a message." {
+        Pending = "pending", Delivered = "delivered", Failed = "failed", Stopped = "stopped",
+    }
+}
+
+fn status(delivery: &Delivery) -> DeliveryStatus {
+    match delivery.state {
+        State::Pending { .. } => DeliveryStatus::Pending,
+        State::Delivered { .. } => DeliveryStatus::Delivered,
+        State::Failed { .. } => DeliveryStatus::Failed,
+        State::Stopped { .. } => DeliveryStatus::Stopped,
+    }
+}
+
+impl WebhookDeliveryView {
+    fn from_delivery(it: &Delivery) -> WebhookDeliveryView {
+        let (next, finished) = match it.state {
+            State::Pending { next_attempt_at } => (Some(next_attempt_at), None),
+            State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => (None, Some(at)),
+        };
+        WebhookDeliveryView {
+            id: it.id,
+            webhook_endpoint_id: it.endpoint_id,
+            webhook_subscription_id: it.subscription_id,
+            institution_id: it.institution_id,
+            resource_type: it.resource(),
+            event_name: it.event_name.clone(),
+            event_time: At(it.event_time),
+            status: Word(status(it)),
+            attempts: it.attempts(),
+            response_code: it.last_status(),
+            failure_reason: it.last_error().map(|error| error.message.clone()),
+            last_attempt_at: it.attempted_at.map(At),
+            next_attempt_at: next.map(At),
+            finished_at: finished.map(At),
+            created_at: At(made_at(it.id)),
+        }
+    }
+}
+
+/// Returns the filter of deliveries for the caller. The endpoint has messages of all its subscriptions; a key sees
+/// those that it could subscribe to itself.
+fn may_see(call: &ApiCall) -> impl Fn(&Delivery) -> bool + use<> {
+    let own: Vec<InstitutionId> = call.tenants().iter().map(|tenant| tenant.institution.id).collect();
+    let key = call.key.clone();
+    move |delivery| {
+        delivery.institution_id.is_none_or(|institution| own.contains(&institution))
+            && delivery.resource_type.is_none_or(|kind| may_receive(&key, kind))
+    }
+}
+
+pub struct ListWebhookDeliveries {
+    filter: DeliveryFilter,
+    paging: Paging,
+}
+
+impl FromInput for ListWebhookDeliveries {
+    fn from_input(input: &mut Input) -> ListWebhookDeliveries {
+        let subscription = |id: u32| SubscriptionId(id as i32);
+        let filter = DeliveryFilter {
+            status: input.query.optional("status", word().about("Only records with this status.")),
+            event: input.query.optional("event_name", text(MAX_NAME).about("Only messages of this event.")),
+            subscription: input
+                .query
+                .optional("webhook_subscription_id", id().about("Only messages of this subscription."))
+                .map(subscription),
+        };
+        ListWebhookDeliveries { filter, paging: input.paging() }
+    }
+}
+
+/// Filters of a list.
+struct DeliveryFilter {
+    status: Option<DeliveryStatus>,
+    event: Option<String>,
+    subscription: Option<SubscriptionId>,
+}
+
+impl DeliveryFilter {
+    fn takes(&self, it: &Delivery) -> bool {
+        self.status.is_none_or(|wanted| status(it) == wanted)
+            && self.event.as_ref().is_none_or(|event| it.event_name.eq_ignore_ascii_case(event))
+            && self.subscription.is_none_or(|subscription| it.subscription_id == Some(subscription))
+    }
+}
+
+impl ListWebhookDeliveries {
+    /// Lists the deliveries, newest first.
+    pub fn answer(
+        self,
+        call: &ApiCall,
+        endpoint: EndpointId,
+        may_see: impl Fn(&Delivery) -> bool,
+    ) -> Answer<Paged<WebhookDeliveryView>> {
+        let page = self.paging.collect(
+            true,
+            |Range { from, direction, limit }| {
+                let from = from.map(|from| Uuid::from_u64_pair(from.at.0.cast_unsigned(), from.id));
+                call.api.engine.webhook_log().page(endpoint, from, direction, limit).map_err(EngineError::from)
+            },
+            |it| may_see(it) && self.filter.takes(it),
+            |it| {
+                let (high, low) = it.id.as_u64_pair();
+                Position { at: Timestamp(high.cast_signed()), id: low }
+            },
+        )?;
+        Ok(call.page(&page.views(WebhookDeliveryView::from_delivery)))
+    }
+}
+
+pub async fn list(
+    call: ApiCall,
+    endpoint: EndpointId,
+    Anywhere(asked): Anywhere<ListWebhookDeliveries>,
+) -> Answer<Paged<WebhookDeliveryView>> {
+    own_endpoint(&call, endpoint)?;
+    asked.answer(&call, endpoint, may_see(&call))
+}
+
+pub async fn show(
+    call: ApiCall,
+    (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<WebhookDeliveryDetail>> {
+    let delivery = find(&call, endpoint, id)?;
+    call.audit("read", "webhook message", record_of(&delivery));
+    let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
+    let body = String::from_utf8(body).map_err(|_| ApiError::internal())?;
+    let message = RawValue::from_string(body).map_err(|_| ApiError::internal())?;
+    Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::from_delivery(&delivery), message }))
+}
+
+pub async fn redeliver(
+    call: ApiCall,
+    (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
+    Anywhere(()): Anywhere<()>,
+) -> Answer<One<WebhookDeliveryView>> {
+    let delivery = find(&call, endpoint, id)?;
+    Ok(call.show(redelivered(&call.action(), &owner(&call), &delivery).await?))
+}
+
+pub async fn redelivered(
+    action: &ActionContext<'_>,
+    owner: &Owner,
+    delivery: &Delivery,
+) -> Answer<WebhookDeliveryView> {
+    action.shown.audit("send", "webhook message", record_of(delivery));
+    let engine = &action.api.engine;
+    let again = engine.webhook_log().redeliver(owner, delivery.endpoint_id, delivery.id, engine.now()).await;
+    let again = again.map_err(|error| unknown(error.into(), delivery.id))?;
+    Ok(WebhookDeliveryView::from_delivery(&again))
+}
+
+/// Returns the id of the record in a message, for the audit trail.
+pub fn record_of(delivery: &Delivery) -> u64 {
+    delivery.record.rsplit(' ').next().and_then(|id| id.parse().ok()).unwrap_or(0)
+}
+
+pub struct ReplayWebhooks(Replay);
+
+impl FromInput for ReplayWebhooks {
+    fn from_input(input: &mut Input) -> ReplayWebhooks {
+        let since =
+            input.body.required_or_none("since", instant(&input.clock).about("Only entries from this time on."));
+        let until = input
+            .body
+            .optional("until", instant(&input.clock).about("Only entries up to this time."))
+            .unwrap_or(input.now);
+        let undelivered = input.body.defaulted(
+            "undelivered",
+            boolean().about("`true` to replay only messages that were not delivered."),
+            false,
+        );
+        if since.is_some_and(|since| since >= until) {
+            input.body.problem("since must be before until.");
+        }
+        ReplayWebhooks(Replay { since: since.unwrap_or(until), until, undelivered })
+    }
+}
+
+pub async fn replay(
+    call: ApiCall,
+    endpoint: EndpointId,
+    Anywhere(ReplayWebhooks(asked)): Anywhere<ReplayWebhooks>,
+) -> Answer<One<WebhookReplayView>> {
+    Ok(call.show(replayed(&call.api, &owner(&call), endpoint, asked, may_see(&call)).await?))
+}
+
+pub async fn replayed(
+    api: &Api,
+    owner: &Owner,
+    endpoint: EndpointId,
+    asked: Replay,
+    may_see: impl Fn(&Delivery) -> bool,
+) -> Answer<WebhookReplayView> {
+    let replayed = api.engine.webhook_log().replay(owner, endpoint, asked, may_see, api.engine.now()).await;
+    let replayed = replayed.map_err(|error| named(error.into(), endpoint))?;
+    Ok(WebhookReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) })
+}
+
+pub async fn test(
+    call: ApiCall,
+    endpoint: EndpointId,
+    Anywhere(()): Anywhere<()>,
+) -> Answer<Created<WebhookDeliveryView>> {
+    let made = tested(&call.api, &owner(&call), endpoint, call.idempotency_key()).await?;
+    Ok(call.created(made.replay, made.record))
+}
+
+/// Sends a test message.
+pub async fn tested(
+    api: &Api,
+    owner: &Owner,
+    endpoint: EndpointId,
+    once: Option<IdempotencyKey>,
+) -> Answer<Made<WebhookDeliveryView>> {
+    let random = uuid::Builder::from_random_bytes(random()).into_uuid();
+    let made = api.engine.webhook_log().test(owner, endpoint, random, once.as_ref(), api.engine.now()).await;
+    let Made { record, replay } = made.map_err(|error| named(error.into(), endpoint))?;
+    Ok(Made { record: WebhookDeliveryView::from_delivery(&record), replay })
+}
+
+/// Finds a delivery of the caller's endpoint that the caller may see.
+fn find(call: &ApiCall, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
+    own_endpoint(call, endpoint)?;
+    logged(&call.api, endpoint, id, may_see(call))
+}
+
+pub fn logged(
+    api: &Api,
+    endpoint: EndpointId,
+    id: Uuid,
+    may_see: impl Fn(&Delivery) -> bool,
+) -> Result<Delivery, ApiError> {
+    let found = api.engine.webhook_log().find(endpoint, id).map_err(unreadable)?;
+    found.filter(may_see).ok_or_else(|| not_found(id))
+}
+
+fn unreadable(error: StoreError) -> ApiError {
+    EngineError::from(error).into()
+}
+
+fn not_found(id: Uuid) -> ApiError {
+    ApiError::not_found(format!("Webhook delivery with id {id}"))
+}
+
+fn unknown(error: ApiError, id: Uuid) -> ApiError {
+    if error.is_not_found() { not_found(id) } else { error }
+}

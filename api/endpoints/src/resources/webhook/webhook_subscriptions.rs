@@ -1,0 +1,237 @@
+//! /webhook_endpoints/{id}/webhook_subscriptions (specification 6.1)
+
+use std::sync::Arc;
+
+use engine::webhooks::{
+    catalogue::{self, ResourceType},
+    model::{EndpointId, Subscription, SubscriptionId},
+    registry::NewSubscription,
+};
+use location::ids::{InstitutionId, LocationId};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::webhook_ownership::{may_subscribe, named, owner};
+use framework::access::webhook_audience::may_receive;
+use framework::{
+    access::{
+        arguments::{FromInput, InLocationsOfQuery, InTenants, reads},
+        call::ApiCall,
+        input::Input,
+        respond::{Answer, Created, Empty, Listed, One},
+        tenancy::Tenant,
+    },
+    http::errors::ApiError,
+    values::{
+        failures::Failure,
+        kinds::{Kind, filled, id, shared::active, text},
+        limits::MAX_NAME,
+        times::At,
+    },
+};
+
+/// A subscription of an endpoint to one kind of event of an institution.
+#[derive(Serialize, JsonSchema)]
+pub struct WebhookSubscriptionView {
+    /// Id of the subscription.
+    #[schemars(with = "i32")]
+    id: SubscriptionId,
+    /// Id of the endpoint that the messages are sent to.
+    #[schemars(with = "i32")]
+    webhook_endpoint_id: EndpointId,
+    /// Id of the institution whose events are sent.
+    #[schemars(with = "u32")]
+    institution_id: InstitutionId,
+    /// Id of the single location whose events are sent; null for the events of all locations of the institution.
+    #[schemars(with = "Option<u32>")]
+    location_id: Option<LocationId>,
+    /// The resource type of the event, such as `Appointment`.
+    resource_type: &'static str,
+    /// Name of the event. With `.complete`, `.failed` or `.timed_out`, only that outcome of writes to the health record
+    /// system.
+    event: String,
+    /// `true` if the subscription is active. Messages are sent while its endpoint is active too.
+    active: bool,
+    /// Time at which the subscription was created, in UTC.
+    created_at: At,
+    /// Time at which the subscription was last changed, in UTC.
+    updated_at: At,
+}
+
+impl WebhookSubscriptionView {
+    fn from_subscription(subscription: &Subscription) -> WebhookSubscriptionView {
+        WebhookSubscriptionView {
+            id: subscription.id,
+            webhook_endpoint_id: subscription.webhook_endpoint_id,
+            institution_id: subscription.institution_id,
+            location_id: subscription.location_id,
+            resource_type: subscription.event.resource_type().name(),
+            event: subscription.topic().to_string(),
+            active: subscription.active,
+            created_at: At(subscription.created_at),
+            updated_at: At(subscription.updated_at),
+        }
+    }
+}
+
+pub struct NewWebhookSubscription {
+    resource_type: String,
+    event: String,
+    active: bool,
+}
+
+impl FromInput for NewWebhookSubscription {
+    fn from_input(input: &mut Input) -> NewWebhookSubscription {
+        let resource_type =
+            input.body.required("resource_type", filled(text(MAX_NAME)).about("The resource type of the event."));
+        let event = input.body.required("event", filled(text(MAX_NAME)).about("Name of the event."));
+        let active = input.body.defaulted("active", active(), true);
+        NewWebhookSubscription { resource_type, event, active }
+    }
+}
+
+/// Creates a subscription. `subdomain` is read from the query only (specification 5.7); without it the institution is
+/// unknown. `location_id` in the query limits the subscription to that location.
+pub async fn create(
+    call: ApiCall,
+    id: EndpointId,
+    InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<NewWebhookSubscription>,
+) -> Answer<Created<WebhookSubscriptionView>> {
+    let NewWebhookSubscription { resource_type, event, active } = asked;
+    if catalogue::parse(&resource_type, &event).is_ok_and(|topic| !may_receive(&call.key, topic.event.resource_type()))
+    {
+        return Err(Failure::OutOfReach.into());
+    }
+    let new = NewSubscription {
+        institution_id: tenant.institution.id,
+        location_id: location.map(|location| location.setup.id),
+        resource_type: &resource_type,
+        event: &event,
+        active,
+        api_version: call.version.name(),
+    };
+    let engine = &call.api.engine;
+    let (once, now) = (call.idempotency_key(), engine.now());
+    let made = engine.webhooks().create_subscription(&owner(&call), id, new, once.as_ref(), now).await;
+    let made = made.map_err(|error| named(error.into(), id))?;
+    Ok(call.created(made.replay, WebhookSubscriptionView::from_subscription(&made.record)))
+}
+
+pub async fn show(
+    call: ApiCall,
+    (endpoint, id): (EndpointId, SubscriptionId),
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<One<WebhookSubscriptionView>> {
+    let here = find_in_tenants(&call, &tenants, endpoint, id)?;
+    Ok(call.show(WebhookSubscriptionView::from_subscription(&here)))
+}
+
+reads!(WebhookSubscriptionUpdate |input| {
+    new_endpoint: Option<u32> = input.body.optional_not_null(
+        "new_endpoint_id", id().about("Id of the endpoint to which the subscription is moved.")
+    ),
+    active: Option<bool> = input.body.optional_not_null("active", active()),
+});
+
+pub async fn update(
+    call: ApiCall,
+    (endpoint, subscription): (EndpointId, SubscriptionId),
+    InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<WebhookSubscriptionUpdate>,
+) -> Answer<One<WebhookSubscriptionView>> {
+    let WebhookSubscriptionUpdate { new_endpoint, active } = asked;
+    let engine = &call.api.engine;
+    let found = own_subscription(&call, &[tenant], endpoint, subscription)?;
+    if let Some(other) = location.filter(|named| found.location_id.is_some_and(|own| own != named.setup.id)) {
+        let record = format!("Webhook subscription with id {subscription}");
+        return Err(ApiError::not_at_location(record, other.setup.id));
+    }
+    let to = new_endpoint.map(|id| EndpointId(id as i32));
+    let updated = engine.webhooks();
+    let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), to, active, engine.now()).await;
+    let updated = updated.map_err(|error| unknown(error.into(), subscription))?;
+    Ok(call.show(WebhookSubscriptionView::from_subscription(&updated)))
+}
+
+pub async fn delete(
+    call: ApiCall,
+    (endpoint, subscription): (EndpointId, SubscriptionId),
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<Empty> {
+    own_subscription(&call, &tenants, endpoint, subscription)?;
+    let deleted = call.api.engine.webhooks().delete_subscription(&owner(&call), endpoint, subscription).await;
+    deleted.map_err(|error| unknown(error.into(), subscription))?;
+    Ok(call.empty())
+}
+
+/// Finds a subscription. One of another institution is not found.
+fn find_in_tenants(
+    call: &ApiCall,
+    tenants: &[Tenant],
+    endpoint: EndpointId,
+    id: SubscriptionId,
+) -> Result<Arc<Subscription>, ApiError> {
+    let found = call.api.engine.webhooks().subscription(&owner(call), endpoint, id).ok();
+    let here = found.filter(|it| tenants.iter().any(|tenant| it.institution_id == tenant.institution.id));
+    here.ok_or_else(|| not_found(id))
+}
+
+/// Finds a subscription that the caller may change.
+fn own_subscription(
+    call: &ApiCall,
+    tenants: &[Tenant],
+    endpoint: EndpointId,
+    id: SubscriptionId,
+) -> Result<Arc<Subscription>, ApiError> {
+    let found = find_in_tenants(call, tenants, endpoint, id)?;
+    if may_subscribe(call, &found) { Ok(found) } else { Err(Failure::OutOfReach.into()) }
+}
+
+fn not_found(id: SubscriptionId) -> ApiError {
+    ApiError::not_found(format!("Webhook subscription with id {id}"))
+}
+
+fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {
+    if error.is_not_found() { not_found(id) } else { error }
+}
+
+pub struct ListWebhookSubscriptions {
+    resource_type: Option<ResourceType>,
+    event: Option<String>,
+}
+
+impl FromInput for ListWebhookSubscriptions {
+    fn from_input(input: &mut Input) -> ListWebhookSubscriptions {
+        ListWebhookSubscriptions {
+            resource_type: input
+                .query
+                .optional("resource_type", resource_type().about("The resource type of the event.")),
+            event: input.query.optional("event", text(MAX_NAME).about("Name of the event.")),
+        }
+    }
+}
+
+pub async fn list(
+    call: ApiCall,
+    id: EndpointId,
+    InTenants(tenants, ListWebhookSubscriptions { resource_type, event }): InTenants<ListWebhookSubscriptions>,
+) -> Answer<Listed<WebhookSubscriptionView>> {
+    let all =
+        call.api.engine.webhooks().subscriptions_of(&owner(&call), id).map_err(|error| named(error.into(), id))?;
+    let wanted = all.iter().filter(|it| {
+        tenants.iter().any(|tenant| it.institution_id == tenant.institution.id)
+            && resource_type.is_none_or(|resource| it.event.resource_type() == resource)
+            && event.as_ref().is_none_or(|event| it.topic().to_string().eq_ignore_ascii_case(event))
+    });
+    let rows: Vec<_> = wanted.map(|it| WebhookSubscriptionView::from_subscription(it)).collect();
+    Ok(call.list(&rows))
+}
+
+fn resource_type() -> Kind<ResourceType> {
+    let names = || ResourceType::ALL.iter().map(|it| it.name()).collect::<Vec<_>>();
+    Kind::for_text(
+        move || json!({"type": "string", "examples": names()}),
+        "Appointment",
+        |name| catalogue::parse_resource_type(name).map_err(|error| format!("is invalid: {error}")),
+    )
+}

@@ -1,0 +1,207 @@
+//! Workstations of an EHR that opens only while staff is logged in: POST /locations/{id}/pairing_codes, GET and DELETE
+//! /locations/{id}/workstations for operators, POST /workstations/pair for the extension (our addition).
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use engine::workstations::{
+    CodeKind, EhrAccess, Paired, Workstation,
+    limits::{ENROLMENT_HOURS, ENROLMENT_USES},
+};
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use framework::{
+    access::{
+        arguments::{Anywhere, Id, InTenants, OfLocation, WorkstationId, reads},
+        call::{ActionContext, ApiCall},
+        respond::{Answer, Empty, Listed, One, Plain},
+    },
+    http::errors::ApiError,
+    values::{
+        kinds::{filled, integer, person_name, text, uuid},
+        limits::MAX_NAME,
+        times::At,
+    },
+};
+
+/// Maximum length of a code as typed, with hyphens and spaces between its letters.
+const MAX_CODE: usize = 64;
+
+/// A code that pairs workstations with a location. It is shown only once.
+#[derive(Serialize, JsonSchema)]
+pub struct PairingCodeView {
+    /// Id of the location that workstations are paired with.
+    #[schemars(with = "u32")]
+    location_id: LocationId,
+    /// The code that staff type into the extension.
+    pub code: String,
+    /// Number of workstations that can be paired with this code.
+    uses: u32,
+    /// Time at which the code expires, in UTC.
+    pub expires_at: At,
+}
+
+/// A workstation paired with a location.
+#[derive(Serialize, JsonSchema)]
+pub struct WorkstationView {
+    /// Id of the workstation.
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    id: Uuid,
+    /// Name of the workstation, as specified when it was paired.
+    name: String,
+    /// Time at which the workstation was last paired, in UTC.
+    paired_at: At,
+    /// Time at which the workstation was last connected; the current time while it is connected.
+    last_seen_at: Option<At>,
+    /// Version of the workstation's extension; null before the first connection.
+    extension_version: Option<String>,
+    /// `true` if the workstation is connected.
+    connected: bool,
+    /// `true` if staff are logged in to the health record system at the workstation; null if unknown.
+    logged_in: Option<bool>,
+    /// `true` if staff paused the workstation; `false` while it is not connected.
+    paused: bool,
+    /// Number of writes that wait for approval by staff at the workstation.
+    writes_awaiting_approval: u32,
+    /// `true` if the workstation currently serves the location; the other workstations are on standby.
+    working: bool,
+}
+
+impl From<Workstation> for WorkstationView {
+    fn from(it: Workstation) -> WorkstationView {
+        WorkstationView {
+            id: it.id,
+            name: it.name,
+            paired_at: At(it.paired_at),
+            last_seen_at: it.last_seen.map(At),
+            extension_version: Some(it.version).filter(|version| !version.is_empty()),
+            connected: it.connected,
+            logged_in: it.logged_in,
+            paused: it.paused,
+            writes_awaiting_approval: it.awaiting,
+            working: it.holds_lease,
+        }
+    }
+}
+
+/// A newly paired workstation.
+#[derive(Serialize, JsonSchema)]
+pub struct PairedWorkstationView {
+    /// Token that the workstation sends in the first message of every connection. It is shown only once.
+    token: String,
+    /// Id of the workstation. An installation that is paired again keeps its id.
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    workstation: Uuid,
+    /// The location that the workstation is paired with.
+    location: PairedLocation,
+    /// The web application to which the workstation may send requests.
+    ehr: EhrAccessView,
+}
+
+/// The location of a paired workstation.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct PairedLocation {
+    /// Id of the location.
+    #[schemars(with = "u32")]
+    id: LocationId,
+    /// Name of the location.
+    name: String,
+}
+
+/// The web application to which the workstation may send requests.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct EhrAccessView {
+    /// Scheme, host and port of the web application: `https://ehr.example`.
+    origin: String,
+    /// Path prefix of all requests, such as `/app`; may be empty.
+    base_path: String,
+    /// Allowed path prefixes below the base path.
+    paths: Vec<String>,
+    /// Path below the base path that returns 200 with JSON only while a user is logged in.
+    probe: String,
+}
+
+impl From<Paired> for PairedWorkstationView {
+    fn from(it: Paired) -> PairedWorkstationView {
+        let EhrAccess { origin, base_path, paths, probe } = it.ehr;
+        PairedWorkstationView {
+            token: it.token,
+            workstation: it.workstation,
+            location: PairedLocation { id: it.location, name: it.location_name },
+            ehr: EhrAccessView { origin, base_path, paths, probe },
+        }
+    }
+}
+
+reads!(NewPairingCode |input| {
+    uses: Option<i64> = input.body.optional(
+        "uses",
+        integer(1..=ENROLMENT_USES.into()).about("Number of workstations that can be paired with the code. Default: one."),
+    ),
+    hours: Option<i64> = input.body.optional(
+        "expires_in_hours",
+        integer(1..=ENROLMENT_HOURS.into()).about("Lifetime of the code, in hours. Default: ten minutes."),
+    ),
+});
+
+pub async fn new_code(
+    call: ApiCall,
+    OfLocation(location, NewPairingCode { uses, hours }): OfLocation<NewPairingCode>,
+) -> Answer<One<PairingCodeView>> {
+    let kind = match (uses, hours) {
+        (None, None) => CodeKind::Single,
+        (Some(uses), Some(hours)) => CodeKind::Enrolment { uses: uses as u32, hours: hours as u32 },
+        _ => {
+            let why = "uses and expires_in_hours must be sent together or not at all.";
+            return Err(ApiError::refused(why));
+        }
+    };
+    Ok(call.show(create_code(&call.action(), location.setup.id, kind).await?))
+}
+
+pub async fn create_code(action: &ActionContext<'_>, location: LocationId, kind: CodeKind) -> Answer<PairingCodeView> {
+    let made = action.api.engine.gateway().new_code(location, kind).await?;
+    action.shown.audit("make pairing code", "location", location.0.into());
+    Ok(PairingCodeView { location_id: location, code: made.code, uses: made.uses, expires_at: At(made.expires) })
+}
+
+pub async fn list(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<WorkstationView>> {
+    let location = location.setup.id;
+    let all = call.api.engine.gateway().workstations(location)?;
+    Ok(call.list(&all.into_iter().map(WorkstationView::from).collect::<Vec<_>>()))
+}
+
+pub async fn revoke(
+    call: ApiCall,
+    (Id(id), WorkstationId(workstation)): (Id<u32>, WorkstationId),
+    InTenants(tenants, ()): InTenants<()>,
+) -> Answer<Empty> {
+    let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
+    revoke_workstation(&call.action(), location, workstation).await?;
+    Ok(call.empty())
+}
+
+pub async fn revoke_workstation(action: &ActionContext<'_>, location: LocationId, workstation: Uuid) -> Answer<()> {
+    if !action.api.engine.gateway().revoke(location, workstation).await? {
+        return Err(ApiError::not_found(format!("Workstation with id {workstation}")));
+    }
+    action.shown.audit("revoke workstation", "location", location.0.into());
+    Ok(())
+}
+
+reads!(NewWorkstation |input| {
+    code: String = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as displayed.")),
+    name: String = input.body.required("name", person_name(MAX_NAME).about("Name.")),
+    install: Uuid = input.body.required("install", uuid().about("Id of the installation, created by the extension.")),
+});
+
+pub async fn pair(
+    call: ApiCall,
+    Anywhere(NewWorkstation { code, name, install }): Anywhere<NewWorkstation>,
+) -> Answer<Plain<PairedWorkstationView, 201>> {
+    let client = call.client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let paired = call.api.engine.gateway().pair(client, &code, &name, install).await?;
+    Ok(call.plain(PairedWorkstationView::from(paired)))
+}

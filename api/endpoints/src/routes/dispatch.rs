@@ -1,0 +1,285 @@
+//! Dispatch of requests by path, method and version to a handler.
+
+use std::rc::Rc;
+
+use actix_web::{
+    Error, HttpMessage, HttpRequest, HttpResponse, ResponseError,
+    body::MessageBody,
+    dev,
+    http::{Method, StatusCode, header::HeaderMap},
+    web::{self, Bytes, Data, Payload, ServiceConfig},
+};
+
+use engine::{
+    Place,
+    origin::{self, on_behalf_of},
+    turns::FairSemaphore,
+};
+
+use super::{
+    placing::{self, Placed},
+    route::{Route, Serves},
+};
+use framework::{
+    access::{
+        api::Api,
+        audited::{self, AuditCaller, AuditGuard},
+        authentication::{for_operators, is_of_operator},
+        call::ApiCall,
+        conditional,
+    },
+    http::{
+        context::RequestContext,
+        endpoint::{Access, ServedTo},
+        errors::ApiError,
+        version_header,
+    },
+    values::{failures::Failure, versions::Version},
+};
+
+/// Registers each path with all its routes.
+pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
+    let mut paths: Vec<&'static str> = table.iter().map(|route| route.path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    for path in paths {
+        let here: Vec<&'static Route> = table.iter().filter(|route| route.path == path).collect();
+        let here: &'static [&'static Route] = here.leak();
+        app.service(
+            web::resource(path).to(move |request: HttpRequest, payload: Payload| dispatch(here, request, payload)),
+        );
+    }
+}
+
+async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
+    let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
+    let here = served_here(here, &request)?;
+    let edge = api.edge();
+    let asked_for = || version_header::asked_for(request.headers(), &edge.rules.compatibility);
+    // HEAD is handled like GET (RFC 9110, 9.3.2); the connection omits the body.
+    let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+    let mut of_method = here.iter().filter(|route| route.method == method).peekable();
+    let Some(first) = of_method.peek() else {
+        let version = asked_for().ok();
+        return Err(ApiError::method_not_allowed(allowed(&here, version)).into());
+    };
+    let context = request.extensions().get::<Rc<RequestContext>>().cloned();
+    let here_is = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
+    if let Serves::Open(handler) = &first.serves {
+        here_is(first);
+        return handler(request, payload).await;
+    }
+    let version = match first.access {
+        Access::Code => Version::V3_0_0,
+        _ => asked_for()?,
+    };
+    let elsewhere = || elsewhere(&here, request.method(), version);
+    let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
+    here_is(route);
+    // Other nodes distinguish operators from clients by their credentials, so a call at the wrong listener is refused
+    // here.
+    let misplaced = is_of_operator(request.headers()) != for_operators(&request);
+    let placed = match misplaced {
+        true => Placed::Here(None, payload.into_inner()),
+        false => placing::place(&api, route, &request, payload.into_inner()).await?,
+    };
+    let (institution, mut payload) = match placed {
+        Placed::Here(institution, payload) => (institution, payload),
+        Placed::Answered(answer) => return Ok(answer),
+    };
+    let read_permits = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
+    for _ in 0..MAX_READ_ATTEMPTS {
+        let generation = api.rights_generation();
+        let call =
+            ApiCall::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
+        let caller = AuditCaller::from_call(&call, context.as_deref());
+        if route.method != Method::GET {
+            let api = api.clone();
+            let here = move |api: &Api| institution.is_none_or(|it| api.engine.place(it) == Place::Mine);
+            return run_to_completion(api, route, (call, caller), read_permits.clone(), here).await;
+        }
+        let tagging = route.is_conditional().then(|| api.tags.for_caller(&call.key, version));
+        let answer = answer(route, call, read_permits.clone()).await;
+        // A read is valid only while this node owns the institution.
+        if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
+            return Err(ApiError::from(Failure::LocationMoved).into());
+        }
+        if generation == api.rights_generation() {
+            let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
+            let answer = answer.map(|answer| conditional::unless_known(&request, tagged(answer)));
+            return api.audited(&caller, answer).await;
+        }
+    }
+    Err(ApiError::unavailable(1).into())
+}
+
+/// Returns the routes of the listener. Operator endpoints exist only at the operators' listener, and client endpoints
+/// only at the other.
+fn served_here(here: &[&'static Route], request: &HttpRequest) -> Result<Vec<&'static Route>, ApiError> {
+    let operators = for_operators(request);
+    let is_here = |route: &&&Route| match route.served_to() {
+        ServedTo::Everyone => true,
+        served_to => (served_to == ServedTo::Operators) == operators,
+    };
+    let here: Vec<&'static Route> = here.iter().filter(is_here).copied().collect();
+    if here.is_empty() { Err(Failure::UnknownPath.into()) } else { Ok(here) }
+}
+
+fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
+    let status = match answer {
+        Ok(answer) => answer.status(),
+        Err(error) => error.as_response_error().status_code(),
+    };
+    status.is_client_error()
+}
+
+/// Runs a call that may change records to completion, including its audit entries, even if the client disconnects.
+async fn run_to_completion(
+    api: Data<Api>,
+    route: &'static Route,
+    (call, caller): (ApiCall, AuditCaller),
+    read_permits: Option<FairSemaphore>,
+    is_here: impl FnOnce(&Api) -> bool + 'static,
+) -> Result<HttpResponse, Error> {
+    if route.access == Access::Token && route.role.is_none() && !route.reads {
+        api.may_change()?;
+    }
+    let handling = AuditGuard::new(&api, &caller);
+    let origin = origin::current().map(|origin| handling.within(origin));
+    let changing = async move {
+        let answer = answer(route, call, read_permits).await;
+        // A refusal based on reads is valid only while this node owns the institution. Commits check the ownership
+        // themselves.
+        let answer = match is_refusal(&answer) && !is_here(&api) {
+            true => Err(ApiError::from(Failure::LocationMoved).into()),
+            false => answer,
+        };
+        audited::changed(&api, &caller, &handling, answer).await
+    };
+    let changing = actix_web::rt::spawn(on_behalf_of(origin, changing));
+    changing.await.unwrap_or_else(|_| {
+        tracing::error!(route = route.path, "a request ended in a panic");
+        Err(ApiError::internal().into())
+    })
+}
+
+/// Maximum number of attempts to read while the permissions of API keys change.
+const MAX_READ_ATTEMPTS: usize = 3;
+
+/// Runs the handler, on the blocking pool behind a semaphore if `read_permits` is set. Slow reads can thus neither
+/// delay other responses, such as health probes, nor occupy all cores. Writes take this path if the store is on another
+/// machine, because they read from it too.
+async fn answer(
+    route: &'static Route,
+    call: ApiCall,
+    read_permits: Option<FairSemaphore>,
+) -> Result<HttpResponse, Error> {
+    let Some(turns) = read_permits else { return route.answer(call).ok_or_else(ApiError::internal)?.await };
+    let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
+    let read = web::block(move || {
+        let Some(answering) = route.answer(call) else {
+            return Finished::from_response(ApiError::internal().error_response());
+        };
+        let answer = runtime.block_on(turns.run(on_behalf_of(origin, answering)));
+        Finished::from_response(answer.unwrap_or_else(|error| error.error_response()))
+    });
+    let finished = read.await.map_err(|_| {
+        tracing::error!(route = route.path, "a request ended in a panic");
+        ApiError::internal()
+    })?;
+    Ok(finished.answer())
+}
+
+/// Response that can be sent to another thread.
+struct Finished {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Finished {
+    fn from_response(answer: HttpResponse) -> Finished {
+        let (head, body) = answer.into_parts();
+        let (status, headers) = (head.status(), head.headers().clone());
+        match body.try_into_bytes() {
+            Ok(body) => Finished { status, headers, body },
+            // No authenticated read responds with a stream.
+            Err(_) => Finished::from_response(ApiError::internal().error_response()),
+        }
+    }
+
+    fn answer(self) -> HttpResponse {
+        let mut answer = HttpResponse::with_body(self.status, self.body).map_into_boxed_body();
+        *answer.headers_mut() = self.headers;
+        answer
+    }
+}
+
+/// Returns the error for an endpoint that exists only in other versions.
+fn elsewhere(here: &[&'static Route], method: &Method, asked: Version) -> ApiError {
+    let of_method = here.iter().filter(|route| route.method == method);
+    let names: Vec<&str> = of_method.flat_map(|route| route.versions).map(|version| version.name()).collect();
+    let why =
+        format!("{} does not have this endpoint; send `Svc-Api-Version: {}`.", asked.name(), names.join("` or `"));
+    ApiError::from(Failure::VersionWithoutEndpoint).explained(why)
+}
+
+/// Returns the methods of a path in the requested version, or in all versions if it has none in that one.
+fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
+    let of_version = |route: &&&Route| version.is_some_and(|version| route.versions.contains(&version));
+    let anywhere = !here.iter().any(|route| of_version(&route));
+    let mut methods: Vec<&str> = Vec::new();
+    for route in here.iter().filter(|route| anywhere || of_version(route)) {
+        let with_head = (route.method == Method::GET).then_some("HEAD");
+        for method in [route.method.as_str()].into_iter().chain(with_head) {
+            if !methods.contains(&method) {
+                methods.push(method);
+            }
+        }
+    }
+    methods.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::thread;
+
+    use super::*;
+    use crate::routes::route;
+    use framework::{
+        access::{
+            arguments::FromCall,
+            respond::{Answer, Plain},
+        },
+        http::describe::Notes,
+    };
+
+    async fn thread_of(read_permits: bool) -> String {
+        let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
+        let call = ApiCall::describing(route, Version::V3_0_0, Notes::default());
+        let answer = answer(route, call, read_permits.then(|| FairSemaphore::at_once(1))).await.unwrap();
+        serde_json::from_slice(&answer.into_body().try_into_bytes().unwrap()).unwrap()
+    }
+
+    /// Returns the thread that reads the argument.
+    struct Here(String);
+
+    impl FromCall for Here {
+        fn from_call(_: &mut ApiCall) -> Result<Here, ApiError> {
+            Ok(Here(format!("{:?}", thread::current().id())))
+        }
+    }
+
+    async fn here(call: ApiCall, Here(thread): Here) -> Answer<Plain<String>> {
+        Ok(call.plain(thread))
+    }
+
+    #[actix_web::test]
+    async fn blocking_handlers_do_not_run_on_the_web_worker() {
+        let worker = format!("{:?}", thread::current().id());
+        assert_ne!(thread_of(true).await, worker);
+        assert_eq!(thread_of(false).await, worker);
+        assert!(route::get("/", here).reads && route::post("/", here).reading().reads && !route::post("/", here).reads);
+    }
+}

@@ -1,0 +1,274 @@
+//! A row of the table of routes: endpoint and handler.
+
+use std::{future::Future, ops::Deref, pin::Pin};
+
+use actix_web::{Error, HttpRequest, HttpResponse, http::Method, web::Payload};
+use schemars::JsonSchema;
+
+use crate::resources::operators::operator_actions::Action;
+use framework::{
+    access::{
+        arguments::{FromCall, FromPath},
+        call::ApiCall,
+        respond::{Answers, schema_of},
+    },
+    http::{
+        endpoint::{Access, Endpoint, Group, SchemaOf},
+        errors::{ApiError, Fails},
+    },
+    values::{audience::Audience, role::Role, versions::Version},
+};
+
+/// Future of a handler's response.
+pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;
+
+pub struct Route {
+    endpoint: Endpoint,
+    pub serves: Serves,
+}
+
+impl Deref for Route {
+    type Target = Endpoint;
+
+    fn deref(&self) -> &Endpoint {
+        &self.endpoint
+    }
+}
+
+pub enum Serves {
+    Call { answer: Box<dyn Fn(ApiCall) -> Answering + Send + Sync>, describe: Box<dyn Fn(ApiCall) + Send + Sync> },
+    Open(Box<dyn Fn(HttpRequest, Payload) -> Answering + Send + Sync>),
+}
+
+/// Async function of a call and its arguments: optional path parameters, then a scope with its input.
+pub trait Handler<Arguments>: Copy + Send + Sync + 'static {
+    type Answer: Answers;
+    type Failure: Fails + From<ApiError>;
+
+    fn read(call: &mut ApiCall) -> Result<Arguments, ApiError>;
+    fn handle(self, call: ApiCall, arguments: Arguments) -> impl Future<Output = Result<Self::Answer, Self::Failure>>;
+}
+
+impl<F, R, A, E, S> Handler<(S,)> for F
+where
+    F: Fn(ApiCall, S) -> R + Copy + Send + Sync + 'static,
+    R: Future<Output = Result<A, E>>,
+    A: Answers,
+    E: Fails + From<ApiError>,
+    S: FromCall,
+{
+    type Answer = A;
+    type Failure = E;
+
+    fn read(call: &mut ApiCall) -> Result<(S,), ApiError> {
+        Ok((S::from_call(call)?,))
+    }
+
+    fn handle(self, call: ApiCall, (scope,): (S,)) -> impl Future<Output = Result<A, E>> {
+        self(call, scope)
+    }
+}
+
+impl<F, R, A, E, P, S> Handler<(P, S)> for F
+where
+    F: Fn(ApiCall, P, S) -> R + Copy + Send + Sync + 'static,
+    R: Future<Output = Result<A, E>>,
+    A: Answers,
+    E: Fails + From<ApiError>,
+    P: FromPath,
+    S: FromCall,
+{
+    type Answer = A;
+    type Failure = E;
+
+    fn read(call: &mut ApiCall) -> Result<(P, S), ApiError> {
+        Ok((P::from_path(call)?, S::from_call(call)?))
+    }
+
+    fn handle(self, call: ApiCall, (path, scope): (P, S)) -> impl Future<Output = Result<A, E>> {
+        self(call, path, scope)
+    }
+}
+
+fn route<H: Handler<Arguments>, Arguments: 'static>(method: Method, path: &'static str, handler: H) -> Route {
+    let answer = move |mut call: ApiCall| -> Answering {
+        let notices = call.notices.clone();
+        Box::pin(async move {
+            let answer = match H::read(&mut call) {
+                Ok(arguments) => handler.handle(call, arguments).await,
+                Err(refused) => Err(refused.into()),
+            };
+            let mut answer = match answer {
+                Ok(answer) => answer.into_response(),
+                Err(failed) => failed.answer(notices.sentence().as_deref()),
+            };
+            notices.put_into(&mut answer);
+            Ok(answer)
+        })
+    };
+    let serves = Serves::Call { answer: Box::new(answer), describe: Box::new(describe::<H, Arguments>) };
+    Route::new(method, path, Access::Token, serves)
+        .with(|it| (it.status, it.success) = (H::Answer::STATUS, H::Answer::success()))
+}
+
+/// Runs only the argument readers. The error that ends the description is ignored.
+fn describe<H: Handler<Arguments>, Arguments>(mut call: ApiCall) {
+    let _ = H::read(&mut call);
+}
+
+macro_rules! methods {
+    ($($name:ident $method:ident),*) => {$(
+        pub fn $name<H: Handler<Arguments>, Arguments: 'static>(path: &'static str, handler: H) -> Route {
+            route(Method::$method, path, handler)
+        }
+    )*};
+}
+
+methods!(get GET, post POST, patch PATCH, delete DELETE);
+
+/// Declares the route of an operators' action, with the method, the path and the role of the action.
+pub fn action<H: Handler<Arguments>, Arguments: 'static>(action: &Action, handler: H) -> Route {
+    route(action.method.clone(), action.path, handler).operator(action.role)
+}
+
+/// Declares a GET without version, token or envelope, outside of the documented API.
+pub fn open<F, R>(path: &'static str, handler: F) -> Route
+where
+    F: Fn(HttpRequest) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
+{
+    websocket(path, move |request, _| handler(request))
+}
+
+/// Declares a GET that upgrades to a WebSocket.
+pub fn websocket<F, R>(path: &'static str, handler: F) -> Route
+where
+    F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
+{
+    let serves = Serves::Open(Box::new(move |request, payload| {
+        let answering = handler(request, payload);
+        Box::pin(async move { answering.await.map_err(Into::into) })
+    }));
+    Route::new(Method::GET, path, Access::Anyone, serves)
+}
+
+impl Route {
+    fn new(method: Method, path: &'static str, access: Access, serves: Serves) -> Route {
+        Route { endpoint: Endpoint::new(method, path, access), serves }
+    }
+
+    fn with(mut self, declare: impl FnOnce(&mut Endpoint)) -> Route {
+        declare(&mut self.endpoint);
+        self
+    }
+
+    /// Sets summary and section. The handler's signature defines the successful response.
+    pub fn about(self, summary: &'static str, section: &'static str) -> Route {
+        self.with(|it| (it.summary, it.section) = (summary, section))
+    }
+
+    /// Declares a second success status, sent by `call.show_as`.
+    pub fn or(self, status: u16) -> Route {
+        self.with(|it| it.or_status = Some(status))
+    }
+
+    /// Requires the grant `financial` (specification 5.10).
+    pub fn financial(self) -> Route {
+        self.with(|it| it.financial = true)
+    }
+
+    /// Declares the amount field of its records, which is hidden without the grant `financial`.
+    pub fn amounts(self, field: &'static str) -> Route {
+        self.with(|it| it.amounts = Some(field))
+    }
+
+    pub fn audience(&self) -> Audience {
+        match self.access {
+            Access::Code => Audience::Workstations,
+            _ if self.role.is_some() => Audience::Operators,
+            _ => Audience::Clients,
+        }
+    }
+
+    /// Serves operators only, with this role or a higher one.
+    pub fn operator(self, role: Role) -> Route {
+        self.with(|it| it.role = Some(role))
+    }
+
+    /// Restricts the route to v3.1.0, which requires the grant `beta`.
+    pub fn beta(self) -> Route {
+        self.only(&[Version::V3_1_0])
+    }
+
+    /// Restricts the route to v3.0.0 and later.
+    pub(crate) fn since_v3(self) -> Route {
+        self.only(&[Version::V3_0_0, Version::V3_1_0])
+    }
+
+    pub fn only(self, versions: &'static [Version]) -> Route {
+        self.with(|it| it.versions = versions)
+    }
+
+    pub fn fails(self, failures: &'static [u16]) -> Route {
+        self.with(|it| it.failures = failures)
+    }
+
+    /// Declares failures with a separate schema.
+    pub(crate) fn fails_as<T: JsonSchema>(self, failures: &'static [u16]) -> Route {
+        self.with(|it| (it.failures, it.failure_view) = (failures, Some(schema_of::<T> as SchemaOf)))
+    }
+
+    /// Sets an operation name for the documentation that differs from method and path.
+    pub fn named(self, name: &'static str) -> Route {
+        self.with(|it| it.operation = Some(name))
+    }
+
+    /// Declares that the route changes nothing, regardless of its method.
+    pub fn reading(self) -> Route {
+        self.with(|it| it.reads = true)
+    }
+
+    /// Accepts and ignores any body.
+    pub(crate) fn leaving_body(self) -> Route {
+        self.with(|it| it.body_unread = true)
+    }
+
+    /// Takes an adapter component, passed in `call.component`.
+    pub(crate) fn takes_component(self) -> Route {
+        self.with(|it| it.takes_component = true)
+    }
+
+    pub(crate) fn noting(self, notes: &'static str) -> Route {
+        self.with(|it| it.notes = notes)
+    }
+
+    /// Authenticates with the API key itself.
+    pub(crate) fn with_api_key(self) -> Route {
+        self.with(|it| it.access = Access::ApiKey)
+    }
+
+    /// Authenticates with a pairing code in the body.
+    pub(crate) fn with_code(self) -> Route {
+        self.with(|it| it.access = Access::Code)
+    }
+
+    pub(crate) fn in_group(self, group: Group) -> Route {
+        self.with(|it| it.group = group)
+    }
+
+    /// Returns `None` for routes without a call.
+    pub fn answer(&self, call: ApiCall) -> Option<Answering> {
+        match &self.serves {
+            Serves::Call { answer, .. } => Some(answer(call)),
+            Serves::Open(_) => None,
+        }
+    }
+
+    /// Records the inputs that the handler reads.
+    pub fn describe(&self, call: ApiCall) {
+        if let Serves::Call { describe, .. } = &self.serves {
+            describe(call);
+        }
+    }
+}

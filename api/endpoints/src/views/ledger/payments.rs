@@ -1,0 +1,163 @@
+//! Payments, adjustments and payment plans.
+
+use engine::records::{Adjustment, Claim, Payment, PaymentPlan};
+use schemars::JsonSchema;
+use serde::Serialize;
+use view_macro::view;
+
+use super::charges_and_claims::{ClaimView, PatientLedgerCharge};
+use crate::views::{
+    catalogue::{AdjustmentTypeView, PaymentTypeView},
+    parts::{Included, Price, WriteState},
+    people::{PatientBasic, ProviderBasic},
+    v2::{self, AdjustmentV2, PaymentV2},
+};
+use framework::values::times::At;
+
+/// A payment on the ledger.
+#[view(
+    of = Payment,
+    named = "payment",
+    render = PaymentView { v2: v2::fields::<PaymentV2>(entry, reader), ..PaymentView::from_record(entry) }
+)]
+#[derive(Serialize, JsonSchema)]
+pub struct PaymentView<'a> {
+    id: u64,
+    /// Identifier in the health record system; null until the payment is stored there.
+    foreign_id: Option<&'a str>,
+    /// Id of the location at which the payment was entered through the API; null if it was read from the health record
+    /// system.
+    location_id: Option<u32>,
+    patient_id: Option<u32>,
+    guarantor_id: Option<u32>,
+    provider_id: Option<u32>,
+    updated_at: At,
+    /// Description of the entry; null if there is none.
+    description: Option<&'a str>,
+    deleted_at: Option<At>,
+    /// The reduction of the balance: positive, whichever sign was entered. The health record system may have reversals,
+    /// which are negative.
+    #[view(from = amount)]
+    payment_amount: Price,
+    /// Date of the payment, `YYYY-MM-DD`; null if the health record system does not provide it.
+    #[schemars(extend("format" = "date"))]
+    paid_at: Option<String>,
+    /// Id of the transaction: the caller's own id if the entry was created through the API, otherwise the id of the
+    /// payment processor. Null if unknown.
+    transaction_id: Option<&'a str>,
+    /// Id of the charge that the payment settles; null if the health record system provides none.
+    charge_id: Option<u64>,
+    /// Id of the claim that the payment belongs to; null if the health record system provides none.
+    claim_id: Option<u64>,
+    /// Id of the payment plan that the payment belongs to; null if the health record system provides none.
+    payment_plan_id: Option<u64>,
+    /// Id of the insurance plan that paid; null if the health record system provides none.
+    insurance_plan_id: Option<u64>,
+    /// Id of the payment type; null if there is none.
+    payment_type_id: Option<u64>,
+    #[serde(flatten)]
+    #[view(none)]
+    v2: Option<PaymentV2<'a>>,
+    #[serde(flatten)]
+    write: WriteState<'a>,
+    #[view(include(patient_id))]
+    pub patient: Included<PatientBasic<'a>>,
+    #[view(include(provider_id))]
+    pub provider: Included<ProviderBasic<'a>>,
+    #[view(include(guarantor_id))]
+    pub guarantor: Included<PatientBasic<'a>>,
+    /// The claim that the payment belongs to; null if there is none. Only with `include[]=claim`.
+    #[view(include = related.record::<Claim>(entry.body.claim_id)?.map(ClaimView::with_totals))]
+    pub claim: Included<ClaimView<'a>>,
+    /// The charge that the payment settles; null if there is none. Only with `include[]=charge`.
+    #[view(include = PatientLedgerCharge::load(related, entry.body.charge_id)?)]
+    pub charge: Included<PatientLedgerCharge<'a>>,
+    /// The payment plan that the payment belongs to; null if there is none. Only with `include[]=payment_plan`.
+    #[view(include(payment_plan_id))]
+    pub payment_plan: Included<PaymentPlanView<'a>>,
+    /// The payment type; null if there is none. Only with `include[]=payment_type`.
+    #[view(include(payment_type_id))]
+    pub payment_type: Included<PaymentTypeView<'a>>,
+}
+
+/// An adjustment on the ledger.
+#[view(
+    of = Adjustment,
+    named = "adjustment",
+    render = AdjustmentView { v2: v2::fields::<AdjustmentV2>(entry, reader), ..AdjustmentView::from_record(entry) }
+)]
+#[derive(Serialize, JsonSchema)]
+pub struct AdjustmentView<'a> {
+    id: u64,
+    /// Identifier in the health record system; null until the adjustment is stored there.
+    foreign_id: Option<&'a str>,
+    /// Id of the location at which the adjustment was entered through the API; null if it was read from the health
+    /// record system.
+    location_id: Option<u32>,
+    patient_id: Option<u32>,
+    guarantor_id: Option<u32>,
+    provider_id: Option<u32>,
+    updated_at: At,
+    /// Description of the entry; null if there is none.
+    description: Option<&'a str>,
+    deleted_at: Option<At>,
+    /// The amount added to the balance: a credit is negative.
+    #[view(from = amount)]
+    adjustment_amount: Price,
+    /// Date of the adjustment, `YYYY-MM-DD`; null if the health record system does not provide it.
+    #[schemars(extend("format" = "date"))]
+    adjusted_at: Option<String>,
+    /// Id of the transaction: the caller's own id if the entry was created through the API, otherwise the id of the
+    /// payment processor. Null if unknown.
+    transaction_id: Option<&'a str>,
+    /// Id of the charge that the adjustment changes; null if the health record system provides none.
+    charge_id: Option<u64>,
+    /// Id of the claim that the adjustment belongs to; null if the health record system provides none.
+    claim_id: Option<u64>,
+    /// Id of the adjustment type; null if there is none.
+    adjustment_type_id: Option<u64>,
+    #[serde(flatten)]
+    #[view(none)]
+    v2: Option<AdjustmentV2<'a>>,
+    #[serde(flatten)]
+    write: WriteState<'a>,
+    #[view(include(patient_id))]
+    pub patient: Included<PatientBasic<'a>>,
+    #[view(include(provider_id))]
+    pub provider: Included<ProviderBasic<'a>>,
+    #[view(include(guarantor_id))]
+    pub guarantor: Included<PatientBasic<'a>>,
+    /// The claim that the adjustment belongs to; null if there is none. Only with `include[]=claim`.
+    #[view(include = related.record::<Claim>(entry.body.claim_id)?.map(ClaimView::with_totals))]
+    pub claim: Included<ClaimView<'a>>,
+    /// The charge that the adjustment changes; null if there is none. Only with `include[]=charge`.
+    #[view(include = PatientLedgerCharge::load(related, entry.body.charge_id)?)]
+    pub charge: Included<PatientLedgerCharge<'a>>,
+    /// The adjustment type; null if there is none. Only with `include[]=adjustment_type`.
+    #[view(include(adjustment_type_id))]
+    pub adjustment_type: Included<AdjustmentTypeView<'a>>,
+}
+
+/// A payment plan.
+#[view(of = PaymentPlan, named = "payment plan")]
+#[derive(Serialize, JsonSchema)]
+pub struct PaymentPlanView<'a> {
+    id: u64,
+    patient_id: Option<u32>,
+    guarantor_id: Option<u32>,
+    /// Due date of the first payment, `YYYY-MM-DD`; null if the health record system does not provide it.
+    #[schemars(extend("format" = "date"))]
+    #[view(from = first_payment_due)]
+    first_payment_due_date: Option<String>,
+    /// Date on which the payment plan was created, `YYYY-MM-DD`; null if the health record system does not provide it.
+    #[schemars(extend("format" = "date"))]
+    #[view(from = created)]
+    created_date: Option<String>,
+    /// `true` if the payment plan is in force; `false` once it has been deleted in the health record system.
+    #[view(active)]
+    active: bool,
+    #[view(include(patient_id))]
+    pub patient: Included<PatientBasic<'a>>,
+    #[view(include(guarantor_id))]
+    pub guarantor: Included<PatientBasic<'a>>,
+}

@@ -1,0 +1,56 @@
+//! Operatories.
+
+use std::collections::HashMap;
+
+use engine::records::{Operatory, record::Record};
+use schemars::JsonSchema;
+use serde::Serialize;
+use view_macro::view;
+
+use super::catalogue::AppointmentTypeView;
+use framework::values::times::At;
+
+/// A chair, column or room where providers see patients.
+#[view(of = Operatory, named = "operatory")]
+#[derive(Serialize, JsonSchema)]
+pub struct OperatoryView<'a> {
+    id: u64,
+    /// Name of the operatory.
+    name: &'a str,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    /// Id of the location of the operatory.
+    #[view(with = entry.location())]
+    location_id: u32,
+    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
+    /// null before the first time.
+    last_sync_time: Option<At>,
+    created_at: At,
+    updated_at: At,
+    /// Display name; null if the health record system has none.
+    display_name: Option<&'a str>,
+    /// `true` if the operatory is in use; `false` once it has been deleted in the health record system.
+    active: bool,
+    /// `true` if patients may book the type themselves. If false, slot searches and bookings by slot token exclude the
+    /// type; `POST /appointments` may use it.
+    bookable_online: bool,
+    /// Always null: no health record system provides it.
+    static_image_url: Option<()>,
+    /// Always null: no health record system provides it.
+    profile_url: Option<()>,
+    /// Appointment types that the operatory is intended for; an empty list means all types. Absent inside an
+    /// appointment and in `GET /changes`.
+    #[view(include)]
+    appointment_types: Option<Vec<AppointmentTypeView>>,
+}
+
+impl<'a> OperatoryView<'a> {
+    pub(crate) fn with_types(
+        self,
+        record: &Record<Operatory>,
+        types: &HashMap<u32, AppointmentTypeView>,
+    ) -> OperatoryView<'a> {
+        let own = record.appointment_type_ids.iter().filter_map(|id| types.get(id)).cloned().collect();
+        OperatoryView { appointment_types: Some(own), ..self }
+    }
+}

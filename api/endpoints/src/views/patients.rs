@@ -1,0 +1,286 @@
+//! Patients for their own endpoints, with optional related records.
+
+use engine::records::{Appointment, Patient, values::Address};
+use schemars::JsonSchema;
+use serde::Serialize;
+use view_macro::view;
+
+use super::{
+    clinical::ProcedureView,
+    communications::PatientAlertView,
+    insurance::IndividualCoverageView,
+    ledger::{AdjustmentView, ChargeView, PaymentView},
+    parts::{Included, WriteState},
+    people::{PatientBasic, PersonView, cell_phone, preferred_phone},
+};
+use framework::values::times::At;
+
+/// A patient in a list.
+#[view(of = Patient, args(adapter: Option<&'a str>))]
+#[derive(Serialize, JsonSchema)]
+pub struct PatientListItem<'a> {
+    #[serde(flatten)]
+    #[view(with = PatientBasic::from_record(entry, adapter))]
+    patient: PatientBasic<'a>,
+    /// The patient's privacy authorizations.
+    #[view(with = PrivacyAuthorization::default())]
+    hipaa: PrivacyAuthorization,
+}
+
+/// The patient's privacy authorizations. Always null: no health record system provides them.
+#[derive(Default, Serialize, JsonSchema)]
+pub(crate) struct PrivacyAuthorization {
+    /// `true` if the authorization `authorization` was given. Always null: no health record system provides it.
+    authorization: Option<bool>,
+    /// Date of the authorization `authorization`, `YYYY-MM-DD`. Always null: no health record system provides it.
+    #[schemars(extend("format" = "date"))]
+    authorization_date: Option<String>,
+    /// `true` if the authorization `privacy` was given. Always null: no health record system provides it.
+    privacy: Option<bool>,
+    /// Date of the authorization `privacy`, `YYYY-MM-DD`. Always null: no health record system provides it.
+    #[schemars(extend("format" = "date"))]
+    privacy_date: Option<String>,
+    /// `true` if the authorization `consent` was given. Always null: no health record system provides it.
+    consent: Option<bool>,
+    /// Date of the authorization `consent`, `YYYY-MM-DD`. Always null: no health record system provides it.
+    #[schemars(extend("format" = "date"))]
+    consent_date: Option<String>,
+}
+
+/// The postal address of a patient.
+#[derive(Serialize, JsonSchema)]
+pub struct PatientAddressView<'a> {
+    /// Street and number; null if unknown.
+    line_1: Option<&'a str>,
+    /// Second line of the street address; null if unknown.
+    line_2: Option<&'a str>,
+    /// Postal code; null if unknown.
+    postal_code: Option<&'a str>,
+    /// City; null if unknown.
+    city: Option<&'a str>,
+    /// State or region; null if unknown.
+    region: Option<&'a str>,
+}
+
+/// A patient with the included records.
+#[view(of = Patient, args(adapter: Option<&'a str>))]
+#[derive(Serialize, JsonSchema)]
+pub struct PatientDetail<'a> {
+    #[serde(flatten)]
+    #[view(with = PatientBasic::from_record(entry, adapter))]
+    patient: PatientBasic<'a>,
+    /// The patient's privacy authorizations.
+    #[view(with = PrivacyAuthorization::default())]
+    hipaa: PrivacyAuthorization,
+    #[serde(flatten)]
+    #[view(with = PatientIncludes::default())]
+    pub along: PatientIncludes<'a>,
+    /// The postal address; null if unknown. Only with `include[]=address`.
+    pub address: Included<PatientAddressView<'a>>,
+}
+
+/// The records that can be included with a patient.
+#[derive(Default, Serialize, JsonSchema)]
+pub struct PatientIncludes<'a> {
+    /// Patients whose guarantor is this patient. Only with `include[]=children`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub children: Option<Vec<PersonView<'a>>>,
+    /// The person responsible for the account; null if there is none. Only with `include[]=guarantor`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantor: Included<PersonView<'a>>,
+    /// The primary provider; null if there is none. Only with `include[]=provider`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Included<PersonView<'a>>,
+    /// The last appointment that has started, without missed and cancelled ones; null if there is none. Only with
+    /// `include[]=last_visited_appointment`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_visited_appointment: Included<AppointmentBasic>,
+    /// Appointments that have not started, without cancelled ones, ordered by time. Only with
+    /// `include[]=upcoming_appts`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upcoming_appts: Option<Vec<AppointmentBasic>>,
+    /// Planned and performed procedures of the patient. Only with `include[]=procedures`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub procedures: Option<Vec<ProcedureView<'a>>>,
+    /// The patient's insurance coverages, with their plans. Only with `include[]=insurance_coverages`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insurance_coverages: Option<Vec<IndividualCoverageView<'a>>>,
+    /// Adjustments on the patient's ledger. Only with `include[]=adjustments` and the grant `financial`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adjustments: Option<Vec<AdjustmentView<'a>>>,
+    /// Charges on the patient's ledger. Only with `include[]=charges` and the grant `financial`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charges: Option<Vec<ChargeView<'a>>>,
+    /// Payments on the patient's ledger. Only with `include[]=payments` and the grant `financial`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payments: Option<Vec<PaymentView<'a>>>,
+    /// Alerts that are not disabled. Only with `include[]=patient_alerts`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patient_alerts: Option<Vec<PatientAlertView<'a>>>,
+    /// Past and future appointments, without cancelled ones, ordered by time. Only with `include[]=appointments`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub appointments: Option<Vec<AppointmentBasic>>,
+}
+
+/// A patient in the shape of v3.1.0.
+#[view(of = Patient, named = "patient")]
+#[derive(Serialize, JsonSchema)]
+pub struct PatientProfile<'a> {
+    id: u32,
+    /// E-mail address; null if unknown.
+    email: Option<&'a str>,
+    /// Given name.
+    first_name: &'a str,
+    /// Middle name; null if unknown.
+    middle_name: Option<&'a str>,
+    /// Family name.
+    last_name: &'a str,
+    /// Full name.
+    #[view(with = entry.name())]
+    name: String,
+    created_at: At,
+    updated_at: At,
+    institution_id: u32,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    /// `true` if the record is no longer in use or was deleted in the health record system.
+    inactive: bool,
+    last_sync_time: Option<At>,
+    /// Home phone number; null if unknown.
+    #[view(from = home_phone)]
+    home_phone_number: Option<&'a str>,
+    /// Work phone number; null if unknown.
+    #[view(from = work_phone)]
+    work_phone_number: Option<&'a str>,
+    /// Extension of the work phone number; null if unknown.
+    work_phone_extension: Option<&'a str>,
+    /// Cell phone number, or the only number if the health record system stores one number without a type; null if
+    /// unknown.
+    #[view(with = cell_phone(entry))]
+    cell_phone_number: Option<&'a str>,
+    /// The first available number, in this order: the number without a type, the cell, home and work number. Null if
+    /// there is none.
+    #[view(with = preferred_phone(entry))]
+    preferred_phone_number: Option<&'a str>,
+    pub guarantor_id: Option<u32>,
+    /// Billing type, called account type in some health record systems; null if the health record system does not
+    /// provide it.
+    billing_type: Option<&'a str>,
+    /// Chart number that staff use for the patient; null if the health record system does not provide it.
+    chart_id: Option<&'a str>,
+    /// Preferred language, ISO 639-1; null if unknown.
+    preferred_language: Option<&'a str>,
+    /// Id of the primary provider; null if the patient has none.
+    provider_id: Option<u32>,
+    /// Gender: `Male`, `Female` or `Other`; null if unknown.
+    gender: Option<&'a str>,
+    /// `true` if the patient is new to the practice and has not been seen there yet.
+    new_patient: bool,
+    /// `true` if the person is not a patient, for example a guarantor.
+    non_patient: bool,
+    /// Date of birth, `YYYY-MM-DD`; null if unknown.
+    #[schemars(extend("format" = "date"))]
+    date_of_birth: Option<&'a str>,
+    /// Notes on premedication; null if there are none.
+    premedication: Option<&'a str>,
+    /// The postal address; null if unknown.
+    #[view(with = entry.address.as_ref().map(PatientAddressView::from_address))]
+    address: Option<PatientAddressView<'a>>,
+    /// The patient's privacy authorizations.
+    #[view(with = PrivacyAuthorization::default())]
+    hipaa: PrivacyAuthorization,
+    /// `true` if the patient unsubscribed from text messages in the health record system.
+    #[view(from = unsubscribed_sms)]
+    ehr_unsubscribe_sms: bool,
+    /// `true` if the patient unsubscribed from e-mail in the health record system.
+    #[view(from = unsubscribed_email)]
+    ehr_unsubscribe_emails: bool,
+    /// Always null: no health record system provides it.
+    preferred_locale: Option<()>,
+    /// Ids of the locations at which the patient was created, read or seen.
+    location_ids: &'a [u32],
+    #[serde(flatten)]
+    #[view(with = PatientIncludes::default())]
+    pub along: PatientIncludes<'a>,
+    #[serde(flatten)]
+    write: WriteState<'a>,
+}
+
+/// A patient, as detailed in v3.1.0 and in an older form in earlier versions.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PatientByVersion<'a> {
+    /// In v2.2.2 and v3.0.0.
+    #[schemars(extend("x-versions" = ["v2.2.2", "v3.0.0"]))]
+    Detail(Box<PatientDetail<'a>>),
+    /// In v3.1.0.
+    #[schemars(extend("x-versions" = ["v3.1.0"]))]
+    Detailed(Box<PatientProfile<'a>>),
+}
+
+/// A patient in a list, as detailed in v3.1.0 and in an older form in earlier versions.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PatientListItemByVersion<'a> {
+    /// In v2.2.2 and v3.0.0.
+    #[schemars(extend("x-versions" = ["v2.2.2", "v3.0.0"]))]
+    Listed(Box<PatientListItem<'a>>),
+    /// In v3.1.0.
+    #[schemars(extend("x-versions" = ["v3.1.0"]))]
+    Detailed(Box<PatientProfile<'a>>),
+}
+
+/// An appointment of a patient, inside the patient.
+#[view(of = Appointment, named = "appointment", args(provider_name: Option<String>))]
+#[derive(Serialize, JsonSchema)]
+pub struct AppointmentBasic {
+    id: u64,
+    /// Id of the provider; null if the appointment has none.
+    #[view(with = entry.placement.provider.map(|it| it.0))]
+    provider_id: Option<u32>,
+    /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
+    #[view(with = provider_name)]
+    provider_name: Option<String>,
+    /// Start time, in UTC.
+    #[view(with = At(entry.placement.span.start))]
+    start_time: At,
+    /// End time, in UTC.
+    #[view(with = At(entry.placement.span.end))]
+    end_time: At,
+    /// Id of the location of the appointment.
+    #[view(with = entry.location())]
+    location_id: u32,
+    /// `true` if the practice confirmed the appointment.
+    confirmed: bool,
+}
+
+/// The response of `POST /patients`: the new or matching patient.
+#[derive(Serialize, JsonSchema)]
+pub struct PatientCreated<'a> {
+    /// The patient.
+    pub user: PatientBasic<'a>,
+}
+
+impl<'a> PatientAddressView<'a> {
+    pub(crate) fn from_address(record: &'a Address) -> PatientAddressView<'a> {
+        PatientAddressView {
+            line_1: record.line1.as_deref(),
+            line_2: record.line2.as_deref(),
+            postal_code: record.postal_code.as_deref(),
+            city: record.city.as_deref(),
+            region: record.region.as_deref(),
+        }
+    }
+}
+
+impl<'a> PatientDetail<'a> {
+    pub fn with(self, along: PatientIncludes<'a>, address: Included<PatientAddressView<'a>>) -> PatientDetail<'a> {
+        PatientDetail { along, address, ..self }
+    }
+}
+
+impl<'a> PatientProfile<'a> {
+    pub fn with(self, along: PatientIncludes<'a>) -> PatientProfile<'a> {
+        PatientProfile { along, ..self }
+    }
+}

@@ -1,0 +1,197 @@
+//! Extractors for handler arguments: scope, path, parameters and body. They run before the handler, and also produce
+//! the documentation.
+//!
+//! ```ignore
+//! async fn list(
+//!     call: ApiCall,
+//!     AtLocation(location, list): AtLocation<ListCharges>,
+//! ) -> Answer<Paged<ChargeView<'static>>>
+//!
+//! async fn show(
+//!     call: ApiCall,
+//!     Id(id): Id<u64>,
+//!     InTenant(tenant, ()): InTenant<()>,
+//! ) -> Answer<One<ChargeView<'static>>>
+//! ```
+
+use engine::{
+    Unmet,
+    webhooks::model::{EndpointId, SubscriptionId},
+};
+use location::ids::LocationId;
+use uuid::Uuid;
+
+use super::{
+    call::ApiCall,
+    input::Input,
+    tenancy::{OpenLocation, Tenant},
+};
+use crate::{
+    http::errors::ApiError,
+    values::{
+        kinds::{id, long_id, reference::Reference, text, uuid},
+        limits::MAX_NAME,
+    },
+};
+
+/// Parameters and body fields of an endpoint.
+pub trait FromInput: Sized {
+    /// Reads every parameter and field. Problems are recorded and example values substituted, so that one response
+    /// reports all problems. The set of fields must not depend on the input, because the documentation is generated
+    /// with an empty call.
+    fn from_input(input: &mut Input) -> Self;
+
+    /// Returns the error for a nonexistent record that the body references.
+    fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
+        Unmet::NotFound { resource, id }.into()
+    }
+}
+
+impl FromInput for () {
+    fn from_input(_: &mut Input) {}
+}
+
+/// Declares an input type whose fields are read independently: name, type and reader of each.
+#[macro_export]
+macro_rules! reads {
+    ($name:ident |$input:ident| { $($field:ident: $type:ty = $reading:expr,)+ }) => {
+        pub struct $name {
+            $($field: $type,)+
+        }
+
+        impl $crate::access::arguments::FromInput for $name {
+            fn from_input($input: &mut $crate::access::input::Input) -> $name {
+                $name { $($field: $reading,)+ }
+            }
+        }
+    };
+}
+
+pub use reads;
+
+/// Declares an input type that reads only `include[]`, with the accepted values.
+#[macro_export]
+macro_rules! included {
+    ($name:ident: $known:expr) => {
+        pub struct $name {
+            include: Vec<&'static str>,
+        }
+
+        impl $crate::access::arguments::FromInput for $name {
+            fn from_input(input: &mut $crate::access::input::Input) -> $name {
+                $name { include: input.includes($known) }
+            }
+        }
+    };
+}
+
+pub use included;
+
+/// Path parameters of an endpoint.
+pub trait FromPath: Sized {
+    fn from_path(call: &ApiCall) -> Result<Self, ApiError>;
+}
+
+/// The path parameter `{id}`.
+pub struct Id<T>(pub T);
+
+macro_rules! parts {
+    ($($part:ty: $name:literal $about:literal $kind:expr, $as:expr;)*) => {$(
+        impl FromPath for $part {
+            fn from_path(call: &ApiCall) -> Result<Self, ApiError> {
+                call.path($name, $kind.about($about)).map($as)
+            }
+        }
+    )*};
+}
+
+pub struct AdapterName(pub String);
+pub struct AlertId(pub u64);
+pub struct DeliveryId(pub Uuid);
+pub struct FormId(pub Uuid);
+pub struct StoreKeyName(pub String);
+pub struct WorkstationId(pub Uuid);
+
+parts! {
+    Id<u32>: "id" "Id of the record." id(), Id;
+    Id<u64>: "id" "Id of the record." long_id(), Id;
+    Id<Uuid>: "id" "Id of the record." uuid(), Id;
+    AdapterName: "adapter" "Name of an adapter in the configuration." text(MAX_NAME), AdapterName;
+    AlertId: "alert_id" "Id of the alert." long_id(), AlertId;
+    DeliveryId: "delivery_id" "Id of the delivery." uuid(), DeliveryId;
+    FormId: "uuid" "Id of the form." uuid(), FormId;
+    StoreKeyName: "store_key" "Id of a key of the store." text(MAX_NAME), StoreKeyName;
+    EndpointId: "id" "Id of the record." id(), |id: u32| EndpointId(id as i32);
+    SubscriptionId: "subscription_id" "Id of the subscription." id(), |id: u32| SubscriptionId(id as i32);
+    WorkstationId: "workstation" "Id of the workstation." uuid(), WorkstationId;
+}
+
+impl<A: FromPath, B: FromPath> FromPath for (A, B) {
+    fn from_path(call: &ApiCall) -> Result<(A, B), ApiError> {
+        Ok((A::from_path(call)?, B::from_path(call)?))
+    }
+}
+
+/// Scope of an endpoint, with the input that determines it.
+pub trait FromCall: Sized {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError>;
+}
+
+/// Scope without an institution.
+pub struct Anywhere<T>(pub T);
+
+/// Location named by `subdomain` and `location_id`.
+pub struct AtLocation<T>(pub OpenLocation, pub T);
+
+/// Location named by `subdomain` and `location_id`, which the body may contain instead of the query.
+pub struct AtLocationOfBody<T>(pub OpenLocation, pub T);
+
+/// Institution named by `subdomain`.
+pub struct InTenant<T>(pub Tenant, pub T);
+
+/// Institution with an optional `location_id`. A call without `subdomain` in the query is refused (specification 5.7).
+pub struct InLocationsOfQuery<T>(pub Tenant, pub Option<OpenLocation>, pub T);
+
+/// Institution with an optional `location_id`.
+pub struct InLocations<T>(pub Tenant, pub Option<OpenLocation>, pub T);
+
+/// Institution named by `subdomain`, or all institutions of the key.
+pub struct InTenants<T>(pub Vec<Tenant>, pub T);
+
+/// Location with the `{id}` of the path; `subdomain` is optional.
+pub struct OfLocation<T>(pub OpenLocation, pub T);
+
+impl<T: FromInput> FromCall for OfLocation<T> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        let Id(id) = Id::<u32>::from_path(call)?;
+        let InTenants(tenants, asked) = InTenants::from_call(call)?;
+        Ok(OfLocation(call.location_of_any(&tenants, LocationId(id))?, asked))
+    }
+}
+
+macro_rules! scopes {
+    ($($scope:ident($($part:ident),+) $reading:ident;)*) => {$(
+        impl<T: FromInput> FromCall for $scope<T> {
+            fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+                let read = call.$reading(T::from_input);
+                let ($($part),+) = read.map_err(|wrong| call.with_unknown(wrong, T::unknown))?;
+                Ok($scope($($part),+))
+            }
+        }
+    )*};
+}
+
+impl<T: FromInput> FromCall for Anywhere<T> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        call.anywhere(T::from_input).map(Anywhere)
+    }
+}
+
+scopes! {
+    AtLocation(location, asked) at_location;
+    AtLocationOfBody(location, asked) at_location_of_body;
+    InTenant(tenant, asked) in_tenant;
+    InLocationsOfQuery(tenant, location, asked) in_locations_of_query;
+    InLocations(tenant, location, asked) in_locations;
+    InTenants(tenants, asked) in_tenants;
+}

@@ -1,0 +1,149 @@
+//! API keys and their permissions. Only the hash of a key is kept.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arc_swap::ArcSwap;
+use engine::setup::{Environment, Institution};
+use location::ids::{InstitutionId, LocationId};
+use sha2::{Digest, Sha256};
+
+use crate::values::{grant::Grant, role::Role, secret::random, words::WireEnum};
+
+pub(crate) type KeyHash = [u8; 32];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKey {
+    pub name: String,
+    pub hash: KeyHash,
+    pub environment: Environment,
+    pub institutions: Vec<InstitutionId>,
+    /// `None` for all locations of the institutions.
+    pub locations: Option<Vec<LocationId>>,
+    pub grants: Grants,
+    /// The organisation that owns the webhook endpoints created with this key.
+    pub organisation: String,
+    /// Role of an operator, who reaches every institution; `None` for an API key.
+    pub role: Option<Role>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Access to charges, claims, payments, fee schedules and insurance plans (specification 5.10).
+    pub financial: bool,
+    /// Access to version v3.1.0.
+    pub beta: bool,
+}
+
+impl Grants {
+    pub fn has(self, grant: Grant) -> bool {
+        match grant {
+            Grant::Financial => self.financial,
+            Grant::Beta => self.beta,
+        }
+    }
+
+    pub fn give(&mut self, grant: Grant) {
+        match grant {
+            Grant::Financial => self.financial = true,
+            Grant::Beta => self.beta = true,
+        }
+    }
+
+    pub fn listed(self) -> impl Iterator<Item = Grant> {
+        Grant::ALL.iter().copied().filter(move |grant| self.has(*grant))
+    }
+}
+
+impl ApiKey {
+    /// Returns the key's id in tokens. A replaced key of the same name has another id.
+    pub fn id(&self) -> String {
+        hex::encode(&self.hash[..8])
+    }
+
+    /// Returns a numeric id for internal use.
+    pub fn short(&self) -> u64 {
+        self.hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
+    pub(crate) fn reaches_institution(&self, institution: &Institution) -> bool {
+        let granted = || self.environment == institution.environment && self.institutions.contains(&institution.id);
+        self.role.is_some() || granted()
+    }
+
+    pub fn reaches(&self, location: LocationId) -> bool {
+        self.locations.as_ref().is_none_or(|only| only.contains(&location))
+    }
+}
+
+#[derive(Default)]
+pub struct Keys {
+    by_hash: HashMap<KeyHash, Arc<ApiKey>>,
+    by_id: HashMap<String, Arc<ApiKey>>,
+    by_organisation: HashMap<String, Vec<Arc<ApiKey>>>,
+}
+
+impl Keys {
+    pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Keys {
+        let mut all = Keys::default();
+        for key in keys.into_iter().map(Arc::new) {
+            all.by_hash.insert(key.hash, key.clone());
+            all.by_organisation.entry(key.organisation.clone()).or_default().push(key.clone());
+            all.by_id.insert(key.id(), key);
+        }
+        all
+    }
+
+    /// Finds the key as a client sends it to POST /authenticates.
+    pub fn presented(&self, key: &str) -> Option<&Arc<ApiKey>> {
+        self.by_hash.get(&hash(key))
+    }
+
+    /// Returns all keys, in no particular order.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<ApiKey>> {
+        self.by_id.values()
+    }
+
+    /// Finds the key that a token was issued for.
+    pub fn by_id(&self, id: &str) -> Option<&Arc<ApiKey>> {
+        self.by_id.get(id)
+    }
+
+    /// Returns the keys of an organisation that reach an institution.
+    pub fn for_institution(
+        &self,
+        organisation: &str,
+        institution: InstitutionId,
+    ) -> impl Iterator<Item = &Arc<ApiKey>> {
+        let all = self.by_organisation.get(organisation).into_iter().flatten();
+        all.filter(move |key| key.institutions.contains(&institution))
+    }
+}
+
+/// Shared handle to the current keys.
+#[derive(Clone)]
+pub struct KeyRing(Arc<ArcSwap<Keys>>);
+
+impl From<Vec<ApiKey>> for KeyRing {
+    fn from(keys: Vec<ApiKey>) -> KeyRing {
+        KeyRing(Arc::new(ArcSwap::from_pointee(Keys::new(keys))))
+    }
+}
+
+impl KeyRing {
+    pub fn keys(&self) -> Arc<Keys> {
+        self.0.load_full()
+    }
+
+    pub fn replace(&self, keys: Vec<ApiKey>) {
+        self.0.store(Arc::new(Keys::new(keys)));
+    }
+}
+
+pub fn hash(key: &str) -> KeyHash {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+/// Creates a key. Only its hash may be stored.
+pub fn new_key() -> String {
+    format!("psk_{}", hex::encode(random::<32>()))
+}

@@ -1,0 +1,30 @@
+//! Authentication, permissions and audit of calls. A request becomes an `ApiCall`, and the signature of a handler
+//! names its arguments and its response (`arguments`, `respond`). Independent of resources and views.
+//!
+//! ```text
+//!  keys ◄── operators ◄───────────┐
+//!  keys, directory, conditional ◄─┤                                   ┌── tenancy ◄── arguments   scope and input
+//!  edge, reloads ◄────────────────┴ api ◄── authentication ◄┐         │
+//!  shown, input, idempotency ◄──────────────────────────────┴ call ◄──┼── respond   successful responses
+//!                                                                     └── audited   audit trail entries
+//! ```
+
+pub mod api;
+pub mod arguments;
+pub mod audited;
+pub mod authentication;
+pub mod call;
+pub mod conditional;
+pub mod directory;
+pub mod edge;
+pub mod idempotency;
+pub mod input;
+pub mod keys;
+pub mod operators;
+pub mod reloads;
+pub mod resource_names;
+pub mod respond;
+pub mod shown;
+pub mod tenancy;
+pub mod token_uses;
+pub mod webhook_audience;

@@ -1,0 +1,134 @@
+//! Operators of the service. Their tokens are valid at the operators' listener only, where API keys are not accepted.
+//! Only the hash of a token is kept.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use arc_swap::ArcSwap;
+use engine::setup::Environment;
+use location::time::Timestamp;
+
+use super::keys::{ApiKey, Grants, KeyHash, hash};
+use crate::values::{role::Role, secret::random};
+
+/// Operator token of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorToken {
+    pub name: String,
+    pub hash: KeyHash,
+    pub role: Role,
+}
+
+/// Operator that a token identifies.
+#[derive(Debug)]
+pub struct Operator {
+    pub name: String,
+    pub hash: KeyHash,
+    pub role: Role,
+    /// Timestamp of the last use; 0 if never used.
+    last_used: AtomicI64,
+    /// Timestamp of the last use that is stored.
+    noted: AtomicI64,
+}
+
+impl Operator {
+    /// Returns the public id of the token. A replaced token of the same name has another id.
+    pub fn id(&self) -> String {
+        hex::encode(&self.hash[..8])
+    }
+
+    pub fn last_used(&self) -> Option<Timestamp> {
+        Some(Timestamp(self.last_used.load(Ordering::Relaxed))).filter(|used| used.0 > 0)
+    }
+
+    /// Returns the last use if it is not stored yet.
+    pub(crate) fn unstored_use(&self) -> Option<Timestamp> {
+        self.last_used().filter(|used| used.0 > self.noted.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn mark_stored(&self, used: Timestamp) {
+        self.noted.fetch_max(used.0, Ordering::Relaxed);
+    }
+
+    pub fn used(&self, now: Timestamp) {
+        self.last_used.fetch_max(now.0, Ordering::Relaxed);
+    }
+
+    /// Returns the API key that represents the operator in calls. It reaches every institution, within the limits of
+    /// the role.
+    pub(crate) fn as_caller(&self) -> ApiKey {
+        ApiKey {
+            name: self.name.clone(),
+            hash: self.hash,
+            environment: Environment::Production,
+            institutions: Vec::new(),
+            locations: None,
+            grants: Grants { financial: true, beta: true },
+            organisation: String::new(),
+            role: Some(self.role),
+        }
+    }
+}
+
+/// Current operators, by the hash of their tokens.
+#[derive(Default)]
+pub struct Operators {
+    by_hash: HashMap<KeyHash, Arc<Operator>>,
+}
+
+impl Operators {
+    /// Finds the operator by the token as sent.
+    pub fn presented(&self, token: &str) -> Option<&Arc<Operator>> {
+        self.by_hash.get(&hash(token))
+    }
+
+    pub fn by_id(&self, id: &str) -> Option<&Arc<Operator>> {
+        self.all().find(|operator| operator.id() == id)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Operator>> {
+        self.by_hash.values()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct OperatorRing(ArcSwap<Operators>);
+
+impl OperatorRing {
+    pub(crate) fn operators(&self) -> Arc<Operators> {
+        self.0.load_full()
+    }
+
+    /// Replaces the operators. An unchanged token keeps its last use; `noted` returns the stored last use of a new
+    /// token.
+    pub(crate) fn replace(&self, tokens: Vec<OperatorToken>, noted: impl Fn(&KeyHash) -> Option<Timestamp>) {
+        let before = self.operators();
+        let new = tokens.iter().map(|token| token.hash).filter(|hash| !before.by_hash.contains_key(hash));
+        let noted: HashMap<KeyHash, i64> = new.filter_map(|hash| Some((hash, noted(&hash)?.0))).collect();
+        let by_hash = tokens.into_iter().map(|OperatorToken { name, hash, role }| {
+            let load = |time: &AtomicI64| AtomicI64::new(time.load(Ordering::Relaxed));
+            let (last_used, noted) = match before.by_hash.get(&hash) {
+                Some(known) => (load(&known.last_used), load(&known.noted)),
+                None => {
+                    let used = noted.get(&hash).copied().unwrap_or_default();
+                    (AtomicI64::new(used), AtomicI64::new(used))
+                }
+            };
+            (hash, Arc::new(Operator { name, hash, role, last_used, noted }))
+        });
+        self.0.store(Arc::new(Operators { by_hash: by_hash.collect() }));
+    }
+}
+
+/// Prefix that distinguishes operator tokens from other credentials.
+pub(crate) const PREFIX: &str = "pso_";
+
+/// Creates a token. Only its hash may be stored.
+pub fn new_token() -> String {
+    format!("{PREFIX}{}", hex::encode(random::<32>()))
+}

@@ -1,0 +1,209 @@
+//! Successful responses. Their types define status and schema, so that the signature of a handler states both.
+
+use std::{collections::BTreeMap, marker::PhantomData};
+
+use actix_web::{
+    HttpResponse, HttpResponseBuilder,
+    http::{
+        StatusCode,
+        header::{HeaderName, HeaderValue},
+    },
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+
+use super::call::ApiCall;
+use crate::http::{
+    endpoint::Success,
+    envelope::Envelope,
+    errors::ApiError,
+    paging::{ListInfo, ListPage},
+};
+
+/// Result of a handler.
+pub type Answer<A> = Result<A, ApiError>;
+
+/// Response type of a handler, from which the documentation and the table of routes derive status and schema.
+pub trait Answers {
+    const STATUS: u16;
+    fn success() -> Success;
+    fn into_response(self) -> HttpResponse;
+}
+
+macro_rules! answers {
+    ($($(#[$doc:meta])* $name:ident: $success:ident;)*) => {$(
+        $(#[$doc])*
+        // `fn(V)` is contravariant, so that `V` may name any lifetime although views borrow from the handler's data.
+        pub struct $name<V, const STATUS: u16 = 200>(HttpResponse, PhantomData<fn(V)>);
+
+        impl<V: JsonSchema, const STATUS: u16> Answers for $name<V, STATUS> {
+            const STATUS: u16 = STATUS;
+
+            fn success() -> Success {
+                Success::$success(schema_of::<V>)
+            }
+
+            fn into_response(self) -> HttpResponse {
+                self.0
+            }
+        }
+
+        impl<V, const STATUS: u16> Wraps<V> for $name<V, STATUS> {
+            const STATUS: u16 = STATUS;
+
+            fn wrap(answer: HttpResponse) -> Self {
+                $name(answer, PhantomData)
+            }
+        }
+    )*};
+}
+
+answers! {
+    /// One record in the envelope.
+    One: One;
+    /// A page of a list.
+    Paged: Page;
+    /// A whole list, with its count.
+    Listed: List;
+    /// Body without envelope.
+    Plain: Plain;
+}
+
+/// Status 201 with the new record.
+pub type Created<V> = One<V, 201>;
+/// Status 202 with the record until the health record system has confirmed it.
+pub type Accepted<V> = One<V, 202>;
+
+/// Status 204 without a body.
+pub struct Empty(HttpResponse);
+
+impl Answers for Empty {
+    const STATUS: u16 = 204;
+
+    fn success() -> Success {
+        Success::Empty
+    }
+
+    fn into_response(self) -> HttpResponse {
+        self.0
+    }
+}
+
+/// Response of an endpoint that always fails.
+pub enum Never {}
+
+impl Answers for Never {
+    const STATUS: u16 = 403;
+
+    fn success() -> Success {
+        Success::Never
+    }
+
+    fn into_response(self) -> HttpResponse {
+        match self {}
+    }
+}
+
+pub fn schema_of<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Schema {
+    schemas.subschema_for::<T>()
+}
+
+/// Response that contains views of type `V`.
+pub trait Wraps<V>: Sized {
+    const STATUS: u16;
+    fn wrap(answer: HttpResponse) -> Self;
+}
+
+impl Wraps<()> for Empty {
+    const STATUS: u16 = 204;
+
+    fn wrap(answer: HttpResponse) -> Self {
+        Empty(answer)
+    }
+}
+
+const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+
+impl ApiCall {
+    /// Responds with one record.
+    pub fn show<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
+        self.show_as(A::STATUS, data)
+    }
+
+    /// Responds with one record and another success status.
+    pub fn show_as<V: Serialize, A: Wraps<V>>(&self, status: u16, data: V) -> A {
+        A::wrap(self.build(status).json(Envelope::success(self.description(), data)))
+    }
+
+    /// Responds with the record that the first request with this Idempotency-Key created.
+    pub fn replayed<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
+        let answer = self.build(A::STATUS).json(Envelope::success(self.description(), data));
+        A::wrap(mark_replayed(answer))
+    }
+
+    /// Responds with the created record, or with that of an identical earlier request.
+    pub fn created<V: Serialize, A: Wraps<V>>(&self, replay: bool, data: V) -> A {
+        if replay { self.replayed(data) } else { self.show(data) }
+    }
+
+    /// Like `created`, for several records.
+    pub fn created_all<V: Serialize, A: Wraps<V>>(&self, replay: bool, rows: &[V]) -> A {
+        let answer = self.rows(A::STATUS, rows);
+        A::wrap(if replay { mark_replayed(answer) } else { answer })
+    }
+
+    /// Responds with a list that is not paginated.
+    pub fn list<V: Serialize, A: Wraps<V>>(&self, rows: &[V]) -> A {
+        A::wrap(self.rows(A::STATUS, rows))
+    }
+
+    fn rows<V: Serialize>(&self, status: u16, rows: &[V]) -> HttpResponse {
+        let envelope = Envelope::success(self.description(), rows);
+        self.build(status).json(Envelope { count: Some(rows.len()), ..envelope })
+    }
+
+    /// Responds with a page of a list: with cursors, or in v2.2.2 with the total number of records.
+    pub fn page<V: Serialize, A: Wraps<V>>(&self, page: &ListPage<V>) -> A {
+        let mut answer = self.build(A::STATUS);
+        A::wrap(match &page.info {
+            ListInfo::Cursors(info) => {
+                let envelope = Envelope::success(self.description(), &page.rows);
+                answer.json(Envelope { page_info: Some(info), ..envelope })
+            }
+            ListInfo::Count(count) => {
+                let (count, description) = (Some(*count), self.description());
+                match self.endpoint.nested_as() {
+                    Some(name) => {
+                        let nested = BTreeMap::from([(name, &page.rows)]);
+                        answer.json(Envelope { count, ..Envelope::success(description, nested) })
+                    }
+                    None => answer.json(Envelope { count, ..Envelope::success(description, &page.rows) }),
+                }
+            }
+        })
+    }
+
+    /// Responds with a page of records, each converted by `view`.
+    pub fn page_of<'a, R, V: Serialize, A: Wraps<V>>(&self, page: &'a ListPage<R>, view: impl FnMut(&'a R) -> V) -> A {
+        self.page(&ListPage { rows: page.rows.iter().map(view).collect(), info: page.info.clone() })
+    }
+
+    /// Responds with a body without envelope.
+    pub fn plain<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
+        A::wrap(self.build(A::STATUS).json(data))
+    }
+
+    /// Responds with success and no body.
+    pub fn empty<A: Wraps<()>>(&self) -> A {
+        A::wrap(self.build(A::STATUS).finish())
+    }
+
+    fn build(&self, status: u16) -> HttpResponseBuilder {
+        HttpResponse::build(StatusCode::from_u16(status).unwrap_or(StatusCode::OK))
+    }
+}
+
+fn mark_replayed(mut answer: HttpResponse) -> HttpResponse {
+    answer.headers_mut().insert(REPLAY, HeaderValue::from_static("true"));
+    answer
+}

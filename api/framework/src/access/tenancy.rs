@@ -1,0 +1,243 @@
+//! Institutions and locations that a call may reach, and those that it names.
+
+use std::sync::Arc;
+
+use chrono_tz::Tz;
+use engine::{
+    Engine,
+    setup::{Institution, LocationSetup, LocationStatus},
+};
+use location::ids::LocationId;
+
+use super::{call::ApiCall, input::Input, shown::AccessScope};
+use crate::{
+    http::errors::ApiError,
+    values::{
+        failures::Failure,
+        kinds::{
+            reference::Reference,
+            shared::{location, subdomain},
+        },
+        times,
+    },
+};
+
+/// Institution within the caller's reach.
+#[derive(Clone)]
+pub struct Tenant {
+    pub institution: Arc<Institution>,
+}
+
+/// Active location within the caller's reach.
+#[derive(Clone)]
+pub struct OpenLocation {
+    pub institution: Arc<Institution>,
+    pub setup: Arc<LocationSetup>,
+}
+
+impl ApiCall {
+    /// Returns the institution named by `subdomain`, or all institutions of the key, and the input.
+    pub(super) fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Vec<Tenant>, T), ApiError> {
+        let named = self.input.query.optional("subdomain", subdomain());
+        let named = self.tenant_named(named)?;
+        let value = read(&mut self.input);
+        self.finish()?;
+        Ok((named.map_or_else(|| self.tenants(), |tenant| vec![tenant]), value))
+    }
+
+    /// Like `in_locations`, but refuses a call without `subdomain` in the query (specification 5.7).
+    pub(super) fn in_locations_of_query<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> T,
+    ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
+        let tenant = self.tenant()?;
+        if tenant.is_none() && self.notes.is_none() {
+            return Err(Failure::SubdomainMissing.into());
+        }
+        let id = self.input.query.optional("location_id", location());
+        let location = self.named_location(tenant.as_ref(), id)?;
+        self.times_of(tenant.as_ref());
+        let value = read(&mut self.input);
+        self.finish()?;
+        Ok((tenant.ok_or_else(ApiError::internal)?, location, value))
+    }
+
+    /// Returns the institution named by `subdomain`, and the input.
+    pub(super) fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Tenant, T), ApiError> {
+        let tenant = self.tenant()?;
+        self.times_of(tenant.as_ref());
+        let value = read(&mut self.input);
+        self.finish()?;
+        Ok((tenant.ok_or_else(ApiError::internal)?, value))
+    }
+
+    /// Returns the location named by `subdomain` and `location_id`, and the input.
+    pub(super) fn at_location<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(OpenLocation, T), ApiError> {
+        let tenant = self.tenant()?;
+        let id = self.input.query.required_or_none("location_id", location());
+        let location = self.named_location(tenant.as_ref(), id)?;
+        let value = read(&mut self.input);
+        self.finish()?;
+        Ok((location.ok_or_else(ApiError::internal)?, value))
+    }
+
+    /// Like `at_location`; the body may contain `location_id` instead of the query.
+    pub(super) fn at_location_of_body<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> T,
+    ) -> Result<(OpenLocation, T), ApiError> {
+        let tenant = self.tenant()?;
+        let in_query = self.input.query.optional("location_id", location());
+        let in_body = self.input.body.optional("location_id", location());
+        match (in_query, in_body) {
+            (None, None) => self.input.query.problem("location_id is missing."),
+            (Some(query), Some(body)) if query != body => {
+                self.input.query.problem("location_id names one location in the query and another in the body.");
+            }
+            _ => {}
+        }
+        let location = self.named_location(tenant.as_ref(), in_query.or(in_body))?;
+        let value = read(&mut self.input);
+        self.finish()?;
+        Ok((location.ok_or_else(ApiError::internal)?, value))
+    }
+
+    /// Returns the institution named by `subdomain`, the location of an optional `location_id`, and the input.
+    pub(super) fn in_locations<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> T,
+    ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
+        let tenant = self.tenant()?;
+        let id = self.input.query.optional("location_id", location());
+        let location = self.named_location(tenant.as_ref(), id)?;
+        self.times_of(tenant.as_ref());
+        let value = read(&mut self.input);
+        self.finish()?;
+        Ok((tenant.ok_or_else(ApiError::internal)?, location, value))
+    }
+
+    /// Returns a location of the institution that is open to the caller (specification 5.9 and 7.3).
+    pub fn location(&self, tenant: &Tenant, id: LocationId) -> Result<OpenLocation, ApiError> {
+        let known = self.directory.location(id);
+        let here = known.filter(|it| it.institution == tenant.institution.id && self.key.reaches(id));
+        let setup = here.ok_or_else(|| self.no_location(id))?.clone();
+        match setup.status {
+            LocationStatus::Active => Ok(OpenLocation { institution: tenant.institution.clone(), setup }),
+            LocationStatus::Pending => Err(Failure::LocationPending.into()),
+            LocationStatus::Closed => Err(ApiError::location_not_found(id)),
+        }
+    }
+
+    /// Returns the location that the query names. Its time zone determines the date of today from then on.
+    fn named_location(&mut self, tenant: Option<&Tenant>, id: Option<u32>) -> Result<Option<OpenLocation>, ApiError> {
+        let Some((tenant, id)) = tenant.zip(id) else { return Ok(None) };
+        let location = self.location(tenant, LocationId(id))?;
+        self.shown.set_scope(tenant.institution.id, Some(location.setup.id));
+        self.input.today = times::local(self.input.now, location.setup.zone).0;
+        if !self.input.clock.has_zone() {
+            self.input.clock.set(location.setup.zone);
+        }
+        Ok(Some(location))
+    }
+
+    /// Interprets times without an offset in the zone of the location that `named` returns, whatever the query names.
+    pub fn times_at(&mut self, named: impl FnOnce(&Engine) -> Option<LocationId>) {
+        if self.notes.is_none()
+            && let Some(location) = named(&self.api.engine).and_then(|id| self.directory.location(id))
+            && self.key.institutions.contains(&location.institution)
+            && self.opens(location)
+        {
+            self.input.clock.set(location.zone);
+            self.shown.set_scope(location.institution, Some(location.id));
+        }
+    }
+
+    /// Adds an error for each record that the body references and that does not exist, so that one response reports all
+    /// problems.
+    pub fn with_unknown(&self, wrong: ApiError, unknown: fn(Reference, Option<LocationId>) -> ApiError) -> ApiError {
+        let AccessScope { institution: Some(institution), location } = self.shown.scope() else { return wrong };
+        let mut problems = vec![wrong];
+        for named in &self.input.body.references {
+            let problem = unknown(*named, location);
+            let reported = problems.iter().any(|known| known.messages().contains(&problem.to_string()));
+            let found = self.api.engine.may_name(institution, location, named.resource, named.id);
+            problems.extend((found == Ok(false) && !reported).then_some(problem));
+        }
+        if problems.len() > 1 { ApiError::all(problems) } else { problems.remove(0) }
+    }
+
+    /// Sets the time zone that the institution's open locations share, unless a zone is set already.
+    fn times_of(&mut self, tenant: Option<&Tenant>) {
+        let Some(tenant) = tenant.filter(|_| !self.input.clock.has_zone()) else { return };
+        let mut zones: Vec<Tz> = self.open_locations(tenant).iter().map(|location| location.setup.zone).collect();
+        zones.dedup();
+        if let [zone] = zones[..] {
+            self.input.clock.set(zone);
+        }
+    }
+
+    /// Like `location`, but searches all given institutions.
+    pub fn location_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
+        let institution = self.directory.location(id).map(|location| location.institution);
+        let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
+        let tenant = tenant.ok_or_else(|| self.no_location(id))?;
+        self.shown.set_scope(tenant.institution.id, Some(id));
+        self.location(tenant, id)
+    }
+
+    /// Returns all locations of the institution that are open to the caller.
+    pub fn open_locations(&self, tenant: &Tenant) -> Vec<OpenLocation> {
+        let all = self.directory.locations_of(tenant.institution.id).iter();
+        let open = all.filter(|setup| self.opens(setup));
+        open.map(|setup| OpenLocation { institution: tenant.institution.clone(), setup: setup.clone() }).collect()
+    }
+
+    /// Returns `true` if records of the location are visible to the caller.
+    pub fn is_open(&self, id: LocationId) -> bool {
+        self.directory.location(id).is_some_and(|location| self.opens(location))
+    }
+
+    fn opens(&self, location: &LocationSetup) -> bool {
+        location.status == LocationStatus::Active && self.key.reaches(location.id)
+    }
+
+    /// Returns all institutions of the key.
+    pub fn tenants(&self) -> Vec<Tenant> {
+        let own = self.directory.institutions().filter(|institution| self.key.reaches_institution(institution));
+        own.map(|institution| Tenant { institution: institution.clone() }).collect()
+    }
+
+    /// Returns `None` if `subdomain` is invalid; the problem is recorded.
+    fn tenant(&mut self) -> Result<Option<Tenant>, ApiError> {
+        let subdomain = self.input.query.required_or_none("subdomain", subdomain());
+        self.tenant_named(subdomain)
+    }
+
+    /// Returns the same error for an unknown institution and for another customer's, which hides the existence of the
+    /// latter.
+    fn tenant_named(&self, subdomain: Option<String>) -> Result<Option<Tenant>, ApiError> {
+        let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
+        let found = self.directory.institution_named(&subdomain);
+        let own = found.filter(|it| self.key.reaches_institution(it));
+        own.iter().for_each(|institution| self.shown.set_scope(institution.id, None));
+        let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));
+        own.ok_or_else(|| {
+            let missing = Failure::SubdomainOutOfReach.into();
+            if found.is_some() { missing } else { self.unknown_here(missing) }
+        })
+    }
+
+    /// Returns the error for a location that the caller cannot reach.
+    pub fn no_location(&self, id: LocationId) -> ApiError {
+        let missing = ApiError::location_not_found(id);
+        if self.directory.location(id).is_some() { missing } else { self.unknown_here(missing) }
+    }
+
+    /// Returns "unavailable" while nodes have different configurations, because another node may know the location.
+    fn unknown_here(&self, missing: ApiError) -> ApiError {
+        match self.api.engine.nodes_configured_differently().is_empty() {
+            true => missing,
+            false => ApiError::unavailable(1),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Request data collected on the way, for logging, metrics and headers.
+
+use std::cell::{Cell, OnceCell};
+
+use actix_web::http::header::{HeaderName, HeaderValue};
+
+use super::rate_limit::RateLimitState;
+
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Stored in the extensions of each request.
+#[derive(Default)]
+pub struct RequestContext {
+    /// `None` if no endpoint exists at the path, or routing was not reached.
+    pub endpoint: Cell<Option<EndpointLabel>>,
+    /// Request id, sent by the client or generated.
+    pub id: OnceCell<HeaderValue>,
+    /// Name of the API key after authentication.
+    pub key: OnceCell<String>,
+    /// State of the tightest rate limit.
+    pub limit_state: Cell<Option<RateLimitState>>,
+}
+
+/// Marker in the app data of the operators' listener.
+#[derive(Clone, Copy)]
+pub struct OperatorsListener;
+
+/// Endpoint label for logs and metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointLabel {
+    pub method: &'static str,
+    /// Path pattern of the table of routes.
+    pub path: &'static str,
+}

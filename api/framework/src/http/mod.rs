@@ -1,0 +1,37 @@
+//! HTTP requests and responses: reading under limits, problems, paging, errors and metrics. Independent of API keys,
+//! institutions and records.
+//!
+//! ```text
+//!  query ◄── paging ◄── envelope ◄┐            ┌── body ──► strict_json, rejected_callers, version_header
+//!  rules ◄── rate_limit ◄─────────┴── errors ◄─┘
+//!                ▲
+//!             context ◄── endpoint, metrics     request data; declaration of an endpoint
+//!
+//!  compatibility ◄── rules, version_header, cors     options for clients of other systems
+//!  cors, proxies ◄── rules     describe   inputs of an endpoint       notices   ignored and withheld names
+//!  tls ──► rules     the certificates of listeners
+//!  connections ──► proxies     open connections       response_body     slices and their total
+//! ```
+
+pub mod body;
+pub mod compatibility;
+pub mod connections;
+pub mod context;
+pub mod cors;
+pub mod describe;
+pub mod endpoint;
+pub mod envelope;
+pub mod errors;
+pub mod metrics;
+pub mod notices;
+pub mod paging;
+pub mod proxies;
+pub mod query;
+pub mod rate_limit;
+pub mod rejected_callers;
+pub mod response_body;
+pub mod rules;
+mod service_errors;
+mod strict_json;
+pub mod tls;
+pub mod version_header;

@@ -1,0 +1,207 @@
+//! Records visible to the caller: those of reachable data sources.
+
+use engine::{
+    lists::{Filter, ListQuery, Order, PageRequest},
+    records::{
+        document::Document,
+        record::{Body, Record},
+        schema::rules,
+    },
+};
+use location::{ids::LocationId, pull::Resource};
+
+use crate::{
+    access::{
+        call::ApiCall,
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::{
+        errors::{ApiError, name_of},
+        paging::ListPage,
+    },
+    records::listing::Listing,
+    values::limits::MAX_WHOLE,
+};
+
+impl Listing {
+    /// Lists records of data sources, without those created at a location that is closed to the caller.
+    pub fn entries<T: Body>(
+        &self,
+        call: &ApiCall,
+        sources: &[u32],
+        keep: impl Fn(&Record<T>) -> bool,
+    ) -> Result<ListPage<Record<T>>, ApiError> {
+        let page = self.page(call, sources, sources, |it: &Record<T>| call.is_visible(it) && keep(it))?;
+        page.rows.iter().for_each(|it| call.audit_read(it));
+        Ok(page)
+    }
+
+    /// Lists records of the location's data source, without those created at another location.
+    pub fn entries_at<T: Body>(
+        &self,
+        call: &ApiCall,
+        location: &OpenLocation,
+        keep: impl Fn(&Record<T>) -> bool,
+    ) -> Result<ListPage<Record<T>>, ApiError> {
+        let here = |entry: &Record<T>| entry.location_id.is_none_or(|id| id == location.setup.id.0);
+        self.entries(call, &location.sources(), |entry| here(entry) && keep(entry))
+    }
+}
+
+impl OpenLocation {
+    /// Returns the data source that owns the location's shared records; none without an EHR.
+    pub fn sources(&self) -> Vec<u32> {
+        self.setup.source.into_iter().collect()
+    }
+}
+
+impl ApiCall {
+    /// Returns the records of a data source that match a filter and are not deleted, in order of id, up to a limit.
+    pub fn find_all<T: Body>(&self, source: u32, filter: Filter, limit: usize) -> Result<Vec<Record<T>>, ApiError> {
+        let query = ListQuery::new([source], Order::Id).filtered([filter]);
+        let shown = |it: &Record<T>| it.deleted_at.is_none() && is_live(it) && self.is_visible(it);
+        Ok(self.api.engine.list(&query, &PageRequest::whole(limit), shown)?.rows)
+    }
+
+    /// Returns the data sources of the institution's open locations.
+    pub fn sources(&self, tenant: &Tenant) -> Vec<u32> {
+        let mut sources: Vec<u32> =
+            self.open_locations(tenant).iter().filter_map(|location| location.setup.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    }
+
+    /// Returns a record by id. Fails if none is visible.
+    pub fn entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Record<T>, ApiError> {
+        let found = self.try_entry(tenant, id)?;
+        found.ok_or_else(|| ApiError::not_found(format!("{} with id {id}", name_of(T::RESOURCE))))
+    }
+
+    /// Returns a record by id, or `None` if none is visible.
+    pub fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Record<T>>, ApiError> {
+        for source in self.sources(tenant) {
+            if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
+                let entry = Some(entry).filter(|entry| self.is_visible(entry));
+                entry.iter().for_each(|entry| self.audit_read(entry));
+                return Ok(entry);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a record by id from any of the institutions.
+    pub fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Record<T>), ApiError> {
+        for tenant in tenants {
+            if let Some(entry) = self.try_entry(tenant, id)? {
+                self.shown.set_scope(tenant.institution.id, None);
+                return Ok((tenant.clone(), entry));
+            }
+        }
+        Err(ApiError::not_found(format!("{} with id {id}", name_of(T::RESOURCE))))
+    }
+
+    /// Returns a record by id from the data source of a location.
+    pub fn entry_at<T: Body>(&self, location: &OpenLocation, id: u64) -> Result<Record<T>, ApiError> {
+        let found = match location.setup.source {
+            Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.is_visible(entry)),
+            None => None,
+        };
+        let found = found.ok_or_else(|| ApiError::not_found(format!("{} with id {id}", name_of(T::RESOURCE))))?;
+        self.audit_read(&found);
+        Ok(found)
+    }
+
+    /// Returns the data sources of one location, or of all that are open to the caller.
+    pub fn sources_at(&self, tenant: &Tenant, location: Option<&OpenLocation>) -> Vec<u32> {
+        location.map_or_else(|| self.sources(tenant), OpenLocation::sources)
+    }
+
+    /// Returns all records of the owners that match the filters, including deleted ones. Adds a warning if the list is
+    /// cut at the limit.
+    pub fn whole<D: Document>(&mut self, owners: &[u32], filters: Vec<Filter>) -> Result<Vec<D>, ApiError> {
+        self.whole_up_to(MAX_WHOLE, owners, filters)
+    }
+
+    /// Like `whole`, with another limit, for lists that are sorted later: the lowest ids are not necessarily the first
+    /// results.
+    pub fn whole_up_to<D: Document>(
+        &mut self,
+        limit: usize,
+        owners: &[u32],
+        filters: Vec<Filter>,
+    ) -> Result<Vec<D>, ApiError> {
+        let query = ListQuery::new(owners, Order::Id).filtered(filters);
+        let found = self.api.engine.list(&query, &PageRequest::whole(limit), |_| true)?;
+        if found.has_next {
+            self.ends_after(limit);
+        }
+        Ok(found.rows)
+    }
+
+    fn ends_after(&mut self, limit: usize) {
+        let sentence = format!("A list ends after {limit} records; there are more.");
+        if !self.description().is_some_and(|known| known.contains(&sentence)) {
+            self.warn(&sentence);
+        }
+    }
+
+    /// Cuts a list at a limit, with a warning.
+    pub fn end_after<R>(&mut self, limit: usize, list: &mut Vec<R>) {
+        if list.len() > limit {
+            list.truncate(limit);
+            self.ends_after(limit);
+        }
+    }
+
+    /// Keeps the records that the caller may see, and audits them.
+    pub fn keep_visible<T: Body>(&self, rows: &mut Vec<Record<T>>) {
+        rows.retain(|it| self.is_visible(it) && is_live(it));
+        rows.iter().for_each(|it| self.audit_read(it));
+    }
+
+    /// Returns all visible records that match the filters, including deleted ones.
+    pub fn all_entries_including_deleted<T: Body>(
+        &mut self,
+        sources: &[u32],
+        filters: Vec<Filter>,
+    ) -> Result<Vec<Record<T>>, ApiError> {
+        let mut rows: Vec<Record<T>> = self.whole(sources, filters)?;
+        self.keep_visible(&mut rows);
+        Ok(rows)
+    }
+
+    /// Returns all visible records that match the filters and are not deleted.
+    pub fn all_entries<T: Body>(&mut self, sources: &[u32], filters: Vec<Filter>) -> Result<Vec<Record<T>>, ApiError> {
+        let mut rows = self.all_entries_including_deleted(sources, filters)?;
+        rows.retain(|it| it.deleted_at.is_none());
+        Ok(rows)
+    }
+
+    /// Returns the source system of a record, as in `foreign_id_type`.
+    pub fn adapter_of<T: Body>(&self, entry: &Record<T>) -> Option<&str> {
+        self.directory.adapter_of_source(entry.source_id)
+    }
+
+    /// Returns `true` if the record came from the EHR or was created at a location that is open to the caller.
+    pub fn is_visible<T: Body>(&self, entry: &Record<T>) -> bool {
+        entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
+    }
+
+    /// Audits the read of a record about a patient.
+    fn audit_read<T: Body>(&self, entry: &Record<T>) {
+        if is_about_patients(T::RESOURCE) {
+            self.audit("read", name_of(T::RESOURCE), entry.id.into());
+        }
+    }
+}
+
+/// Returns `false` for records that the EHR rejected, which are hidden.
+pub fn is_live<T: Body>(entry: &Record<T>) -> bool {
+    !entry.rejected()
+}
+
+/// Returns `true` if the records refer to patients.
+pub fn is_about_patients(resource: Resource) -> bool {
+    rules(resource).refers_to.iter().any(|(_, to)| *to == Resource::Patients)
+}
