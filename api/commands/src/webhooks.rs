@@ -1,5 +1,5 @@
-//! `webhooks list`, `deliveries`, `redeliver`, `redeliver-failed`, `test`: the webhook endpoints of a running server and
-//! their deliveries.
+//! `webhooks list`, `deliveries`, `redeliver`, `redeliver-failed`, `test`: the webhook endpoints of a running server
+//! and their deliveries.
 
 use std::process::ExitCode;
 

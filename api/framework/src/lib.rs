@@ -1,4 +1,5 @@
-//! The framework of the API: values, HTTP, nodes, and calls with their permissions. Independent of individual resources.
+//! The framework of the API: values, HTTP, nodes, and calls with their permissions. Independent of individual
+//! resources.
 //!
 //! ```text
 //!  values ◄ http ◄ nodes ◄ access ◄ records

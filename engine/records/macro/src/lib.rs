@@ -27,9 +27,9 @@
 //! ```
 //!
 //! A body also has `extra`, and a form in the EHR `id` and `extra`. Fields are stored in the order of the declaration.
-//! Each attribute also defines a hidden macro with the name of the body. It passes the fields in the contract to another
-//! macro, as `Payment EhrPayment { id(Id) patient(Id) description(Long) .. }`: the type in the contract, the form in the
-//! EHR, and the `Limit` of each field.
+//! Each attribute also defines a hidden macro with the name of the body. It passes the fields in the contract to
+//! another macro, as `Payment EhrPayment { id(Id) patient(Id) description(Long) .. }`: the type in the contract, the
+//! form in the EHR, and the `Limit` of each field.
 
 mod arguments;
 mod expand;
