@@ -84,7 +84,7 @@ impl Location {
     fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
         let mut ordered: BTreeSet<OrderingKey> =
             self.state.queue.overdue(now).map(|(_, write)| write.ordering_key).collect();
-        for (id, write) in self.state.queue.expired(now).filter(|(_, write)| write.withdrawable()) {
+        for (id, write) in self.state.queue.expired(now) {
             if events.len() >= ENDED_AT_ONCE {
                 return;
             }
@@ -97,17 +97,16 @@ impl Location {
     /// Returns the time at which the first write of unknown outcome fails while writing is suspended. Failing look-ups
     /// have the same limit.
     fn lost_at(&self) -> Option<Timestamp> {
-        let first = self.state.queue.next_unknown_deadline().filter(|_| self.state.is_writing_suspended())?;
-        Some(first.plus(self.settings.write.deadline))
+        let (_, first) = self.state.queue.first_unknown().filter(|_| self.state.is_writing_suspended())?;
+        Some(first.deadline.plus(self.settings.write.deadline))
     }
 
     fn fail_lost_writes(&self, now: Timestamp, events: &mut Vec<Event>) {
         if self.lost_at().is_none_or(|at| now < at) {
             return;
         }
-        let lost = |write: &Write| write.waits_unknown() && write.deadline.plus(self.settings.write.deadline) <= now;
         // One at a time, because a failure may end other writes.
-        if let Some((id, write)) = self.state.queue.expired(now).find(|(_, write)| lost(write)) {
+        if let Some((id, write)) = self.state.queue.first_unknown() {
             let reason = match self.state.shut() {
                 Some(_) => "the outcome stayed unknown: the workstation gate did not open again",
                 None => "the outcome stayed unknown: an operator paused writing",

@@ -6,6 +6,7 @@ mod hours;
 mod passes;
 mod persisted;
 mod properties;
+mod queue;
 mod quota;
 mod read_cycle;
 mod sim;

@@ -79,11 +79,6 @@ pub enum WriteState {
 }
 
 impl Write {
-    /// Returns `true` if the write has an unknown outcome and waits for a look-up.
-    pub fn waits_unknown(&self) -> bool {
-        matches!(self.state, WriteState::Waiting { .. }) && self.unknown
-    }
-
     /// Returns `true` if the write is neither in the EHR nor in flight, so that it can be withdrawn, changed or timed
     /// out locally.
     pub fn withdrawable(&self) -> bool {
@@ -104,8 +99,10 @@ pub struct Queue {
     records: BTreeMap<(Resource, u64), Vec<WriteId>>,
     /// Derived: waiting fronts, by the time of their next attempt.
     ready: BTreeSet<(Timestamp, WriteId)>,
-    /// Derived: all deadlines.
+    /// Derived: withdrawable writes, by deadline.
     deadlines: BTreeSet<(Timestamp, WriteId)>,
+    /// Derived: writes that wait for a look-up, by deadline.
+    unknown: BTreeSet<(Timestamp, WriteId)>,
     /// Derived: calls in flight, by deadline.
     calling: BTreeSet<(Timestamp, WriteId)>,
     next: u64,
@@ -185,20 +182,20 @@ impl Queue {
         self.calling.first().map(|(at, _)| *at)
     }
 
-    /// Returns the writes whose deadline passed by `now`.
+    /// Returns the withdrawable writes whose deadline passed by `now`, earliest first. A write of unknown outcome is
+    /// looked up before it may time out.
     pub fn expired(&self, now: Timestamp) -> impl Iterator<Item = (WriteId, &Write)> {
         self.deadlines.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| (*id, &self.writes[id]))
     }
 
-    /// Returns the first deadline of the withdrawable writes. A write of unknown outcome is looked up before it may
-    /// time out.
+    /// Returns the first deadline of the withdrawable writes.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.deadlines.iter().find(|(_, id)| self.writes[id].withdrawable()).map(|(at, _)| *at)
+        self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Returns the first deadline of the writes that wait for a look-up.
-    pub fn next_unknown_deadline(&self) -> Option<Timestamp> {
-        self.deadlines.iter().find(|(_, id)| self.writes[id].waits_unknown()).map(|(at, _)| *at)
+    /// Returns the write with the first deadline of those that wait for a look-up.
+    pub fn first_unknown(&self) -> Option<(WriteId, &Write)> {
+        self.unknown.first().map(|(_, id)| (*id, &self.writes[id]))
     }
 
     /// Returns the time at which the oldest unfinished write was queued; ids are allotted in order of time.
@@ -363,18 +360,20 @@ impl Queue {
 
     fn index(&mut self, id: WriteId) {
         let Some(write) = self.writes.get(&id) else { return };
-        self.deadlines.insert((write.deadline, id));
-        if let WriteState::Calling { until, .. } = write.state {
-            self.calling.insert((until, id));
-        }
+        match write.state {
+            WriteState::Calling { until, .. } => self.calling.insert((until, id)),
+            WriteState::Waiting { .. } if write.unknown => self.unknown.insert((write.deadline, id)),
+            WriteState::Waiting { .. } => self.deadlines.insert((write.deadline, id)),
+        };
     }
 
     fn unindex(&mut self, id: WriteId) {
         let Some(write) = self.writes.get(&id) else { return };
-        self.deadlines.remove(&(write.deadline, id));
-        if let WriteState::Calling { until, .. } = write.state {
-            self.calling.remove(&(until, id));
-        }
+        match write.state {
+            WriteState::Calling { until, .. } => self.calling.remove(&(until, id)),
+            WriteState::Waiting { .. } if write.unknown => self.unknown.remove(&(write.deadline, id)),
+            WriteState::Waiting { .. } => self.deadlines.remove(&(write.deadline, id)),
+        };
     }
 
     /// Panics if the indices do not follow from the writes.
