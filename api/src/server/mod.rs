@@ -44,7 +44,6 @@ pub fn app(
         .app_data(api)
         .app_data(Documents(|audience, version| openapi::document_for(audience, version).text()))
         .configure(table::serve)
-        .default_service(web::to(table::no_such_route))
         .wrap(from_fn(guard))
         .wrap(from_fn(leaving))
 }

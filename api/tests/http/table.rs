@@ -146,6 +146,28 @@ async fn paths_with_two_ids_are_read_by_name() {
 }
 
 #[actix_web::test]
+async fn paths_are_decoded_except_for_slashes() {
+    let world = world().await;
+    let get = async |path: &str| ask(&world, Method::GET, path, ACME_KEY, "v3.0.0", &[], Value::Null).await;
+    let reply = get("/whole/%37/p%61rts/8").await;
+    assert_eq!(reply.json()["data"]["parts"], json!([7, 8]));
+    let reply = get("/whole/7/parts/8%2F9").await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (400, &json!(["part_id must be an integer."])));
+    for (path, reason) in [
+        ("/whole/7", "unknown_path"),
+        ("/whole//parts/8", "unknown_path"),
+        ("/whole/7/parts/8/9", "unknown_path"),
+        ("/whole%2F7/parts/8", "unknown_path"),
+        ("/Money", "unknown_path"),
+        ("/money/", "trailing_slash"),
+        ("/whole/7/parts/", "trailing_slash"),
+    ] {
+        let reply = get(path).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["reason"]), (404, &json!(reason)), "{path}");
+    }
+}
+
+#[actix_web::test]
 async fn an_idempotency_key_applies_to_creations_only() {
     let world = world().await;
     let post = async |key: &str, path: &str, given: &[(&str, &str)], body: Value| {

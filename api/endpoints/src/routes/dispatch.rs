@@ -19,6 +19,7 @@ use engine::{
 use super::{
     placing::{self, Placed},
     route::{Route, Serves},
+    route_map::RouteMap,
 };
 use framework::{
     access::{
@@ -37,22 +38,16 @@ use framework::{
     values::{failures::Failure, versions::Version},
 };
 
-/// Registers each path with all its routes.
+/// Serves all routes as the app's default service. Resources of actix-web would be tried one after the other, with a
+/// regular expression for each path that has parameters.
 pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
-    let mut paths: Vec<&'static str> = table.iter().map(|route| route.path).collect();
-    paths.sort_unstable();
-    paths.dedup();
-    for path in paths {
-        let here: Vec<&'static Route> = table.iter().filter(|route| route.path == path).collect();
-        let here: &'static [&'static Route] = here.leak();
-        app.service(
-            web::resource(path).to(move |request: HttpRequest, payload: Payload| dispatch(here, request, payload)),
-        );
-    }
+    let routes: &'static RouteMap = Box::leak(Box::new(RouteMap::new(table)));
+    app.default_service(web::to(move |request: HttpRequest, payload: Payload| dispatch(routes, request, payload)));
 }
 
-async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
+async fn dispatch(routes: &RouteMap, request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
     let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
+    let here = routes.find(request.match_info().as_str()).ok_or_else(|| no_such_route(&request))?;
     let here = served_here(here, &request)?;
     let edge = api.edge();
     let asked_for = || version_header::asked_for(request.headers(), &edge.rules.compatibility);
@@ -123,6 +118,11 @@ fn served_here(here: &[&'static Route], request: &HttpRequest) -> Result<Vec<&'s
     };
     let here: Vec<&'static Route> = here.iter().filter(is_here).copied().collect();
     if here.is_empty() { Err(Failure::UnknownPath.into()) } else { Ok(here) }
+}
+
+fn no_such_route(request: &HttpRequest) -> ApiError {
+    let slash = request.path().len() > 1 && request.path().ends_with('/');
+    if slash { Failure::TrailingSlash } else { Failure::UnknownPath }.into()
 }
 
 fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {

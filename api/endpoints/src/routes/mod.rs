@@ -4,10 +4,12 @@
 //! ```text
 //!  route ◄── dispatch ◄── table
 //!  (a row)   (request → row → call → answer)   (all rows)
+//!               ├──► route_map   (path → rows)
 //!               └──► placing   (which node answers)
 //! ```
 
 pub mod dispatch;
 mod placing;
 pub mod route;
+mod route_map;
 pub mod table;

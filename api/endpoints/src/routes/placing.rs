@@ -137,8 +137,9 @@ fn target_of(api: &Api, endpoint: &Endpoint, request: &HttpRequest) -> RequestTa
         return known(api.directory().institution_named(subdomain).map(|institution| institution.id));
     }
     let of_location = endpoint.path.starts_with("/locations/{id}/");
-    let location = of_location.then(|| request.match_info().get("id")?.parse().ok()).flatten();
-    let Some(location) = location else { return RequestTarget::AnyNode };
+    let mut parameters = endpoint.parameters(request.match_info().as_str());
+    let id = parameters.find(|(name, _)| of_location && *name == "id");
+    let Some(location) = id.and_then(|(_, id)| id.parse().ok()) else { return RequestTarget::AnyNode };
     known(api.engine.setup().locations.get(&LocationId(location)).map(|location| location.institution))
 }
 

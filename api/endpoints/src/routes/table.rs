@@ -38,7 +38,7 @@
 
 use std::sync::LazyLock;
 
-use actix_web::{HttpRequest, HttpResponse, web::ServiceConfig};
+use actix_web::web::ServiceConfig;
 
 use crate::{
     resources::{
@@ -82,11 +82,8 @@ use crate::{
     },
 };
 use framework::{
-    http::{
-        endpoint::{Access, Group},
-        errors::ApiError,
-    },
-    values::{failures::Failure, role::Role, versions::Version::V2_2_2},
+    http::endpoint::{Access, Group},
+    values::{role::Role, versions::Version::V2_2_2},
 };
 
 pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
@@ -921,9 +918,4 @@ pub fn is_open(path: &str) -> bool {
 /// Endpoint names of rate limits: `GET /appointments`.
 pub fn endpoints() -> impl Iterator<Item = String> {
     TABLE.iter().filter(|route| route.is_limited()).map(|route| route.method_and_path())
-}
-
-pub async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let slash = request.path().len() > 1 && request.path().ends_with('/');
-    Err(if slash { Failure::TrailingSlash } else { Failure::UnknownPath }.into())
 }

@@ -53,7 +53,7 @@ pub struct ApiCall {
     /// Raw body for endpoints that take an adapter component instead of JSON.
     pub component: Bytes,
     /// Names and values of the path parameters.
-    path: Vec<(String, String)>,
+    path: Vec<(&'static str, String)>,
     idempotency_key: Option<IdempotencyKey>,
     /// Snapshot from the arrival of the call.
     pub directory: Arc<Directory>,
@@ -142,7 +142,8 @@ impl ApiCall {
         let idempotency_key =
             if endpoint.takes_key() { idempotency::read(&key, request, &query, body.whole())? } else { None };
         let cursors = api.cursors.bound_to(request.path(), query.pairs_except(&paging::PARAMETERS));
-        let path = request.match_info().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let path = endpoint.parameters(request.match_info().as_str());
+        let path = path.map(|(name, value)| (name, value.to_owned())).collect();
         let now = api.engine.now();
         let (today, grants) = (times::local(now, EARLIEST).0, key.grants);
         let input = Input { query, body, now, today, clock: Clock::default(), grants, version, cursors };
@@ -214,7 +215,7 @@ impl ApiCall {
             notes.add(|notes| notes.path.push(Expected::new(name, &kind).required()));
             return kind.example().ok_or_else(ApiError::internal);
         }
-        let given = self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
+        let given = self.path.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value);
         kind.text(given).map_err(|problem| ApiError::bad(format!("{name} {problem}.")))
     }
 

@@ -173,6 +173,12 @@ impl Endpoint {
         reads && self.method != Method::GET && !self.body_unread
     }
 
+    /// Returns the names and values of the parameters of a request's path.
+    pub fn parameters<'a>(&self, path: &'a str) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let names = self.path.split('/').map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+        names.zip(path.split('/')).filter_map(|(name, value)| Some((name?, value)))
+    }
+
     /// Returns a name such as `list_patient_alerts` or `update_working_hour`.
     pub fn operation_id(&self) -> String {
         if let Some(name) = self.operation {

@@ -125,7 +125,7 @@ impl<'a> ProviderNames<'a> {
         if let Some(name) = self.known.get(&id) {
             return Ok(name.clone());
         }
-        let name = self.call.api.engine.provider(self.tenant.institution.id, id)?.map(|it| it.name());
+        let name = self.call.api.engine.provider_name(self.tenant.institution.id, id)?;
         self.known.insert(id, name.clone());
         Ok(name)
     }
