@@ -48,7 +48,8 @@ use tokio::task::JoinHandle;
 
 use crate::{
     adapter_versions::AdapterVersions, backups::Backups, cluster::Cluster, config_history, connections::Connections,
-    database::OwnersOfSetup, directory::Directory, gate_news, handover, rotation::Rotation,
+    database::OwnersOfSetup, directory::Directory, gate_news, handover, provider_names::ProviderNameCache,
+    rotation::Rotation,
 };
 use setup::{LocationSetup, Setup, current::Current, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
@@ -155,6 +156,7 @@ pub struct Engine {
     pub(crate) reconfiguring: tokio::sync::Mutex<()>,
     pub(crate) owners: Arc<OwnersOfSetup>,
     pub(crate) rotation: Arc<Rotation>,
+    pub(crate) provider_names: ProviderNameCache,
     /// Tasks that run until the engine stops.
     tasks: Vec<JoinHandle<()>>,
 }
@@ -245,6 +247,7 @@ impl Engine {
             reconfiguring: tokio::sync::Mutex::default(),
             owners: parts.owners,
             rotation,
+            provider_names: ProviderNameCache::default(),
             tasks,
         })
     }

@@ -29,6 +29,7 @@ mod here;
 mod node_calls;
 mod open;
 mod pausing;
+mod provider_names;
 mod reads;
 mod reconfigure;
 mod restore;

@@ -5,6 +5,7 @@ use location::{
     pull::Resource,
     time::Timestamp,
 };
+use membership::Place;
 use processor::{
     error::EngineError,
     note_keys::{description_key, last_sync_key},
@@ -151,6 +152,21 @@ impl Engine {
         id: u32,
     ) -> Result<Option<Record<records::Provider>>, EngineError> {
         self.document(institution.0, u64::from(id))
+    }
+
+    /// Returns the name of a provider, or `None` if the provider does not exist.
+    pub fn provider_name(&self, institution: InstitutionId, id: u32) -> Result<Option<String>, EngineError> {
+        let stamp = self.deps().change_counter.providers(institution);
+        if let Some(name) = stamp.and_then(|stamp| self.provider_names.get((institution, id), stamp)) {
+            return Ok(Some(name));
+        }
+        let name = self.provider(institution, id)?.map(|it| it.name());
+        // Changes by other nodes are not counted here. When this node loses an institution, all counters advance before
+        // another node may write.
+        if let (Some(stamp), Some(name), Place::Mine) = (stamp, &name, self.place(institution)) {
+            self.provider_names.insert((institution, id), stamp, name.clone());
+        }
+        Ok(name)
     }
 
     pub fn operatory(&self, location: LocationId, id: u64) -> Result<Option<Record<records::Operatory>>, EngineError> {

@@ -1,5 +1,5 @@
-//! A counter per institution that rises with every change and validates cached responses. It is kept in memory, because
-//! one process writes the records of an institution.
+//! Counters per institution that rise with changes of its records and validate cached data. They are kept in memory,
+//! because one process writes the records of an institution.
 
 use std::{
     collections::HashMap,
@@ -10,11 +10,26 @@ use location::ids::InstitutionId;
 use parking_lot::{RwLock, RwLockReadGuard};
 use setup::Setup;
 
-pub struct ChangeCounter(RwLock<HashMap<InstitutionId, AtomicU64>>);
+pub struct ChangeCounter(RwLock<HashMap<InstitutionId, Counters>>);
+
+#[derive(Default)]
+struct Counters {
+    /// Changes of any record.
+    records: AtomicU64,
+    /// Changes of providers.
+    providers: AtomicU64,
+}
+
+impl Counters {
+    fn advance(&self) {
+        self.records.fetch_add(1, Ordering::SeqCst);
+        self.providers.fetch_add(1, Ordering::SeqCst);
+    }
+}
 
 impl ChangeCounter {
     pub fn new(setup: &Setup) -> ChangeCounter {
-        ChangeCounter(RwLock::new(setup.institutions.keys().map(|id| (*id, AtomicU64::new(0))).collect()))
+        ChangeCounter(RwLock::new(setup.institutions.keys().map(|id| (*id, Counters::default())).collect()))
     }
 
     /// Adds institutions of another setup and advances all counters, because responses show parts of the setup, too.
@@ -28,25 +43,34 @@ impl ChangeCounter {
         self.all_changed();
     }
 
-    fn all(&self) -> RwLockReadGuard<'_, HashMap<InstitutionId, AtomicU64>> {
+    fn all(&self) -> RwLockReadGuard<'_, HashMap<InstitutionId, Counters>> {
         self.0.read()
     }
 
     /// Advances the counter. Call it after the commit: data read with a stamp is then never older than the stamp.
     pub fn changed(&self, institution: InstitutionId) {
-        if let Some(stamp) = self.all().get(&institution) {
-            stamp.fetch_add(1, Ordering::SeqCst);
+        if let Some(counters) = self.all().get(&institution) {
+            counters.records.fetch_add(1, Ordering::SeqCst);
         }
+    }
+
+    /// Advances the counters of an institution after a commit that changes providers, or that may have changed any
+    /// record.
+    pub fn providers_changed(&self, institution: InstitutionId) {
+        self.all().get(&institution).into_iter().for_each(Counters::advance);
     }
 
     /// Advances all counters, because another process may have written.
     pub fn all_changed(&self) {
-        for stamp in self.all().values() {
-            stamp.fetch_add(1, Ordering::SeqCst);
-        }
+        self.all().values().for_each(Counters::advance);
     }
 
     pub fn current(&self, institution: InstitutionId) -> Option<u64> {
-        self.all().get(&institution).map(|stamp| stamp.load(Ordering::SeqCst))
+        self.all().get(&institution).map(|counters| counters.records.load(Ordering::SeqCst))
+    }
+
+    /// Returns a number that rises with every change of an institution's providers. Take it before reading.
+    pub fn providers(&self, institution: InstitutionId) -> Option<u64> {
+        self.all().get(&institution).map(|counters| counters.providers.load(Ordering::SeqCst))
     }
 }

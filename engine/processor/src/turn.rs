@@ -39,6 +39,8 @@ pub struct PendingCommit {
     left_out: usize,
     /// The batch contains a journal record.
     recorded: bool,
+    /// The batch changes a provider.
+    providers: bool,
     /// The change for the audit trail.
     untold: Option<(Arc<OriginChange>, UnauditedChange)>,
 }
@@ -145,6 +147,7 @@ impl Processor {
         events.extend(started);
         calls.extend(sent);
         let (mut batch, mut enqueued, mut left_out) = (Batch::new(), Enqueued::default(), 0);
+        let mut providers = false;
         let recorded = !events.is_empty() || (woken && self.tells_late(cx.now)?);
         if recorded {
             for event in &events {
@@ -158,9 +161,10 @@ impl Processor {
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
             (enqueued, left_out) = notify::enqueue_messages(self, cx, request, &events, &unit, &mut batch, room)?;
+            providers = unit.changes().any(|changed| changed.resource == Resource::Providers);
             unit.into_batch(&mut batch);
         }
-        Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded, untold })
+        Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded, providers, untold })
     }
 
     /// Returns the change for the audit trail, if a call caused the turn.
@@ -251,6 +255,9 @@ impl Processor {
             self.asleep = None;
             self.last_turn = Some(turn.at);
             self.deps.change_counter.changed(self.institution.id);
+        }
+        if turn.providers {
+            self.deps.change_counter.providers_changed(self.institution.id);
         }
         self.deps.outbox.committed(turn.enqueued);
         turn.calls

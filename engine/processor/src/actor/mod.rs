@@ -240,6 +240,8 @@ impl LocationActor {
                 if let Some(show) = &self.means.watcher {
                     show(processor.queue_news(Vec::new()));
                 }
+                // A commit of unknown outcome may have become durable without `finish`.
+                self.deps.change_counter.providers_changed(processor.institution.id);
                 // If the last event has a time in the future, the clock was set back since then.
                 (self.watch, self.set_back) = (Watch::since(processor.machine.state.latest), 0);
                 self.processor = Some(processor);

@@ -8,7 +8,7 @@ use std::{
 
 use location::{
     decision::Call,
-    ids::LocationId,
+    ids::{InstitutionId, LocationId},
     pull::Pulls,
     settings::PullRules,
     time::{DAY, MINUTE, SECOND, Timestamp},
@@ -19,7 +19,7 @@ use query::{
 };
 use records::{
     document::Document,
-    ehr::{Description, EhrAppointment, EhrPatient, EhrRecord, Page as EhrPage, PullAbility, Skipped},
+    ehr::{Description, EhrAppointment, EhrPatient, EhrProvider, EhrRecord, Page as EhrPage, PullAbility, Skipped},
     record::Record,
 };
 use setup::{LocationSetup, Setup};
@@ -228,6 +228,26 @@ async fn visit_moved_by_staff_belongs_to_the_new_location() {
         world.confirm(A).await;
         assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, true), false), "{story}, and gone");
     }
+}
+
+#[tokio::test]
+async fn only_changed_providers_advance_the_counter_of_providers() {
+    let mut world = IngestWorld::new(false);
+    let pulls = vec![PullAbility { resource: Resource::Providers, delta: true, deletions_by_absence: false }];
+    world.processors.get_mut(&A).unwrap().described(Description { pulls, ..Description::default() });
+    let counter = |world: &IngestWorld| world.deps.change_counter.providers(InstitutionId(1)).unwrap();
+    for (first_name, advances) in [("Anna", 1), ("Anna", 0), ("Anne", 1)] {
+        let before = counter(&world);
+        let provider = EhrProvider { id: "anna".into(), first_name: first_name.into(), ..EhrProvider::default() };
+        world.show(A, EhrRecord::Provider(provider));
+        world.read(A).await;
+        assert_eq!(counter(&world), before + advances, "{first_name}");
+    }
+    let before = counter(&world);
+    world.show(B, patient("pat"));
+    world.show(B, visit("x", "pat"));
+    world.read(B).await;
+    assert_eq!(counter(&world), before);
 }
 
 /// A record that cannot be read exists: a whole pass that leaves it out does not delete it, and its data is kept.
