@@ -61,7 +61,10 @@ impl LocationActor {
         let asked = ehr.clone();
         let page = actix_rt::spawn(async move {
             let wait = Duration::from_millis(may_read?.unsigned_abs());
-            tokio::time::sleep(wait).await;
+            // Even a sleep of length zero ends at the next tick, a millisecond later.
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
             asked.pull(resource, cursor, limit, deadline.saturating_sub(wait)).await
         });
         Some(Pulling { ehr, resource, call, page })
