@@ -4,7 +4,7 @@ verify:
     cargo clippy --workspace --all-targets -- -D warnings
     cargo test --workspace
 
-# Tests of one crate: the quickest check after an edit. `just t location`, `just t api openapi`.
+# Tests of one crate: the quickest check after an edit. `just t location`, `just t endpoints openapi`.
 t CRATE *FILTER:
     cargo test -p {{CRATE}} {{FILTER}}
 
