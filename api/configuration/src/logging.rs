@@ -201,7 +201,7 @@ mod tests {
     fn spans_are_enabled_only_with_traces() {
         let disabled = |traces: Option<&Traces>| {
             let subscriber = subscriber("info", stderr, Looks::default(), traces).unwrap().0;
-            with_default(subscriber, || tracing::trace_span!("request", request = "an-id").is_disabled())
+            with_default(subscriber, || tracing::trace_span!(target: "api", "request", request = "an-id").is_disabled())
         };
         assert!(disabled(None));
         let rules = TraceRules { endpoint: "http://127.0.0.1:9/v1/traces".to_owned(), ratio: 1.0, node: None };
