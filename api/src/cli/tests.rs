@@ -15,7 +15,7 @@ use endpoints::{
 
 /// Returns the templates of the console's pages.
 fn pages() -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/console");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("console/templates/console");
     fs::read_dir(folder).unwrap().map(|page| fs::read_to_string(page.unwrap().path()).unwrap()).collect()
 }
 
