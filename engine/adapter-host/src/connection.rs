@@ -34,6 +34,7 @@ use super::{
     manifest::narrow,
     metered::{CpuBudgetExceeded, metered},
     outbound::OutboundAddress,
+    record,
     slot::{AdapterSlot, FindSlot, LoadState, NoAdapter},
     trace::Trace,
     transport::Transport,
@@ -378,7 +379,7 @@ impl Ehr for Connected {
 
     fn pull(&self, resource: Resource, cursor: Option<String>, limit: u32, deadline: Duration) -> EhrFuture<'_, Page> {
         let given = cursor.clone();
-        let asked = convert::resource(resource);
+        let asked = record::contract_resource(resource);
         let work = move |instance: Instance| async move { instance.pull(asked, cursor.as_deref(), limit).await };
         let location = self.link.location.clone();
         let trace = self.reads(AdapterCallKind::Pull);

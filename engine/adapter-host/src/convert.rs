@@ -12,27 +12,6 @@ use super::{
     record,
 };
 
-macro_rules! resources {
-    ($($name:ident)*) => {
-        pub(crate) fn resource(resource: Resource) -> wit::Resource {
-            match resource { $(Resource::$name => wit::Resource::$name,)* }
-        }
-
-        fn known_resource(resource: wit::Resource) -> Resource {
-            match resource { $(wit::Resource::$name => Resource::$name,)* }
-        }
-    };
-}
-
-resources! {
-    Providers Operatories AppointmentTypes Patients WorkingHours Appointments
-    AppointmentDescriptors FeeSchedules InsurancePlans Coverages HistoryItems PatientHistoryItems
-    PatientAlerts CommunicationLogs Conversations FormSchemas FormResponses ProcedureCodeCategories
-    ProcedureCodes Fees Procedures TreatmentPlans ClinicalNotes RecallTypes
-    PatientRecalls DocumentTypes Documents PaymentTypes AdjustmentTypes Charges
-    Claims PaymentPlans Payments Adjustments GuarantorBalances InsuranceBalances
-}
-
 /// Converts a fault, with the guest's unredacted reason.
 pub(crate) fn fault(fault: wit::Fault) -> Fault {
     match fault {
@@ -95,7 +74,7 @@ fn sanitize_text(text: String) -> String {
 
 fn pull_ability(from: wit::PullAbility) -> PullAbility {
     let deletions_by_absence = matches!(from.deletions, wit::Deletions::ByAbsence);
-    PullAbility { resource: known_resource(from.resource), delta: from.delta, deletions_by_absence }
+    PullAbility { resource: record::known_resource(from.resource), delta: from.delta, deletions_by_absence }
 }
 
 /// Returns the client's name of a field of a new patient, whose only number is the cell phone's.

@@ -38,8 +38,20 @@ macro_rules! convert {
 }
 
 macro_rules! conversions {
-    ($($body:ident)*) => {
+    ($($body:ident($resource:ident))*) => {
         $( records::$body!(convert); )*
+
+        pub(crate) fn contract_resource(resource: Resource) -> wit::Resource {
+            match resource {
+                $( Resource::$resource => wit::Resource::$resource, )*
+            }
+        }
+
+        pub(crate) fn known_resource(resource: wit::Resource) -> Resource {
+            match resource {
+                $( wit::Resource::$resource => Resource::$resource, )*
+            }
+        }
 
         /// Converts a record. Returns the contract's name of its kind too.
         pub(crate) fn read(mut record: wit::Record) -> (&'static str, Checked<EhrRecord>) {

@@ -10,6 +10,7 @@ use crate::{
 /// A patient's coverage by a plan.
 #[record(
     resource = Coverages, tag = 23, id = u64, scope = Source, contract = "coverage", name = "Insurance Coverage",
+    list = "insurance_coverages",
     writes(Create = "create-coverage", Delete = "delete-coverage")
 )]
 pub struct Coverage {

@@ -18,7 +18,10 @@ pub struct DocumentType {
 }
 
 /// Metadata of a document kept in the EHR.
-#[record(resource = Documents, tag = 40, id = u32, scope = Source, contract = "document", name = "Document")]
+#[record(
+    resource = Documents, tag = 40, id = u32, scope = Source, contract = "document", name = "Document",
+    list = "patient_documents"
+)]
 pub struct Document {
     /// The patient.
     #[record(refers(patient = Patients), find = Patient)]

@@ -15,7 +15,10 @@ pub struct FeeSchedule {
 }
 
 /// The fee of one procedure code in a fee schedule.
-#[record(resource = Fees, tag = 33, id = u64, scope = Source, contract = "fee", name = "Fee")]
+#[record(
+    resource = Fees, tag = 33, id = u64, scope = Source, contract = "fee", name = "Fee",
+    list = "fee_schedule_procedures"
+)]
 pub struct Fee {
     /// The fee schedule.
     #[record(refers(fee_schedule = FeeSchedules), find = FeeSchedule)]

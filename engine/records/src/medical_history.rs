@@ -7,7 +7,7 @@ use crate::words::HistoryCategory;
 /// An entry of a medical history catalogue.
 #[record(
     resource = HistoryItems, tag = 24, id = u32, scope = Source,
-    contract = "history-item", name = "Medical History Item"
+    contract = "history-item", name = "Medical History Item", list = "medical_history_items"
 )]
 pub struct HistoryItem {
     /// Catalogue it belongs to.
@@ -20,7 +20,7 @@ pub struct HistoryItem {
 /// An entry of a patient's medical history.
 #[record(
     resource = PatientHistoryItems, tag = 25, id = u64, scope = Source,
-    contract = "patient-history-item", name = "Patient Medical History Item",
+    contract = "patient-history-item", name = "Patient Medical History Item", list = "medical_history_patient_items",
     writes(Create = "save-patient-history-item", Update = "save-patient-history-item")
 )]
 pub struct PatientHistoryItem {

@@ -77,6 +77,8 @@ pub struct ResourceRules {
     pub record: &'static str,
     /// The name in messages: `Payment Type with id 7 not found`.
     pub name: &'static str,
+    /// The name of the list of records in the API.
+    pub list: &'static str,
     /// Referenced resources, by the name of the field in the contract.
     pub refers_to: &'static [(&'static str, Resource)],
     /// Supported writes, with their names in the contract.

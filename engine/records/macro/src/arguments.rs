@@ -15,6 +15,7 @@ pub(crate) struct RecordRules {
     pub(crate) scope: Ident,
     pub(crate) contract: LitStr,
     pub(crate) name: LitStr,
+    pub(crate) list: Option<LitStr>,
     pub(crate) writes: Vec<(Ident, LitStr)>,
     pub(crate) found_with: Option<Path>,
     pub(crate) deleted_with: Option<Path>,
@@ -24,7 +25,7 @@ pub(crate) struct RecordRules {
 impl RecordRules {
     pub(crate) fn parse(arguments: TokenStream) -> syn::Result<RecordRules> {
         let (mut of, mut resource, mut tag, mut id, mut scope) = (None, None, None, None, None);
-        let (mut contract, mut name, mut writes) = (None, None, Vec::new());
+        let (mut contract, mut name, mut list, mut writes) = (None, None, None, Vec::new());
         let (mut found_with, mut deleted_with, mut local_extra) = (None, None, false);
         let parser = syn::meta::parser(|meta| {
             match meta.path.require_ident()?.to_string().as_str() {
@@ -35,6 +36,7 @@ impl RecordRules {
                 "scope" => scope = Some(meta.value()?.parse()?),
                 "contract" => contract = Some(meta.value()?.parse()?),
                 "name" => name = Some(meta.value()?.parse()?),
+                "list" => list = Some(meta.value()?.parse()?),
                 "writes" => meta.parse_nested_meta(|write| {
                     writes.push((write.path.require_ident()?.clone(), write.value()?.parse()?));
                     Ok(())
@@ -55,6 +57,7 @@ impl RecordRules {
             scope: required(scope, "scope = Source")?,
             contract: required(contract, "contract = \"payment\"")?,
             name: required(name, "name = \"Payment\"")?,
+            list,
             writes,
             found_with,
             deleted_with,

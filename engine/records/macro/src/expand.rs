@@ -213,7 +213,8 @@ fn ehr_form(item: &ItemStruct, ehr: &Ident, fields: impl Iterator<Item = TokenSt
 
 /// Generates the constants of a resource.
 fn schema(rules: &RecordRules, body: &Ident, ehr: &Ident, fields: &[RecordField]) -> TokenStream {
-    let RecordRules { resource, tag, id, scope, contract, name, writes, .. } = rules;
+    let RecordRules { resource, tag, id, scope, contract, name, list, writes, .. } = rules;
+    let list = list.as_ref().map_or_else(|| snake_case(&resource.to_string()), LitStr::value);
     let refers_to = fields.iter().filter_map(|field| match &field.role {
         Role::Reference(foreign, to) => Some(quote!((stringify!(#foreign), Resource::#to))),
         _ => None,
@@ -228,6 +229,7 @@ fn schema(rules: &RecordRules, body: &Ident, ehr: &Ident, fields: &[RecordField]
                 last_id: <#id as RecordId>::LAST,
                 record: #contract,
                 name: #name,
+                list: #list,
                 refers_to: &[#(#refers_to),*],
                 writes: &[#(#writes),*],
             };
@@ -253,6 +255,18 @@ fn contract_macro(
             ($call:ident) => { $call! { #contract #ehr { #(#fields)* } } };
         }
     }
+}
+
+/// Converts the name of a resource to that of its list: `PaymentTypes` to `payment_types`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
 }
 
 /// Converts a name of the contract to its type: `claim-amounts` to `ClaimAmounts`.

@@ -5,6 +5,7 @@
 //! #[record(resource = Payments, tag = 46, id = u64, scope = Source, contract = "payment", name = "Payment")]
 //!     resource, tag, id, scope   the resource, its byte in keys, the type of its ids, the owner of its records
 //!     contract, name             the record's name in the contract, and in messages
+//!     list = "fees"              the name of the list of records; without it, the resource in snake case
 //!     writes(Create = "..")      supported operations, with the names of the writes in the contract
 //!     found_with = function      adds index terms of the body
 //!     deleted_with = function    marks a record that the EHR has deleted

@@ -56,40 +56,43 @@ use crate::{
     working_hour::WorkingHour,
 };
 
-/// Calls a macro with the bodies of all records, in the order of [`RESOURCES`].
+/// Calls a macro with the bodies of all records and their resources, in the order of [`RESOURCES`].
 #[macro_export]
 macro_rules! for_every_record {
     ($call:ident) => {
         $call! {
-            Provider Operatory AppointmentType Patient
-            AppointmentDescriptor FeeSchedule InsurancePlan Coverage
-            HistoryItem PatientHistoryItem PatientAlert CommunicationLog
-            Conversation FormSchema FormResponse ProcedureCodeCategory
-            ProcedureCode Fee Procedure TreatmentPlan
-            ClinicalNote RecallType PatientRecall DocumentType
-            Document PaymentType AdjustmentType Charge
-            Claim PaymentPlan Payment Adjustment
-            GuarantorBalance InsuranceBalance WorkingHour Appointment
+            Provider(Providers) Operatory(Operatories) AppointmentType(AppointmentTypes) Patient(Patients)
+            AppointmentDescriptor(AppointmentDescriptors) FeeSchedule(FeeSchedules)
+            InsurancePlan(InsurancePlans) Coverage(Coverages) HistoryItem(HistoryItems)
+            PatientHistoryItem(PatientHistoryItems) PatientAlert(PatientAlerts)
+            CommunicationLog(CommunicationLogs) Conversation(Conversations) FormSchema(FormSchemas)
+            FormResponse(FormResponses) ProcedureCodeCategory(ProcedureCodeCategories)
+            ProcedureCode(ProcedureCodes) Fee(Fees) Procedure(Procedures) TreatmentPlan(TreatmentPlans)
+            ClinicalNote(ClinicalNotes) RecallType(RecallTypes) PatientRecall(PatientRecalls)
+            DocumentType(DocumentTypes) Document(Documents) PaymentType(PaymentTypes)
+            AdjustmentType(AdjustmentTypes) Charge(Charges) Claim(Claims) PaymentPlan(PaymentPlans)
+            Payment(Payments) Adjustment(Adjustments) GuarantorBalance(GuarantorBalances)
+            InsuranceBalance(InsuranceBalances) WorkingHour(WorkingHours) Appointment(Appointments)
         }
     };
 }
 
 macro_rules! define {
-    ($($body:ident)*) => {
+    ($($body:ident($resource:ident))*) => {
         /// Returns the rules of a resource.
         pub fn rules(resource: Resource) -> &'static ResourceRules {
             match resource {
-                $( <$body as Schema>::RESOURCE => &<$body as Schema>::RULES, )*
+                $( Resource::$resource => &<$body as Schema>::RULES, )*
             }
         }
 
         /// All resources.
-        pub const RESOURCES: &[Resource] = &[$( <$body as Schema>::RESOURCE, )*];
+        pub const RESOURCES: &[Resource] = &[$( Resource::$resource, )*];
 
         /// Runs the visitor with the resource's body.
         pub fn on<V: Visitor>(resource: Resource, visitor: V) -> V::Output {
             match resource {
-                $( <$body as Schema>::RESOURCE => visitor.visit::<$body>(), )*
+                $( Resource::$resource => visitor.visit::<$body>(), )*
             }
         }
 
@@ -112,7 +115,7 @@ macro_rules! define {
             /// Returns the resource of the record.
             pub fn resource(&self) -> Resource {
                 match self {
-                    $( EhrRecord::$body(_) => <$body as Schema>::RESOURCE, )*
+                    $( EhrRecord::$body(_) => Resource::$resource, )*
                 }
             }
 
@@ -141,7 +144,7 @@ macro_rules! define {
             /// value.
             pub fn from_fields(resource: Resource, id: &str, fields: Value) -> Result<EhrRecord, String> {
                 let mut record = match resource {
-                    $( <$body as Schema>::RESOURCE => EhrRecord::$body(read(fields)?), )*
+                    $( Resource::$resource => EhrRecord::$body(read(fields)?), )*
                 };
                 record.set_id(id.to_owned());
                 Ok(record)

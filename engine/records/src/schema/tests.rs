@@ -233,6 +233,7 @@ fn bodies_keep_every_field_of_the_contract() {
     records.extend(["money", "address", "recurrence", "split", "claim-amounts", "message", "extra-value"]);
     assert_eq!(records, contract.keys().map(String::as_str).collect());
     assert_eq!(RESOURCES.len(), 36);
+    assert!(RESOURCES.iter().all(|resource| rules(*resource).resource == *resource));
     let tags: BTreeSet<u8> = RESOURCES.iter().map(|resource| rules(*resource).tag).collect();
     assert_eq!(tags.len(), 36);
 }
