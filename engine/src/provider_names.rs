@@ -1,4 +1,5 @@
-//! Names of providers, cached until a provider of the institution changes. Bookings and lists of appointments show them.
+//! Names of providers, cached until a provider of the institution changes. Bookings and lists of appointments show
+//! them.
 
 use std::collections::HashMap;
 
