@@ -27,11 +27,12 @@ pub fn build(
     profile: Profile,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Built, KitError> {
-    // Without `..` and links, because cargo names its crates by such paths.
+    // Without `..` and links: cargo names its crates by such paths, and a stamp names the component by one. Callers
+    // that reach a folder by different paths would otherwise remove and rebuild each other's component.
     let dir = dir.canonicalize().map_err(KitError::at(dir))?;
-    let out_dir = std::path::absolute(out_dir).map_err(KitError::at(out_dir))?;
     let manifest = manifest_of(&dir)?;
-    files::create_dir(&out_dir)?;
+    files::create_dir(out_dir)?;
+    let out_dir = out_dir.canonicalize().map_err(KitError::at(out_dir))?;
     // One process at a time: a second build of the same adapter would remove the component that the first one returns.
     let _lock = files::lock(&out_dir.join(format!("{}.lock", manifest.id)))?;
     let component = out_dir.join(format!("{}.wasm", manifest.id));

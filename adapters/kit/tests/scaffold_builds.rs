@@ -33,7 +33,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     let mut lines = Vec::new();
     let built = build(&dir, &out, Profile::Quick, &mut |progress| lines.push(progress.to_string())).unwrap();
     assert!(built.fresh, "{lines:?}");
-    assert_eq!(built.component, out.join("my-ehr.wasm"));
+    assert_eq!(built.component, out.canonicalize().unwrap().join("my-ehr.wasm"));
     let report = check(&built.component).unwrap();
     assert_eq!(report.contract.as_deref(), Some("1.0.0"));
     assert_eq!(report.manifest.as_ref(), Ok(&built.manifest));
@@ -42,7 +42,10 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     assert!(report.imports.iter().all(|name| name.starts_with("practice-sync:ehr/")), "no WASI: {report:?}");
 
     let mut shown = Vec::new();
-    let again = build(&dir, &out, Profile::Quick, &mut |progress| shown.push(progress.to_string())).unwrap();
+    // The same folder by another path.
+    let same = out.join("..").join(out.file_name().unwrap());
+    let again = build(&dir, &same, Profile::Quick, &mut |progress| shown.push(progress.to_string())).unwrap();
+    assert_eq!(again.component, built.component);
     assert!(!again.fresh && shown.len() == 1, "{shown:?}");
     assert_eq!(again.sha256, built.sha256);
 
