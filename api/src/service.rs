@@ -12,19 +12,9 @@ use actix_web::{
     rt::task::JoinHandle,
     web::{self, Data},
 };
-use engine::{Engine, simulated::OpenSimulated};
-use futures_util::future::join_all;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
-    task::JoinError,
-    time::Instant,
-};
-
-use crate::{reload::Reload, server, service_manager};
-use configuration::Config;
-use configuration::audit_trail;
+use configuration::{Config, audit_trail};
 use endpoints::views::record_views::RecordViews;
+use engine::{Engine, simulated::OpenSimulated};
 use framework::{
     access::{
         api::Api,
@@ -36,6 +26,15 @@ use framework::{
     nodes::{forward::Peers, rules::NodeListener},
     values::secret::{self, Secret},
 };
+use futures_util::future::join_all;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+    task::JoinError,
+    time::Instant,
+};
+
+use crate::{reload::Reload, server, service_manager};
 
 /// Running server with its engine.
 pub struct Running {

@@ -5,11 +5,12 @@ use std::{io, path::PathBuf, process::ExitCode};
 use audit::{Actor, AuditError, Filter, Verified};
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Subcommand};
+use configuration::{Config, audit_trail};
 
-use crate::store::spinner;
-use crate::terminal::{fail, say};
-use configuration::Config;
-use configuration::audit_trail;
+use crate::{
+    store::spinner,
+    terminal::{fail, say},
+};
 
 #[derive(Subcommand)]
 pub enum AuditCommand {

@@ -12,9 +12,11 @@ use clap::Args;
 use engine::{CopyStep, store::EngineKind};
 use indicatif::HumanBytes;
 
-use crate::server::{ServerArguments, ServerSession, answer, text};
-use crate::store::{bar, show_step};
-use crate::terminal::{fail, say};
+use crate::{
+    server::{ServerArguments, ServerSession, answer, text},
+    store::{bar, show_step},
+    terminal::{fail, say},
+};
 
 const LOOK: Duration = Duration::from_millis(500);
 

@@ -10,17 +10,19 @@ use std::{
 
 use actix_web::rt::System;
 use clap::Subcommand;
+use configuration::{self, Config, ConfigError};
 use engine::{
     adapter_host::{Host, Manifest, plain},
     setup::{LocationSetup, Setup, guests::HostLimits},
 };
+use framework::http::tls::Certificates;
 use location::ids::LocationId;
 use serde_json::json;
 
-use crate::server::{ServerArguments, ServerSession, answer, text};
-use crate::terminal::{fail, say};
-use configuration::{self, Config, ConfigError};
-use framework::http::tls::Certificates;
+use crate::{
+    server::{ServerArguments, ServerSession, answer, text},
+    terminal::{fail, say},
+};
 
 #[derive(Subcommand)]
 pub enum ConfigurationCommand {

@@ -12,17 +12,18 @@ use std::{
 
 use actix_web::rt::System;
 use clap::Args;
+use configuration::Config;
 use engine::setup::StoreEngine;
+use framework::values::{role::Role, secret::Secret, words::WireEnum};
 use serde::Serialize;
 
-use crate::terminal::say;
-use crate::{config::refused_adapters, operate::ServerLocations};
 use crate::{
+    config::refused_adapters,
+    operate::ServerLocations,
     server::{ServerSession, readiness},
     table::TextTable,
+    terminal::say,
 };
-use configuration::Config;
-use framework::values::{role::Role, secret::Secret, words::WireEnum};
 
 #[derive(Args)]
 pub struct Doctor {

@@ -3,22 +3,22 @@
 use std::{path::Path, process::ExitCode};
 
 use clap::Subcommand;
+use configuration::Config;
 use engine::setup::Environment;
+use framework::{
+    access::keys::{self, ApiKey},
+    values::{grant::Grant, words::WireEnum},
+};
 use serde_json::json;
 use toml::Value;
 
-use crate::table::TextTable;
-use crate::terminal::{fail, say};
 use crate::{
     key_file::{
         Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
     },
+    table::TextTable,
+    terminal::{fail, say},
     word::word,
-};
-use configuration::Config;
-use framework::{
-    access::keys::{self, ApiKey},
-    values::{grant::Grant, words::WireEnum},
 };
 
 #[derive(Subcommand)]

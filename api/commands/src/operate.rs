@@ -4,17 +4,17 @@
 use std::{fmt::Display, process::ExitCode};
 
 use clap::{Args, Subcommand};
+use endpoints::resources::operators::operator_actions::{ACCEPT_DELETIONS, Action, DROP, RETRY, SYNC};
 use engine::write_requests::Status;
+use framework::values::words::WireEnum;
 use serde_json::{Value, json};
 
-use crate::terminal::say;
-use crate::word::word;
 use crate::{
     server::{self, ListArguments, ServerArguments, ServerSession, answer, text},
     table::{TextTable, show_list},
+    terminal::say,
+    word::word,
 };
-use endpoints::resources::operators::operator_actions::{ACCEPT_DELETIONS, Action, DROP, RETRY, SYNC};
-use framework::values::words::WireEnum;
 
 /// Maximum number of writes shown per location.
 const SHOWN: u64 = 100;

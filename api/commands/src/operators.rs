@@ -3,19 +3,19 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use framework::{
+    access::{keys, operators},
+    values::role::Role,
+};
 use serde_json::json;
 
-use crate::table::TextTable;
-use crate::terminal::{fail, say};
 use crate::{
     key_file::{
         Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
     },
+    table::TextTable,
+    terminal::{fail, say},
     word::word,
-};
-use framework::{
-    access::{keys, operators},
-    values::role::Role,
 };
 
 #[derive(Subcommand)]

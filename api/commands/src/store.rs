@@ -8,6 +8,7 @@ use std::{
 
 use actix_web::rt::System;
 use clap::Subcommand;
+use configuration::Config;
 use engine::{
     CopyStep, Incomplete,
     store::{
@@ -19,10 +20,11 @@ use engine::{
 };
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
-use crate::server::{ListArguments, ServerArguments};
-use crate::store_keys;
-use crate::terminal::{fail, say};
-use configuration::Config;
+use crate::{
+    server::{ListArguments, ServerArguments},
+    store_keys,
+    terminal::{fail, say},
+};
 
 const TICK: Duration = Duration::from_millis(200);
 /// Maximum number of lost values listed per key space; the others are only counted.

@@ -3,18 +3,17 @@
 use std::{process::ExitCode, time::Duration};
 
 use actix_web::rt::time::sleep;
+use configuration::{Config, audit_trail};
 use engine::store::KeyId;
+use framework::access::audited::service_entry;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use crate::terminal::{fail, say};
 use crate::{
     server::{self, ServerArguments, ServerSession, answer, text},
     table::TextTable,
+    terminal::{fail, say},
 };
-use configuration::Config;
-use configuration::audit_trail;
-use framework::access::audited::service_entry;
 
 const LOOK: Duration = Duration::from_millis(500);
 const KEEP: &str = "Keep a copy of store.key separate from the backups. Later backups cannot be read without it.";

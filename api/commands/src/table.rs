@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use crate::server::{ListArguments, ServerSession, answer};
-use crate::terminal::say;
+use crate::{
+    server::{ListArguments, ServerSession, answer},
+    terminal::say,
+};
 
 /// A table. Each column is as wide as its longest cell.
 pub struct TextTable(Vec<Vec<String>>);

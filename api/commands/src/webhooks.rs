@@ -4,19 +4,20 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-use uuid::Uuid;
-
-use crate::{operate::perform, word::word};
-use crate::{
-    server::{self, ListArguments, ServerArguments, text},
-    table::show_list,
-};
 use endpoints::resources::{
     operators::operator_actions::{REDELIVER, REDELIVER_FAILED, TEST_WEBHOOK},
     webhook::webhook_deliveries::DeliveryStatus,
 };
 use framework::values::words::WireEnum;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    operate::perform,
+    server::{self, ListArguments, ServerArguments, text},
+    table::show_list,
+    word::word,
+};
 
 /// Maximum number of deliveries shown.
 const SHOWN: usize = 100;

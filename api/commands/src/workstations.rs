@@ -3,16 +3,16 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use endpoints::resources::operators::operator_actions::{PAIR, REVOKE};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::operate::{ServerLocations, perform};
-use crate::terminal::say;
 use crate::{
+    operate::{ServerLocations, perform},
     server::{self, ListArguments, ServerArguments, text},
     table::show_list,
+    terminal::say,
 };
-use endpoints::resources::operators::operator_actions::{PAIR, REVOKE};
 
 #[derive(Subcommand)]
 pub enum WorkstationsCommand {

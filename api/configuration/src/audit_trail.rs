@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use audit::{AuditEntry, Rules, Trail};
+use framework::values::secret::Secret;
 
 use crate::AuditRules;
-use framework::values::secret::Secret;
 
 const KEY: &str = "audit.key";
 

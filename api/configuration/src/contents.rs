@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 
 use engine::setup::Setup;
-
-use crate::values::Values;
-use crate::{logging::LogFormat, tracing_export::TraceRules};
 use framework::{
     access::{keys::ApiKey, operators::OperatorToken},
     http::rules::HttpRules,
     nodes::rules::NodeListener,
     values::secret::Secret,
 };
+
+use crate::{logging::LogFormat, tracing_export::TraceRules, values::Values};
 
 /// The settings of `serve`.
 #[derive(Clone)]

@@ -6,13 +6,13 @@ use engine::setup::Setup;
 use location::keys::{ConfigKey, KeyReader};
 use toml::de::DeTable;
 
-use crate::logging::{self, LogFormat};
 use crate::{
     contents::{AuditRules, Config},
     describe::ReferenceNotes,
     engine_rules, http, institutions,
     kinds::{credential, integer, not_empty, text},
     knobs::LocationSettings,
+    logging::{self, LogFormat},
     node,
     problems::{Problem, Problems, SourceText},
     reader::{NO_KEYS, Section},

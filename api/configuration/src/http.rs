@@ -4,17 +4,17 @@ use actix_web::http::header::{
     ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderName, IF_NONE_MATCH,
     TRANSFER_ENCODING, USER_AGENT,
 };
+use endpoints::routes::table;
+use framework::{
+    http::{compatibility::Compatibility, context::REQUEST_ID, rules::HttpRules, version_header::VERSION},
+    values::versions::Version,
+};
 use location::keys::{ConfigKey, KeyReader, KeyTable};
 
 use crate::{
     kinds::{integer, parsed},
     reader::{Located, Section},
     tls,
-};
-use endpoints::routes::table;
-use framework::{
-    http::{compatibility::Compatibility, context::REQUEST_ID, rules::HttpRules, version_header::VERSION},
-    values::versions::Version,
 };
 
 /// Headers with a fixed meaning, which cannot name the version.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::setup::{Environment, Institution, LocationSetup, LocationStatus, Setup};
+use framework::values::{kinds, limits::INT32};
 use location::{
     ids::{InstitutionId, LocationId},
     keys::{ConfigKey, KeyReader},
@@ -16,7 +17,6 @@ use crate::{
     sources,
     values::Scope,
 };
-use framework::values::{kinds, limits::INT32};
 
 const SHOWN: &str = "Shown to clients.";
 

@@ -4,6 +4,16 @@
 use std::{path::PathBuf, rc::Rc};
 
 use engine::setup::{Environment, Setup};
+use framework::{
+    access::{
+        keys::{ApiKey, Grants},
+        operators::OperatorToken,
+    },
+    values::{
+        grant::Grant,
+        words::{all, spelled},
+    },
+};
 use location::{
     ids::{InstitutionId, LocationId},
     keys::ConfigKey,
@@ -17,16 +27,6 @@ use crate::{
     problems::{Problem, Problems, SourceText},
     reader::{Located, NO_KEYS, Section},
     seen::FirstUses,
-};
-use framework::{
-    access::{
-        keys::{ApiKey, Grants},
-        operators::OperatorToken,
-    },
-    values::{
-        grant::Grant,
-        words::{all, spelled},
-    },
 };
 
 /// The beginning of the problem text for a key with an unknown institution.

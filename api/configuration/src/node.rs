@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use engine::setup::{EngineRules, NodeRules, StoreEngine};
+use framework::{nodes::rules::NodeListener, values::secret::Secret};
 use location::{
     keys::{ConfigKey, KeyReader},
     time::{MINUTE, SECOND},
@@ -12,7 +13,6 @@ use crate::{
     kinds::{credential, from_environment, parsed},
     reader::{Located, Section},
 };
-use framework::{nodes::rules::NodeListener, values::secret::Secret};
 
 /// Returns the node and its internal listener.
 pub(crate) fn read(

@@ -10,6 +10,7 @@ use std::{
     sync::LazyLock,
 };
 
+use framework::values::limits::INT32;
 use location::{
     keys::{ConfigKey, KeyReader, KeyTable, ReloadClass},
     time::Millis,
@@ -25,7 +26,6 @@ use crate::{
     problems::Problems,
     values::{ConfigValue, Scope, Values},
 };
-use framework::values::limits::INT32;
 
 type TomlValue<'a> = Spanned<DeValue<'a>>;
 

@@ -6,11 +6,10 @@ mod key_file;
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use engine::setup::{EngineRules, LocationStatus, StoreEngine, database::DatabaseTls, login::Login};
+use framework::http::compatibility::DEFAULT_AGENTS;
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
 use crate::{knobs::LocationSettings, problems::SourceText, reference::default_file, *};
-
-use framework::http::compatibility::DEFAULT_AGENTS;
 
 fn parse(text: &str) -> Result<Config, Vec<Problem>> {
     Config::parse(text, Path::new("/nowhere")).map_err(|error| error.problems)

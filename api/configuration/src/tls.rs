@@ -1,12 +1,12 @@
 //! The certificate of a listener: keys of the tables `[http]` and `[operators]`.
 
+use framework::http::rules::TlsFiles;
 use location::keys::ConfigKey;
 
 use crate::{
     kinds::text,
     reader::{Located, Section},
 };
-use framework::http::rules::TlsFiles;
 
 const CERTIFICATE: ConfigKey<'static> = ConfigKey::restart(
     "tls_certificate",

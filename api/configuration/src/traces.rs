@@ -2,10 +2,10 @@
 
 use location::keys::ConfigKey;
 
-use crate::tracing_export::TraceRules;
 use crate::{
     kinds::{number, parsed},
     reader::Section,
+    tracing_export::TraceRules,
 };
 
 /// The path of an OTLP receiver.

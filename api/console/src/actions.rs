@@ -7,14 +7,6 @@ use actix_web::{
     web::{Form, Path},
 };
 use askama::Template;
-use uuid::Uuid;
-
-use crate::{
-    page::{ConsoleError, PageFrame, html, see_other},
-    visit::ConsoleRequest,
-    words::short,
-    write_page,
-};
 use endpoints::resources::{
     operators::{
         adapters::CONFIGURED,
@@ -23,8 +15,15 @@ use endpoints::resources::{
     },
     practice::write_requests::public_id,
 };
-use framework::access::resource_names;
-use framework::{http::errors::ApiError, values::times};
+use framework::{access::resource_names, http::errors::ApiError, values::times};
+use uuid::Uuid;
+
+use crate::{
+    page::{ConsoleError, PageFrame, html, see_other},
+    visit::ConsoleRequest,
+    words::short,
+    write_page,
+};
 
 #[derive(Template)]
 #[template(path = "console/action.html")]

@@ -8,6 +8,7 @@ use std::{
 use actix_web::HttpResponse;
 use askama::Template;
 use engine::RolledOut;
+use framework::{access::api::Api, http::errors::ApiError};
 use location::ids::LocationId;
 
 use crate::{
@@ -15,7 +16,6 @@ use crate::{
     visit::{ConsoleRequest, read_blocking},
     words::{self, Badge, RelativeTime},
 };
-use framework::{access::api::Api, http::errors::ApiError};
 
 /// Maximum number of locations listed per version.
 const NAMED: usize = 20;

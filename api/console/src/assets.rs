@@ -6,9 +6,9 @@ use actix_web::{
     HttpResponse,
     http::header::{CACHE_CONTROL, CONTENT_TYPE},
 };
+use framework::http::response_body::StaticBody;
 
 use crate::location_page::{LANES, STEPS};
-use framework::http::response_body::StaticBody;
 
 /// The stylesheet with a class for each position in a day's calendar. The content security policy forbids inline
 /// styles.

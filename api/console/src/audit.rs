@@ -3,6 +3,8 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use audit::{Actor, AuditError, Filter, Recorded, Trail};
+use endpoints::resources::practice::write_requests::{parsed, public_id};
+use framework::{access::api::Api, http::errors::ApiError, values::role::Role};
 use location::time::{DAY, Timestamp};
 
 use crate::{
@@ -10,8 +12,6 @@ use crate::{
     visit::{ConsoleRequest, read_blocking},
     words,
 };
-use endpoints::resources::practice::write_requests::{parsed, public_id};
-use framework::{access::api::Api, http::errors::ApiError, values::role::Role};
 
 /// Entries per page.
 const ENTRIES: usize = 200;

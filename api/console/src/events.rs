@@ -9,6 +9,7 @@ use actix_web::{
     web::{Bytes, Data},
 };
 use engine::webhooks::model::EndpointId;
+use framework::{http::errors::ApiError, values::role::Role};
 use futures_util::stream;
 use location::ids::LocationId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -19,7 +20,6 @@ use crate::{
     visit::{ConsoleRequest, read_blocking},
     webhooks,
 };
-use framework::{http::errors::ApiError, values::role::Role};
 
 /// Maximum number of concurrent event streams.
 const STREAMS: usize = 64;

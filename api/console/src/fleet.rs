@@ -8,12 +8,14 @@ use std::{
 
 use actix_web::HttpResponse;
 use askama::Template;
+use endpoints::resources::practice::problems;
 use engine::{
     Place,
     metrics::LocationHealth,
     records::sync_state::{AdapterStatus, Cause, GateState},
     setup::{Institution, LocationSetup, LocationStatus},
 };
+use framework::access::api::Api;
 use location::{ids::LocationId, time::Timestamp};
 
 use crate::{
@@ -22,8 +24,6 @@ use crate::{
     webhooks,
     words::{self, Badge, RelativeTime},
 };
-use endpoints::resources::practice::problems;
-use framework::access::api::Api;
 
 /// Locations per page.
 const PAGE: usize = 50;

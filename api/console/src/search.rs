@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use askama::Template;
+use endpoints::resources::practice::write_requests::parsed;
 use engine::{
     Place,
     lists::{Filter, ListQuery, Order, PageRequest},
     records::{Appointment, record::Record},
     setup::Institution,
 };
+use framework::{http::errors::ApiError, values::times};
 use location::ids::{InstitutionId, LocationId};
 
 use crate::{
@@ -21,8 +23,6 @@ use crate::{
     words::{Badge, clock},
     write_page::{self, RequestHistory},
 };
-use endpoints::resources::practice::write_requests::parsed;
-use framework::{http::errors::ApiError, values::times};
 
 /// Maximum number of appointments shown for a patient; the newest are shown.
 const APPOINTMENTS: usize = 20;

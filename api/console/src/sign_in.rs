@@ -9,17 +9,17 @@ use actix_web::{
     web::{Data, Form, Query},
 };
 use askama::Template;
+use framework::{
+    access::{api::Api, audited::AuditCaller},
+    http::errors::ApiError,
+    values::{failures::Failure, sessions::SESSION},
+};
 use location::time::{Millis, SECOND};
 use serde::Deserialize;
 
 use crate::{
     page::{ConsoleError, html, see_other},
     visit::{COOKIE, ConsoleRequest},
-};
-use framework::{
-    access::{api::Api, audited::AuditCaller},
-    http::errors::ApiError,
-    values::{failures::Failure, sessions::SESSION},
 };
 
 #[derive(Template)]

@@ -2,17 +2,17 @@
 
 use actix_web::{HttpRequest, HttpResponse, web::Path};
 use askama::Template;
+use endpoints::resources::documentation;
+use framework::{
+    access::{keys::ApiKey, operators::Operator},
+    values::{role::Role, words::WireEnum},
+};
 use location::time::Timestamp;
 
 use crate::{
     page::{ConsoleError, PageFrame},
     visit::ConsoleRequest,
     words::{self, Badge, RelativeTime},
-};
-use endpoints::resources::documentation;
-use framework::{
-    access::{keys::ApiKey, operators::Operator},
-    values::{role::Role, words::WireEnum},
 };
 
 #[derive(Template)]

@@ -9,15 +9,12 @@ use actix_web::{
     web::{self, Data, Query},
 };
 use askama::Template;
+use endpoints::resources::operators::operator_actions;
 use engine::{
     Place,
     origin::{Origin, on_behalf_of},
     setup::{Institution, LocationSetup},
 };
-use location::ids::LocationId;
-
-use crate::page::{ConsoleError, PageFrame, html};
-use endpoints::resources::operators::operator_actions;
 use framework::{
     access::{
         api::Api,
@@ -29,6 +26,9 @@ use framework::{
     http::{context::RequestContext, errors::ApiError},
     values::{role::Role, sessions::OperatorSession},
 };
+use location::ids::LocationId;
+
+use crate::page::{ConsoleError, PageFrame, html};
 
 pub(super) const COOKIE: &str = "practice_sync_console";
 /// Maximum length of a query value in bytes.

@@ -4,6 +4,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use actix_web::{HttpResponse, web::Path};
 use askama::Template;
+use endpoints::resources::{
+    operators::webhooks::{Health, endpoint, without_secrets},
+    webhook::webhook_deliveries::record_of,
+};
 use engine::{
     EngineError,
     store::Direction,
@@ -13,6 +17,11 @@ use engine::{
         model::{Endpoint, EndpointId},
     },
 };
+use framework::{
+    access::api::Api,
+    http::errors::ApiError,
+    values::{role::Role, words::WireEnum},
+};
 use location::{ids::InstitutionId, time::Timestamp};
 use uuid::Uuid;
 
@@ -20,15 +29,6 @@ use crate::{
     page::{ConsoleError, PageFrame, live_address, query},
     visit::{ConsoleRequest, read_blocking},
     words::{Badge, RelativeTime},
-};
-use endpoints::resources::{
-    operators::webhooks::{Health, endpoint, without_secrets},
-    webhook::webhook_deliveries::record_of,
-};
-use framework::{
-    access::api::Api,
-    http::errors::ApiError,
-    values::{role::Role, words::WireEnum},
 };
 
 /// Deliveries per page, and maximum number of deliveries scanned for one page.

@@ -3,11 +3,13 @@
 use actix_web::{HttpResponse, web::Path};
 use askama::Template;
 use audit::{Filter, Recorded};
+use endpoints::resources::practice::write_requests::{parsed, public_id, subject};
 use engine::{
     records::{Appointment, record::Record},
     write_history::{Happened, Step},
     write_requests::WriteRequest,
 };
+use framework::{http::errors::ApiError, values::role::Role};
 use location::{
     ids::{AppointmentId, LocationId},
     pull::Resource,
@@ -21,8 +23,6 @@ use crate::{
     visit::{ConsoleRequest, read_blocking},
     words::{Badge, RelativeTime},
 };
-use endpoints::resources::practice::write_requests::{parsed, public_id, subject};
-use framework::{http::errors::ApiError, values::role::Role};
 
 /// Maximum number of audit entries shown per kind.
 const ENTRIES: usize = 20;

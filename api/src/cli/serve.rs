@@ -2,10 +2,10 @@
 
 use std::{path::Path, process::ExitCode, sync::Arc};
 
-use crate::{reload::Reload, service};
-use commands::config::wrong;
-use commands::terminal::fail;
+use commands::{config::wrong, terminal::fail};
 use configuration::{Config, logging, tracing_export::Traces};
+
+use crate::{reload::Reload, service};
 
 pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
     let mut config = match Config::load(file) {

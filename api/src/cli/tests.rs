@@ -6,12 +6,12 @@ use std::{fs, path::Path};
 
 use actix_web::http::Method;
 use clap::CommandFactory;
-
-use super::Arguments;
 use endpoints::{
     resources::operators::operator_actions::{ACTIONS, Action, TEST_WEBHOOK},
     routes::table::TABLE,
 };
+
+use super::Arguments;
 
 /// Returns the templates of the console's pages.
 fn pages() -> String {

@@ -9,6 +9,7 @@ use std::{
 };
 
 use cloud_ehr::{CloudEhr, CloudEhrSettings, User};
+use commands::terminal::say;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -17,7 +18,6 @@ use super::{
     file::{CloudFacts, DemoFile, LOCATIONS, SOURCE, SUBDOMAIN},
     story::{LOOK_AGAIN, Walkthrough, text},
 };
-use commands::terminal::say;
 
 /// The folder of the adapter in `adapters/`.
 pub(super) const ADAPTER: &str = "gated-cloud";

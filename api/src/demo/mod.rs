@@ -17,15 +17,15 @@ use std::{
 };
 
 use clap::Args;
+use commands::terminal::{fail, say};
+use configuration::{Config, KeyFile, logging};
+use framework::access::{keys, operators};
 use sandbox_host::Sandboxes;
 use tokio::signal::unix::{SignalKind, signal};
 use toml::{Table, Value};
 
 use self::file::{DemoFile, LOCATIONS, SOURCE, SUBDOMAIN};
 use crate::{reload::Reload, service};
-use commands::terminal::{fail, say};
-use configuration::{Config, KeyFile, logging};
-use framework::access::{keys, operators};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoArguments {

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use commands::terminal::say;
 use engine::webhooks::sign;
 use reqwest::{Client, Method};
 use sandbox_ehr::records::Resource;
@@ -13,7 +14,6 @@ use super::{
     file::{DemoFile, LOCATIONS, SUBDOMAIN},
     sink::Sink,
 };
-use commands::terminal::say;
 
 const USER_AGENT: &str = "practice-sync-demo/1.0";
 /// Timeout of the first pull, of the write-back and of the message.

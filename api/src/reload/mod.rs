@@ -16,7 +16,15 @@ use std::{
 };
 
 use actix_web::{rt::task::spawn_blocking, web::Data};
+use configuration::{Config, ConfigError, KeyFileContents, logging};
 use engine::{NotReconfigurable, simulated::OpenSimulated};
+use framework::access::{
+    api::Api,
+    audited::service_entry,
+    keys::ApiKey,
+    operators::OperatorToken,
+    reloads::{ReloadOutcome, ReloadRequest},
+};
 use futures_util::FutureExt;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -26,14 +34,6 @@ use tokio::{
 
 use self::watch::{FileStatus, Stamps, WatchedFiles};
 use crate::service_manager;
-use configuration::{Config, ConfigError, KeyFileContents, logging};
-use framework::access::{
-    api::Api,
-    audited::service_entry,
-    keys::ApiKey,
-    operators::OperatorToken,
-    reloads::{ReloadOutcome, ReloadRequest},
-};
 
 /// Interval between checks of the files.
 const LOOK: Duration = Duration::from_secs(2);

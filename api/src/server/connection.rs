@@ -12,6 +12,7 @@ use std::{
 };
 
 use actix_web::web::Bytes;
+use framework::http::connections::Seat;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -20,7 +21,6 @@ use tokio::{
 use tokio_rustls::server::TlsStream;
 
 use super::library_errors;
-use framework::http::connections::Seat;
 
 /// Minimum read rate of a client in bytes per second, in addition to its grace period.
 const SLOWEST: f64 = 16.0 * 1024.0;

@@ -21,11 +21,8 @@ use actix_web::{
     middleware::Next,
     web::Data,
 };
-use engine::origin::{Origin, on_behalf_of};
-use tracing::{Span, field::Empty, trace_span};
-
-use crate::server::connection::Live;
 use endpoints::routes::table;
+use engine::origin::{Origin, on_behalf_of};
 use framework::{
     access::{api::Api, authentication::for_operators},
     http::{
@@ -42,6 +39,9 @@ use framework::{
     },
     values::{failures::Failure, limits::MAX_REQUEST_ID},
 };
+use tracing::{Span, field::Empty, trace_span};
+
+use crate::server::connection::Live;
 
 /// Log target of the access log.
 const ACCESS: &str = "access";

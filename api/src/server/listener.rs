@@ -10,6 +10,10 @@ use actix_web::{
     dev::{AppConfig, Response, Server, Service, ServiceFactory, fn_service},
     web::Data,
 };
+use framework::{
+    access::api::Api,
+    http::{connections::Connections, response_body::WRITE_BUFFER, tls::Certificate},
+};
 use rustls::ServerConfig;
 use socket2::SockRef;
 use tokio::{net::TcpStream, time::timeout};
@@ -18,10 +22,6 @@ use tokio_rustls::TlsAcceptor;
 use super::{
     connection::{ClientConnection, ClientStream},
     limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests, keep_alive},
-};
-use framework::{
-    access::api::Api,
-    http::{connections::Connections, response_body::WRITE_BUFFER, tls::Certificate},
 };
 
 /// Kernel send buffer per connection; the default grows up to 4 MiB for a client that does not read.

@@ -17,17 +17,17 @@ use actix_web::{
     middleware::{Next, from_fn},
     web::{self, Data},
 };
-
-use crate::server::{
-    guard::guard,
-    limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests},
-    listener::Listener,
-};
 use endpoints::{openapi, resources::documentation::Documents, routes::table};
 use framework::{
     access::api::Api,
     http::context::OperatorsListener,
     nodes::{admission::InternalListener, forward::MEMBERS_CHANGED},
+};
+
+use crate::server::{
+    guard::guard,
+    limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests},
+    listener::Listener,
 };
 
 pub(crate) use self::limits::LAST_SECOND;

@@ -3,14 +3,14 @@
 use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::Subcommand;
+use endpoints::resources::operators::operator_actions::{ROLL_BACK, ROLL_OUT};
 use serde_json::{Value, json};
 
-use crate::operate::{Locations, perform};
 use crate::{
+    operate::{Locations, perform},
     server::{self, ListArguments, ServerArguments, ServerSession, answer, text},
     terminal::say,
 };
-use endpoints::resources::operators::operator_actions::{ROLL_BACK, ROLL_OUT};
 
 #[derive(Subcommand)]
 pub enum RemoteCommand {

@@ -11,6 +11,7 @@ use std::{
 
 use adapter_conformance::{FaultInjector, FlakyTransport, InjectedFault, Local, RESOURCES, When};
 use clap::{Args, Subcommand};
+use configuration::logging;
 use engine::{
     adapter_host::{HttpTransport, Transport, plain},
     records::ehr::{Ehr, Resource},
@@ -23,7 +24,6 @@ use super::{
     recording::{Recorder, Replay},
 };
 use crate::terminal::{fail, say};
-use configuration::logging;
 
 /// Timeout of a call.
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -4,10 +4,10 @@ use std::{path::PathBuf, process::ExitCode};
 
 use adapter_conformance::{ConformanceReport, FromFile, NAMES, SubjectFile};
 use clap::Args;
+use configuration::logging;
 
 use super::component::{cache, quick};
 use crate::terminal::{fail, say};
-use configuration::logging;
 
 #[derive(Args)]
 pub struct AdapterTestArguments {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use framework::values::{failures::Failure, versions::Version};
 use reqwest::{Client, Method, Url, header::HeaderMap};
 use serde_json::Value;
 
 use super::recording::RecordedCall;
 use crate::server::{ServerSession, answer};
-use framework::values::{failures::Failure, versions::Version};
 
 const CALL: Duration = Duration::from_secs(60);
 /// Maximum number of attempts of a rate-limited call.

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
+use endpoints::routes::table::TABLE;
+use framework::values::failures::Failure;
 use serde::Serialize;
 
 use super::{recording::RecordedCall, replay::ReplayAnswer};
-use endpoints::routes::table::TABLE;
-use framework::values::failures::Failure;
 
 /// Maximum number of messages shown per reason.
 const SHOWN: usize = 3;

@@ -7,6 +7,7 @@ use engine::{
     records::{Appointment, Operatory, record::Record},
     setup::LocationSetup,
 };
+use framework::{http::errors::ApiError, values::times};
 use location::{ids::OperatoryId, time::Timestamp, zone::Date};
 
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
     visit::ConsoleRequest,
     words::{Badge, clock},
 };
-use framework::{http::errors::ApiError, values::times};
 
 /// The grid of a day: 96 steps of a quarter of an hour, and lanes for overlapping appointments of an operatory.
 pub(crate) const STEPS: usize = 96;

@@ -8,10 +8,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use actix_web::{HttpResponse, web::Path};
 use askama::Template;
+use endpoints::resources::{
+    operators::recent_errors::{RecentErrorView, recent_errors},
+    practice::problems::{self, ProblemView},
+};
 use engine::{
     records::sync_state::{Cause, SyncState},
     setup::LocationSetup,
 };
+use framework::{access::api::Api, http::errors::ApiError, values::role::Role};
 use location::{ids::LocationId, time::Timestamp};
 
 use crate::{
@@ -21,11 +26,6 @@ use crate::{
     webhooks::{self, EndpointRow},
     words::{self, Badge, RelativeTime},
 };
-use endpoints::resources::{
-    operators::recent_errors::{RecentErrorView, recent_errors},
-    practice::problems::{self, ProblemView},
-};
-use framework::{access::api::Api, http::errors::ApiError, values::role::Role};
 
 pub(crate) use self::{
     calendar::{LANES, STEPS, standing},

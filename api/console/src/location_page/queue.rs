@@ -1,11 +1,13 @@
 //! The writes of a location: failed, pending and recently ended ones.
 
+use endpoints::resources::practice::write_requests::{public_id, subject};
 use engine::{
     lists::Range,
     setup::LocationSetup,
     store::Direction,
     write_requests::{Status, WriteRequest},
 };
+use framework::{access::resource_names::name, values::role::Role};
 use location::time::Timestamp;
 
 use crate::{
@@ -13,9 +15,6 @@ use crate::{
     visit::ConsoleRequest,
     words::{Badge, RelativeTime},
 };
-use endpoints::resources::practice::write_requests::{public_id, subject};
-use framework::access::resource_names::name;
-use framework::values::role::Role;
 
 /// Maximum numbers of writes shown: the oldest pending ones, and the newest failed or ended ones.
 const WAITING: usize = 100;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use engine::{adapter_host::CallCosts, records::sync_state::SyncState, setup::LocationSetup};
+use framework::{access::resource_names::name, http::errors::ApiError, values::role::Role};
 use location::{
     pull::{Progress, Resource},
     time::Timestamp,
@@ -13,8 +14,6 @@ use crate::{
     visit::ConsoleRequest,
     words::{self, Badge, RelativeTime},
 };
-use framework::access::resource_names::name;
-use framework::{http::errors::ApiError, values::role::Role};
 
 pub(super) struct Cycle {
     pub reading: Option<&'static str>,

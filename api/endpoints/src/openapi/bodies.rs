@@ -1,9 +1,9 @@
 //! The request body, derived from the field paths that its handler reads.
 
+use framework::values::expected::Expected;
 use serde_json::{Value, json};
 
 use super::{examples::example, schemas::Schemas};
-use framework::values::expected::Expected;
 
 pub(super) fn request(fields: &[Expected], operation: &str, schemas: &mut Schemas) -> Option<Value> {
     if fields.is_empty() {

@@ -1,12 +1,13 @@
 //! The expected input of an endpoint. The arguments of its handler are read from an empty call, which records each name
 //! that is read. The handler itself is not run.
 
-use crate::routes::route::Route;
 use framework::{
     access::call::ApiCall,
     http::describe::{Described, Notes},
     values::versions::Version,
 };
+
+use crate::routes::route::Route;
 
 pub(super) fn describe(route: &'static Route, version: Version) -> Described {
     let notes = Notes::default();

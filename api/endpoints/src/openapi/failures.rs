@@ -1,10 +1,6 @@
 //! The failures of an endpoint, by status.
 
 use actix_web::http::StatusCode;
-use serde_json::{Map, Value, json};
-
-use super::schemas::Schemas;
-use crate::routes::route::Route;
 use framework::{
     http::{
         endpoint::Access,
@@ -13,6 +9,10 @@ use framework::{
     },
     values::failures::Failure,
 };
+use serde_json::{Map, Value, json};
+
+use super::schemas::Schemas;
+use crate::routes::route::Route;
 
 /// Every failure status with its meaning and a typical failure.
 const STATUSES: [(u16, &str, Failure); 13] = [

@@ -7,6 +7,7 @@ use engine::{
         payload::{Layout, MOST},
     },
 };
+use framework::{http::endpoint::Group, values::versions::Version};
 use serde_json::{Map, Value, json};
 
 use super::schemas::Schemas;
@@ -24,7 +25,6 @@ use crate::views::{
     people::ProviderBasic,
     sync_status::SyncStatusView,
 };
-use framework::{http::endpoint::Group, values::versions::Version};
 
 /// The group of webhook messages.
 pub(super) const GROUP: Group =

@@ -20,19 +20,19 @@ mod tests;
 
 use std::sync::OnceLock;
 
-use serde_json::{Map, Value, json};
-
-use self::schemas::Schemas;
-use crate::{
-    openapi::describe::describe,
-    routes::{route::Route, table::TABLE},
-};
 use framework::{
     http::{
         describe::Described,
         endpoint::{ALL_VERSIONS, Access, Group, Success},
     },
     values::{audience::Audience, expected::Expected, kinds, limits::MAX_IDEMPOTENCY_KEY, versions::Version},
+};
+use serde_json::{Map, Value, json};
+
+use self::schemas::Schemas;
+use crate::{
+    openapi::describe::describe,
+    routes::{route::Route, table::TABLE},
 };
 
 const V3: &[Version] = &[Version::V3_0_0, Version::V3_1_0];

@@ -1,9 +1,5 @@
 //! The named schemas of a document (views, their envelopes, bodies), and examples generated from them.
 
-use schemars::{SchemaGenerator, generate::SchemaSettings};
-use serde_json::{Map, Value, json};
-
-use super::examples;
 use framework::{
     http::{
         endpoint::{SchemaOf, Success},
@@ -11,6 +7,10 @@ use framework::{
     },
     values::versions::Version,
 };
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::examples;
 
 const PLACE: &str = "#/components/schemas/";
 

@@ -9,10 +9,6 @@ use engine::{
     lists::Filter,
     records::{Adjustment, AdjustmentType, Payment, PaymentType, record::Schema, values::Day},
 };
-use location::pull::Resource;
-
-use self::ledger_entry::{LedgerEntry, LedgerEntryInput};
-use crate::views::catalogue::{AdjustmentTypeView, PaymentTypeView};
 use framework::{
     access::{
         arguments::{AtLocation, reads},
@@ -22,6 +18,10 @@ use framework::{
     records::listing::{Listing, listing},
     values::kinds::{shared::active, times::date},
 };
+use location::pull::Resource;
+
+use self::ledger_entry::{LedgerEntry, LedgerEntryInput};
+use crate::views::catalogue::{AdjustmentTypeView, PaymentTypeView};
 
 listing!(ListPayments: |it| it.sort().foreign_ids().patient().provider().guarantor()
         .id("charge_id", "Id of the charge.", Filter::Charge).id("claim_id", "Id of the claim.", Filter::Claim)

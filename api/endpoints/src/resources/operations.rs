@@ -8,11 +8,6 @@ use actix_web::{
     web::{self, Data},
 };
 use engine::{Engine, records::sync_state::AdapterStatus};
-use location::time::SECOND;
-use serde_json::{Value, json};
-
-use super::operators::adapter_costs;
-use crate::memory;
 use framework::{
     access::{api::Api, authentication::for_operators},
     http::{
@@ -22,6 +17,11 @@ use framework::{
         tls::Certificates,
     },
 };
+use location::time::SECOND;
+use serde_json::{Value, json};
+
+use super::operators::adapter_costs;
+use crate::memory;
 
 pub async fn healthz(_: HttpRequest) -> HttpResult {
     Ok(HttpResponse::Ok().json(json!({ "status": "ok" })))

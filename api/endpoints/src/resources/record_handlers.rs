@@ -4,9 +4,6 @@
 use std::marker::PhantomData;
 
 use engine::records::record::Record;
-
-use super::related::Related;
-use crate::views::render::RecordView;
 use framework::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, InTenants},
@@ -17,6 +14,9 @@ use framework::{
     },
     records::{listing::Listing, visible::is_live},
 };
+
+use super::related::Related;
+use crate::views::render::RecordView;
 
 /// The values of `include[]`, if the view has any.
 pub struct Requested<V> {

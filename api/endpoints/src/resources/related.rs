@@ -6,14 +6,14 @@ use engine::{
     lists::Filter,
     records::record::{Body, Record, Scope},
 };
-use location::pull::Resource;
-
-use crate::views::render::{IncludedRecords, Reader};
 use framework::{
     access::{call::ApiCall, tenancy::Tenant},
     http::errors::ApiError,
     values::{limits::MAX_RELATED, versions::Version},
 };
+use location::pull::Resource;
+
+use crate::views::render::{IncludedRecords, Reader};
 
 /// The requested related records of an institution.
 pub(super) struct Related<'a> {

@@ -9,17 +9,10 @@ use actix_web::{
     http::{Method, StatusCode, header::HeaderMap},
     web::{self, Bytes, Data, Payload, ServiceConfig},
 };
-
 use engine::{
     Place,
     origin::{self, on_behalf_of},
     turns::FairSemaphore,
-};
-
-use super::{
-    placing::{self, Placed},
-    route::{Route, Serves},
-    route_map::RouteMap,
 };
 use framework::{
     access::{
@@ -36,6 +29,12 @@ use framework::{
         version_header,
     },
     values::{failures::Failure, versions::Version},
+};
+
+use super::{
+    placing::{self, Placed},
+    route::{Route, Serves},
+    route_map::RouteMap,
 };
 
 /// Serves all routes as the app's default service. Resources of actix-web would be tried one after the other, with a

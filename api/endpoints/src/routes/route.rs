@@ -3,9 +3,6 @@
 use std::{future::Future, ops::Deref, pin::Pin};
 
 use actix_web::{Error, HttpRequest, HttpResponse, http::Method, web::Payload};
-use schemars::JsonSchema;
-
-use crate::resources::operators::operator_actions::Action;
 use framework::{
     access::{
         arguments::{FromCall, FromPath},
@@ -18,6 +15,9 @@ use framework::{
     },
     values::{audience::Audience, role::Role, versions::Version},
 };
+use schemars::JsonSchema;
+
+use crate::resources::operators::operator_actions::Action;
 
 /// Future of a handler's response.
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;

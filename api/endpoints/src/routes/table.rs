@@ -39,6 +39,10 @@
 use std::sync::LazyLock;
 
 use actix_web::web::ServiceConfig;
+use framework::{
+    http::endpoint::{Access, Group},
+    values::{role::Role, versions::Version::V2_2_2},
+};
 
 use crate::{
     resources::{
@@ -80,10 +84,6 @@ use crate::{
             PaymentView,
         },
     },
-};
-use framework::{
-    http::endpoint::{Access, Group},
-    values::{role::Role, versions::Version::V2_2_2},
 };
 
 pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {

@@ -5,12 +5,12 @@ use engine::{
     setup::LocationSetup,
     webhooks::views::ViewContext,
 };
+use framework::values::times::{self, At};
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
 
 use super::parts::WriteState;
-use framework::values::times::{self, At};
 
 /// An appointment, or a block of unavailable time.
 #[view(of = Appointment, named = "appointment", args(location: &LocationSetup, provider_name: Option<String>))]

@@ -5,6 +5,11 @@ use std::collections::BTreeMap;
 use engine::records::{
     AdjustmentAction, AdjustmentType, AppointmentDescriptor, AppointmentType, Fee, FeeSchedule, PaymentType,
 };
+use framework::values::{
+    record_uuid::uuid,
+    times::At,
+    words::{Word, closed},
+};
 use location::pull::Resource;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,11 +17,6 @@ use uuid::Uuid;
 use view_macro::view;
 
 use crate::views::parts::Price;
-use framework::values::{
-    record_uuid::uuid,
-    times::At,
-    words::{Word, closed},
-};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParentType {

@@ -5,13 +5,13 @@ use engine::records::{
     ProcedureStatus, RecallType, TreatmentPlan,
     record::{Record, Schema},
 };
+use framework::values::{record_uuid::uuid, times::At, words::Word};
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 use view_macro::view;
 
 use crate::views::parts::Price;
-use framework::values::{record_uuid::uuid, times::At, words::Word};
 
 /// An entry of the catalogue of billable procedures.
 #[view(of = ProcedureCode, named = "procedure code")]

@@ -5,6 +5,12 @@ use engine::records::{
     record::{Schema, WriteStatus},
     values::{Json, Seconds},
 };
+use framework::values::{
+    kinds::times::{Clock, instant},
+    record_uuid::uuid,
+    times::At,
+    words::Word,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -12,12 +18,6 @@ use uuid::Uuid;
 use view_macro::view;
 
 use crate::views::parts::{WriteState, failure_reason, second, status};
-use framework::values::{
-    kinds::times::{Clock, instant},
-    record_uuid::uuid,
-    times::At,
-    words::Word,
-};
 
 /// An alert of a patient.
 #[view(of = PatientAlert, named = "alert")]

@@ -4,6 +4,7 @@ use engine::records::{
     FormResponse, FormSchema,
     record::{Record, Schema, WriteStatus},
 };
+use framework::values::{record_uuid::uuid, times::At, words::Word};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
@@ -11,7 +12,6 @@ use uuid::Uuid;
 use view_macro::view;
 
 use crate::views::parts::{WriteState, second, status};
-use framework::values::{record_uuid::uuid, times::At, words::Word};
 
 /// A patient intake form.
 #[view(of = FormSchema, named = "form")]

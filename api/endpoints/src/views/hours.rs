@@ -2,6 +2,7 @@
 
 use chrono_tz::Tz;
 use engine::records::{WorkingHour, record::Record};
+use framework::values::{times, words::Word};
 use location::{
     hours::{HourSource, Recurrence, RecurrenceUnit, Weekday},
     time::Timestamp,
@@ -11,7 +12,6 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::views::{catalogue::AppointmentTypeView, parts::WriteState};
-use framework::values::{times, words::Word};
 
 /// Working hours of a provider.
 #[derive(Serialize, JsonSchema)]

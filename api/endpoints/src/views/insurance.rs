@@ -1,13 +1,13 @@
 //! Insurance plans, coverages, subscribers.
 
 use engine::records::{Coverage, InsurancePlan, InsuranceType, Patient, Relation, record::Record};
+use framework::values::{times::At, words::Word};
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
 
 use super::catalogue::FeeScheduleView;
 use crate::views::parts::{Included, Price, WriteState, day};
-use framework::values::{times::At, words::Word};
 
 /// An insurance plan.
 #[view(

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use engine::records::{Operatory, record::Record};
+use framework::values::times::At;
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
 
 use super::catalogue::AppointmentTypeView;
-use framework::values::times::At;
 
 /// A chair, column or room where providers see patients.
 #[view(of = Operatory, named = "operatory")]

@@ -1,6 +1,7 @@
 //! Patients for their own endpoints, with optional related records.
 
 use engine::records::{Appointment, Patient, values::Address};
+use framework::values::times::At;
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
@@ -13,7 +14,6 @@ use super::{
     parts::{Included, WriteState},
     people::{PatientBasic, PersonView, cell_phone, preferred_phone},
 };
-use framework::values::times::At;
 
 /// A patient in a list.
 #[view(of = Patient, args(adapter: Option<&'a str>))]

@@ -1,12 +1,12 @@
 //! Persons inside other records: patients, providers, users.
 
 use engine::records::{Patient, Provider, record::Record};
+use framework::values::times::At;
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
 
 use super::parts::{WriteState, foreign_id_type};
-use framework::values::times::At;
 
 /// A patient or provider inside another record.
 #[view(of = Patient)]

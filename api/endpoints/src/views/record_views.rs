@@ -9,6 +9,7 @@ use engine::{
     },
     webhooks::views::{RelatedRecords, ViewContext, ViewError, Views},
 };
+use framework::values::versions::Version;
 use location::pull::Resource::{self, *};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -37,7 +38,6 @@ use crate::views::{
     render::{Reader, RecordView},
     sync_status,
 };
-use framework::values::versions::Version;
 
 /// The views in webhook messages and in the feed of changes.
 pub struct RecordViews;

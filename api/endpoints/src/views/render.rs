@@ -5,11 +5,11 @@ use engine::{
     lists::Filter,
     records::record::{Body, Record, Schema},
 };
+use framework::values::versions::Version;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::parts::Included;
-use framework::values::versions::Version;
 
 /// The reader of a view: a call, the feed of changes, or a webhook subscription.
 pub trait Reader {

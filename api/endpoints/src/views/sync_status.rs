@@ -6,12 +6,12 @@ use engine::{
     records::sync_state::SyncState,
     setup::{LocationSetup, Setup},
 };
+use framework::values::times::At;
 use location::{ids::InstitutionId, time::Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{gate::GateView, locations::LocationBasic};
-use framework::values::times::At;
 
 /// The read and write status of a health record system, for the locations that share it.
 #[derive(Serialize, JsonSchema)]

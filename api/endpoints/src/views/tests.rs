@@ -7,6 +7,7 @@ use engine::records::{
     schema,
     values::Address,
 };
+use framework::values::{record_uuid, versions::Version};
 use location::{
     hours::{HourKind, HourSource, Recurrence, RecurrenceUnit, Weekday},
     time::Timestamp,
@@ -30,7 +31,6 @@ use super::{
     people::*,
     render::{Reader, RecordView},
 };
-use framework::values::{record_uuid, versions::Version};
 
 fn entry<T: Body>(body: Value) -> Record<T> {
     Record {

@@ -3,14 +3,6 @@
 use std::collections::BTreeMap;
 
 use engine::setup::{Environment, LocationSetup, LocationStatus};
-use location::{
-    ids::{InstitutionId, LocationId},
-    time::{Millis, SECOND},
-};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::resources::practice::locations::is_visible;
 use framework::{
     access::{
         arguments::Anywhere,
@@ -24,6 +16,14 @@ use framework::{
     },
     values::{grant::Grant, words::Word},
 };
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{Millis, SECOND},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::resources::practice::locations::is_visible;
 
 /// The calling API key: its permissions, scope and limits.
 #[derive(Serialize, JsonSchema)]

@@ -1,13 +1,6 @@
 //! POST /intent/booking/book
 
 use engine::{EngineError, PatientDetails, commands::BookSlot, records::values::Address};
-use location::{decision::Refusal, zone::Date};
-
-use super::{
-    BookingAnswer, BookingResponse, booked,
-    failure::BookingFailure,
-    offers::{like, offers, open, recall},
-};
 use framework::{
     access::{
         arguments::{FromInput, InLocations},
@@ -24,6 +17,13 @@ use framework::{
         },
         limits::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_TEXT},
     },
+};
+use location::{decision::Refusal, zone::Date};
+
+use super::{
+    BookingAnswer, BookingResponse, booked,
+    failure::BookingFailure,
+    offers::{like, offers, open, recall},
 };
 
 pub struct BookingInput {

@@ -1,9 +1,6 @@
 //! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
 
 use engine::records::Writeback;
-use location::ids::AppointmentId;
-
-use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::BookingFailure, find};
 use framework::{
     access::{
         arguments::{InTenant, reads},
@@ -14,6 +11,9 @@ use framework::{
         limits::MAX_TEXT,
     },
 };
+use location::ids::AppointmentId;
+
+use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::BookingFailure, find};
 
 reads!(NewCancellation |input| {
     reference: String = input.body.required("booking_ref", filled(booking_ref())),

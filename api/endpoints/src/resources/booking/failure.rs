@@ -7,16 +7,16 @@ use actix_web::{
     http::{StatusCode, header::RETRY_AFTER},
 };
 use engine::EngineError;
-use location::{decision::Refusal, slots::Slot};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::offer_view::OfferView;
 use framework::{
     access::respond::Plain,
     http::errors::{ApiError, Fails, described, failure_of},
     values::{failures::Failure, kinds::echo},
 };
+use location::{decision::Refusal, slots::Slot};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::offer_view::OfferView;
 
 /// The result of a handler of the booking intent.
 pub(crate) type BookingAnswer<V> = Result<Plain<V>, BookingFailure>;

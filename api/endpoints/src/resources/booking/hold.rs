@@ -1,12 +1,5 @@
 //! POST and DELETE /intent/booking/hold: keeps the slot of a token for a while (our addition).
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::{
-    failure::{BookingAnswer, BookingFailure},
-    offers::{like, offers, open},
-};
 use framework::{
     access::{
         arguments::{FromInput, InLocations, reads},
@@ -17,6 +10,13 @@ use framework::{
         kinds::{filled, shared::slot_token},
         times::{self, At},
     },
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    failure::{BookingAnswer, BookingFailure},
+    offers::{like, offers, open},
 };
 
 /// The response to holding a slot, and to releasing it.

@@ -11,15 +11,6 @@ pub mod search;
 pub mod status;
 
 use engine::records::{Appointment, Booking, Writeback, record::Record};
-use location::{event::is_avoidable_at_another_time, ids::LocationId};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-pub(crate) use self::failure::BookingRefusal;
-
-use self::failure::{BookingAnswer, BookingFailure};
-use super::practice::providers::ProviderNames;
-use crate::views::locations::{BookingLocation, booking_location};
 use framework::{
     access::{
         call::ApiCall,
@@ -33,6 +24,15 @@ use framework::{
         words::Word,
     },
 };
+use location::{event::is_avoidable_at_another_time, ids::LocationId};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use self::failure::{BookingAnswer, BookingFailure};
+use super::practice::providers::ProviderNames;
+use crate::views::locations::{BookingLocation, booking_location};
+
+pub(crate) use self::failure::BookingRefusal;
 
 /// A booking and the state of its write-back to the practice's system.
 #[derive(Serialize, JsonSchema)]

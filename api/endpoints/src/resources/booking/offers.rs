@@ -1,17 +1,6 @@
 //! Offers: slots with the tokens that book them.
 
 use engine::commands::Offer;
-use location::{
-    ids::AppointmentTypeId,
-    slots::Slot,
-    time::{MINUTE, Timestamp},
-};
-
-use super::{
-    failure::BookingFailure,
-    offer_view::{OfferLocation, OfferView},
-};
-use crate::{resources::practice::providers::ProviderNames, views::locations::booking_location};
 use framework::{
     access::{
         call::ApiCall,
@@ -23,6 +12,17 @@ use framework::{
         times::{self, At},
     },
 };
+use location::{
+    ids::AppointmentTypeId,
+    slots::Slot,
+    time::{MINUTE, Timestamp},
+};
+
+use super::{
+    failure::BookingFailure,
+    offer_view::{OfferLocation, OfferView},
+};
+use crate::{resources::practice::providers::ProviderNames, views::locations::booking_location};
 
 /// Properties of an offer in addition to its time.
 #[derive(Clone, Copy)]

@@ -4,6 +4,28 @@ use engine::{
     Unmet,
     records::{AppointmentType, record::Record},
 };
+use framework::{
+    access::{
+        arguments::{AtLocation, FromInput},
+        call::ApiCall,
+        input::Input,
+        tenancy::{OpenLocation, Tenant},
+    },
+    http::errors::ApiError,
+    values::{
+        failures::Failure,
+        kinds::{
+            Kind, boolean, id, integer, long_id,
+            reference::Reference,
+            shared::{appointment_type, first_day},
+            times::time_of_day,
+        },
+        limits::{
+            DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
+        },
+        times,
+    },
+};
 use location::{
     hours::Weekday,
     ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId},
@@ -27,28 +49,6 @@ use crate::resources::{
         appointment_types,
         available_slots::{check_start_date, minutes},
         slot_weeks::{begin, week},
-    },
-};
-use framework::{
-    access::{
-        arguments::{AtLocation, FromInput},
-        call::ApiCall,
-        input::Input,
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::errors::ApiError,
-    values::{
-        failures::Failure,
-        kinds::{
-            Kind, boolean, id, integer, long_id,
-            reference::Reference,
-            shared::{appointment_type, first_day},
-            times::time_of_day,
-        },
-        limits::{
-            DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
-        },
-        times,
     },
 };
 

@@ -1,10 +1,11 @@
 //! GET /intent/booking/status
 
-use super::{BookingAnswer, BookingResponse, booked, booking_ref, find};
 use framework::access::{
     arguments::{InTenant, reads},
     call::ApiCall,
 };
+
+use super::{BookingAnswer, BookingResponse, booked, booking_ref, find};
 
 reads!(ShowBooking |input| {
     reference: String = input.query.required("booking_ref", booking_ref()),

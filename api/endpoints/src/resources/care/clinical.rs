@@ -4,13 +4,6 @@ use engine::{
     lists::Filter,
     records::{ClinicalNote, PatientRecall, PlanStatus, Procedure, RecallType, TreatmentPlan, record::Record},
 };
-use location::{
-    time::{DAY, Timestamp},
-    zone::Date,
-};
-
-use crate::views::clinical::{ClinicalNoteView, PatientRecallView, ProcedureView, RecallTypeView, TreatmentPlanView};
-use crate::views::render::RecordView;
 use framework::{
     access::{
         arguments::{AtLocation, FromInput, Id, InLocations, InTenant, reads},
@@ -28,6 +21,15 @@ use framework::{
         },
         words::word,
     },
+};
+use location::{
+    time::{DAY, Timestamp},
+    zone::Date,
+};
+
+use crate::views::{
+    clinical::{ClinicalNoteView, PatientRecallView, ProcedureView, RecallTypeView, TreatmentPlanView},
+    render::RecordView,
 };
 
 listing!(ListProcedureCodeCategories: |it| it.foreign_ids().without_deleted());

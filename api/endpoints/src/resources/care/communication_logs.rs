@@ -8,13 +8,6 @@ use engine::{
         record::{Record, Schema, WriteStatus},
     },
 };
-use location::{
-    decision::Refusal,
-    time::{DAY, MINUTE, Millis, Timestamp},
-};
-use uuid::Uuid;
-
-use crate::views::communications::CommunicationLogView;
 use framework::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant},
@@ -36,6 +29,13 @@ use framework::{
         words::word,
     },
 };
+use location::{
+    decision::Refusal,
+    time::{DAY, MINUTE, Millis, Timestamp},
+};
+use uuid::Uuid;
+
+use crate::views::communications::CommunicationLogView;
 
 /// Days that a list covers, by default and at most.
 const SINCE_DAYS: i64 = 30;

@@ -8,11 +8,6 @@ use engine::{
         values::Json,
     },
 };
-use uuid::Uuid;
-
-use crate::resources::patients::find_at;
-use crate::views::forms::{FormResponseView, FormSchemaDetail};
-use crate::views::render::RecordView;
 use framework::{
     access::{
         arguments::{AtLocation, FormId, FromInput, reads},
@@ -27,6 +22,15 @@ use framework::{
         kinds::{Kind, json_object, shared::patient, uuid},
         limits::MAX_ANSWERS,
         record_uuid,
+    },
+};
+use uuid::Uuid;
+
+use crate::{
+    resources::patients::find_at,
+    views::{
+        forms::{FormResponseView, FormSchemaDetail},
+        render::RecordView,
     },
 };
 

@@ -8,9 +8,6 @@ use engine::{
         record::{Record, Schema},
     },
 };
-
-use crate::resources::patients::find_at;
-use crate::views::history::{MedicalHistoryItemView, PatientMedicalHistoryItemView};
 use framework::{
     access::{
         arguments::{AtLocation, FromInput, reads},
@@ -26,6 +23,11 @@ use framework::{
         Kind, long_id, one_of,
         shared::{active, note, part_of_name, patient},
     },
+};
+
+use crate::{
+    resources::patients::find_at,
+    views::history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
 };
 
 const CATEGORIES: &[(&str, HistoryCategory)] = &[

@@ -8,11 +8,6 @@ use engine::{
         values::Day,
     },
 };
-use location::pull::Resource;
-use serde_json::json;
-
-use super::insurance_plans::subscriber;
-use crate::views::insurance::InsuranceCoverageView;
 use framework::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, reads},
@@ -33,6 +28,11 @@ use framework::{
         words::word,
     },
 };
+use location::pull::Resource;
+use serde_json::json;
+
+use super::insurance_plans::subscriber;
+use crate::views::insurance::InsuranceCoverageView;
 
 reads!(ListCoverages |input| {
     active: bool = input.query.defaulted("active", active(), true),

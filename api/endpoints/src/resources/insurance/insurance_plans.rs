@@ -4,11 +4,6 @@ use engine::{
     lists::Filter,
     records::{Coverage, FeeSchedule, InsurancePlan, record::Record, values::Address},
 };
-
-use crate::views::{
-    catalogue::FeeScheduleView,
-    insurance::{InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
-};
 use framework::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant, included},
@@ -23,6 +18,11 @@ use framework::{
         kinds::{object, person_name, text, two_letters},
         limits::MAX_TEXT,
     },
+};
+
+use crate::views::{
+    catalogue::FeeScheduleView,
+    insurance::{InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
 };
 
 listing!(ListPlans: |it| it.sort().foreign_ids().since().include_deleted()

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 
 use engine::{lists::Filter, records::GuarantorBalance};
-
-use crate::views::ledger::GuarantorBalanceView;
 use framework::{
     access::{
         arguments::{AtLocation, FromInput},
@@ -17,6 +15,8 @@ use framework::{
     records::listing::Listing,
     values::kinds::{boolean, shared::patient},
 };
+
+use crate::views::ledger::GuarantorBalanceView;
 
 pub struct ListGuarantorBalances {
     zero_too: bool,

@@ -4,9 +4,6 @@ use engine::{
     lists::Filter,
     records::{Charge, Claim},
 };
-
-use crate::views::ledger::{ChargeView, ClaimPayoutView};
-use crate::views::render::RecordView;
 use framework::{
     access::{
         arguments::{AtLocation, FromInput},
@@ -16,6 +13,11 @@ use framework::{
     },
     records::listing::Listing,
     values::{kinds::includes, limits::MAX_RELATED},
+};
+
+use crate::views::{
+    ledger::{ChargeView, ClaimPayoutView},
+    render::RecordView,
 };
 
 pub struct ListCharges {

@@ -4,8 +4,6 @@ use engine::{
     lists::Filter,
     records::{Fee, FeeSchedule, record::Record},
 };
-
-use crate::views::catalogue::{FeeScheduleView, ProcedureFee};
 use framework::{
     access::{
         arguments::{AtLocation, Id, InTenant, included, reads},
@@ -15,6 +13,8 @@ use framework::{
     records::listing::{Listing, listing},
     values::{kinds::shared::active, limits::MAX_WHOLE_LIST},
 };
+
+use crate::views::catalogue::{FeeScheduleView, ProcedureFee};
 
 reads!(ListFeeSchedules |input| {
     active: bool = input.query.defaulted("active", active(), true),

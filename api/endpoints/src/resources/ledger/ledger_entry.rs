@@ -13,11 +13,6 @@ use engine::{
         values::Day,
     },
 };
-use location::{ids::LocationId, pull::Resource, time::Timestamp, zone::Date};
-use rust_decimal::Decimal;
-use serde_json::{Value, json};
-
-use crate::views::render::RecordView;
 use framework::{
     access::{
         arguments::{AtLocation, FromInput},
@@ -41,6 +36,11 @@ use framework::{
         times,
     },
 };
+use location::{ids::LocationId, pull::Resource, time::Timestamp, zone::Date};
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+
+use crate::views::render::RecordView;
 
 /// A ledger entry that clients create.
 pub trait LedgerEntry: Body {

@@ -4,16 +4,11 @@
 use std::collections::BTreeMap;
 
 use engine::{AdapterVersion, RolledOut, Tried};
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::sync::AdapterView;
-use framework::access::resource_names;
 use framework::{
     access::{
         arguments::{AdapterName, Anywhere, InTenants, OfLocation, reads},
         call::{ActionContext, ApiCall},
+        resource_names,
         respond::{Answer, Listed, One},
     },
     values::{
@@ -22,6 +17,11 @@ use framework::{
         times::At,
     },
 };
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::sync::AdapterView;
 
 /// Selects the version of the configuration instead of a SHA-256.
 pub const CONFIGURED: &str = "configured";

@@ -8,6 +8,11 @@ use std::{future::Future, pin::Pin, str::FromStr};
 
 use actix_web::http::Method;
 use engine::{webhooks::model::EndpointId, workstations::CodeKind};
+use framework::{
+    access::{call::ActionContext, resource_names},
+    http::errors::ApiError,
+    values::role::Role,
+};
 use location::{
     ids::{LocationId, WriteId},
     pause::Directions,
@@ -25,8 +30,6 @@ use crate::resources::{
     webhook::webhook_deliveries::WebhookReplayView,
     workstation::workstations::{PairingCodeView, create_code, revoke_workstation},
 };
-use framework::access::resource_names;
-use framework::{access::call::ActionContext, http::errors::ApiError, values::role::Role};
 
 /// An action of operators.
 pub struct Action {

@@ -4,20 +4,20 @@ use engine::{
     Engine,
     recent_errors::{ErrorSource, RecentError},
 };
+use framework::{
+    access::{
+        arguments::OfLocation,
+        call::ApiCall,
+        resource_names::name,
+        respond::{Answer, Listed},
+    },
+    values::times::At,
+};
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::resources::practice::write_requests::{public_id, subject};
-use framework::access::resource_names::name;
-use framework::{
-    access::{
-        arguments::OfLocation,
-        call::ApiCall,
-        respond::{Answer, Listed},
-    },
-    values::times::At,
-};
 
 /// An error at a location, which may have occurred several times.
 #[derive(Serialize, JsonSchema)]

@@ -7,6 +7,18 @@ use std::{
 };
 
 use engine::records::sync_state::{AdapterState, AdapterStatus, SyncState};
+use framework::{
+    access::{
+        api::Api,
+        arguments::{FromInput, OfLocation, reads},
+        call::{ActionContext, ApiCall},
+        input::Input,
+        resource_names::{name, resource},
+        respond::{Answer, One},
+    },
+    http::errors::ApiError,
+    values::{kinds::boolean, times::At},
+};
 use location::{
     ids::LocationId,
     pause::Directions,
@@ -17,19 +29,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::adapter_costs::AdapterCallsView;
-use crate::resources::practice::problems::{ProblemView, address, problems};
-use crate::views::gate::GateView;
-use framework::access::resource_names::{name, resource};
-use framework::{
-    access::{
-        api::Api,
-        arguments::{FromInput, OfLocation, reads},
-        call::{ActionContext, ApiCall},
-        input::Input,
-        respond::{Answer, One},
-    },
-    http::errors::ApiError,
-    values::{kinds::boolean, times::At},
+use crate::{
+    resources::practice::problems::{ProblemView, address, problems},
+    views::gate::GateView,
 };
 
 /// The read progress of a location and its waiting writes.

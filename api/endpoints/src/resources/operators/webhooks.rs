@@ -10,17 +10,6 @@ use engine::{
         registry::Made,
     },
 };
-use location::time::{DAY, Millis};
-use schemars::JsonSchema;
-use serde::Serialize;
-use uuid::Uuid;
-
-use crate::resources::webhook::{
-    webhook_deliveries::{
-        ListWebhookDeliveries, WebhookDeliveryView, WebhookReplayView, logged, redelivered, replayed, tested,
-    },
-    webhook_ownership::not_found,
-};
 use framework::{
     access::{
         api::Api,
@@ -33,6 +22,17 @@ use framework::{
         times::At,
         words::{Word, closed},
     },
+};
+use location::time::{DAY, Millis};
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::resources::webhook::{
+    webhook_deliveries::{
+        ListWebhookDeliveries, WebhookDeliveryView, WebhookReplayView, logged, redelivered, replayed, tested,
+    },
+    webhook_ownership::not_found,
 };
 
 /// Age up to which messages are sent again that were not delivered.

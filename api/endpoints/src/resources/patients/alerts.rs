@@ -6,9 +6,6 @@ use engine::{
     lists::Filter,
     records::{PatientAlert, record::Record},
 };
-
-use super::find;
-use crate::views::communications::PatientAlertView;
 use framework::{
     access::{
         arguments::{AlertId, FromInput, Id, InTenant, reads},
@@ -23,6 +20,9 @@ use framework::{
         kinds::{boolean, filled, object, shared::note},
     },
 };
+
+use super::find;
+use crate::views::communications::PatientAlertView;
 
 reads!(ListAlerts |input| {
     include_disabled: bool = input.query.defaulted(

@@ -1,8 +1,6 @@
 //! POST /patients
 
 use engine::{PatientDetails, commands::CreatePatient, records::values::Address};
-
-use crate::views::{patients::PatientCreated, people::PatientBasic};
 use framework::{
     access::{
         arguments::{AtLocation, FromInput},
@@ -21,6 +19,8 @@ use framework::{
         limits::MAX_TEXT,
     },
 };
+
+use crate::views::{patients::PatientCreated, people::PatientBasic};
 
 pub struct NewPatient(CreatePatient);
 

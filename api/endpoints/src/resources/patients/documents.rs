@@ -4,9 +4,6 @@ use engine::{
     lists::Filter,
     records::{Document, DocumentType, record::Record},
 };
-
-use super::find;
-use crate::views::documents::{DocumentTypeView, PatientDocumentView};
 use framework::{
     access::{
         arguments::{AtLocation, Id, InTenant, reads},
@@ -15,6 +12,9 @@ use framework::{
     },
     values::{failures::Failure, kinds::shared::active},
 };
+
+use super::find;
+use crate::views::documents::{DocumentTypeView, PatientDocumentView};
 
 pub async fn list(
     mut call: ApiCall,

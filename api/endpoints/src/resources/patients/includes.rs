@@ -11,9 +11,13 @@ use engine::{
         schema::patient_of,
     },
 };
+use framework::{
+    access::{call::ApiCall, input::Input, tenancy::Tenant},
+    http::errors::{ApiError, name_of},
+    values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
+};
 
 use super::{find, reachable};
-use crate::views::render::RecordView;
 use crate::{
     resources::{insurance::insurance_plans::subscriber, practice::providers::ProviderNames},
     views::{
@@ -24,12 +28,8 @@ use crate::{
         parts::Included,
         patients::{AppointmentBasic, PatientAddressView, PatientIncludes},
         people::PersonView,
+        render::RecordView,
     },
-};
-use framework::{
-    access::{call::ApiCall, input::Input, tenancy::Tenant},
-    http::errors::{ApiError, name_of},
-    values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
 };
 
 /// Includes of one patient.

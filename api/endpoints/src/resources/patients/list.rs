@@ -6,13 +6,6 @@ use engine::{
     lists::{Filter, name_matches},
     records::{Patient, demographics::phone::Number, patient::is_birth_date, record::Record},
 };
-use location::zone::Date;
-
-use super::{
-    includes::{INCLUDES_OF_LIST, Related, requested_includes},
-    reachable,
-};
-use crate::views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile};
 use framework::{
     access::{
         arguments::{AtLocation, FromInput},
@@ -34,6 +27,13 @@ use framework::{
         versions::Version,
     },
 };
+use location::zone::Date;
+
+use super::{
+    includes::{INCLUDES_OF_LIST, Related, requested_includes},
+    reachable,
+};
+use crate::views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile};
 
 pub struct ListPatients {
     listing: Listing,

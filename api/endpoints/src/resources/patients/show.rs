@@ -1,10 +1,5 @@
 //! GET /patients/{id}, with the requested includes.
 
-use super::{
-    find,
-    includes::{INCLUDES, Related, requested_includes},
-};
-use crate::views::patients::{PatientByVersion, PatientDetail, PatientProfile};
 use framework::{
     access::{
         arguments::{FromInput, Id, InTenant},
@@ -14,6 +9,12 @@ use framework::{
     },
     values::versions::Version,
 };
+
+use super::{
+    find,
+    includes::{INCLUDES, Related, requested_includes},
+};
+use crate::views::patients::{PatientByVersion, PatientDetail, PatientProfile};
 
 pub struct ShowPatient {
     include: Vec<&'static str>,

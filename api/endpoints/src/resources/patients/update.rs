@@ -4,9 +4,6 @@ use engine::{
     commands::{ChangePatient, PatientChange},
     records::values::Address,
 };
-use location::zone::Date;
-
-use crate::views::patients::PatientProfile;
 use framework::{
     access::{
         arguments::{AtLocation, FromInput, Id},
@@ -25,6 +22,9 @@ use framework::{
         limits::{MAX_NAME, MAX_TEXT},
     },
 };
+use location::zone::Date;
+
+use crate::views::patients::PatientProfile;
 
 const MAX_EXTENSION: usize = 20;
 

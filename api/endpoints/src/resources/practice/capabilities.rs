@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use engine::records::ehr::Description;
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use framework::access::resource_names::name;
 use framework::access::{
     arguments::OfLocation,
     call::ApiCall,
+    resource_names::name,
     respond::{Answer, One},
     tenancy::OpenLocation,
 };
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The data that can be read from and written to the health record system of a location.
 #[derive(Serialize, JsonSchema)]

@@ -5,17 +5,12 @@ use engine::{
     feed::{ChangeKind, FeedEntry},
     lists::Position,
 };
-use location::{pull::Resource, time::Timestamp};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
-
-use framework::access::resource_names::{self, granted, name, resource};
 use framework::{
     access::{
         arguments::{AtLocation, FromInput},
         call::ApiCall,
         input::Input,
+        resource_names::{self, granted, name, resource},
         respond::{Answer, Paged},
         tenancy::OpenLocation,
     },
@@ -32,6 +27,10 @@ use framework::{
         times::At,
     },
 };
+use location::{pull::Resource, time::Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 /// The latest change of a record since the previous page.
 #[derive(Serialize, JsonSchema)]

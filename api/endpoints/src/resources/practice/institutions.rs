@@ -2,12 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use location::ids::InstitutionId;
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::locations::is_visible;
-use crate::views::locations::LocationBasic;
 use framework::{
     access::{
         arguments::{Anywhere, Id},
@@ -18,6 +12,12 @@ use framework::{
     http::errors::ApiError,
     values::times::At,
 };
+use location::ids::InstitutionId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::locations::is_visible;
+use crate::views::locations::LocationBasic;
 
 /// An institution that the key can access.
 #[derive(Serialize, JsonSchema)]

@@ -4,14 +4,6 @@ use engine::{
     SetUp,
     setup::{LocationSetup, LocationStatus},
 };
-use location::{
-    ids::{InstitutionId, LocationId},
-    time::Timestamp,
-};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::views::{gate::GateView, parts::foreign_id_type};
 use framework::{
     access::{
         arguments::{FromInput, InTenants, OfLocation},
@@ -24,6 +16,14 @@ use framework::{
     records::listing::foreign_ids,
     values::{kinds::shared::inactive, times::At},
 };
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::views::{gate::GateView, parts::foreign_id_type};
 
 /// A location of an institution.
 #[derive(Serialize, JsonSchema)]

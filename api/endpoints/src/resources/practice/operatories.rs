@@ -7,10 +7,6 @@ use engine::{
     commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
     records::{Operatory, record::Record},
 };
-use location::{ids::LocationId, pull::Resource};
-
-use crate::resources::schedule::appointment_types;
-use crate::views::operatories::OperatoryView;
 use framework::{
     access::{
         arguments::{AtLocation, FromInput, Id, InTenant},
@@ -30,6 +26,9 @@ use framework::{
         limits::MAX_NAME,
     },
 };
+use location::{ids::LocationId, pull::Resource};
+
+use crate::{resources::schedule::appointment_types, views::operatories::OperatoryView};
 
 /// Finds the operatory that a write refers to.
 pub fn find(call: &ApiCall, location: LocationId, id: u64) -> Result<Record<Operatory>, ApiError> {

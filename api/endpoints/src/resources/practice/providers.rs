@@ -10,14 +10,6 @@ use engine::{
     commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
     records::{AppointmentType, Provider, WorkingHour, record::Record},
 };
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
-
-use super::locations::{Facts, LocationView};
-use crate::resources::schedule::{appointment_types, working_hours};
-use crate::views::{catalogue::AppointmentTypeView, hours::WorkingHourView};
 use framework::{
     access::{
         arguments::{AtLocation, FromInput, Id, InLocations, InTenant, included},
@@ -33,6 +25,16 @@ use framework::{
         limits::MAX_NAME,
         times::At,
     },
+};
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use view_macro::view;
+
+use super::locations::{Facts, LocationView};
+use crate::{
+    resources::schedule::{appointment_types, working_hours},
+    views::{catalogue::AppointmentTypeView, hours::WorkingHourView},
 };
 
 /// A provider: a person who treats patients.

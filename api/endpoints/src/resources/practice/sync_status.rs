@@ -11,11 +11,6 @@ use actix_web::{
     web::Bytes,
 };
 use engine::Place;
-use location::ids::LocationId;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-
-use crate::views::sync_status::{DirectionHealth, SourceStatus, SyncStatusView, view};
 use framework::{
     access::{
         arguments::{FromInput, InTenants},
@@ -28,6 +23,11 @@ use framework::{
     nodes::forward::{AGENT, NodeCall},
     values::kinds::{id, name_of},
 };
+use location::ids::LocationId;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::views::sync_status::{DirectionHealth, SourceStatus, SyncStatusView, view};
 
 /// Ids per query to another node, well within the limit of a request line.
 const ASKED_AT_ONCE: usize = 50;

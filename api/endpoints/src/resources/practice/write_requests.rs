@@ -6,25 +6,13 @@ use engine::{
     lists::Position,
     write_requests::{Status, WriteRequest, merged},
 };
-use location::{
-    ids::{LocationId, WriteId},
-    intent::WriteIntent,
-    pull::Resource,
-    resource::Operation,
-    time::Timestamp,
-};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::json;
-use uuid::Uuid;
-
-use framework::access::resource_names::{granted, name, resource};
 use framework::{
     access::{
         api::Api,
         arguments::{AtLocation, FromCall, FromInput},
         call::{ActionContext, ApiCall},
         input::Input,
+        resource_names::{granted, name, resource},
         respond::{Answer, One, Paged},
         tenancy::OpenLocation,
     },
@@ -37,6 +25,17 @@ use framework::{
         words::{Word, word},
     },
 };
+use location::{
+    ids::{LocationId, WriteId},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
+    time::Timestamp,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
 
 /// A write to the health record system.
 #[derive(Serialize, JsonSchema)]

@@ -7,10 +7,6 @@ use engine::{
     commands::{AppointmentTypeChange, ChangeAppointmentType, CreateAppointmentType, RemoveAppointmentType},
     records::{AppointmentType, record::Record},
 };
-use location::{ids::LocationId, pull::Resource};
-
-use super::descriptors::{self, ListDescriptors};
-use crate::views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType};
 use framework::{
     access::{
         arguments::{FromInput, Id, InLocations, InTenant, included},
@@ -30,6 +26,10 @@ use framework::{
         words::word,
     },
 };
+use location::{ids::LocationId, pull::Resource};
+
+use super::descriptors::{self, ListDescriptors};
+use crate::views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType};
 
 /// Returns the types of an institution that are not deleted, by id.
 pub fn by_id(call: &ApiCall, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {

@@ -5,23 +5,6 @@ use engine::{
     commands::{AppointmentChange, ChangeAppointment, CreateAppointment},
     records::{Appointment, Writeback, record::Record},
 };
-use location::{
-    decision::{NotOpenReason, Refusal},
-    ids::{AppointmentId, LocationId},
-    pull::Resource,
-    slots::Fit,
-    time::{DAY, MINUTE, Span, Timestamp},
-    zone::Date,
-};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::{
-    appointments::{find, view},
-    available_slots::minutes,
-};
-use crate::resources::practice::providers::ProviderNames;
-use crate::views::appointments::AppointmentView;
 use framework::{
     access::{
         arguments::{AtLocationOfBody, FromCall, FromInput, FromPath, Id, InLocationsOfQuery},
@@ -45,6 +28,22 @@ use framework::{
         limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME},
     },
 };
+use location::{
+    decision::{NotOpenReason, Refusal},
+    ids::{AppointmentId, LocationId},
+    pull::Resource,
+    slots::Fit,
+    time::{DAY, MINUTE, Span, Timestamp},
+    zone::Date,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    appointments::{find, view},
+    available_slots::minutes,
+};
+use crate::{resources::practice::providers::ProviderNames, views::appointments::AppointmentView};
 
 /// An appointment that was created or changed.
 #[derive(Serialize, JsonSchema)]

@@ -4,25 +4,6 @@ use engine::{
     lists::Filter,
     records::{Appointment, AppointmentDescriptor, Patient, Procedure, record::Record},
 };
-use location::{
-    ids::{AppointmentId, LocationId},
-    time::{Span, Timestamp},
-};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::descriptors::{self, ListDescriptors};
-use crate::resources::{practice::providers::ProviderNames, related::Related};
-use crate::views::render::RecordView;
-use crate::views::{
-    appointments::AppointmentView,
-    catalogue::{AppointmentDescriptorView, AppointmentTypeView},
-    clinical::ProcedureView,
-    operatories::OperatoryView,
-    parts::Included,
-    people::{PatientBasic, PersonView},
-    render::IncludedRecords,
-};
 use framework::{
     access::{
         arguments::{FromInput, Id, InLocations, InTenant},
@@ -42,6 +23,26 @@ use framework::{
             zone,
         },
         limits::MAX_RELATED,
+    },
+};
+use location::{
+    ids::{AppointmentId, LocationId},
+    time::{Span, Timestamp},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::descriptors::{self, ListDescriptors};
+use crate::{
+    resources::{practice::providers::ProviderNames, related::Related},
+    views::{
+        appointments::AppointmentView,
+        catalogue::{AppointmentDescriptorView, AppointmentTypeView},
+        clinical::ProcedureView,
+        operatories::OperatoryView,
+        parts::Included,
+        people::{PatientBasic, PersonView},
+        render::{IncludedRecords, RecordView},
     },
 };
 

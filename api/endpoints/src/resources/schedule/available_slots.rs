@@ -3,22 +3,6 @@
 use std::collections::BTreeMap;
 
 use engine::records::{AppointmentType, record::Record};
-use location::{
-    hours::HourSource,
-    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId, WorkingHourId},
-    slots::{Slot, SlotQuery},
-    time::MINUTE,
-    zone::Date,
-};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::{
-    appointment_types,
-    slot_weeks::{begin, week},
-};
-use crate::resources::practice::{operatories, providers};
-use crate::views::hours::label_id;
 use framework::{
     access::{
         arguments::{FromInput, InTenant},
@@ -37,6 +21,24 @@ use framework::{
         times,
         words::word,
     },
+};
+use location::{
+    hours::HourSource,
+    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId, WorkingHourId},
+    slots::{Slot, SlotQuery},
+    time::MINUTE,
+    zone::Date,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    appointment_types,
+    slot_weeks::{begin, week},
+};
+use crate::{
+    resources::practice::{operatories, providers},
+    views::hours::label_id,
 };
 
 pub(crate) const NONE_FOUND: &str =

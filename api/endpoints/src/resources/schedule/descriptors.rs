@@ -4,8 +4,6 @@ use engine::{
     lists::{ListQuery, Order, PageRequest},
     records::{AppointmentDescriptor, record::Record},
 };
-
-use crate::views::catalogue::AppointmentDescriptorView;
 use framework::{
     access::{
         arguments::{OfLocation, reads},
@@ -19,6 +17,8 @@ use framework::{
         limits::{MAX_NAME, MAX_WHOLE_LIST},
     },
 };
+
+use crate::views::catalogue::AppointmentDescriptorView;
 
 type Descriptor = Record<AppointmentDescriptor>;
 

@@ -6,8 +6,6 @@ use engine::{
     lists::{Position, Range},
     store::Direction,
 };
-
-use crate::views::hours::{WorkingHourLabelView, label_id};
 use framework::{
     access::{
         arguments::{InLocations, reads},
@@ -17,6 +15,8 @@ use framework::{
     http::paging::{ListPage, Paging},
     values::kinds::shared::{active, part_of_name},
 };
+
+use crate::views::hours::{WorkingHourLabelView, label_id};
 
 reads!(ListLabels |input| {
     name: Option<String> = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase()),

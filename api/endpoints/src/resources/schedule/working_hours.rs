@@ -1,23 +1,12 @@
 //! Working hours: those of the EHR, and those created through the API. In v2.2.2 they are called availabilities.
 
-use engine::records::record::Record;
 use std::collections::HashMap;
 
+use engine::records::record::Record;
 use engine::{
     EngineError, Request, Saved, Unmet,
     commands::{ChangeWorkingHour, CreateWorkingHour, RemoveWorkingHour, WorkingHourChange, WorkingHourDetails},
     records::WorkingHour,
-};
-use location::{
-    hours::{HourSource, Recurrence, WorkingHour as Rules},
-    ids::LocationId,
-    pull::Resource,
-};
-
-use super::appointment_types;
-use crate::views::{
-    catalogue::AppointmentTypeView,
-    hours::{WorkingHourView, label_id},
 };
 use framework::{
     access::{
@@ -39,6 +28,17 @@ use framework::{
         times,
         words::word,
     },
+};
+use location::{
+    hours::{HourSource, Recurrence, WorkingHour as Rules},
+    ids::LocationId,
+    pull::Resource,
+};
+
+use super::appointment_types;
+use crate::views::{
+    catalogue::AppointmentTypeView,
+    hours::{WorkingHourView, label_id},
 };
 
 pub struct ListWorkingHours {

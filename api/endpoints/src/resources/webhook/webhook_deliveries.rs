@@ -13,14 +13,6 @@ use engine::{
         registry::Made,
     },
 };
-use location::{ids::InstitutionId, time::Timestamp};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::value::RawValue;
-use uuid::Uuid;
-
-use super::webhook_ownership::{named, own_endpoint, owner};
-use framework::access::webhook_audience::may_receive;
 use framework::{
     access::{
         api::Api,
@@ -28,6 +20,7 @@ use framework::{
         call::{ActionContext, ApiCall},
         input::Input,
         respond::{Answer, Created, One, Paged},
+        webhook_audience::may_receive,
     },
     http::{errors::ApiError, paging::Paging},
     values::{
@@ -38,6 +31,13 @@ use framework::{
         words::{Word, closed, word},
     },
 };
+use location::{ids::InstitutionId, time::Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::webhook_ownership::{named, own_endpoint, owner};
 
 /// A message to a webhook endpoint.
 #[derive(Serialize, JsonSchema)]

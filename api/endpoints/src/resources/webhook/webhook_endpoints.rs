@@ -5,12 +5,6 @@ use engine::webhooks::{
     model::{Endpoint, EndpointId},
     sign::SecretKey,
 };
-use location::time::HOUR;
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::json;
-
-use super::webhook_ownership::{may_subscribe, named, own_endpoint, owner};
 use framework::{
     access::{
         arguments::{Anywhere, reads},
@@ -26,6 +20,12 @@ use framework::{
         times::At,
     },
 };
+use location::time::HOUR;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::webhook_ownership::{may_subscribe, named, own_endpoint, owner};
 
 const LONGEST_OVERLAP: i64 = MAX_SECRET_OVERLAP / HOUR;
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use engine::webhooks::model::{Endpoint, EndpointId, Owner, Subscription};
-
-use framework::access::webhook_audience::may_receive;
-use framework::{access::call::ApiCall, http::errors::ApiError};
+use framework::{
+    access::{call::ApiCall, webhook_audience::may_receive},
+    http::errors::ApiError,
+};
 
 pub fn owner(call: &ApiCall) -> Owner {
     Owner(call.key.organisation.clone())

@@ -7,13 +7,6 @@ use engine::webhooks::{
     model::{EndpointId, Subscription, SubscriptionId},
     registry::NewSubscription,
 };
-use location::ids::{InstitutionId, LocationId};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::json;
-
-use super::webhook_ownership::{may_subscribe, named, owner};
-use framework::access::webhook_audience::may_receive;
 use framework::{
     access::{
         arguments::{FromInput, InLocationsOfQuery, InTenants, reads},
@@ -21,6 +14,7 @@ use framework::{
         input::Input,
         respond::{Answer, Created, Empty, Listed, One},
         tenancy::Tenant,
+        webhook_audience::may_receive,
     },
     http::errors::ApiError,
     values::{
@@ -30,6 +24,12 @@ use framework::{
         times::At,
     },
 };
+use location::ids::{InstitutionId, LocationId};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::webhook_ownership::{may_subscribe, named, owner};
 
 /// A subscription of an endpoint to one kind of event of an institution.
 #[derive(Serialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! Balances by age in days.
 
 use engine::records::{GuarantorBalance, InsuranceBalance};
+use framework::values::times::At;
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
@@ -9,7 +10,6 @@ use crate::views::{
     parts::{Included, Price},
     people::PatientBasic,
 };
-use framework::values::times::At;
 
 /// The balance of a guarantor. An amount is null if the health record system does not provide it.
 #[view(of = GuarantorBalance, named = "balance")]

@@ -4,6 +4,7 @@ use engine::{
     lists::Filter,
     records::{Charge, Claim, ClaimAmounts, ClaimStatus, money::Money, record::Record},
 };
+use framework::values::times::At;
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
@@ -16,7 +17,6 @@ use crate::views::{
     render::IncludedRecords,
     v2::{self, ChargeV2},
 };
-use framework::values::times::At;
 
 /// A charge on the ledger.
 #[view(

@@ -1,6 +1,7 @@
 //! Payments, adjustments and payment plans.
 
 use engine::records::{Adjustment, Claim, Payment, PaymentPlan};
+use framework::values::times::At;
 use schemars::JsonSchema;
 use serde::Serialize;
 use view_macro::view;
@@ -12,7 +13,6 @@ use crate::views::{
     people::{PatientBasic, ProviderBasic},
     v2::{self, AdjustmentV2, PaymentV2},
 };
-use framework::values::times::At;
 
 /// A payment on the ledger.
 #[view(

@@ -21,16 +21,16 @@ use engine::{
         protocol::SUBPROTOCOL,
     },
 };
-use futures_core::Stream;
-use tokio::{sync::OwnedSemaphorePermit, time::timeout};
-
-use crate::resources::workstation::workstation_socket::frame_limits::{FrameLimits, LimitedBytes};
 use framework::{
     access::api::Api,
     http::errors::{ApiError, HttpResult},
     nodes::{admission::from_node, socket::NodeSocket},
     values::failures::Failure,
 };
+use futures_core::Stream;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+
+use crate::resources::workstation::workstation_socket::frame_limits::{FrameLimits, LimitedBytes};
 
 type BoxedPayloadStream = Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>;
 
