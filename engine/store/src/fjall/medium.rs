@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
 
-use fjall::{Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use fjall::{AbstractTree, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
 use parking_lot::RwLock;
 
 use super::{faults::fjall_error, torn};
@@ -22,8 +22,21 @@ use crate::{
 const MEMTABLE_BYTES: u64 = 16 << 20;
 /// fjall requires at least 64 MiB. Journals are deleted once their contents are in tables.
 const JOURNAL_BYTES: u64 = 64 << 20;
-/// One worker flushes memtables while another merges tables.
-const WORKERS: usize = 2;
+/// Number of fjall's threads, each of which flushes memtables and merges tables.
+///
+/// With two or more workers, worker 0 leaves merges to the others: it puts each `Compact` message back into the
+/// queue and takes it out again, at full speed, for as long as the other workers merge. A single worker handles
+/// all messages in order.
+///
+/// A flush then waits for the merge in progress. Meanwhile commits continue until four full memtables wait for
+/// their flush. From then on, fjall blocks commits until the merge and one flush are done. Memtables take at most
+/// about five times the size of one.
+///
+/// The worker adds messages to its own bounded queue, and blocks forever if the queue is full at that moment.
+/// fjall would fill it during a long merge, with one request to rotate a full memtable per group. The writer
+/// therefore rotates full memtables itself. The queue then holds a few messages per full memtable. fjall applies
+/// the limit that a store was created with, so requests remain if its cache was below 64 MiB then and is larger now.
+const WORKERS: usize = 1;
 
 struct Values {
     db: Database,
@@ -42,7 +55,7 @@ pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
         guarded(|| open_database(&fjall_dir, cache_bytes)).map_err(|error| fjall_error(WATERMARK_KEY, error))?;
     let shown = RwLock::new(Arc::new(db.snapshot()));
     let medium = Arc::new(Values { db, values, shown });
-    let writer = Box::new(ValuesWriter { medium: medium.clone(), known: HashMap::new() });
+    let writer = Box::new(ValuesWriter::new(medium.clone(), memtable_bytes(cache_bytes)));
     let synced = medium.clone();
     let sync = Box::new(move || match guarded(|| synced.db.persist(PersistMode::SyncData)) {
         Ok(()) => Ok(()),
@@ -58,9 +71,13 @@ fn open_database(fjall_dir: &Path, cache_bytes: u64) -> fjall::Result<(Database,
         .worker_threads(WORKERS)
         .manual_journal_persist(true)
         .open()?;
-    let memtable = MEMTABLE_BYTES.min(cache_bytes / 4);
+    let memtable = memtable_bytes(cache_bytes);
     let values = db.keyspace("values", || KeyspaceCreateOptions::default().max_memtable_size(memtable))?;
     Ok((db, values))
+}
+
+fn memtable_bytes(cache_bytes: u64) -> u64 {
+    MEMTABLE_BYTES.min(cache_bytes / 4)
 }
 
 /// Creates the files under a temporary name, because fjall does not open files of an interrupted creation.
@@ -158,8 +175,26 @@ impl Reads for FjallView<'_> {
 
 struct ValuesWriter {
     medium: Arc<Values>,
+    /// Size from which a memtable is full.
+    memtable_bytes: u64,
     /// The versions read by the group.
     known: HashMap<Key, Option<Version>>,
+}
+
+impl ValuesWriter {
+    fn new(medium: Arc<Values>, memtable_bytes: u64) -> Self {
+        Self { medium, memtable_bytes, known: HashMap::new() }
+    }
+
+    /// Hands a full memtable to the worker (`WORKERS`). All its groups are synced by now.
+    fn rotate_full_memtable(&self) -> Result<(), String> {
+        let values = &self.medium.values;
+        let rotated = guarded(|| {
+            let is_full = values.tree.active_memtable().size() >= self.memtable_bytes;
+            if is_full { values.rotate_memtable().map(|_| ()) } else { Ok(()) }
+        });
+        rotated.map_err(|error| format!("rotating a memtable failed: {error}"))
+    }
 }
 
 impl Writer for ValuesWriter {
@@ -182,6 +217,7 @@ impl Writer for ValuesWriter {
 
     fn apply(&mut self, writes: &[KeyWrite<'_>]) -> Result<(), String> {
         self.known.clear();
+        self.rotate_full_memtable()?;
         let Values { db, values, .. } = &*self.medium;
         let applied = guarded(|| {
             let mut batch = db.batch();
@@ -204,5 +240,32 @@ impl Writer for ValuesWriter {
 
     fn forget(&mut self) {
         self.known.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// fjall's own limit is not reached here.
+    #[test]
+    fn a_full_memtable_is_rotated_before_the_next_group() {
+        let dir = tempfile::tempdir().unwrap();
+        let (db, values) = open_database(dir.path(), 16 << 20).unwrap();
+        let shown = RwLock::new(Arc::new(db.snapshot()));
+        let mut writer = ValuesWriter::new(Arc::new(Values { db, values, shown }), 10_000);
+        let size = |writer: &ValuesWriter| writer.medium.values.tree.active_memtable().size();
+        let group = |writer: &mut ValuesWriter, key: u8| writer.apply(&[(&[key], Some(&[key; 6_000]))]).unwrap();
+        group(&mut writer, 1);
+        group(&mut writer, 2);
+        let full = size(&writer);
+        assert!((12_000..13_000).contains(&full), "{full} bytes: rotated before it was full");
+        group(&mut writer, 3);
+        assert!(size(&writer) < 7_000, "{} bytes: not rotated", size(&writer));
+        for key in 1..=3u8 {
+            let found = writer.medium.values.get([key]).unwrap().unwrap();
+            assert_eq!(found.to_vec(), [key; 6_000]);
+        }
     }
 }

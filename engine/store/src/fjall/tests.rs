@@ -83,6 +83,31 @@ async fn an_interrupted_creation_is_repeated() {
     assert_eq!(EmbeddedStore::open(config(dir.path())).unwrap().get(&[0]).unwrap(), Some(vec![1]));
 }
 
+/// Memtables of 256 KiB. Groups are faster than the worker, so flushes wait for merges.
+#[tokio::test]
+async fn one_worker_flushes_and_merges_while_groups_are_written() {
+    const VALUES: u64 = 4_000;
+    let dir = tempfile::tempdir().unwrap();
+    let config = StoreConfig { cache_bytes: 1 << 20, ..config(dir.path()) };
+    let value = |n: u64| n.to_be_bytes().repeat(500);
+    let store = EmbeddedStore::open(config.clone()).unwrap();
+    let mut commits = Vec::new();
+    for n in 0..VALUES {
+        commits.push(store.commit(put(keys::record(1, 1, n % 1_000), value(n))));
+        if commits.len() == 100 {
+            for commit in commits.drain(..) {
+                commit.await.unwrap();
+            }
+        }
+    }
+    drop(store);
+    assert!(files(&dir.path().join("fjall")).iter().any(|file| file.to_string_lossy().contains("tables")));
+    let store = EmbeddedStore::open(config).unwrap();
+    for n in VALUES - 1_000..VALUES {
+        assert_eq!(store.get(&keys::record(1, 1, n % 1_000)).unwrap(), Some(value(n)), "{n}");
+    }
+}
+
 /// Flips one bit of any of fjall's files. Every read afterwards is correct or an error: no old, missing or
 /// invented values.
 #[tokio::test]
