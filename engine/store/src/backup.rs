@@ -36,7 +36,10 @@ use super::{
     watermark::{WATERMARK_KEY, WatermarkRecord},
 };
 
-const MAGIC: &[u8; 8] = b"PSBACK1\n";
+/// The beginning of a file. Earlier versions refuse it, because they cannot open values of envelope format 3.
+const MAGIC: &[u8; 8] = b"PSBACK2\n";
+/// The beginning of files of earlier versions.
+const EARLIER_MAGIC: &[u8; 8] = b"PSBACK1\n";
 /// Values read between pauses: few enough that even the largest values fit into memory.
 const AT_ONCE: usize = 100;
 /// Number of pages between checks of the free disk space.
@@ -281,7 +284,8 @@ impl Records {
         let name = path.display().to_string();
         let file = File::open(path).map_err(StoreError::io(format!("the backup {name}")))?;
         let mut records = Records { name, file: BufReader::new(file), bytes: 0 };
-        if records.bytes(MAGIC.len())? != MAGIC {
+        let magic = records.bytes(MAGIC.len())?;
+        if magic != MAGIC && magic != EARLIER_MAGIC {
             return Err(records.is("not a backup of practice-sync, or of a later version"));
         }
         Ok(records)

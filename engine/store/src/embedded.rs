@@ -64,6 +64,7 @@ impl EmbeddedStore {
             let bytes = integrity::verify(&shared, found)?;
             compact::note(&config, found.values(), bytes);
         }
+        layout::upgrade(&directory.path)?;
         let audited = config.audit && !config.verify;
         if audited {
             shared.audit.begin(found);

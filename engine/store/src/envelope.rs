@@ -1,21 +1,45 @@
 //! The stored form of a value: encrypted and authenticated together with its key, so that it can be neither
-//! read, altered nor moved: `[1][nonce 24][ciphertext][tag 16]`. An engine may split it into chunks.
+//! read, altered nor moved: `[format][nonce 24][ciphertext][tag 16]`. An engine may split it into chunks.
+//!
+//! Format 3 is XAES-256-GCM (C2SP). All values are sealed in this format. Format 1 is XChaCha20-Poly1305, the
+//! cipher of earlier versions, whose values stay readable. Even numbers are reserved for the chunks of sled.
+//! Both ciphers use the key as it is. After a key rotation, no value of the new key has format 1.
 //!
 //! The nonce consists of 16 random bytes per batch, the id of the sealing key (4 bytes) and a counter (4
 //! bytes). In earlier versions the counter had all 8 bytes, but never exceeded 4. Values of those versions
 //! therefore contain the key id 0.
+//!
+//! # Bounds
+//!
+//! XAES derives a key from the first 12 bytes of the nonce, with two AES calls under the sealing key. The other
+//! 12 bytes are the nonce of GCM under the derived key: 4 random bytes, the key id and the counter. For 2^44
+//! batches under one sealing key (5,000 per second for 100 years), three events could reveal data. A resealed
+//! value counts as a batch, because its first 16 bytes are its own.
+//!
+//! - Two batches draw the same 16 bytes: 2^44 batches make 2^87 pairs, each equal with probability 2^-128, in
+//!   total 2^-41. Within a batch, the counter makes nonces unique.
+//! - Derived keys differ from random ones: 2^45 AES calls, 2^89 pairs, 2^-39.
+//! - GCM differs from a random stream: a batch has at most 64 MiB, with padding less than 2^23 blocks. These are
+//!   2^45 pairs of blocks and 2^-83 per batch, in total 2^-39.
+//!
+//! The probability of any of them is below 2^-37. Two batches that share only the first 12 bytes, and therefore a
+//! derived key, are harmless: their GCM nonces differ.
 
 use std::{io, sync::Arc};
 
 use chacha20poly1305::{
     Key as CipherKey, KeyInit, Tag, XChaCha20Poly1305, XNonce,
-    aead::{AeadInOut, inout::InOutBuf},
+    aead::{self, AeadInOut, inout::InOutBuf},
 };
 use parking_lot::{RwLock, RwLockReadGuard};
+use xaes_256_gcm::Xaes256Gcm;
 
 use super::{error::StoreError, key_id::KeyId, keys, store_keys::StoreKeys, version::Version};
 
-const FORMAT: u8 = 1;
+const XCHACHA: u8 = 1;
+const XAES: u8 = 3;
+/// The formats of sealed values.
+pub(crate) const FORMATS: [u8; 2] = [XCHACHA, XAES];
 const NONCE: usize = 24;
 const TAG: usize = 16;
 
@@ -25,21 +49,49 @@ pub(super) struct Envelope {
     sealing: RwLock<()>,
 }
 
+/// The ciphers of one key.
+#[derive(Clone)]
+struct Ciphers {
+    xaes: Xaes256Gcm,
+    xchacha: XChaCha20Poly1305,
+}
+
+impl Ciphers {
+    fn new(key: [u8; 32]) -> Self {
+        let key = CipherKey::from(key);
+        Self { xaes: Xaes256Gcm::new(&key), xchacha: XChaCha20Poly1305::new(&key) }
+    }
+
+    fn open(
+        &self,
+        format: u8,
+        nonce: [u8; NONCE],
+        key: &[u8],
+        text: &mut [u8],
+        tag: [u8; TAG],
+    ) -> Result<(), aead::Error> {
+        let (nonce, tag, text) = (XNonce::from(nonce), Tag::from(tag), InOutBuf::from(text));
+        match format {
+            XCHACHA => self.xchacha.decrypt_inout_detached(&nonce, key, text, &tag),
+            _ => self.xaes.decrypt_inout_detached(&nonce, key, text, &tag),
+        }
+    }
+}
+
 struct Ring {
-    ciphers: Vec<(KeyId, XChaCha20Poly1305)>,
-    newest: (KeyId, XChaCha20Poly1305),
+    ciphers: Vec<(KeyId, Ciphers)>,
+    newest: (KeyId, Ciphers),
 }
 
 impl Ring {
     fn from_keys(keys: &StoreKeys) -> Arc<Self> {
-        let cipher = |key: [u8; 32]| XChaCha20Poly1305::new(&CipherKey::from(key));
-        let ciphers: Vec<_> = keys.all().map(|(id, key)| (*id, cipher(key.0))).collect();
+        let ciphers: Vec<_> = keys.all().map(|(id, key)| (*id, Ciphers::new(key.0))).collect();
         let newest = ciphers.last().cloned().expect("there is one key at least");
         Arc::new(Self { ciphers, newest })
     }
 
-    fn cipher(&self, id: KeyId) -> Option<&XChaCha20Poly1305> {
-        self.ciphers.iter().find(|(known, _)| *known == id).map(|(_, cipher)| cipher)
+    fn ciphers(&self, id: KeyId) -> Option<&Ciphers> {
+        self.ciphers.iter().find(|(known, _)| *known == id).map(|(_, ciphers)| ciphers)
     }
 }
 
@@ -77,34 +129,31 @@ impl Envelope {
     pub(crate) fn open(&self, key: &[u8], mut sealed: Vec<u8>) -> Result<Vec<u8>, StoreError> {
         let damaged = |what| StoreError::damaged(key, what);
         let id = sealed_with(&sealed);
-        let Some((&mut FORMAT, body)) = sealed.split_first_mut() else {
-            return Err(damaged("a record of an unknown format"));
-        };
+        let known = sealed.split_first_mut().filter(|(format, _)| FORMATS.contains(format));
+        let Some((&mut format, body)) = known else { return Err(damaged("a record of an unknown format")) };
         let (nonce, rest) = body.split_first_chunk_mut::<NONCE>().ok_or_else(|| damaged("a record is cut short"))?;
         let (text, tag) = rest.split_last_chunk_mut::<TAG>().ok_or_else(|| damaged("a record is cut short"))?;
         let length = text.len();
         let ring = self.ring();
-        let cipher = ring.cipher(id).ok_or_else(|| StoreError::NoKey { space: keys::space_name(key), id })?;
-        cipher
-            .decrypt_inout_detached(&XNonce::from(*nonce), key, InOutBuf::from(text), &Tag::from(*tag))
-            .map_err(|_| damaged("a record does not match its checksum"))?;
+        let ciphers = ring.ciphers(id).ok_or_else(|| StoreError::NoKey { space: keys::space_name(key), id })?;
+        ciphers.open(format, *nonce, key, text, *tag).map_err(|_| damaged("a record does not match its checksum"))?;
         sealed.copy_within(1 + NONCE..1 + NONCE + length, 0);
         sealed.truncate(length);
         Ok(sealed)
     }
 
-    /// Seals a value with the newest key, or returns `None` if it already is. The version stays the same, and
-    /// with it the preconditions of readers and the sum of the watermark. The nonce stays unique, because a
-    /// version never has two contents.
+    /// Seals a value with the newest key, or returns `None` if it already is, in whatever format. The version stays
+    /// the same, and with it the preconditions of readers and the sum of the watermark. The nonce stays unique,
+    /// because a version never has two contents.
     pub(crate) fn reseal(&self, key: &[u8], sealed: Vec<u8>) -> Result<Option<Vec<u8>>, StoreError> {
         let ring = self.ring();
-        let (id, cipher) = &ring.newest;
+        let (id, ciphers) = &ring.newest;
         if sealed_with(&sealed) == *id {
             return Ok(None);
         }
         let version = Version::from_sealed(&sealed);
         let value = self.open(key, sealed)?;
-        seal(cipher, version.nonce(*id), key, &value).map(Some)
+        seal(&ciphers.xaes, version.nonce(*id), key, &value).map(Some)
     }
 
     /// Returns the ids of all keys, for an error message.
@@ -129,19 +178,19 @@ pub(super) struct Sealer {
 
 impl Sealer {
     pub(crate) fn seal(&mut self, key: &[u8], value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        let (id, cipher) = &self.ring.newest;
+        let (id, ciphers) = &self.ring.newest;
         let mut nonce = [0; NONCE];
         nonce[..16].copy_from_slice(&self.prefix);
         nonce[16..20].copy_from_slice(&id.0.to_be_bytes());
         nonce[20..].copy_from_slice(&self.index.to_be_bytes());
         self.index = self.index.checked_add(1).ok_or_else(|| too_large(value))?;
-        seal(cipher, nonce, key, value)
+        seal(&ciphers.xaes, nonce, key, value)
     }
 }
 
-fn seal(cipher: &XChaCha20Poly1305, nonce: [u8; NONCE], key: &[u8], value: &[u8]) -> Result<Vec<u8>, StoreError> {
+fn seal(cipher: &Xaes256Gcm, nonce: [u8; NONCE], key: &[u8], value: &[u8]) -> Result<Vec<u8>, StoreError> {
     let mut sealed = Vec::with_capacity(1 + NONCE + value.len() + TAG);
-    sealed.push(FORMAT);
+    sealed.push(XAES);
     sealed.extend_from_slice(&nonce);
     sealed.extend_from_slice(value);
     let tag = cipher
@@ -153,6 +202,15 @@ fn seal(cipher: &XChaCha20Poly1305, nonce: [u8; NONCE], key: &[u8], value: &[u8]
 
 fn too_large(value: &[u8]) -> StoreError {
     StoreError::TooLarge { what: "bytes in a value", size: value.len(), limit: super::batch::MAX_VALUE_BYTES }
+}
+
+/// Seals a value like a version that knew only format 1.
+#[cfg(test)]
+pub(crate) fn seal_in_format_1(sealing_key: [u8; 32], nonce: [u8; NONCE], key: &[u8], value: &[u8]) -> Vec<u8> {
+    let cipher = XChaCha20Poly1305::new(&CipherKey::from(sealing_key));
+    let mut text = value.to_vec();
+    let tag = cipher.encrypt_inout_detached(&XNonce::from(nonce), key, InOutBuf::from(text.as_mut_slice()));
+    [&[XCHACHA][..], &nonce[..], &text, &tag.expect("a value in a test is short")].concat()
 }
 
 #[cfg(test)]
@@ -192,7 +250,7 @@ mod tests {
             assert!(matches!(seen, Err(StoreError::Damaged { .. } | StoreError::NoKey { .. })), "{bit}");
         }
         assert!(envelope.open(b"key", vec![]).is_err());
-        assert!(envelope.open(b"key", vec![FORMAT]).is_err());
+        assert!(envelope.open(b"key", vec![XAES]).is_err());
         assert!(envelope.open(b"key", sealed[..40].to_vec()).is_err());
     }
 
@@ -220,13 +278,58 @@ mod tests {
     /// The first value has the nonce format of versions with a single key: 16 random bytes and a counter of 8.
     #[test]
     fn values_of_versions_without_key_ids_open_with_the_first_key() {
-        let cipher = XChaCha20Poly1305::new(&CipherKey::from([7; 32]));
         let mut nonce = [9; NONCE];
         nonce[16..].copy_from_slice(&99_999u64.to_be_bytes());
-        let old = super::seal(&cipher, nonce, b"key", b"Jane").unwrap();
+        let old = seal_in_format_1([7; 32], nonce, b"key", b"Jane");
         assert_eq!(sealed_with(&old), KeyId::FIRST);
         let envelope = Envelope::new(&keys().and_a_new_one().unwrap());
         assert_eq!(envelope.open(b"key", old).unwrap(), b"Jane");
+    }
+
+    /// Test vector of the specification, <https://github.com/C2SP/C2SP/blob/main/XAES-256-GCM.md>.
+    #[test]
+    fn new_values_are_sealed_with_xaes_256_gcm() {
+        let ciphers = Ciphers::new([3; 32]);
+        let (nonce, key, value) = (*b"ABCDEFGHIJKLMNOPQRSTUVWX", b"c2sp.org/XAES-256-GCM", b"XAES-256-GCM");
+        let sealed = seal(&ciphers.xaes, nonce, key, value).unwrap();
+        let expected = "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d";
+        assert_eq!((sealed[0], &sealed[1..25], hex::encode(&sealed[25..]).as_str()), (3, &nonce[..], expected));
+        let mut text = sealed[25..37].to_vec();
+        ciphers.open(XAES, nonce, key, &mut text, sealed[37..].try_into().unwrap()).unwrap();
+        assert_eq!(text, value);
+        assert_eq!(envelope().sealer().unwrap().seal(b"key", b"Jane").unwrap()[0], 3);
+    }
+
+    #[test]
+    fn values_of_format_1_stay_readable_and_are_verified() {
+        let envelope = envelope();
+        for size in [0, 1, 100, 100_000] {
+            let value = vec![5; size];
+            let mut nonce = [9; NONCE];
+            nonce[16..20].fill(0);
+            let old = seal_in_format_1([7; 32], nonce, b"key", &value);
+            assert_eq!(envelope.open(b"key", old.clone()).unwrap(), value);
+            assert!(matches!(envelope.open(b"kez", old.clone()), Err(StoreError::Damaged { .. })));
+            let mut other = old;
+            other[0] = XAES;
+            assert!(matches!(envelope.open(b"key", other), Err(StoreError::Damaged { .. })));
+        }
+    }
+
+    /// An upgrade does not force a rotation; a rotation replaces the format.
+    #[test]
+    fn resealing_changes_the_format_only_with_the_key() {
+        let envelope = envelope();
+        let mut nonce = [9; NONCE];
+        nonce[16..20].fill(0);
+        let old = seal_in_format_1([7; 32], nonce, b"key", b"Jane");
+        assert_eq!(envelope.reseal(b"key", old.clone()).unwrap(), None);
+        let both = keys().and_a_new_one().unwrap();
+        envelope.use_keys(&both);
+        let new = envelope.reseal(b"key", old.clone()).unwrap().unwrap();
+        assert_eq!((new[0], sealed_with(&new), new.len()), (XAES, both.newest(), old.len()));
+        assert_eq!(Version::from_sealed(&new), Version::from_sealed(&old));
+        assert_eq!(envelope.open(b"key", new).unwrap(), b"Jane");
     }
 
     /// The id of the key takes no additional byte.

@@ -11,10 +11,16 @@ use crate::files;
 
 const FILE: &str = "format";
 /// The format of the whole store: keys, envelope, and the documents in the values.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
+/// The earliest format that is read. Format 3 has values of envelope format 1 only, and is upgraded in place.
+const OLDEST: u32 = 3;
 
 /// Returns the engine of the store in a directory, or `None` if there is no store.
 pub fn engine_of(dir: &Path) -> Result<Option<EngineKind>, StoreError> {
+    Ok(read(dir)?.map(|(_, engine)| engine))
+}
+
+fn read(dir: &Path) -> Result<Option<(u32, EngineKind)>, StoreError> {
     let refused = |problem| StoreError::Layout { dir: dir.display().to_string(), problem };
     let text = match fs::read(dir.join(FILE)) {
         Ok(text) => text,
@@ -24,11 +30,14 @@ pub fn engine_of(dir: &Path) -> Result<Option<EngineKind>, StoreError> {
         Err(error) => return Err(StoreError::io(format!("reading {}", dir.join(FILE).display()))(error)),
     };
     let (format, engine) = parse(&text).ok_or_else(|| refused(LayoutProblem::Unreadable))?;
-    match format.cmp(&FORMAT) {
-        std::cmp::Ordering::Less => Err(refused(LayoutProblem::Old)),
-        std::cmp::Ordering::Greater => Err(refused(LayoutProblem::New { found: format, known: FORMAT })),
-        std::cmp::Ordering::Equal => engine.parse().map(Some).map_err(|_| refused(LayoutProblem::Unreadable)),
+    if format < OLDEST {
+        return Err(refused(LayoutProblem::Old));
     }
+    if format > FORMAT {
+        return Err(refused(LayoutProblem::New { found: format, known: FORMAT }));
+    }
+    let engine: EngineKind = engine.parse().map_err(|_| refused(LayoutProblem::Unreadable))?;
+    Ok(Some((format, engine)))
 }
 
 /// Checks that the directory belongs to this engine, or assigns a new directory to it.
@@ -40,11 +49,27 @@ pub(super) fn claim(dir: &Path, engine: EngineKind) -> Result<(), StoreError> {
             Err(StoreError::Layout { dir: dir.display().to_string(), problem })
         }
         None => {
-            files::write_new(&dir.join(FILE), &format!("practice-sync store\nformat {FORMAT}\nengine {engine}"))
-                .map_err(StoreError::io(format!("writing {}", dir.join(FILE).display())))?;
+            files::write_new(&dir.join(FILE), &text(engine)).map_err(writing(dir))?;
             Ok(())
         }
     }
+}
+
+/// Upgrades a store of an earlier format, durably. Must be called before the first value of a new format is
+/// written, so that earlier versions refuse the directory instead of reporting damage.
+pub(super) fn upgrade(dir: &Path) -> Result<(), StoreError> {
+    let Some((format, engine)) = read(dir)?.filter(|(format, _)| *format < FORMAT) else { return Ok(()) };
+    files::replace(&dir.join(FILE), &text(engine)).map_err(writing(dir))?;
+    tracing::info!(from = format, to = FORMAT, "upgraded the store; earlier versions can no longer open it");
+    Ok(())
+}
+
+fn text(engine: EngineKind) -> String {
+    format!("practice-sync store\nformat {FORMAT}\nengine {engine}")
+}
+
+fn writing(dir: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    StoreError::io(format!("writing {}", dir.join(FILE).display()))
 }
 
 /// Returns whether the directory contains files of an engine, regardless of other files.
@@ -95,9 +120,9 @@ mod tests {
         }
         for (text, expected) in [
             ("practice-sync store\nformat 2\nengine sled\n", "earlier version"),
-            ("practice-sync store\nformat 4\nengine sled\n", "newer version"),
-            ("practice-sync store\nformat 3\nengine rocks\n", "cannot be read"),
-            ("practice-sync stose\nformat 3\nengine sled\n", "cannot be read"),
+            ("practice-sync store\nformat 5\nengine sled\n", "newer version"),
+            ("practice-sync store\nformat 4\nengine rocks\n", "cannot be read"),
+            ("practice-sync stose\nformat 4\nengine sled\n", "cannot be read"),
             ("", "cannot be read"),
         ] {
             let dir = tempfile::tempdir().unwrap();
@@ -105,6 +130,21 @@ mod tests {
             let refused = refusal(dir.path(), EngineKind::Sled);
             assert!(refused.contains(expected), "{refused}");
         }
+    }
+
+    #[test]
+    fn format_3_is_read_and_upgraded() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(FILE);
+        fs::write(&file, "practice-sync store\nformat 3\nengine fjall\n").unwrap();
+        claim(dir.path(), EngineKind::Fjall).unwrap();
+        assert!(refusal(dir.path(), EngineKind::Sled).contains("of the engine fjall"));
+        assert!(fs::read_to_string(&file).unwrap().contains("format 3"), "only an open store is upgraded");
+        for _ in 0..2 {
+            upgrade(dir.path()).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), "practice-sync store\nformat 4\nengine fjall\n");
+        }
+        claim(dir.path(), EngineKind::Fjall).unwrap();
     }
 
     /// Tests every bit of the file.

@@ -101,6 +101,7 @@ on_each_engine!(
     a_second_open_is_refused,
     another_key_is_refused_without_changes,
     another_engine_is_refused_without_changes,
+    a_store_of_format_3_is_upgraded_once_it_is_open,
     a_full_disk_refuses_and_recovers,
     a_failed_sync_refuses_all_later_commits,
     a_failed_write_aborts_and_the_next_process_continues,
@@ -137,6 +138,24 @@ async fn another_key_is_refused_without_changes(engine: EngineKind) {
         let bytes = fs::read(&file).unwrap();
         assert!(!bytes.windows(8).any(|window| window == b"Jane Doe"), "{}", file.display());
     }
+}
+
+async fn a_store_of_format_3_is_upgraded_once_it_is_open(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
+    drop(store);
+    let file = dir.path().join("format");
+    let format_4 = fs::read_to_string(&file).unwrap();
+    let format_3 = format_4.replace("format 4", "format 3");
+    assert_ne!(format_3, format_4);
+    fs::write(&file, &format_3).unwrap();
+    let other = StoreConfig { keys: StoreKey::new([1; 32]).into(), ..config(engine, dir.path()) };
+    assert!(EmbeddedStore::open(other).is_err());
+    assert_eq!(fs::read_to_string(&file).unwrap(), format_3, "a refused start changes nothing");
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    assert_eq!(store.get(b"a").unwrap(), Some(vec![1]));
+    assert_eq!(fs::read_to_string(&file).unwrap(), format_4);
 }
 
 async fn another_engine_is_refused_without_changes(engine: EngineKind) {

@@ -16,8 +16,10 @@ use crate::{
     store_keys::StoreKeys,
 };
 
-/// Migrations; migration n creates version n. Released migrations are never changed.
-const STEPS: &[&str] = &["\
+/// Migrations; migration n creates version n. Released migrations are never changed. Version 2 has the tables of
+/// version 1, but values of envelope format 3, which earlier programs cannot open.
+const STEPS: &[&str] = &[
+    "\
     CREATE TABLE practice_sync_values (
         owner bigint NOT NULL,
         key bytea NOT NULL,
@@ -26,7 +28,9 @@ const STEPS: &[&str] = &["\
         PRIMARY KEY (owner, key)
     );
     CREATE INDEX practice_sync_values_by_key ON practice_sync_values (key);
-    CREATE TABLE practice_sync_homes (home bigint PRIMARY KEY, owner bigint NOT NULL);"];
+    CREATE TABLE practice_sync_homes (home bigint PRIMARY KEY, owner bigint NOT NULL);",
+    "SELECT 1;",
+];
 
 /// The single row is also the lock of migrations, because not every database has advisory locks.
 const MARK: &str = "\

@@ -1,15 +1,14 @@
 //! Splitting of sealed values into chunks. sled moves larger records out of its log, to files that it never
 //! syncs.
 //!
-//! The head record is the value itself, or `[2][number of further chunks u32][first chunk]`. The chunks
-//! joined in order are the value without its first byte.
+//! The head record is the value itself, or `[format + 1][number of further chunks u32][first chunk]`. The chunks
+//! joined in order are the value without its first byte, which is its format (`envelope`). Formats are odd
+//! numbers, so the first byte of a head record is unambiguous.
 
 use sled::IVec;
 
 use crate::{envelope, key_id::KeyId, range::Key, version::Version};
 
-const WHOLE: u8 = 1;
-const CUT: u8 = 2;
 const CUT_HEADER: usize = 5;
 /// Maximum size of a record. A leaf page of sled holds up to 20 records and must stay below 128 KiB.
 pub(crate) const CHUNK_BYTES: usize = 3_584;
@@ -28,9 +27,14 @@ pub(super) fn chunk_key(key: &[u8], index: u32) -> Key {
 /// Returns the number of further chunks of a head record.
 pub(super) fn further_chunks(head: &[u8]) -> u32 {
     match head {
-        [CUT, a, b, c, d, ..] => u32::from_be_bytes([*a, *b, *c, *d]),
+        [_, a, b, c, d, ..] if cut_format(head).is_some() => u32::from_be_bytes([*a, *b, *c, *d]),
         _ => 0,
     }
+}
+
+/// Returns the format of a value in chunks, or `None` if the head record is the whole value.
+fn cut_format(head: &[u8]) -> Option<u8> {
+    head.first().map(|first| first.wrapping_sub(1)).filter(|format| envelope::FORMATS.contains(format))
 }
 
 /// Returns the version of the value of a head record.
@@ -44,9 +48,9 @@ pub(super) fn sealed_with(head: &[u8]) -> KeyId {
 
 /// Returns the beginning of the sealed value; its first byte may differ.
 fn beginning(head: &[u8]) -> &[u8] {
-    match head {
-        [CUT, ..] => head.get(CUT_HEADER - 1..).unwrap_or_default(),
-        _ => head,
+    match cut_format(head) {
+        Some(_) => head.get(CUT_HEADER - 1..).unwrap_or_default(),
+        None => head,
     }
 }
 
@@ -57,13 +61,13 @@ pub(super) fn cut(sealed: &[u8]) -> (IVec, Vec<IVec>) {
     let (first, rest) = sealed[1..].split_at(CHUNK_BYTES - CUT_HEADER);
     let chunks: Vec<IVec> = rest.chunks(CHUNK_BYTES).map(IVec::from).collect();
     let count = u32::try_from(chunks.len()).expect("a value of at most 32 MiB has fewer chunks than u32 holds");
-    (IVec::from([&[CUT], &count.to_be_bytes()[..], first].concat()), chunks)
+    (IVec::from([&[sealed[0] + 1], &count.to_be_bytes()[..], first].concat()), chunks)
 }
 
 pub(super) fn join(head: &[u8], chunks: &[IVec]) -> Vec<u8> {
-    let (mut sealed, first) = match head {
-        [CUT, ..] => (vec![WHOLE], head.get(CUT_HEADER..).unwrap_or_default()),
-        _ => (Vec::new(), head),
+    let (mut sealed, first) = match cut_format(head) {
+        Some(format) => (vec![format], head.get(CUT_HEADER..).unwrap_or_default()),
+        None => (Vec::new(), head),
     };
     sealed.reserve(first.len() + chunks.iter().map(|chunk| chunk.len()).sum::<usize>());
     sealed.extend_from_slice(first);
@@ -95,6 +99,19 @@ mod tests {
     }
 
     #[test]
+    fn values_of_format_1_keep_their_head_records() {
+        let envelope = Envelope::new(&StoreKey::new([7; 32]).into());
+        for (size, first) in [(100, 1), (CHUNK_BYTES - 41, 1), (CHUNK_BYTES - 40, 2), (20_000, 2)] {
+            let (nonce, value) = ([0; 24], vec![5; size]);
+            let sealed = envelope::seal_in_format_1([7; 32], nonce, b"key", &value);
+            let (head, chunks) = cut(&sealed);
+            assert_eq!((head[0], chunks.is_empty()), (first, first == 1), "{size}");
+            assert_eq!(version(&head), Version::from_sealed(&sealed));
+            assert_eq!(envelope.open(b"key", join(&head, &chunks)).unwrap(), value);
+        }
+    }
+
+    #[test]
     fn every_flipped_bit_of_a_head_is_detected() {
         let envelope = Envelope::new(&StoreKey::new([7; 32]).into());
         for size in [20, 4_000] {
@@ -112,6 +129,6 @@ mod tests {
                 assert!(matches!(opened, Err(StoreError::Damaged { .. } | StoreError::NoKey { .. })), "{size} {at}");
             }
         }
-        assert!(envelope.open(b"key", join(&[CUT, 0, 0], &[])).is_err());
+        assert!(envelope.open(b"key", join(&[4, 0, 0], &[])).is_err());
     }
 }
