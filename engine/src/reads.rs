@@ -142,7 +142,7 @@ impl Engine {
     pub fn with_patient(&self, institutions: &[InstitutionId], id: u32) -> Result<Vec<InstitutionId>, EngineError> {
         let kind = DocumentKind::Of(Resource::Patients).byte();
         let keys: Vec<_> = institutions.iter().map(|it| keys::record(kind, it.0, id.into())).collect();
-        let found = self.deps().store.read_many(&keys)?;
+        let found = self.deps().store.get_many(&keys)?;
         Ok(institutions.iter().zip(found).filter_map(|(it, found)| found.map(|_| *it)).collect())
     }
 

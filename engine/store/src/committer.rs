@@ -14,10 +14,11 @@ use super::{
     disk::{Disk, Floor},
     engine::Writer,
     error::{CommitError, StoreError},
-    group::Group,
+    group::{Group, PriorVersions},
     jobs::{CommitOutcome, CommitQueue, Job, start_committer, waited},
     keys,
     range::Key,
+    recent_versions::Lookup,
     shared::StoreState,
     version::Version,
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
@@ -56,7 +57,8 @@ impl Committer {
             return vec![Err(error); jobs.len()];
         }
         let mut group = Group::default();
-        let mut outcomes: Vec<CommitOutcome> = jobs.iter().map(|job| group.admit(&mut *self.writer, job)).collect();
+        let mut prior = self.prior();
+        let mut outcomes: Vec<CommitOutcome> = jobs.iter().map(|job| group.admit(&mut prior, job)).collect();
         if group.is_empty() {
             self.writer.forget();
             return outcomes;
@@ -73,6 +75,11 @@ impl Committer {
                 .collect();
         }
         outcomes
+    }
+
+    /// Returns the versions before the group that is collected.
+    fn prior(&mut self) -> Lookup<'_> {
+        Lookup { recent: &self.shared.recent, writer: &mut *self.writer }
     }
 
     fn may_write(&self) -> Result<(), CommitError> {
@@ -106,7 +113,9 @@ impl Committer {
         let durable = durable.and_then(|()| self.disk.sync().map_err(|error| format!("syncing failed: {error}")));
         durable.map_err(|why| StoreError::Unknown { why: self.fail(why) })?;
         let Self { shared, writer, .. } = self;
+        shared.recent.record(next.group, replaced.iter().map(|(key, _, new)| (key.as_slice(), *new)));
         shared.audit.show(next, replaced, || writer.show());
+        shared.recent.show(next.group);
         (self.last, self.feed_end) = (next, feed_end);
         self.floor.written(bytes as u64);
         if let Err(error) = self.watermark.mark(next.group) {
@@ -129,7 +138,7 @@ impl Committer {
             appended.records.push((key.clone(), sealer.seal(&key, value)?));
         }
         let key = keys::feed_end();
-        appended.replaced.push((key.clone(), self.writer.replacing(&key)?));
+        appended.replaced.push((key.clone(), self.prior().replacing(&key)?));
         appended.records.push((key.clone(), sealer.seal(&key, &appended.end.to_be_bytes())?));
         Ok(appended)
     }

@@ -24,6 +24,10 @@ pub trait Store: Send + Sync + 'static {
     fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
         keys.iter().map(|key| self.read(key)).collect()
     }
+    /// Like `read_many`, without versions, for callers that set no precondition on the values.
+    fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        Ok(self.read_many(keys)?.into_iter().map(|found| found.map(|found| found.value)).collect())
+    }
     /// Returns at most `limit` pairs in key order. A scan reads one consistent state: all of a commit or nothing
     /// of it.
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;

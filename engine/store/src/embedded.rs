@@ -108,6 +108,13 @@ impl EmbeddedStore {
         }
     }
 
+    /// Returns the number of versions that the committer had to look up in the engine. sled looks up all keys that
+    /// are written, which are not included.
+    #[cfg(test)]
+    pub(super) fn lookups(&self) -> u64 {
+        self.shared.recent.lookups.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// Returns a view of one consistent state.
     #[cfg(test)]
     pub(super) fn view(&self) -> Box<dyn super::engine::Reads + '_> {
@@ -134,9 +141,25 @@ impl EmbeddedStore {
 impl Store for EmbeddedStore {
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
-        let Some(sealed) = self.shared.medium.view().sealed(key)? else { return Ok(None) };
-        let version = Version::from_sealed(&sealed);
-        Ok(Some(Versioned { value: self.shared.envelope.open(key, sealed)?, version }))
+        let shown = self.shared.recent.shown();
+        let found = match self.shared.medium.view().sealed(key)? {
+            Some(sealed) => {
+                let version = Version::from_sealed(&sealed);
+                Some(Versioned { value: self.shared.envelope.open(key, sealed)?, version })
+            }
+            None => None,
+        };
+        self.shared.recent.observe(shown, key, found.as_ref().map(|found| found.version));
+        Ok(found)
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        check_key(key)?;
+        self.shared.value(key)
+    }
+
+    fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        keys.iter().map(|key| self.get(key)).collect()
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {

@@ -44,6 +44,9 @@ pub(super) type KeyWrite<'a> = (&'a [u8], Option<&'a [u8]>);
 pub(super) trait Writer: Send {
     /// Returns the version of a key before the group.
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
+    /// Returns whether `replacing` must be called for each key that the group may write. Otherwise the version may
+    /// also be known from elsewhere (`recent_versions`).
+    fn keeps_replaced(&self) -> bool;
     /// Like `version`, for a key that the group may write. From then on, the engine keeps the old value for
     /// readers.
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::{
     batch::Append,
-    engine::Writer,
     error::{CommitError, StoreError},
     jobs::{CommitOutcome, Job},
     version::Version,
@@ -16,16 +15,6 @@ pub(super) trait PriorVersions {
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
     /// Like `version`, for a key that the group may write.
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError>;
-}
-
-impl<T: Writer + ?Sized> PriorVersions for T {
-    fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
-        Writer::version(self, key)
-    }
-
-    fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
-        Writer::replacing(self, key)
-    }
 }
 
 /// Batches that are written to the disk together.

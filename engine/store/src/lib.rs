@@ -7,6 +7,7 @@
 //!                                │             │            ◄── sled/ ──► disk
 //!                                │             │            ◄── fjall/ ──► disk
 //!                                │             ├─ jobs, group: queued batches and their preconditions (postgres/ too)
+//!                                │             ├─ recent_versions: versions known without a lookup in the engine
 //!                                │             └─ watermark, integrity, audit: detection of lost values
 //!                                ├─ compact, weight: disk space recovery
 //!                                └─ layout: engine, format · envelope, store_keys: sealing · guard: panics to errors
@@ -50,6 +51,7 @@ mod layout;
 pub mod memory;
 pub mod postgres;
 mod range;
+mod recent_versions;
 pub mod rotation;
 pub mod secrets;
 mod shared;

@@ -8,13 +8,17 @@ use std::{
     time::Duration,
 };
 
-use super::{audit::Audit, contract::feed_number, engine::Medium, envelope::Envelope, error::StoreError, keys};
+use super::{
+    audit::Audit, contract::feed_number, engine::Medium, envelope::Envelope, error::StoreError, keys,
+    recent_versions::RecentVersions,
+};
 
 pub(super) struct StoreState {
     pub medium: Arc<dyn Medium>,
     pub envelope: Envelope,
     pub refusing: OnceLock<String>,
     pub audit: Audit,
+    pub recent: RecentVersions,
     /// The damage found by the audit. Writes are refused afterwards, because each write makes it harder to
     /// determine the loss.
     pub damage: OnceLock<StoreError>,
@@ -28,6 +32,7 @@ impl StoreState {
             envelope,
             refusing: OnceLock::new(),
             audit: Audit::default(),
+            recent: RecentVersions::default(),
             damage: OnceLock::new(),
             last_commit: AtomicU64::new(0),
         }

@@ -15,8 +15,8 @@ use std::{
 use tempfile::TempDir;
 
 use super::{
-    Batch, CommitError, Direction, EmbeddedStore, EngineKind, KeyRange, MemoryStore, Store, StoreConfig, StoreError,
-    StoreKey,
+    Batch, CommitError, Direction, EmbeddedStore, EngineKind, Key, KeyRange, MemoryStore, Store, StoreConfig,
+    StoreError, StoreKey, Version,
     conformance::{Subject, conformance},
     keys,
     testing::{config, copy, faulty_store, put},
@@ -102,6 +102,7 @@ on_each_engine!(
     another_key_is_refused_without_changes,
     another_engine_is_refused_without_changes,
     a_store_of_format_3_is_upgraded_once_it_is_open,
+    preconditions_have_the_outcome_of_reading_each_key,
     a_full_disk_refuses_and_recovers,
     a_failed_sync_refuses_all_later_commits,
     a_failed_write_aborts_and_the_next_process_continues,
@@ -156,6 +157,48 @@ async fn a_store_of_format_3_is_upgraded_once_it_is_open(engine: EngineKind) {
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     assert_eq!(store.get(b"a").unwrap(), Some(vec![1]));
     assert_eq!(fs::read_to_string(&file).unwrap(), format_4);
+}
+
+/// Stale and fresh preconditions on more keys than the store keeps versions of. The watermark is verified at the
+/// end, so previous versions are exact, too.
+async fn preconditions_have_the_outcome_of_reading_each_key(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    let mut state = 1_u64;
+    let mut below = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % limit
+    };
+    let (mut seen, mut outcomes): (Vec<(Key, Option<Version>)>, _) = (Vec::new(), [0; 2]);
+    for _ in 0..600 {
+        let key = vec![1, below(24) as u8];
+        if below(2) == 0 {
+            let version = store.read(&key).unwrap().map(|found| found.version);
+            seen.push((key, version));
+            continue;
+        }
+        let (mut batch, mut holds) = (Batch::new(), true);
+        for _ in 0..below(3) {
+            let Some((key, version)) = seen.iter().rev().nth(below(12)) else { continue };
+            // Reads the engine only.
+            let stored = store.view().sealed(key).unwrap().map(|sealed| Version::from_sealed(&sealed));
+            holds &= stored == *version;
+            batch.expect_unchanged(key.clone(), *version);
+        }
+        match below(4) {
+            0 => batch.delete(key),
+            _ => batch.put(key, vec![7; below(5_000)]),
+        };
+        match store.commit(batch).await {
+            Ok(()) => assert!(holds),
+            Err(CommitError::Conflict { .. }) => assert!(!holds),
+            Err(other) => panic!("{other}"),
+        }
+        outcomes[usize::from(holds)] += 1;
+    }
+    assert!(outcomes.iter().all(|count| *count > 10), "{outcomes:?}");
+    drop(store);
+    EmbeddedStore::open(config(engine, dir.path())).unwrap();
 }
 
 async fn another_engine_is_refused_without_changes(engine: EngineKind) {

@@ -154,8 +154,8 @@ impl Lists<'_> {
             let names = foreign_ids.iter().flat_map(|name| sources.iter().map(move |source| (*source, name)));
             let keys = names.map(|(source, name)| keys::link(source, D::KIND.byte(), name.as_bytes()));
             let keys: Vec<Key> = keys.filter(|key| key.len() <= MAX_KEY_BYTES).collect();
-            let found = keys.iter().zip(self.store.read_many(&keys)?);
-            found.filter_map(|(key, found)| Some(linked_id(key, &found?.value))).collect()
+            let found = keys.iter().zip(self.store.get_many(&keys)?);
+            found.filter_map(|(key, found)| Some(linked_id(key, &found?))).collect()
         };
         let mut criteria = Vec::new();
         for filter in &query.filters {

@@ -99,9 +99,9 @@ impl<'a> OwnerList<'a> {
             }
             let record = |position: &Position| keys::record(self.kind, self.scope, position.id);
             let keys: Vec<Key> = positions.iter().map(record).collect();
-            for ((position, key), found) in positions.into_iter().zip(&keys).zip(self.store.read_many(&keys)?) {
-                let Some(found) = found else { continue };
-                rows.extend(take(key, found.value)?.map(|row| (position, row)));
+            for ((position, key), found) in positions.into_iter().zip(&keys).zip(self.store.get_many(&keys)?) {
+                let Some(value) = found else { continue };
+                rows.extend(take(key, value)?.map(|row| (position, row)));
             }
         }
         Ok(rows)

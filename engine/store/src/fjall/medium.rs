@@ -1,6 +1,6 @@
 //! The store's values in one keyspace of fjall.
 
-use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
+use std::{fs, io, path::Path, sync::Arc};
 
 use fjall::{AbstractTree, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
 use parking_lot::RwLock;
@@ -177,13 +177,11 @@ struct ValuesWriter {
     medium: Arc<Values>,
     /// Size from which a memtable is full.
     memtable_bytes: u64,
-    /// The versions read by the group.
-    known: HashMap<Key, Option<Version>>,
 }
 
 impl ValuesWriter {
     fn new(medium: Arc<Values>, memtable_bytes: u64) -> Self {
-        Self { medium, memtable_bytes, known: HashMap::new() }
+        Self { medium, memtable_bytes }
     }
 
     /// Hands a full memtable to the worker (`WORKERS`). All its groups are synced by now.
@@ -199,16 +197,15 @@ impl ValuesWriter {
 
 impl Writer for ValuesWriter {
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
-        if let Some(known) = self.known.get(key) {
-            return Ok(*known);
-        }
         let found = guarded(|| self.medium.values.get(key)).map_err(|error| fjall_error(key, error))?;
-        let version = found.map(|sealed| Version::from_sealed(&sealed));
-        self.known.insert(key.to_vec(), version);
-        Ok(version)
+        Ok(found.map(|sealed| Version::from_sealed(&sealed)))
     }
 
-    /// fjall itself keeps old values for readers.
+    /// Returns `false`, because fjall itself keeps old values for readers.
+    fn keeps_replaced(&self) -> bool {
+        false
+    }
+
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         self.version(key)
     }
@@ -216,7 +213,6 @@ impl Writer for ValuesWriter {
     fn fresh(&mut self, _: &[u8]) {}
 
     fn apply(&mut self, writes: &[KeyWrite<'_>]) -> Result<(), String> {
-        self.known.clear();
         self.rotate_full_memtable()?;
         let Values { db, values, .. } = &*self.medium;
         let applied = guarded(|| {
@@ -238,9 +234,7 @@ impl Writer for ValuesWriter {
         drop(earlier);
     }
 
-    fn forget(&mut self) {
-        self.known.clear();
-    }
+    fn forget(&mut self) {}
 }
 
 #[cfg(test)]

@@ -83,6 +83,35 @@ async fn an_interrupted_creation_is_repeated() {
     assert_eq!(EmbeddedStore::open(config(dir.path())).unwrap().get(&[0]).unwrap(), Some(vec![1]));
 }
 
+#[tokio::test]
+async fn keys_that_were_read_or_written_are_not_looked_up_at_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(config(dir.path())).unwrap();
+    store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
+    drop(store);
+    let store = EmbeddedStore::open(config(dir.path())).unwrap();
+    let version = |key: &[u8]| store.read(key).unwrap().map(|found| found.version);
+    let (a, b) = (version(b"a"), version(b"b"));
+    assert!(a.is_some() && b.is_none());
+    let mut batch = put(b"a".to_vec(), vec![2]);
+    batch.expect_unchanged(b"a".to_vec(), a).expect_unchanged(b"b".to_vec(), b).put(b"b".to_vec(), vec![2]);
+    store.commit(batch.clone()).await.unwrap();
+    assert!(store.commit(batch).await.is_err(), "both have changed");
+    let mut batch = put(b"a".to_vec(), vec![3]);
+    batch.expect_present(b"b".to_vec()).delete(b"b".to_vec());
+    store.commit(batch).await.unwrap();
+    assert_eq!(store.lookups(), 0);
+    // A key that was not read is looked up once, with or without a precondition.
+    let mut batch = put(b"c".to_vec(), vec![3]);
+    batch.expect_absent(b"c".to_vec()).put(b"d".to_vec(), vec![3]);
+    store.commit(batch).await.unwrap();
+    assert_eq!(store.lookups(), 2);
+    // Values read without their version are not recorded, so that lists do not displace other keys.
+    assert_eq!(store.get(b"e").unwrap(), None);
+    store.commit(put(b"e".to_vec(), vec![3])).await.unwrap();
+    assert_eq!(store.lookups(), 3);
+}
+
 /// Memtables of 256 KiB. Groups are faster than the worker, so flushes wait for merges.
 #[tokio::test]
 async fn one_worker_flushes_and_merges_while_groups_are_written() {

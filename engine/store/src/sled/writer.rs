@@ -68,6 +68,10 @@ impl Writer for LogWriter {
         Ok(self.look_up(key)?.map(|head| version(&head)))
     }
 
+    fn keeps_replaced(&self) -> bool {
+        true
+    }
+
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         let Some(head) = self.look_up(key)? else { return Ok(None) };
         for index in 0..further_chunks(&head) {
