@@ -312,6 +312,9 @@ pub enum Event {
         call: u64,
         /// The deadline of the call.
         until: Timestamp,
+        /// Time of the request, if it was sent before this event.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked_at: Option<Timestamp>,
     },
     /// A page could not be read.
     PullFailed {

@@ -193,12 +193,11 @@ impl State {
                     self.pulls.confirming.insert(*resource);
                 }
             }
-            Event::PullStarted { resource, call, until } => {
+            Event::PullStarted { resource, call, until, asked_at } => {
                 self.quota.take(quota, at);
                 let written_during_pull = BTreeSet::new();
-                let (resource, call) = (*resource, *call);
-                self.pulls.calling =
-                    Some(PullCall { resource, call, asked_at: at, until: *until, written_during_pull });
+                let (resource, call, asked_at) = (*resource, *call, asked_at.unwrap_or(at));
+                self.pulls.calling = Some(PullCall { resource, call, asked_at, until: *until, written_during_pull });
                 self.pulls.next_call = call + 1;
                 self.pulls.retry_at = None;
             }

@@ -9,6 +9,7 @@ use location::{
     decision::{Call, Decision, Reply},
     event::Event,
     ids::LocationId,
+    pause::Directions,
     pull::{Resource, Skipped},
     settings::{Capabilities, MachineSettings, PullPlan, Quota},
     state::State,
@@ -104,6 +105,41 @@ fn numbered(number: u32) -> PulledPage {
 }
 
 const TWO: [(Resource, bool); 2] = [(Resource::Providers, false), (Resource::Patients, false)];
+
+#[test]
+fn pages_are_requested_ahead_only_if_the_location_may_ask_for_them() {
+    let mut world = ReadCycleWorld::new(&TWO);
+    world.page(numbered(1));
+    let (resource, call) = world.asked.unwrap();
+    let (location, now) = (world.location.clone(), world.now);
+    let until = location.state.pulls.calling.as_ref().unwrap().until;
+    assert!(location.may_ask_ahead(now, resource, call, 0));
+    assert!(!location.may_ask_ahead(now, resource, call - 1, 0), "another page is awaited");
+    assert!(!location.may_ask_ahead(now, Resource::Patients, call, 0), "of another resource");
+    assert!(!location.may_ask_ahead(until, resource, call, 0), "the call has expired");
+    assert!(!location.may_ask_ahead(now, resource, call, 60_000), "other requests use up the quota");
+    let mut paused = location.clone();
+    paused.evolve(now, &Event::PauseTurned { to: Directions { reading: true, writing: false } });
+    assert!(!paused.may_ask_ahead(now, resource, call, 0));
+    let mut limited = MachineSettings::clone(&location.settings);
+    limited.pull.max_pages = 2;
+    let limited = Location { settings: Arc::new(limited), ..location };
+    assert!(!limited.may_ask_ahead(now, resource, call, 0), "the awaited page is the last one of the cycle");
+}
+
+#[test]
+fn call_of_a_prefetched_page_has_the_time_of_its_request() {
+    let mut world = ReadCycleWorld::new(&TWO);
+    let asked_at = |world: &ReadCycleWorld| world.location.state.pulls.calling.as_ref().unwrap().asked_at;
+    world.page(numbered(1));
+    assert_eq!(asked_at(&world), world.now);
+    let earlier = world.now.minus(500);
+    world.page(PulledPage { next_asked_at: Some(earlier), ..numbered(2) });
+    assert_eq!(asked_at(&world), earlier);
+    // The clock was set back meanwhile.
+    world.page(PulledPage { next_asked_at: Some(world.now.plus(MINUTE)), ..numbered(3) });
+    assert_eq!(asked_at(&world), world.now);
+}
 
 #[test]
 fn endless_empty_pages_suspend_the_resource() {

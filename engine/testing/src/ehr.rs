@@ -1,7 +1,10 @@
 //! An EHR of insurance plans and patients that answers as a test scripts it.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -29,6 +32,8 @@ pub struct FakeEhr {
     pub described: Counter,
     /// Calls of `pull`, also those that wait.
     pub pulled: Counter,
+    /// Cursors of the pulls so far, in order.
+    pub cursors: Mutex<Vec<Option<String>>>,
     /// Calls of `push`, also those that wait or are put off.
     pub attempted: Counter,
     /// Writes that were neither put off nor wait.
@@ -50,6 +55,7 @@ impl Default for FakeEhr {
             shut: AtomicBool::new(false),
             described: Counter::default(),
             pulled: Counter::default(),
+            cursors: Mutex::default(),
             attempted: Counter::default(),
             pushed: Counter::default(),
             looked_up: Counter::default(),
@@ -69,6 +75,11 @@ impl FakeEhr {
         FakeEhr { page: Box::new(page), ..FakeEhr::default() }
     }
 
+    /// Returns the cursors of the pulls so far, in order.
+    pub fn cursors(&self) -> Vec<Option<String>> {
+        self.cursors.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Puts writes off, or takes them again.
     pub fn set_shut(&self, shut: bool) {
         self.shut.store(shut, Ordering::SeqCst);
@@ -81,7 +92,8 @@ impl Ehr for FakeEhr {
         Box::pin(async { Ok(self.description.clone()) })
     }
 
-    fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
+    fn pull(&self, _: Resource, cursor: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
+        self.cursors.lock().unwrap_or_else(PoisonError::into_inner).push(cursor);
         let (number, mut readable) = (self.pulled.add(1), self.readable.subscribe());
         Box::pin(async move {
             readable.wait_for(|readable| *readable).await.expect("the EHR holds a sender");

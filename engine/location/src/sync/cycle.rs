@@ -148,7 +148,7 @@ impl Location {
     ) {
         let longest = self.settings.pull.call_deadline + self.settings.place_wait;
         let (call, until) = (self.state.pulls.next_call, cx.now.plus(longest));
-        events.push(Event::PullStarted { resource, call, until });
+        events.push(Event::PullStarted { resource, call, until, asked_at: None });
         calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
     }
 
@@ -321,6 +321,9 @@ impl Location {
             events.push(Event::Swept { resource, known: page.known, missing, next, counted: false, unconfirmed });
         } else if self.may_ask(cx.now) {
             self.ask_at_once(cx, resource, cursor, (last, barren), &mut events, &mut calls);
+            if let (Some(at), Some(Event::PullStarted { asked_at, .. })) = (page.next_asked_at, events.last_mut()) {
+                *asked_at = Some(at.min(cx.now));
+            }
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
@@ -349,6 +352,19 @@ impl Location {
         if let Some(plan) = cycle.next(self.plan()) {
             self.start_pass(cx, plan.resource, events, calls);
         }
+    }
+
+    /// Returns `true` if the page after the one of `call` may be requested before that one is applied. `requests`:
+    /// requests sent to the EHR that the quota does not count yet.
+    pub fn may_ask_ahead(&self, now: Timestamp, resource: Resource, call: u64, requests: u32) -> bool {
+        let pulls = &self.state.pulls;
+        let awaited = |calling: &PullCall| calling.call == call && calling.resource == resource && now < calling.until;
+        let Some(mut cycle) = pulls.cycle.clone() else { return false };
+        cycle.page(resource, false);
+        pulls.calling.as_ref().is_some_and(awaited)
+            && self.enough(&cycle, resource).is_none()
+            && !self.state.is_reading_suspended()
+            && self.state.quota.available(self.settings.quota, now) > requests
     }
 
     pub(super) fn may_ask(&self, now: Timestamp) -> bool {

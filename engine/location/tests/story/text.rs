@@ -275,7 +275,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::DescribeWorked => "describe_worked".into(),
         Event::CycleStarted => "cycle_started".into(),
         Event::ReadAnew { resource } => format!("read_anew {}", name(*resource)),
-        Event::PullStarted { resource, call, until } => {
+        Event::PullStarted { resource, call, until, .. } => {
             format!("pulling {} {call} until {}", name(*resource), at(until))
         }
         Event::PullFailed { resource, reason, retry_at } => {

@@ -17,10 +17,9 @@ use records::{
     write::public_id,
 };
 use runtime::{clock, metrics::Metrics, origin::Origin};
-use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::{LocationActor, RequestJob, SelfMessage, send_to_self, span};
+use super::{LocationActor, RequestJob, SelfMessage, prefetch::PageRequest, send_to_self, span};
 use crate::{disk_share, ingest::IngestPage, push_payload, turn::PendingCommit};
 
 /// Time by which a call ends before the machine gives it up, so that the answer of the call comes first.
@@ -32,54 +31,76 @@ const DESCRIBE_AGAIN: Duration = Duration::from_secs(15);
 const DESCRIBE_AGAIN_CAP: Duration = Duration::from_secs(15 * 60);
 const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
 
-/// A page in flight. Dropping it aborts the call.
+/// The call that a page in flight answers.
 pub(super) struct Pulling {
-    ehr: Arc<dyn Ehr>,
-    resource: Resource,
+    request: PageRequest,
     call: u64,
-    page: JoinHandle<Result<Page, Fault>>,
-}
-
-impl Drop for Pulling {
-    fn drop(&mut self) {
-        self.page.abort();
-    }
 }
 
 impl LocationActor {
-    /// Requests the next page while the turn is still being committed. A pull changes nothing in the EHR, and its
-    /// answer is handled only after the commit. A cycle takes the longer of both times instead of their sum.
-    pub(super) fn begin_pull(&mut self, turn: &PendingCommit) -> Option<Pulling> {
-        let (Some(processor), Some(ehr)) = (&self.processor, self.means.ehr.clone()) else { return None };
+    /// Requests the next page while the turn is still being committed, unless it was prefetched. A pull changes nothing
+    /// in the EHR, and its answer is handled only after the commit. A cycle takes the longer of both times instead of
+    /// their sum. `of_page`: the turn applies the page before.
+    pub(super) fn begin_pull(&mut self, turn: &PendingCommit, of_page: bool) -> Option<Pulling> {
         let (resource, call, cursor, until) = turn.pull()?;
-        let (cursor, limit, deadline) =
-            (cursor.clone(), processor.settings().pull.page, call_time(processor.settings(), until));
+        let prefetched = if of_page { self.prefetch.take(resource, cursor.as_deref()) } else { None };
+        let request = prefetched.or_else(|| self.request_page(resource, cursor.clone(), until))?;
+        Some(Pulling { request, call })
+    }
+
+    fn request_page(&self, resource: Resource, cursor: Option<String>, until: Timestamp) -> Option<PageRequest> {
+        let (Some(processor), Some(ehr)) = (&self.processor, self.means.ehr.clone()) else { return None };
+        let (limit, deadline) = (processor.settings().pull.page, call_time(processor.settings(), until));
         let (setup, health) = (self.deps.setup.now(), self.deps.store.health());
         // At least half of the time is left to the EHR.
         let patience = i64::try_from(deadline.as_millis() / 2).unwrap_or(0);
         let may_read = disk_share::may_read(&self.share, &setup.engine, &health, clock::now(), patience);
-        let asked = ehr.clone();
+        let (asked, from) = (ehr.clone(), cursor.clone());
         let page = actix_rt::spawn(async move {
             let wait = Duration::from_millis(may_read?.unsigned_abs());
             // Even a sleep of length zero ends at the next tick, a millisecond later.
             if !wait.is_zero() {
                 tokio::time::sleep(wait).await;
             }
-            asked.pull(resource, cursor, limit, deadline.saturating_sub(wait)).await
+            asked.pull(resource, from, limit, deadline.saturating_sub(wait)).await
         });
-        Some(Pulling { ehr, resource, call, page })
+        Some(PageRequest { ehr, resource, cursor, page })
+    }
+
+    /// Requests the page after one that has just arrived, if the quota allows it, and returns the time of the request.
+    /// The turn that applies the page takes it over, or drops it if the location does not ask for it.
+    fn prefetch_next(&mut self, page: &Page, pulling: &Pulling, requests: u32) -> Option<Timestamp> {
+        let (processor, now) = (self.processor.as_ref()?, clock::now());
+        let (resource, pull) = (pulling.request.resource, &processor.settings().pull);
+        let until = now.plus(pull.call_deadline + processor.settings().place_wait);
+        let is_current = self.means.ehr.as_ref().is_some_and(|ehr| Arc::ptr_eq(ehr, &pulling.request.ehr));
+        let wanted = !page.last && self.prefetch.wants(&page.cursor);
+        if !(is_current && wanted && processor.machine.may_ask_ahead(now, resource, pulling.call, requests)) {
+            return None;
+        }
+        let request = self.request_page(resource, Some(page.cursor.clone()), until);
+        self.prefetch.set(request).then_some(now)
+    }
+
+    /// Drops a prefetched page for which the turn of its predecessor did not ask. Its request counts towards the quota.
+    pub(super) fn drop_prefetched(&mut self, ctx: &mut Context<Self>) {
+        if self.prefetch.clear() && self.processor.is_some() {
+            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::RequestsSent { requests: 1 })));
+        }
     }
 
     /// Awaits the page after the commit and handles it as a separate request.
     pub(super) fn await_page(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
         let metrics = self.metrics.clone();
-        let pulled = async move { ((&mut pulling.page).await, pulling) };
+        let pulled = async move { ((&mut pulling.request.page).await, pulling) };
         ctx.spawn(pulled.into_actor(self).map(move |(page, pulling), act, ctx| {
-            let (resource, call) = (pulling.resource, pulling.call);
-            charge(&pulling.ehr, ctx);
+            let (resource, call) = (pulling.request.resource, pulling.call);
+            let requests = charge(&pulling.request.ehr, ctx);
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
+            let next_asked_at = page.as_ref().ok().and_then(|page| act.prefetch_next(page, &pulling, requests));
             let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
-            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(IngestPage { resource, call, outcome })));
+            let page = IngestPage { resource, call, outcome, next_asked_at };
+            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(page)));
         }));
     }
 
@@ -259,11 +280,13 @@ impl LocationActor {
 }
 
 /// Reports the extra requests of a call before its answer is handled, so that the next call waits for their quota.
-fn charge(ehr: &Arc<dyn Ehr>, ctx: &mut Context<LocationActor>) {
+/// Returns their number.
+fn charge(ehr: &Arc<dyn Ehr>, ctx: &mut Context<LocationActor>) -> u32 {
     let requests = ehr.take_requests_beyond();
     if requests > 0 {
         send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::RequestsSent { requests })));
     }
+    requests
 }
 
 /// Returns the outcome of a call that was not made, as the command for its kind.

@@ -2,11 +2,13 @@
 
 mod calls;
 mod job;
+mod prefetch;
 mod span;
 #[cfg(test)]
 mod tests;
 
 pub use job::{Job, Reply, RequestJob};
+use prefetch::Prefetch;
 use span::InSpan;
 
 use std::{
@@ -144,6 +146,7 @@ pub struct LocationActor {
     /// Amount by which the clock was set back, until a turn has recorded it.
     set_back: Millis,
     last_used: Instant,
+    prefetch: Prefetch,
 }
 
 impl LocationActor {
@@ -168,6 +171,7 @@ impl LocationActor {
             watch: Watch::since(clock::now()),
             set_back: 0,
             last_used: Instant::now(),
+            prefetch: Prefetch::default(),
         }
     }
 
@@ -175,6 +179,7 @@ impl LocationActor {
         let started = Instant::now();
         self.processor = None;
         self.unreadable = None;
+        self.prefetch.clear();
         let (deps, id) = (self.deps.clone(), self.id);
         let loading = self.deps.long_work.clone();
         let loading = async move { loading.run(move || Processor::load(deps, id)).await };
@@ -392,7 +397,7 @@ impl LocationActor {
         let pulled = job.reads().then(|| turn.batch.written_bytes());
         let began = Instant::now();
         let committed = self.deps.store.commit(std::mem::take(&mut turn.batch)).instrument(span::commit());
-        let pulling = self.begin_pull(&turn);
+        let pulling = self.begin_pull(&turn, job.reads());
         let step = committed.into_actor(self).then(move |result, act, ctx| -> Turn {
             match result {
                 Ok(()) => {
@@ -566,6 +571,7 @@ impl LocationActor {
             }
         }
         if !same {
+            self.prefetch.clear();
             self.describe(ctx);
         }
         self.open_former_gate(ctx);
@@ -718,19 +724,28 @@ impl Handler<SelfMessage> for LocationActor {
 
     fn handle(&mut self, own: SelfMessage, ctx: &mut Self::Context) -> Self::Result {
         AtomicResponse::new(match own {
-            SelfMessage::Do(job) => Box::pin(self.turn_in_log(job).map(|done, act, ctx| match done {
-                // Internal commands refused by the machine need no further action.
-                Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
-                Err(error) => {
-                    // Uncommitted work is due again: the outcome of a call at its deadline, the rest by this timer.
-                    tracing::warn!(location = %act.id, %error, "an internal command was not committed");
-                    act.record_error(format!("an internal command was not committed: {error}"), None);
-                    ctx.run_later(TRY_AGAIN, |act, ctx| {
-                        act.timer = None;
-                        act.set_timer(ctx);
-                    });
-                }
-            })),
+            SelfMessage::Do(job) => {
+                let of_page = job.reads();
+                Box::pin(self.turn_in_log(job).map(move |done, act, ctx| {
+                    if of_page {
+                        act.drop_prefetched(ctx);
+                    }
+                    match done {
+                        // Internal commands refused by the machine need no further action.
+                        Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
+                        Err(error) => {
+                            // Uncommitted work is due again: the outcome of a call at its deadline, the rest by this
+                            // timer.
+                            tracing::warn!(location = %act.id, %error, "an internal command was not committed");
+                            act.record_error(format!("an internal command was not committed: {error}"), None);
+                            ctx.run_later(TRY_AGAIN, |act, ctx| {
+                                act.timer = None;
+                                act.set_timer(ctx);
+                            });
+                        }
+                    }
+                }))
+            }
             // Several messages may have requested a snapshot.
             SelfMessage::Snapshot if self.processor.as_ref().is_some_and(Processor::snapshot_due) => {
                 self.take_snapshot()

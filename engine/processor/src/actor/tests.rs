@@ -1,11 +1,22 @@
 //! Actors on a store with failing reads, two actors of one location, and an actor whose data source changes.
 #![allow(clippy::unwrap_used)]
 
+use std::{sync::OnceLock, thread};
+
 use actix::Addr;
-use location::{decision::Refusal, zone::Date};
-use records::schema;
+use location::{
+    decision::Refusal,
+    pull::Resource,
+    settings::{PullRules, Quota},
+    zone::Date,
+};
+use records::{
+    document::DocumentKind,
+    ehr::{EhrPatient, EhrProvider, EhrRecord, Page},
+    schema,
+};
 use store::{Direction, KeyRange, MemoryStore, Store, StoreError, keys};
-use testing::{FakeEhr, HookedStore, NoViews, insurance_plan, slot_query};
+use testing::{FakeEhr, HookedStore, NoViews, insurance_plan, slot_query, until};
 use tokio::sync::watch;
 
 use super::*;
@@ -187,4 +198,104 @@ async fn a_page_in_flight_is_requested_again_after_a_restart() {
         assert_eq!((ehr.pulled.get(), waits.starts_with("the service was restarted")), (1, restarted), "{waits}");
         actors.push(actor);
     }
+}
+
+/// Returns an EHR with a patient per page, identified by the number of the request.
+fn patients(pages: usize) -> Arc<FakeEhr> {
+    Arc::new(FakeEhr::with_patients(pages, |page| (format!("patient {page}"), "Many".to_owned())))
+}
+
+fn patient_keys() -> KeyRange {
+    keys::records(DocumentKind::Of(Resource::Patients).byte(), 1)
+}
+
+/// Starts an actor that reads from the EHR, and waits until it has stored that many patients.
+async fn read_patients(
+    store: HookedStore,
+    setup: setup::Setup,
+    ehr: &Arc<FakeEhr>,
+    count: usize,
+) -> Addr<LocationActor> {
+    let memory = store.inner.clone();
+    let (deps, _) = deps(Arc::new(store), Arc::new(setup), Arc::new(NoViews));
+    let actor = LocationActor::new(LocationId(1), deps, means_of(1, ehr), Arc::default(), Arc::default()).start();
+    let stored = async || memory.scan_keys(patient_keys(), Direction::Forward, 99).unwrap().len() == count;
+    until("the patients", stored).await;
+    actor
+}
+
+fn cursors(of: &[&str]) -> Vec<Option<String>> {
+    of.iter().map(|cursor| Some((*cursor).to_owned()).filter(|cursor| !cursor.is_empty())).collect()
+}
+
+#[actix::test]
+async fn next_page_is_requested_while_a_page_is_prepared() {
+    let (ehr, early) = (patients(3), Arc::new(OnceLock::new()));
+    let links = keys::links(1, DocumentKind::Of(Resource::Patients).byte());
+    let (asked, requested) = (ehr.clone(), early.clone());
+    let store = HookedStore::default().before_read(move |key| {
+        // The first page is being prepared, on a blocking thread.
+        if *key >= *links.start && *key < *links.end {
+            requested.get_or_init(|| {
+                let since = Instant::now();
+                while asked.pulled.get() < 2 && since.elapsed() < Duration::from_secs(10) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                asked.pulled.get()
+            });
+        }
+        Ok(())
+    });
+    let _actor = read_patients(store, practice_of(1), &ehr, 3).await;
+    assert_eq!(early.get(), Some(&2), "one page ahead");
+    assert_eq!(ehr.cursors(), cursors(&["", "0", "1"]), "each page is requested once");
+}
+
+#[actix::test]
+async fn prefetched_page_is_dropped_if_the_commit_fails() {
+    let (ehr, refused) = (patients(5), AtomicBool::new(false));
+    let store = HookedStore::default().on_commit(move |store, batch| {
+        let range = patient_keys();
+        let of_page = batch.writes().iter().any(|(key, _)| *key >= range.start && *key < range.end);
+        if of_page && !refused.swap(true, Ordering::SeqCst) {
+            return Box::pin(async { Err(CommitError::Store(StoreError::Away { why: "a test".into() })) });
+        }
+        store.commit(batch)
+    });
+    let _actor = read_patients(store, practice_of(1), &ehr, 3).await;
+    assert_eq!(ehr.cursors(), cursors(&["", "0", "", "2", "3"]), "the first page is requested again");
+}
+
+#[actix::test]
+async fn prefetched_pages_keep_to_the_quota() {
+    let ehr = patients(5);
+    let quota = Quota { per_minute: 1, burst: 2 };
+    let here = setup::LocationSetup { quota, ..testing::location(LocationId(1), 1, 1) };
+    let setup = testing::setup([testing::institution(1)], [here], [testing::source(1, 1)]);
+    let _actor = read_patients(HookedStore::default(), setup, &ehr, 2).await;
+    actix::clock::sleep(Duration::from_millis(300)).await;
+    assert_eq!(ehr.cursors(), cursors(&["", "0"]));
+}
+
+#[actix::test]
+async fn prefetched_page_is_dropped_if_the_page_before_is_not_applied() {
+    let page = |number: usize| {
+        let patient =
+            EhrPatient { id: format!("patient {number}"), last_name: "Many".to_owned(), ..EhrPatient::default() };
+        let wrong = EhrProvider { id: "of another resource".to_owned(), ..EhrProvider::default() };
+        let record = if number == 0 { EhrRecord::Provider(wrong) } else { EhrRecord::Patient(patient) };
+        Page { records: vec![record], cursor: "next".to_owned(), last: number == 3, ..Page::default() }
+    };
+    let ehr = Arc::new(FakeEhr { page: Box::new(page), ..FakeEhr::default() });
+    let pull = PullRules { retry_base: 1, retry_cap: 1, ..PullRules::default() };
+    let here = setup::LocationSetup { pull, ..testing::location(LocationId(1), 1, 1) };
+    let setup = testing::setup([testing::institution(1)], [here], [testing::source(1, 1)]);
+    let store = HookedStore::default();
+    let memory = store.inner.clone();
+    let _actor = read_patients(store, setup, &ehr, 2).await;
+    assert_eq!(ehr.cursors(), cursors(&["", "next", "", "next"]));
+    let journal = KeyRange::new(keys::journal(1, 0), keys::journal(2, 0));
+    let records = memory.scan(journal, Direction::Forward, 99).unwrap();
+    let counted = |(_, value): &&(Vec<u8>, Vec<u8>)| String::from_utf8_lossy(value).contains("requests_sent");
+    assert_eq!(records.iter().filter(counted).count(), 1, "the dropped page counts towards the quota");
 }

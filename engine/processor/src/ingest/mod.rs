@@ -12,6 +12,7 @@ use location::{
     event::Event,
     ids::{AppointmentId, WriteId},
     pull::Resource,
+    time::Timestamp,
 };
 use records::{
     self,
@@ -37,6 +38,8 @@ pub struct IngestPage {
     pub resource: Resource,
     pub call: u64,
     pub outcome: Outcome<Box<ehr::Page>>,
+    /// Time at which the next page was requested, if it was prefetched.
+    pub next_asked_at: Option<Timestamp>,
 }
 
 impl Request for IngestPage {
@@ -96,7 +99,7 @@ impl IngestPage {
                 match intake.take(self.resource, page, part) {
                     Ok(()) => {
                         (appointments, tombstones) = (intake.appointments, intake.tombstones);
-                        Ok(intake.page)
+                        Ok(PulledPage { next_asked_at: self.next_asked_at, ..intake.page })
                     }
                     Err(IngestError::Invalid(reason)) => Err(Failure::RetryLater { reason, after: None }),
                     Err(IngestError::Rejected(reject)) => return Err(reject),

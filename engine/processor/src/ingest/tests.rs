@@ -47,6 +47,8 @@ struct IngestWorld {
     /// `true` if a whole pass shows deletions by absence.
     by_absence: bool,
     now: Timestamp,
+    /// Time at which pages are prefetched.
+    next_asked_at: Option<Timestamp>,
     /// Number of values written by turns.
     values: usize,
 }
@@ -62,6 +64,7 @@ impl IngestWorld {
             pages: BTreeMap::new(),
             by_absence,
             now: START,
+            next_asked_at: None,
             values: 0,
         };
         for location in [A, B] {
@@ -90,7 +93,8 @@ impl IngestWorld {
     /// Answers a pull call of a location, and returns the next call.
     async fn answer(&mut self, location: u32, call: &Call, page: EhrPage) -> Option<Call> {
         let Call::Pull { resource, call, .. } = call else { panic!("nothing is written here") };
-        let request = IngestPage { resource: *resource, call: *call, outcome: Ok(Box::new(page)) };
+        let outcome = Ok(Box::new(page));
+        let request = IngestPage { resource: *resource, call: *call, outcome, next_asked_at: self.next_asked_at };
         self.turn(location, &request).await.pop()
     }
 
@@ -248,6 +252,27 @@ async fn only_changed_providers_advance_the_counter_of_providers() {
     world.show(B, visit("x", "pat"));
     world.read(B).await;
     assert_eq!(counter(&world), before);
+}
+
+#[tokio::test]
+async fn prefetched_page_does_not_outdate_a_later_read_of_another_location() {
+    let mut world = IngestWorld::new(false);
+    let patients = world.begin(A).await.unwrap();
+    let first = world.answer(A, &patients, last()).await.unwrap();
+    // The second page of appointments is requested before the other location reads.
+    let asked_at = world.now;
+    world.show(B, visit("x", "pat"));
+    world.read(B).await;
+    world.next_asked_at = Some(asked_at);
+    let page = EhrPage { cursor: "1".into(), last: false, ..last() };
+    let second = world.answer(A, &first, page).await.unwrap();
+    world.next_asked_at = None;
+    let page = EhrPage { records: vec![visit("x", "pat")], ..last() };
+    let again = world.answer(A, &second, page.clone()).await.unwrap();
+    assert_eq!(world.visit("x"), (B, false));
+    assert!(matches!(&again, Call::Pull { cursor: Some(cursor), .. } if cursor == "1"), "{again:?}");
+    world.answer(A, &again, page).await;
+    assert_eq!(world.visit("x"), (A, false), "staff have moved it since");
 }
 
 /// A record that cannot be read exists: a whole pass that leaves it out does not delete it, and its data is kept.
