@@ -315,6 +315,9 @@ pub enum Event {
         /// Time of the request, if it was sent before this event.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_at: Option<Timestamp>,
+        /// Records that our writes reached between that request and this event.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        written: BTreeSet<u64>,
     },
     /// A page could not be read.
     PullFailed {

@@ -1,8 +1,6 @@
 //! The effect of each event on the state. Infallible and deterministic: replaying the same events yields the same
 //! state.
 
-use std::collections::BTreeSet;
-
 use crate::{
     event::Event,
     gate::{Gate, GateSince},
@@ -193,9 +191,9 @@ impl State {
                     self.pulls.confirming.insert(*resource);
                 }
             }
-            Event::PullStarted { resource, call, until, asked_at } => {
+            Event::PullStarted { resource, call, until, asked_at, written } => {
                 self.quota.take(quota, at);
-                let written_during_pull = BTreeSet::new();
+                let written_during_pull = written.clone();
                 let (resource, call, asked_at) = (*resource, *call, asked_at.unwrap_or(at));
                 self.pulls.calling = Some(PullCall { resource, call, asked_at, until: *until, written_during_pull });
                 self.pulls.next_call = call + 1;

@@ -10,28 +10,31 @@ use crate::{
     schedule::hours::WorkingHour,
     settings::{MachineSettings, PullPlan},
     state::State,
+    sync::prefetch::Prefetch,
     time::Timestamp,
 };
 
-/// One location: its settings and its state.
+/// One location: its settings, its state, and the page request that is not part of the state yet.
 #[derive(Clone, Debug)]
 pub struct Location {
     /// The operator's configuration.
     pub settings: Arc<MachineSettings>,
     /// The result of all events so far.
     pub state: State,
+    /// The prefetched page, until an event records its request.
+    pub(crate) prefetch: Option<Prefetch>,
 }
 
 impl Location {
     /// Creates a location without history.
     pub fn new(settings: Arc<MachineSettings>) -> Location {
-        Location { settings, state: State::default() }
+        Location { settings, state: State::default(), prefetch: None }
     }
 
     /// Creates a location from a snapshot and rebuilds its calendar.
     pub fn load(settings: Arc<MachineSettings>, state: State) -> Location {
         let calendar = state.rebuilt_calendar();
-        Location { settings, state: State { calendar, ..state } }
+        Location { settings, state: State { calendar, ..state }, prefetch: None }
     }
 
     /// Decides a command without changing the state.
@@ -88,6 +91,12 @@ impl Location {
     /// Applies an event. Infallible.
     pub fn evolve(&mut self, at: Timestamp, event: &Event) {
         self.state.evolve(at, event, self.settings.quota);
+        if let Event::PullStarted { asked_at: Some(_), .. } = event {
+            self.prefetch = None;
+        }
+        if let Some(request) = &mut self.prefetch {
+            request.apply(event);
+        }
     }
 
     /// Returns `true` if the EHR's appointments have been read once, or are never pulled. Before the first read, any

@@ -36,7 +36,7 @@ impl Location {
             return Decision::new(Reply::Done, events);
         }
         let mut calls = Vec::new();
-        let mut quota = self.state.quota.available(self.settings.quota, cx.now);
+        let mut quota = self.requests_left(cx.now);
         self.start_writes(cx, &mut quota, &mut events, &mut calls);
         self.start_pull(cx, &mut quota, &mut events, &mut calls);
         Decision { reply: Reply::Done, events, calls }

@@ -33,7 +33,7 @@ fn stored_events_keep_their_names() {
         r#"{"gate_turned":{"gate":"open"}}"#,
         r#"{"pause_turned":{"to":{"reading":true,"writing":false}}}"#,
         r#"{"pull_started":{"resource":"patients","call":3,"until":9}}"#,
-        r#"{"pull_started":{"resource":"patients","call":3,"until":9,"asked_at":7}}"#,
+        r#"{"pull_started":{"resource":"patients","call":3,"until":9,"asked_at":7,"written":[4]}}"#,
         r#"{"pull_put_off":{"resource":"appointments","reason":"wait","retry_at":9,"insert":true}}"#,
         r#"{"page_applied":{"resource":"appointments","cursor":"c","last":true,"whole":true,"records":2,
             "estimate":9,"unsure":true,"barren":true,"sweeping":true}}"#,

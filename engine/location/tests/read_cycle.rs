@@ -8,9 +8,10 @@ use location::{
     command::{Command, DecisionContext, PulledPage, SweepStep},
     decision::{Call, Decision, Reply},
     event::Event,
+    gate::{Gate, Shut},
     ids::LocationId,
     pause::Directions,
-    pull::{Resource, Skipped},
+    pull::{PullCall, Resource, Skipped},
     settings::{Capabilities, MachineSettings, PullPlan, Quota},
     state::State,
     time::{MINUTE, SECOND, Timestamp},
@@ -107,38 +108,113 @@ fn numbered(number: u32) -> PulledPage {
 const TWO: [(Resource, bool); 2] = [(Resource::Providers, false), (Resource::Patients, false)];
 
 #[test]
-fn pages_are_requested_ahead_only_if_the_location_may_ask_for_them() {
+fn page_is_prefetched_only_if_the_location_may_ask_for_it() {
     let mut world = ReadCycleWorld::new(&TWO);
     world.page(numbered(1));
     let (resource, call) = world.asked.unwrap();
     let (location, now) = (world.location.clone(), world.now);
     let until = location.state.pulls.calling.as_ref().unwrap().until;
-    assert!(location.may_ask_ahead(now, resource, call, 0));
-    assert!(!location.may_ask_ahead(now, resource, call - 1, 0), "another page is awaited");
-    assert!(!location.may_ask_ahead(now, Resource::Patients, call, 0), "of another resource");
-    assert!(!location.may_ask_ahead(until, resource, call, 0), "the call has expired");
-    assert!(!location.may_ask_ahead(now, resource, call, 60_000), "other requests use up the quota");
-    let mut paused = location.clone();
-    paused.evolve(now, &Event::PauseTurned { to: Directions { reading: true, writing: false } });
-    assert!(!paused.may_ask_ahead(now, resource, call, 0));
-    let mut limited = MachineSettings::clone(&location.settings);
-    limited.pull.max_pages = 2;
-    let limited = Location { settings: Arc::new(limited), ..location };
-    assert!(!limited.may_ask_ahead(now, resource, call, 0), "the awaited page is the last one of the cycle");
+    let deadline =
+        |location: &Location, now, resource, call, requests| location.clone().prefetch(now, resource, call, requests);
+    assert_eq!(deadline(&location, now, resource, call, 0), Some(until));
+    assert_eq!(deadline(&location, now, resource, call - 1, 0), None, "another page is awaited");
+    assert_eq!(deadline(&location, now, Resource::Patients, call, 0), None, "of another resource");
+    assert_eq!(deadline(&location, until, resource, call, 0), None, "the call has expired");
+    assert_eq!(deadline(&location, now, resource, call, 60_000), None, "other requests use up the quota");
+    for event in [
+        Event::PauseTurned { to: Directions { reading: true, writing: false } },
+        Event::GateTurned { gate: Gate::Shut(Shut::NoWorkstation) },
+    ] {
+        let mut suspended = location.clone();
+        suspended.evolve(now, &event);
+        assert_eq!(deadline(&suspended, now, resource, call, 0), None, "{event:?}");
+    }
+    let mut limited = location.clone();
+    Arc::make_mut(&mut limited.settings).pull.max_pages = 2;
+    assert_eq!(deadline(&limited, now, resource, call, 0), None, "the awaited page is the last one of the cycle");
+}
+
+impl ReadCycleWorld {
+    /// Prefetches the page after the awaited one, and returns the time of the request.
+    fn prefetch(&mut self) -> Timestamp {
+        let (resource, call) = self.asked.expect("a page is asked for");
+        assert!(self.location.prefetch(self.now, resource, call, 0).is_some());
+        self.now
+    }
+
+    fn calling(&self) -> &PullCall {
+        self.location.state.pulls.calling.as_ref().expect("a page is asked for")
+    }
 }
 
 #[test]
-fn call_of_a_prefetched_page_has_the_time_of_its_request() {
+fn prefetched_call_has_the_time_and_deadline_of_its_request() {
     let mut world = ReadCycleWorld::new(&TWO);
-    let asked_at = |world: &ReadCycleWorld| world.location.state.pulls.calling.as_ref().unwrap().asked_at;
     world.page(numbered(1));
-    assert_eq!(asked_at(&world), world.now);
-    let earlier = world.now.minus(500);
-    world.page(PulledPage { next_asked_at: Some(earlier), ..numbered(2) });
-    assert_eq!(asked_at(&world), earlier);
-    // The clock was set back meanwhile.
-    world.page(PulledPage { next_asked_at: Some(world.now.plus(MINUTE)), ..numbered(3) });
-    assert_eq!(asked_at(&world), world.now);
+    let longest = world.calling().until.since(world.now);
+    let asked_at = world.prefetch();
+    world.now = world.now.plus(500);
+    world.page(numbered(2));
+    assert_eq!((world.calling().asked_at, world.calling().until), (asked_at, asked_at.plus(longest)));
+    world.prefetch();
+    // The clock is set back meanwhile.
+    world.now = world.now.minus(MINUTE);
+    world.page(numbered(3));
+    assert_eq!((world.calling().asked_at, world.calling().until), (world.now, world.now.plus(longest)));
+}
+
+#[test]
+fn prefetched_page_is_used_only_if_its_predecessor_was_just_applied() {
+    let prefetched = |page: PulledPage, meanwhile: &[Event]| {
+        let mut world = ReadCycleWorld::new(&TWO);
+        world.page(numbered(1));
+        world.prefetch();
+        meanwhile.iter().for_each(|event| world.location.evolve(world.now, event));
+        let decision = world.page(page);
+        let is_prefetched = |event: &Event| matches!(event, Event::PullStarted { asked_at: Some(_), .. });
+        let asks = !decision.calls.is_empty();
+        (asks, decision.events.iter().any(is_prefetched))
+    };
+    assert_eq!(prefetched(numbered(2), &[]), (true, true));
+    assert_eq!(prefetched(PulledPage { outdated: true, ..numbered(2) }, &[]), (true, false), "read again");
+    assert_eq!(prefetched(PulledPage { part: true, ..numbered(2) }, &[]), (true, false), "applied in part");
+    assert_eq!(prefetched(PulledPage { last: true, ..numbered(2) }, &[]), (true, false), "another pass");
+    let paused = Event::PauseTurned { to: Directions { reading: true, writing: false } };
+    assert_eq!(prefetched(numbered(2), &[paused]), (false, false));
+    let shut = Event::GateTurned { gate: Gate::Shut(Shut::NoWorkstation) };
+    assert_eq!(prefetched(numbered(2), &[shut]), (false, false));
+}
+
+#[test]
+fn expired_prefetched_page_is_requested_again() {
+    let mut world = ReadCycleWorld::new(&TWO);
+    world.page(numbered(1));
+    let until = world.calling().until;
+    world.prefetch();
+    world.now = until;
+    world.page(numbered(2));
+    assert_eq!(world.calling().asked_at, world.now);
+}
+
+#[test]
+fn prefetched_page_reserves_a_request_of_the_quota() {
+    let mut world = ReadCycleWorld::new(&TWO);
+    Arc::make_mut(&mut world.location.settings).quota = Quota { per_minute: 1, burst: 3 };
+    world.page(numbered(1));
+    assert_eq!(world.location.state.quota.available(world.location.settings.quota, world.now), 1);
+    world.prefetch();
+    // Nothing else may take the reserved request: the page is outdated, and its repetition waits for the quota.
+    let mut other = world.location.clone();
+    let (resource, call) = world.asked.unwrap();
+    let outdated = PulledPage { outdated: true, ..numbered(2) };
+    let cx = DecisionContext { now: world.now, random: 7 };
+    let pulled = Command::Pulled { resource, call, outcome: Ok(outdated) };
+    assert!(other.decide(cx, &pulled).calls.is_empty());
+    other.drop_prefetched();
+    assert_eq!(other.decide(cx, &pulled).calls.len(), 1);
+    // The prefetched page itself may.
+    assert_eq!(world.page(numbered(2)).calls.len(), 1);
+    assert_eq!(world.location.state.quota.available(world.location.settings.quota, world.now), 0);
 }
 
 #[test]

@@ -62,6 +62,11 @@ impl PendingCommit {
             Call::Write { .. } => None,
         })
     }
+
+    /// Returns `true` if the pull call of the turn asks for the prefetched page.
+    pub(crate) fn asks_for_prefetched(&self) -> bool {
+        self.events.iter().any(|event| matches!(event, Event::PullStarted { asked_at: Some(_), .. }))
+    }
 }
 
 impl Processor {

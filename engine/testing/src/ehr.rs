@@ -18,8 +18,8 @@ use crate::Counter;
 pub struct FakeEhr {
     /// The result of `describe`. By default patients can be read, and insurance plans written.
     pub description: Description,
-    /// Makes the page with this number, counted from 0 over all pulls.
-    pub page: Box<dyn Fn(usize) -> Page + Send + Sync>,
+    /// Makes the result of the pull with this number, counted from 0.
+    pub page: Box<dyn Fn(usize) -> Result<Page, Fault> + Send + Sync>,
     /// Makes the result of the write with this number, counted from 0.
     pub write: Box<dyn Fn(usize) -> Result<Receipt, Fault> + Send + Sync>,
     /// Pulls wait while this is `false`.
@@ -48,7 +48,7 @@ impl Default for FakeEhr {
         let writes = vec!["create-insurance-plan".to_owned()];
         FakeEhr {
             description: Description { pulls, writes, ..Description::default() },
-            page: Box::new(|_| Page { last: true, ..Page::default() }),
+            page: Box::new(|_| Ok(Page { last: true, ..Page::default() })),
             write: Box::new(|number| Ok(Receipt { id: format!("written {number}"), version: None })),
             readable: watch::Sender::new(true),
             writable: watch::Sender::new(true),
@@ -67,10 +67,10 @@ impl FakeEhr {
     /// Creates an EHR that shows one patient per page. `patient` makes identifier and last name from the page's number.
     /// The page before `pages`, and each page after it, ends its pass.
     pub fn with_patients(pages: usize, patient: impl Fn(usize) -> (String, String) + Send + Sync + 'static) -> FakeEhr {
-        let page = move |number: usize| {
+        let page = move |number: usize| -> Result<Page, Fault> {
             let (id, last_name) = patient(number);
             let records = vec![EhrRecord::Patient(EhrPatient { id, last_name, ..EhrPatient::default() })];
-            Page { records, cursor: number.to_string(), last: number + 1 >= pages, ..Page::default() }
+            Ok(Page { records, cursor: number.to_string(), last: number + 1 >= pages, ..Page::default() })
         };
         FakeEhr { page: Box::new(page), ..FakeEhr::default() }
     }
@@ -97,7 +97,7 @@ impl Ehr for FakeEhr {
         let (number, mut readable) = (self.pulled.add(1), self.readable.subscribe());
         Box::pin(async move {
             readable.wait_for(|readable| *readable).await.expect("the EHR holds a sender");
-            Ok((self.page)(number))
+            (self.page)(number)
         })
     }
 

@@ -156,7 +156,7 @@ fn outcome(question: &Question, heard: EhrAnswer) -> Ask {
                 EhrAnswer::Fault(failure) => Err(failure),
                 EhrAnswer::Pushed(_) | EhrAnswer::Found(_) => unreachable!("a pull is answered with a page"),
             };
-            Ask::Page(IngestPage { resource: *resource, call: *call, outcome, next_asked_at: None })
+            Ask::Page(IngestPage { resource: *resource, call: *call, outcome })
         }
     }
 }

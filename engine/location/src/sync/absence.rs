@@ -28,7 +28,10 @@ impl Location {
     pub fn is_short(&self, resource: Resource, page: &PulledPage) -> bool {
         let pulls = &self.state.pulls;
         let pass = pulls.passes.get(&resource);
-        let written = || pulls.calling.iter().flat_map(|call| &call.written_during_pull);
+        // The pass counts earlier writes already.
+        let counted = pass.map(|pass| &pass.written);
+        let is_new = move |id: &&u64| counted.is_none_or(|counted| !counted.contains(*id));
+        let written = || pulls.calling.iter().flat_map(|call| &call.written_during_pull).filter(is_new);
         let unseen = written().filter(|id| !page.seen.contains(id)).count() as u64;
         let before = pass.map_or(0, |pass| pass.entries + pass.written.len() as u64);
         let shown = before + unseen + u64::from(page.distinct) + u64::from(page.others);

@@ -15,6 +15,7 @@ use crate::{
     sync::{
         guard::{DELETIONS_AT_ONCE, past_gone},
         page::PulledPage,
+        prefetch::Prefetch,
         pulls::{Cycle, PullCall, SKIPS},
     },
     time::{MINUTE, Millis, Timestamp},
@@ -135,7 +136,7 @@ impl Location {
             events.push(Event::ReadAnew { resource });
             cursor = None;
         }
-        self.ask_for_page(cx, resource, cursor, events, calls);
+        self.ask_for_page(cx, resource, cursor, None, events, calls);
     }
 
     fn ask_for_page(
@@ -143,12 +144,15 @@ impl Location {
         cx: DecisionContext,
         resource: Resource,
         cursor: Option<String>,
+        prefetched: Option<&Prefetch>,
         events: &mut Vec<Event>,
         calls: &mut Vec<Call>,
     ) {
-        let longest = self.settings.pull.call_deadline + self.settings.place_wait;
-        let (call, until) = (self.state.pulls.next_call, cx.now.plus(longest));
-        events.push(Event::PullStarted { resource, call, until, asked_at: None });
+        let asked_at = prefetched.map(|request| request.asked_at.min(cx.now));
+        let written = prefetched.map(|request| request.written.clone()).unwrap_or_default();
+        let until = asked_at.unwrap_or(cx.now).plus(self.longest_pull());
+        let call = self.state.pulls.next_call;
+        events.push(Event::PullStarted { resource, call, until, asked_at, written });
         calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
     }
 
@@ -319,11 +323,8 @@ impl Location {
             let (missing, next) = (page.absent.len() as u64, page.sweep_on.clone());
             let unconfirmed = BTreeSet::new();
             events.push(Event::Swept { resource, known: page.known, missing, next, counted: false, unconfirmed });
-        } else if self.may_ask(cx.now) {
+        } else if self.may_ask(cx.now) || (!last && self.prefetched(cx.now, resource).is_some()) {
             self.ask_at_once(cx, resource, cursor, (last, barren), &mut events, &mut calls);
-            if let (Some(at), Some(Event::PullStarted { asked_at, .. })) = (page.next_asked_at, events.last_mut()) {
-                *asked_at = Some(at.min(cx.now));
-            }
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
@@ -344,7 +345,8 @@ impl Location {
         if !last {
             cycle.page(resource, barren);
             if self.enough(&cycle, resource).is_none() {
-                self.ask_for_page(cx, resource, Some(cursor), events, calls);
+                let prefetched = self.prefetched(cx.now, resource);
+                self.ask_for_page(cx, resource, Some(cursor), prefetched, events, calls);
             }
             return;
         }
@@ -354,21 +356,51 @@ impl Location {
         }
     }
 
-    /// Returns `true` if the page after the one of `call` may be requested before that one is applied. `requests`:
-    /// requests sent to the EHR that the quota does not count yet.
-    pub fn may_ask_ahead(&self, now: Timestamp, resource: Resource, call: u64, requests: u32) -> bool {
+    /// Records that the page after the one of `call` is requested now. Returns the deadline of the request. Returns
+    /// `None` if the location may not ask for the page. `requests`: requests that the quota does not count yet.
+    pub fn prefetch(&mut self, now: Timestamp, resource: Resource, call: u64, requests: u32) -> Option<Timestamp> {
         let pulls = &self.state.pulls;
         let awaited = |calling: &PullCall| calling.call == call && calling.resource == resource && now < calling.until;
-        let Some(mut cycle) = pulls.cycle.clone() else { return false };
+        let mut cycle = pulls.cycle.clone()?;
         cycle.page(resource, false);
-        pulls.calling.as_ref().is_some_and(awaited)
+        let may_ask = pulls.calling.as_ref().is_some_and(awaited)
             && self.enough(&cycle, resource).is_none()
             && !self.state.is_reading_suspended()
-            && self.state.quota.available(self.settings.quota, now) > requests
+            && self.requests_left(now) > requests;
+        if !may_ask {
+            return None;
+        }
+        self.prefetch = Some(Prefetch { after: call, resource, asked_at: now, written: BTreeSet::new() });
+        Some(now.plus(self.longest_pull()))
+    }
+
+    /// Drops the prefetched page, if any, and the request of the quota that it reserves.
+    pub fn drop_prefetched(&mut self) {
+        self.prefetch = None;
+    }
+
+    /// Returns the prefetched page if it follows the page of the call in flight, and its deadline has not passed.
+    fn prefetched(&self, now: Timestamp, resource: Resource) -> Option<&Prefetch> {
+        let after = self.state.pulls.calling.as_ref()?.call;
+        let follows = |request: &&Prefetch| request.after == after && request.resource == resource;
+        let in_time = |request: &&Prefetch| now < request.asked_at.plus(self.longest_pull());
+        let request = self.prefetch.as_ref().filter(follows).filter(in_time);
+        request.filter(|_| !self.state.is_reading_suspended())
+    }
+
+    /// Returns the time from a page request to its deadline.
+    fn longest_pull(&self) -> Millis {
+        self.settings.pull.call_deadline + self.settings.place_wait
+    }
+
+    /// Returns the number of calls that may start now.
+    pub(crate) fn requests_left(&self, now: Timestamp) -> u32 {
+        let available = self.state.quota.available(self.settings.quota, now);
+        available.saturating_sub(u32::from(self.prefetch.is_some()))
     }
 
     pub(super) fn may_ask(&self, now: Timestamp) -> bool {
-        !self.state.is_reading_suspended() && self.state.quota.available(self.settings.quota, now) > 0
+        !self.state.is_reading_suspended() && self.requests_left(now) > 0
     }
 
     /// Requests a page again from the same cursor, because it may be older than changes made meanwhile.
@@ -382,7 +414,7 @@ impl Location {
     ) {
         if self.may_ask(cx.now) {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
-            self.ask_for_page(cx, resource, cursor, events, calls);
+            self.ask_for_page(cx, resource, cursor, None, events, calls);
         } else {
             // The request waits for the quota, or until reading resumes.
             events.push(Event::PullPutOff { resource, reason: why.to_owned(), retry_at: cx.now, insert: false });

@@ -5,6 +5,7 @@
 //!   ▲                       ├──► guard     deletions, and their limit
 //!   │                       ├──► matching  appointments of the EHR, and ours
 //!   └────── pulls ◄─────────┘    progress of each resource
+//!            prefetch            the page after the one in flight
 //! ```
 
 pub(crate) mod absence;
@@ -12,6 +13,7 @@ mod cycle;
 mod guard;
 mod matching;
 pub(crate) mod page;
+pub(crate) mod prefetch;
 pub mod pulls;
 
 /// Returns `true` for zero. Such fields are left out of journals and snapshots.

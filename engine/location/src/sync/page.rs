@@ -6,7 +6,6 @@ use crate::{
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId},
     schedule::{calendar::Placement, hours::WorkingHour},
     sync::pulls::Skipped,
-    time::Timestamp,
     writes::intent::Written,
 };
 
@@ -63,8 +62,6 @@ pub struct PulledPage {
     pub estimate: Option<u64>,
     /// `true` if only a part of the page is included, because one commit cannot hold the messages about all records.
     pub part: bool,
-    /// Time at which the next page was requested, if that was before this one is applied.
-    pub next_asked_at: Option<Timestamp>,
 }
 
 /// One step of the sweep for records missing from a whole pass.

@@ -21,11 +21,12 @@ impl Location {
         {
             return (started, calls);
         }
-        let mut after = Location { settings: self.settings.clone(), state: self.state.subset_for_writes(events) };
+        let state = self.state.subset_for_writes(events);
+        let mut after = Location { settings: self.settings.clone(), state, prefetch: self.prefetch.clone() };
         for event in events {
             after.evolve(cx.now, event);
         }
-        let mut quota = after.state.quota.available(self.settings.quota, cx.now);
+        let mut quota = after.requests_left(cx.now);
         after.start_writes(cx, &mut quota, &mut started, &mut calls);
         (started, calls)
     }

@@ -109,6 +109,33 @@ page appointments 4 cursor c5 last whole estimate 1 -> applied
 + page_applied *
 | a1 op1 prov1 10:00 30m patient p1
 
+story a write during a pass makes up for one missing record at most
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole estimate 3 -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+| a3 op1 prov1 12:00 30m patient p3
+wake
+move a1 op2 prov1 15:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a1 *
+> pull appointments 1 cursor c1
+page appointments 1 cursor c2 whole estimate 3 -> applied
+| a2 op1 prov1 11:00 30m patient p2
+pushed w0 1 written f1
+# Two of three records are known to exist, so the absence of the third one proves nothing.
+page appointments 2 cursor c3 last whole estimate 3 -> applied
++ page_applied *
+wake
+sync
+wake
+page appointments 3 cursor c4 last whole estimate 2 -> applied
++ page_applied *
+| a1 op2 prov1 15:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+
 story a record that the EHR reports as deleted is deleted at once
 settings pulls=appointments!
 wake

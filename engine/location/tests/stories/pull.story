@@ -450,6 +450,63 @@ page appointments 2 cursor c2 last -> applied
 + page_applied *
 | a9 op2 prov1 11:00 30m patient p9
 
+# The event of the page follows its request: writes between the two belong to the page.
+story a page prefetched before a move was written is read again
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a9 *
+> pull appointments 1 cursor c1
+prefetch appointments 1
+pushed w0 1 written f9
+page appointments 1 cursor c2 -> applied
++ page_applied *
++ pulling appointments 2 * prefetched
+> pull appointments 2 cursor c2
+page appointments 2 cursor c3 last -> ignored
++ pulling appointments 3 *
+> pull appointments 3 cursor c2
+| a9 op1 prov1 10:00 30m patient p9
+expect appointment a9 op2 prov1 11:00 30m pulled
+page appointments 3 cursor c3 last -> applied
++ page_applied *
+| a9 op2 prov1 11:00 30m patient p9
+
+story a page prefetched after a move was written shows later changes by staff
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a9 *
+> pull appointments 1 cursor c1
+pushed w0 1 written f9
+prefetch appointments 1
+page appointments 1 cursor c2 -> applied
++ page_applied *
++ pulling appointments 2 * prefetched
+page appointments 2 cursor c3 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+expect appointment a9 op1 prov1 10:00 30m pulled
+
+story a prefetched page is not used after a restart
+settings pulls=appointments
+wake
+prefetch appointments 0
+restart
+read_interrupted
++ pull_put_off *
+wake
+> pull appointments 1 cursor -
+
 story a page older than a cancellation written meanwhile does not restore the appointment
 settings pulls=appointments
 wake

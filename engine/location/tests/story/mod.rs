@@ -96,6 +96,11 @@ fn step(world: &mut StoryWorld, line: &Line, details: &[Line]) -> Result<(), Str
         "settings" => words[1..].iter().try_for_each(|word| world.set(word)).map_err(at)?,
         "expect" => world.expect(&words[1..]).map_err(at)?,
         "restart" => world.restart(),
+        // `prefetch appointments 3`: requests the page after the one of call 3.
+        "prefetch" => {
+            let call = words[2].parse().map_err(|_| at("which call?".into()))?;
+            world.prefetch(resource(&words[1]).map_err(at)?, call).map_err(at)?;
+        }
         _ => return command(world, line, details),
     }
     Ok(())

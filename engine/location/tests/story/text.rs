@@ -275,8 +275,9 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::DescribeWorked => "describe_worked".into(),
         Event::CycleStarted => "cycle_started".into(),
         Event::ReadAnew { resource } => format!("read_anew {}", name(*resource)),
-        Event::PullStarted { resource, call, until, .. } => {
-            format!("pulling {} {call} until {}", name(*resource), at(until))
+        Event::PullStarted { resource, call, until, asked_at, written: _ } => {
+            let prefetched = if asked_at.is_some() { " prefetched" } else { "" };
+            format!("pulling {} {call} until {}{prefetched}", name(*resource), at(until))
         }
         Event::PullFailed { resource, reason, retry_at } => {
             format!("pull_failed {} until {} {reason:?}", name(*resource), at(retry_at))

@@ -117,6 +117,11 @@ impl StoryWorld {
         self.location.check(now);
     }
 
+    pub fn prefetch(&mut self, resource: Resource, call: u64) -> Result<(), String> {
+        let deadline = self.location.prefetch(self.now, resource, call, 0);
+        deadline.map(|_| ()).ok_or("the location may not ask for the page".to_owned())
+    }
+
     pub fn run(&mut self, command: &Command) -> Decision {
         let command = &self.passes.complete(&self.location, self.now, command);
         let decision = self.location.decide(DecisionContext { now: self.now, random: self.random }, command);

@@ -19,7 +19,9 @@ use records::{
 use runtime::{clock, metrics::Metrics, origin::Origin};
 use tracing::Instrument;
 
-use super::{LocationActor, RequestJob, SelfMessage, prefetch::PageRequest, send_to_self, span};
+use super::{
+    LocationActor, RequestJob, SelfMessage, TRY_AGAIN, prefetch::PageRequest, send_to_self, send_to_self_later, span,
+};
 use crate::{disk_share, ingest::IngestPage, push_payload, turn::PendingCommit};
 
 /// Time by which a call ends before the machine gives it up, so that the answer of the call comes first.
@@ -35,17 +37,29 @@ const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
 pub(super) struct Pulling {
     request: PageRequest,
     call: u64,
+    is_prefetched: bool,
 }
 
 impl LocationActor {
     /// Requests the next page while the turn is still being committed, unless it was prefetched. A pull changes nothing
     /// in the EHR, and its answer is handled only after the commit. A cycle takes the longer of both times instead of
-    /// their sum. `of_page`: the turn applies the page before.
-    pub(super) fn begin_pull(&mut self, turn: &PendingCommit, of_page: bool) -> Option<Pulling> {
+    /// their sum.
+    pub(super) fn begin_pull(&mut self, turn: &PendingCommit) -> Option<Pulling> {
         let (resource, call, cursor, until) = turn.pull()?;
-        let prefetched = if of_page { self.prefetch.take(resource, cursor.as_deref()) } else { None };
+        let asked = turn.asks_for_prefetched();
+        let prefetched = if asked { self.prefetch.take(resource, cursor.as_deref()) } else { None };
+        // Two requests at the same time would double the load on the EHR.
+        self.prefetch.abort();
+        let is_prefetched = prefetched.is_some();
         let request = prefetched.or_else(|| self.request_page(resource, cursor.clone(), until))?;
-        Some(Pulling { request, call })
+        Some(Pulling { request, call, is_prefetched })
+    }
+
+    /// Keeps a prefetched page whose turn was not committed, for the next attempt of the turn.
+    pub(super) fn keep_prefetched(&mut self, pulling: Option<Pulling>) {
+        if let Some(pulling) = pulling.filter(|pulling| pulling.is_prefetched) {
+            self.prefetch.set(Some(pulling.request));
+        }
     }
 
     fn request_page(&self, resource: Resource, cursor: Option<String>, until: Timestamp) -> Option<PageRequest> {
@@ -67,26 +81,37 @@ impl LocationActor {
         Some(PageRequest { ehr, resource, cursor, page })
     }
 
-    /// Requests the page after one that has just arrived, if the quota allows it, and returns the time of the request.
-    /// The turn that applies the page takes it over, or drops it if the location does not ask for it.
-    fn prefetch_next(&mut self, page: &Page, pulling: &Pulling, requests: u32) -> Option<Timestamp> {
-        let (processor, now) = (self.processor.as_ref()?, clock::now());
-        let (resource, pull) = (pulling.request.resource, &processor.settings().pull);
-        let until = now.plus(pull.call_deadline + processor.settings().place_wait);
+    /// Requests the page after one that has just arrived, if the location may ask for it now. The turn that applies the
+    /// arrived page takes the request over, or it is dropped.
+    fn prefetch_next(&mut self, page: &Page, pulling: &Pulling, requests: u32) {
+        let resource = pulling.request.resource;
         let is_current = self.means.ehr.as_ref().is_some_and(|ehr| Arc::ptr_eq(ehr, &pulling.request.ehr));
-        let wanted = !page.last && self.prefetch.wants(&page.cursor);
-        if !(is_current && wanted && processor.machine.may_ask_ahead(now, resource, pulling.call, requests)) {
-            return None;
+        if page.last || !is_current || !self.prefetch.wants(&page.cursor) {
+            return;
         }
-        let request = self.request_page(resource, Some(page.cursor.clone()), until);
-        self.prefetch.set(request).then_some(now)
+        let Some(processor) = &mut self.processor else { return };
+        let deadline = processor.machine.prefetch(clock::now(), resource, pulling.call, requests);
+        let request = deadline.and_then(|until| self.request_page(resource, Some(page.cursor.clone()), until));
+        self.prefetch.set(request);
     }
 
-    /// Drops a prefetched page for which the turn of its predecessor did not ask. Its request counts towards the quota.
-    pub(super) fn drop_prefetched(&mut self, ctx: &mut Context<Self>) {
-        if self.prefetch.clear() && self.processor.is_some() {
-            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::RequestsSent { requests: 1 })));
+    /// Drops a prefetched page that the turn of its predecessor did not take over. Its request counts towards the
+    /// quota before any other work starts.
+    pub(super) fn drop_prefetched(&mut self) -> LocalBoxActorFuture<Self, ()> {
+        let forget = |act: &mut Self| act.processor.iter_mut().for_each(|it| it.machine.drop_prefetched());
+        if !self.prefetch.take_uncounted() {
+            forget(self);
+            return self.done();
         }
+        self.metrics.adapter_calls.add(1);
+        let counted = RequestJob::internal(Command::RequestsSent { requests: 1 });
+        if self.processor.is_none() {
+            let later = |(), _: &mut Self, ctx: &mut Context<Self>| {
+                send_to_self_later(ctx, SelfMessage::Do(counted), TRY_AGAIN);
+            };
+            return Box::pin(self.done().map(later));
+        }
+        Box::pin(self.turn_in_log(counted).map(move |_, act, _| forget(act)))
     }
 
     /// Awaits the page after the commit and handles it as a separate request.
@@ -97,10 +122,11 @@ impl LocationActor {
             let (resource, call) = (pulling.request.resource, pulling.call);
             let requests = charge(&pulling.request.ehr, ctx);
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
-            let next_asked_at = page.as_ref().ok().and_then(|page| act.prefetch_next(page, &pulling, requests));
+            if let Ok(page) = &page {
+                act.prefetch_next(page, &pulling, requests);
+            }
             let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
-            let page = IngestPage { resource, call, outcome, next_asked_at };
-            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(page)));
+            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(IngestPage { resource, call, outcome })));
         }));
     }
 

@@ -179,7 +179,7 @@ impl LocationActor {
         let started = Instant::now();
         self.processor = None;
         self.unreadable = None;
-        self.prefetch.clear();
+        self.prefetch.abort();
         let (deps, id) = (self.deps.clone(), self.id);
         let loading = self.deps.long_work.clone();
         let loading = async move { loading.run(move || Processor::load(deps, id)).await };
@@ -397,8 +397,11 @@ impl LocationActor {
         let pulled = job.reads().then(|| turn.batch.written_bytes());
         let began = Instant::now();
         let committed = self.deps.store.commit(std::mem::take(&mut turn.batch)).instrument(span::commit());
-        let pulling = self.begin_pull(&turn, job.reads());
+        let mut pulling = self.begin_pull(&turn);
         let step = committed.into_actor(self).then(move |result, act, ctx| -> Turn {
+            if result.is_err() {
+                act.keep_prefetched(pulling.take());
+            }
             match result {
                 Ok(()) => {
                     act.metrics.commits.add(1);
@@ -480,6 +483,22 @@ impl LocationActor {
             self.call(call, ctx);
         }
         self.set_timer(ctx);
+    }
+
+    fn internal_turn_done(&mut self, done: Result<(), EngineError>, ctx: &mut Context<Self>) {
+        match done {
+            // Internal commands refused by the machine need no further action.
+            Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
+            Err(error) => {
+                // Uncommitted work is due again: the outcome of a call at its deadline, the rest by this timer.
+                tracing::warn!(location = %self.id, %error, "an internal command was not committed");
+                self.record_error(format!("an internal command was not committed: {error}"), None);
+                ctx.run_later(TRY_AGAIN, |act, ctx| {
+                    act.timer = None;
+                    act.set_timer(ctx);
+                });
+            }
+        }
     }
 
     fn take_snapshot(&mut self) -> LocalBoxActorFuture<Self, ()> {
@@ -571,7 +590,7 @@ impl LocationActor {
             }
         }
         if !same {
-            self.prefetch.clear();
+            self.prefetch.abort();
             self.describe(ctx);
         }
         self.open_former_gate(ctx);
@@ -726,25 +745,8 @@ impl Handler<SelfMessage> for LocationActor {
         AtomicResponse::new(match own {
             SelfMessage::Do(job) => {
                 let of_page = job.reads();
-                Box::pin(self.turn_in_log(job).map(move |done, act, ctx| {
-                    if of_page {
-                        act.drop_prefetched(ctx);
-                    }
-                    match done {
-                        // Internal commands refused by the machine need no further action.
-                        Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
-                        Err(error) => {
-                            // Uncommitted work is due again: the outcome of a call at its deadline, the rest by this
-                            // timer.
-                            tracing::warn!(location = %act.id, %error, "an internal command was not committed");
-                            act.record_error(format!("an internal command was not committed: {error}"), None);
-                            ctx.run_later(TRY_AGAIN, |act, ctx| {
-                                act.timer = None;
-                                act.set_timer(ctx);
-                            });
-                        }
-                    }
-                }))
+                let turn = self.turn_in_log(job).map(|done, act, ctx| act.internal_turn_done(done, ctx));
+                Box::pin(turn.then(move |(), act, _| if of_page { act.drop_prefetched() } else { act.done() }))
             }
             // Several messages may have requested a snapshot.
             SelfMessage::Snapshot if self.processor.as_ref().is_some_and(Processor::snapshot_due) => {

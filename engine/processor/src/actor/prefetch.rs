@@ -27,6 +27,8 @@ pub(super) struct Prefetch {
     /// Cursor of the page that was dropped last. It is not prefetched again, because its predecessor may be applied in
     /// several parts.
     dropped: Option<String>,
+    /// `true` if a request was aborted that the quota does not count yet.
+    uncounted: bool,
 }
 
 impl Prefetch {
@@ -35,25 +37,26 @@ impl Prefetch {
         !cursor.is_empty() && self.dropped.as_deref() != Some(cursor)
     }
 
-    /// Stores a request, if any, and returns `true` if there is one.
-    pub(super) fn set(&mut self, request: Option<PageRequest>) -> bool {
+    pub(super) fn set(&mut self, request: Option<PageRequest>) {
         self.request = request;
-        self.request.is_some()
     }
 
-    /// Takes over the page at this cursor. Another page in flight is aborted, because two requests at the same time
-    /// would double the load on the EHR.
+    /// Returns the page if it was requested at this cursor.
     pub(super) fn take(&mut self, resource: Resource, cursor: Option<&str>) -> Option<PageRequest> {
-        let is_asked = |it: &mut PageRequest| it.resource == resource && it.cursor.as_deref() == cursor;
-        let taken = self.request.take_if(is_asked);
-        self.request.iter().for_each(|other| other.page.abort());
-        taken
+        self.request.take_if(|request| request.resource == resource && request.cursor.as_deref() == cursor)
     }
 
-    /// Drops the page in flight, and returns `true` if there was one.
-    pub(super) fn clear(&mut self) -> bool {
-        let Some(request) = self.request.take() else { return false };
-        self.dropped.clone_from(&request.cursor);
-        true
+    /// Aborts the request, if any.
+    pub(super) fn abort(&mut self) {
+        if let Some(request) = self.request.take() {
+            self.dropped.clone_from(&request.cursor);
+            self.uncounted = true;
+        }
+    }
+
+    /// Aborts the request, if any. Returns `true` if a request was aborted since the last call.
+    pub(super) fn take_uncounted(&mut self) -> bool {
+        self.abort();
+        std::mem::take(&mut self.uncounted)
     }
 }

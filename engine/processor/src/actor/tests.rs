@@ -209,19 +209,33 @@ fn patient_keys() -> KeyRange {
     keys::records(DocumentKind::Of(Resource::Patients).byte(), 1)
 }
 
+/// Returns a setup of a location that reads again soon after a failure.
+fn impatient() -> setup::Setup {
+    let pull = PullRules { retry_base: 1, retry_cap: 1, ..PullRules::default() };
+    let here = setup::LocationSetup { pull, ..testing::location(LocationId(1), 1, 1) };
+    testing::setup([testing::institution(1)], [here], [testing::source(1, 1)])
+}
+
 /// Starts an actor that reads from the EHR, and waits until it has stored that many patients.
 async fn read_patients(
     store: HookedStore,
     setup: setup::Setup,
     ehr: &Arc<FakeEhr>,
     count: usize,
-) -> Addr<LocationActor> {
-    let memory = store.inner.clone();
+) -> (Addr<LocationActor>, Arc<Metrics>) {
+    let (memory, metrics) = (store.inner.clone(), Arc::<Metrics>::default());
     let (deps, _) = deps(Arc::new(store), Arc::new(setup), Arc::new(NoViews));
-    let actor = LocationActor::new(LocationId(1), deps, means_of(1, ehr), Arc::default(), Arc::default()).start();
+    let actor = LocationActor::new(LocationId(1), deps, means_of(1, ehr), metrics.clone(), Arc::default()).start();
     let stored = async || memory.scan_keys(patient_keys(), Direction::Forward, 99).unwrap().len() == count;
     until("the patients", stored).await;
-    actor
+    (actor, metrics)
+}
+
+/// Returns the number of journal records that contain an event.
+fn journal_records(store: &MemoryStore, event: &str) -> usize {
+    let journal = KeyRange::new(keys::journal(1, 0), keys::journal(2, 0));
+    let records = store.scan(journal, Direction::Forward, 99).unwrap();
+    records.iter().filter(|(_, value)| String::from_utf8_lossy(value).contains(event)).count()
 }
 
 fn cursors(of: &[&str]) -> Vec<Option<String>> {
@@ -279,23 +293,38 @@ async fn prefetched_pages_keep_to_the_quota() {
 
 #[actix::test]
 async fn prefetched_page_is_dropped_if_the_page_before_is_not_applied() {
-    let page = |number: usize| {
+    let page = |number: usize| -> Result<Page, Fault> {
         let patient =
             EhrPatient { id: format!("patient {number}"), last_name: "Many".to_owned(), ..EhrPatient::default() };
         let wrong = EhrProvider { id: "of another resource".to_owned(), ..EhrProvider::default() };
         let record = if number == 0 { EhrRecord::Provider(wrong) } else { EhrRecord::Patient(patient) };
-        Page { records: vec![record], cursor: "next".to_owned(), last: number == 3, ..Page::default() }
+        Ok(Page { records: vec![record], cursor: "next".to_owned(), last: number == 3, ..Page::default() })
     };
     let ehr = Arc::new(FakeEhr { page: Box::new(page), ..FakeEhr::default() });
-    let pull = PullRules { retry_base: 1, retry_cap: 1, ..PullRules::default() };
-    let here = setup::LocationSetup { pull, ..testing::location(LocationId(1), 1, 1) };
-    let setup = testing::setup([testing::institution(1)], [here], [testing::source(1, 1)]);
     let store = HookedStore::default();
     let memory = store.inner.clone();
-    let _actor = read_patients(store, setup, &ehr, 2).await;
+    let _actor = read_patients(store, impatient(), &ehr, 2).await;
     assert_eq!(ehr.cursors(), cursors(&["", "next", "", "next"]));
-    let journal = KeyRange::new(keys::journal(1, 0), keys::journal(2, 0));
-    let records = memory.scan(journal, Direction::Forward, 99).unwrap();
-    let counted = |(_, value): &&(Vec<u8>, Vec<u8>)| String::from_utf8_lossy(value).contains("requests_sent");
-    assert_eq!(records.iter().filter(counted).count(), 1, "the dropped page counts towards the quota");
+    assert_eq!(journal_records(&memory, "requests_sent"), 1, "the dropped page counts towards the quota");
+}
+
+#[actix::test]
+async fn error_of_a_prefetched_page_counts_once() {
+    let page = |number: usize| -> Result<Page, Fault> {
+        if number == 1 {
+            return Err(Fault::RetryLater { reason: "a test".into(), after: None });
+        }
+        let patient =
+            EhrPatient { id: format!("patient {number}"), last_name: "Many".to_owned(), ..EhrPatient::default() };
+        let (records, cursor) = (vec![EhrRecord::Patient(patient)], number.to_string());
+        Ok(Page { records, cursor, last: number == 3, ..Page::default() })
+    };
+    let ehr = Arc::new(FakeEhr { page: Box::new(page), ..FakeEhr::default() });
+    let store = HookedStore::default();
+    let memory = store.inner.clone();
+    let (_actor, metrics) = read_patients(store, impatient(), &ehr, 3).await;
+    assert_eq!(ehr.cursors(), cursors(&["", "0", "0", "2"]), "the failed page is requested again");
+    assert_eq!(metrics.adapter_faults.get(), 1);
+    assert_eq!(journal_records(&memory, "pull_failed"), 1);
+    assert_eq!(journal_records(&memory, "requests_sent"), 0, "its event counts the request");
 }

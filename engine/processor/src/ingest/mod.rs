@@ -12,7 +12,6 @@ use location::{
     event::Event,
     ids::{AppointmentId, WriteId},
     pull::Resource,
-    time::Timestamp,
 };
 use records::{
     self,
@@ -38,8 +37,6 @@ pub struct IngestPage {
     pub resource: Resource,
     pub call: u64,
     pub outcome: Outcome<Box<ehr::Page>>,
-    /// Time at which the next page was requested, if it was prefetched.
-    pub next_asked_at: Option<Timestamp>,
 }
 
 impl Request for IngestPage {
@@ -99,7 +96,7 @@ impl IngestPage {
                 match intake.take(self.resource, page, part) {
                     Ok(()) => {
                         (appointments, tombstones) = (intake.appointments, intake.tombstones);
-                        Ok(PulledPage { next_asked_at: self.next_asked_at, ..intake.page })
+                        Ok(intake.page)
                     }
                     Err(IngestError::Invalid(reason)) => Err(Failure::RetryLater { reason, after: None }),
                     Err(IngestError::Rejected(reject)) => return Err(reject),

@@ -47,8 +47,6 @@ struct IngestWorld {
     /// `true` if a whole pass shows deletions by absence.
     by_absence: bool,
     now: Timestamp,
-    /// Time at which pages are prefetched.
-    next_asked_at: Option<Timestamp>,
     /// Number of values written by turns.
     values: usize,
 }
@@ -64,7 +62,6 @@ impl IngestWorld {
             pages: BTreeMap::new(),
             by_absence,
             now: START,
-            next_asked_at: None,
             values: 0,
         };
         for location in [A, B] {
@@ -93,9 +90,15 @@ impl IngestWorld {
     /// Answers a pull call of a location, and returns the next call.
     async fn answer(&mut self, location: u32, call: &Call, page: EhrPage) -> Option<Call> {
         let Call::Pull { resource, call, .. } = call else { panic!("nothing is written here") };
-        let outcome = Ok(Box::new(page));
-        let request = IngestPage { resource: *resource, call: *call, outcome, next_asked_at: self.next_asked_at };
+        let request = IngestPage { resource: *resource, call: *call, outcome: Ok(Box::new(page)) };
         self.turn(location, &request).await.pop()
+    }
+
+    /// Requests the page after the one that a call awaits.
+    fn prefetch(&mut self, location: u32, call: &Call) {
+        let Call::Pull { resource, call, .. } = call else { panic!("nothing is written here") };
+        let machine = &mut self.processors.get_mut(&location).unwrap().machine;
+        assert!(machine.prefetch(self.now, *resource, *call, 0).is_some());
     }
 
     /// Starts a read cycle at a location, and answers its calls until the cycle ends.
@@ -260,13 +263,11 @@ async fn prefetched_page_does_not_outdate_a_later_read_of_another_location() {
     let patients = world.begin(A).await.unwrap();
     let first = world.answer(A, &patients, last()).await.unwrap();
     // The second page of appointments is requested before the other location reads.
-    let asked_at = world.now;
+    world.prefetch(A, &first);
     world.show(B, visit("x", "pat"));
     world.read(B).await;
-    world.next_asked_at = Some(asked_at);
     let page = EhrPage { cursor: "1".into(), last: false, ..last() };
     let second = world.answer(A, &first, page).await.unwrap();
-    world.next_asked_at = None;
     let page = EhrPage { records: vec![visit("x", "pat")], ..last() };
     let again = world.answer(A, &second, page.clone()).await.unwrap();
     assert_eq!(world.visit("x"), (B, false));

@@ -279,7 +279,7 @@ impl NotifyWorld {
         let ehr = self.ehrs.get_mut(&source).unwrap();
         match call {
             Call::Pull { resource, call, .. } => {
-                Own::Page(IngestPage { resource, call, outcome: ehr.page(location, resource), next_asked_at: None })
+                Own::Page(IngestPage { resource, call, outcome: ehr.page(location, resource) })
             }
             Call::Write { write, attempt, kind: CallKind::Push, .. } => {
                 let outcome = ehr.write();
