@@ -35,6 +35,10 @@ pub enum CopyStep {
         done: u64,
         all: u64,
     },
+    /// The copy replaces the store, in two steps.
+    Replacing {
+        done: u64,
+    },
 }
 
 /// Free disk space below which a copy ends with an error instead of aborting the process.
@@ -50,8 +54,7 @@ pub async fn copy_data(
     let (old, new) = (DataDir::new(from), DataDir::new(to));
     let (key, source) = embedded_source(&old)?;
     begin(from, &old, to, &new, &format!("{}, to {engine}", source.state))?;
-    let target = embedded_target(engine, &new, &key)?;
-    into_embedded(&source, target, &new, to, progress).await
+    into_embedded(&source, embedded(engine, &new.store, &key), &new, to, progress).await
 }
 
 /// Copies into the database of a setup, whose data directory is `to`.
@@ -94,31 +97,48 @@ pub async fn copy_from_database(
     let state = format!("of a database of {values} values, its feed at {reached}");
     let source = Source { store: Box::new(store), values, state };
     begin(from, &old, to, &new, &format!("{}, to {engine}", source.state))?;
-    let target = embedded_target(engine, &new, &key)?;
-    into_embedded(&source, target, &new, to, progress).await
+    into_embedded(&source, embedded(engine, &new.store, &key), &new, to, progress).await
 }
 
 async fn into_embedded(
     source: &Source,
-    target: EmbeddedStore,
+    target: StoreConfig,
     new: &DataDir,
     to: &Path,
     mut progress: impl FnMut(CopyStep),
 ) -> Result<Contents, Incomplete> {
-    let done = target.values()?;
-    transfer(source, &target, done, &mut progress).await?;
-    let copied = compare(source, &target, to, &mut progress)?;
-    drop(target);
+    let copied = fill(source, &target, &mut progress).await?;
     finish(new, to)?;
     Ok(copied)
 }
 
+/// Fills a store, or continues to fill it. Then opens it again and compares it with the source.
+pub(crate) async fn fill(
+    source: &Source,
+    target: &StoreConfig,
+    progress: &mut impl FnMut(CopyStep),
+) -> Result<Contents, Incomplete> {
+    let store = EmbeddedStore::open(target.clone())?;
+    let done = store.values()?;
+    transfer(source, &store, done, progress).await?;
+    drop(store);
+    let filled = EmbeddedStore::open(target.clone())?;
+    compare(source, &filled, &target.dir, progress)
+}
+
 /// The store to copy.
-struct Source {
+pub(crate) struct Source {
     store: Box<dyn Store>,
     values: u64,
     /// Identifies the contents. If the source was served in between, an incomplete copy is discarded.
-    state: String,
+    pub state: String,
+}
+
+impl Source {
+    pub(crate) fn of(store: EmbeddedStore, engine: EngineKind) -> Result<Source, Incomplete> {
+        let (values, state) = (store.values()?, format!("of {engine} at group {}", store.groups()));
+        Ok(Source { store: Box::new(store), values, state })
+    }
 }
 
 fn embedded_source(old: &DataDir) -> Result<(StoreKeys, Source), Incomplete> {
@@ -128,15 +148,10 @@ fn embedded_source(old: &DataDir) -> Result<(StoreKeys, Source), Incomplete> {
     };
     let key = StoreKeys::load(&old.key)?;
     let store = EmbeddedStore::open(embedded(of, &old.store, &key))?;
-    let (values, state) = (store.values()?, format!("of {of} at group {}", store.groups()));
-    Ok((key, Source { store: Box::new(store), values, state }))
+    Ok((key, Source::of(store, of)?))
 }
 
-fn embedded_target(engine: EngineKind, new: &DataDir, key: &StoreKeys) -> Result<EmbeddedStore, Incomplete> {
-    Ok(EmbeddedStore::open(embedded(engine, &new.store, key))?)
-}
-
-fn embedded(engine: EngineKind, dir: &Path, key: &StoreKeys) -> StoreConfig {
+pub(crate) fn embedded(engine: EngineKind, dir: &Path, key: &StoreKeys) -> StoreConfig {
     StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(dir, key.clone()) }
 }
 

@@ -12,7 +12,7 @@ use std::{
 use query::index;
 use runtime::clock;
 use store::{
-    CommitError, Compacted, EmbeddedStore, Store, StoreConfig, StoreError, StoreKeys, files,
+    CommitError, Compacted, EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKeys, files,
     salvage::{self, Report},
 };
 
@@ -21,6 +21,10 @@ const STORE: &str = "store";
 const NOTE: &str = "store.made";
 /// File that exists while a copy is incomplete.
 const COPYING: &str = "store.copying";
+/// File that exists while the store is moved to another engine.
+const MIGRATING: &str = "store.migrating";
+/// Folder of the new store during such a move.
+const NEXT: &str = "store.next";
 const NOTE_SAYS: &str = "A store was made here, in the folder store/ or in a database. While this file is here, practice-sync does not start without it.";
 
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +61,23 @@ pub enum Incomplete {
     )]
     HalfCopied(PathBuf),
     #[error(
+        "the move of the store in {0} to another engine is not complete: run the same `practice-sync store migrate` again, which finishes \
+         it. With `--to` and the engine of {0}/store it is cancelled"
+    )]
+    HalfMigrated(PathBuf),
+    #[error("{0} is the store before an earlier move: delete it if it is no longer needed, or move it away")]
+    OldStore(PathBuf),
+    #[error(
+        "{0} is a mount or a link and cannot be replaced: copy the data directory with `practice-sync store copy --from DIR --to NEWDIR \
+         --engine ENGINE`"
+    )]
+    MountedStore(PathBuf),
+    #[error(
+        "the new store may need {needed} MiB next to the old one, and {dir} has {free} MiB of free disk space: free some, shrink a store \
+         on sled with `practice-sync store compact`, or copy to another disk with `practice-sync store copy`"
+    )]
+    NoRoom { dir: PathBuf, needed: u64, free: u64 },
+    #[error(
         "there is a store in the database already: name another database, or delete the tables practice_sync_* in it"
     )]
     OccupiedDatabase,
@@ -80,17 +101,28 @@ pub(crate) struct DataDir {
     pub key: PathBuf,
     pub note: PathBuf,
     pub copying: PathBuf,
+    pub migrating: PathBuf,
+    pub next: PathBuf,
 }
 
 impl DataDir {
     pub(crate) fn new(dir: &Path) -> Self {
-        let [store, key, note, copying] = [STORE, KEY, NOTE, COPYING].map(|name| dir.join(name));
-        Self { dir: dir.to_path_buf(), store, key, note, copying }
+        let [store, key, note, copying, migrating, next] =
+            [STORE, KEY, NOTE, COPYING, MIGRATING, NEXT].map(|name| dir.join(name));
+        Self { dir: dir.to_path_buf(), store, key, note, copying, migrating, next }
     }
 
-    /// Returns an error if the directory is an incomplete copy.
+    /// Returns the folder of a store of this engine after its move to another one.
+    pub(crate) fn replaced(&self, engine: EngineKind) -> PathBuf {
+        self.dir.join(format!("store.old-{engine}"))
+    }
+
+    /// Returns an error if the directory is an incomplete copy, or if its store is being moved to another engine.
     pub(crate) fn is_whole(&self) -> Result<(), Incomplete> {
-        if present(&self.copying)? { Err(Incomplete::HalfCopied(self.dir.clone())) } else { Ok(()) }
+        if present(&self.copying)? {
+            return Err(Incomplete::HalfCopied(self.dir.clone()));
+        }
+        if present(&self.migrating)? { Err(Incomplete::HalfMigrated(self.dir.clone())) } else { Ok(()) }
     }
 
     /// Returns the keys of the store, created at the first start. Writes nothing if a part is missing.

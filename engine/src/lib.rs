@@ -26,6 +26,7 @@ mod fleet;
 mod gate_news;
 mod handover;
 mod here;
+mod migrate_store;
 mod node_calls;
 mod open;
 mod pausing;
@@ -69,6 +70,7 @@ pub use crate::{
     data_dir::{Incomplete, compact_data, salvage_data},
     database::{OwnersOfSetup, check_database, migrate_database, owners_of},
     engine::{CLUSTER_WIDE, Engine, Parts, StartError},
+    migrate_store::{Migrated, migrate_store},
     open::{OpenError, Opened, open},
     reads::Shown,
     reconfigure::{NotReconfigurable, Reconfigured},

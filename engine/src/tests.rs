@@ -35,7 +35,7 @@ use runtime::clock;
 use serde_json::Value;
 use setup::{EngineRules, NodeRules, Setup, current::Current};
 use store::{
-    Batch, Direction, EmbeddedStore, MemoryStore, Store, StoreConfig, StoreError,
+    Batch, Direction, EmbeddedStore, EngineKind, MemoryStore, Store, StoreConfig, StoreError,
     counters::Ids,
     keys::{self, Space},
     memory::Fault as Broken,
@@ -53,6 +53,7 @@ use webhooks::{
 use crate::{
     data_dir::{DataDir, salvage_data},
     engine::{Engine, Parts},
+    migrate_store::migrate_store,
 };
 
 pub(crate) const PLACE: LocationId = LocationId(1);
@@ -237,6 +238,59 @@ async fn salvaged_store_lists_records_missing_from_its_index() {
     let found = plans(&engine);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].body.name, "Family Plan");
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn waiting_work_continues_after_a_move_to_another_engine() {
+    let (dir, ehr) = (tempfile::tempdir().unwrap(), Arc::new(patients(1)));
+    let open = |engine| {
+        let data = DataDir::new(dir.path());
+        let key = data.key(false).unwrap();
+        Arc::new(EmbeddedStore::open(StoreConfig { engine, ..StoreConfig::new(&data.store, key) }).unwrap())
+    };
+    let start = async |store: Arc<EmbeddedStore>| {
+        let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
+        let rules = EngineRules { webhook_development: true, ..EngineRules::default() };
+        Engine::start(setup(rules), Parts { own, ..Parts::new(store, Arc::new(PlainViews::default())) }).await.unwrap()
+    };
+    let deliveries = |store: &EmbeddedStore| store.scan(keys::deliveries(), Direction::Forward, 9).unwrap();
+    ehr.readable.send_replace(false);
+    ehr.set_shut(true);
+    let store = open(EngineKind::Sled);
+    let engine = start(store.clone()).await;
+    let (receiver, owner, now) =
+        (Receiver::start(|_| Answer::Status(503)).await, Owner("org".to_owned()), clock::now());
+    let secret = SecretKey::from_entropy([7; 32]);
+    let made = engine.webhooks().create_endpoint(&owner, &receiver.url(), true, secret, None, now).await.unwrap();
+    let new = NewSubscription {
+        institution_id: InstitutionId(1),
+        location_id: None,
+        resource_type: "Patient",
+        event: "patient_created",
+        active: true,
+        api_version: "v3.0.0",
+    };
+    engine.webhooks().create_subscription(&owner, made.record.id, new, None, now).await.unwrap();
+    ehr.readable.send_replace(true);
+    until("what the EHR can do", async || engine.description(PLACE).unwrap().is_some()).await;
+    engine.send(PLACE, plan()).await.unwrap();
+    receiver.wait_for(1).await;
+    engine.stop().await;
+    drop(engine);
+    let (waiting, open_elsewhere) = (deliveries(&store), Arc::downgrade(&store));
+    assert_eq!(waiting.len(), 1);
+    drop(store);
+    until("the end of all who read the store", async || open_elsewhere.strong_count() == 0).await;
+
+    migrate_store(dir.path(), EngineKind::Fjall, |_| {}).await.unwrap();
+    let store = open(EngineKind::Fjall);
+    assert_eq!(deliveries(&store), waiting);
+    ehr.set_shut(false);
+    let engine = start(store).await;
+    engine.sync_now(PLACE).await.unwrap();
+    until("the write", async || ehr.pushed.get() == 1).await;
+    assert_eq!(plans(&engine).len(), 1);
     engine.stop().await;
 }
 

@@ -10,7 +10,8 @@ use actix_web::rt::System;
 use clap::Subcommand;
 use configuration::Config;
 use engine::{
-    CopyStep, Incomplete,
+    CopyStep, Incomplete, Migrated,
+    setup::StoreEngine,
     store::{
         Compacted, EngineKind, KeyId,
         copy::Contents,
@@ -64,11 +65,18 @@ pub enum StoreCommand {
         #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "engine"])]
         to_config: Option<PathBuf>,
     },
-    /// Create or update the store's tables in the database of a configuration.
+    /// Move the store of a data directory to another engine, or create or update its tables in a database. The server
+    /// must be stopped. An interrupted move continues when the command is run again.
     Migrate {
-        /// The configuration file.
-        #[arg(long, value_name = "FILE")]
-        config: PathBuf,
+        /// The configuration of the store.
+        #[arg(long, value_name = "FILE", conflicts_with = "data", required_unless_present = "data")]
+        config: Option<PathBuf>,
+        /// Instead of a configuration: the data directory.
+        #[arg(long, value_name = "DIR", requires = "to")]
+        data: Option<PathBuf>,
+        /// The new engine: "sled" or "fjall". The old store is kept next to the new one. Not for a database.
+        #[arg(long, value_name = "ENGINE")]
+        to: Option<EngineKind>,
     },
     /// Check the database of a configuration: its version, its settings and every value.
     Check {
@@ -130,7 +138,9 @@ pub fn run(command: StoreCommand) -> ExitCode {
             })
         }
         StoreCommand::Copy { .. } => fail("--from or --from-config, and --to with --engine or --to-config are needed"),
-        StoreCommand::Migrate { config } => with(&config, |config| migrate(&config)),
+        StoreCommand::Migrate { data: Some(data), to: Some(to), .. } => move_store(&data, to, None),
+        StoreCommand::Migrate { config: Some(file), to, .. } => with(&file, |config| migrate(&config, to)),
+        StoreCommand::Migrate { .. } => fail("--config, or --data with --to is needed"),
         StoreCommand::Check { config } => with(&config, |config| check(&config)),
         StoreCommand::Compact { config, data } => compact(config, data),
         StoreCommand::Keys(list) => store_keys::show(&list.server, list.json),
@@ -167,6 +177,7 @@ pub(super) fn show_step(bar: &ProgressBar, step: CopyStep) {
         CopyStep::Reading { done } => ("reading", done, done),
         CopyStep::Copying { done, all } => ("copying", done, all),
         CopyStep::Comparing { done, all } => ("comparing", done, all),
+        CopyStep::Replacing { done } => ("replacing", done, 2),
     };
     bar.set_message(what);
     bar.set_length(all);
@@ -217,7 +228,51 @@ fn with(file: &Path, work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
     }
 }
 
-fn migrate(config: &Config) -> ExitCode {
+fn migrate(config: &Config, to: Option<EngineKind>) -> ExitCode {
+    let engine = config.setup.engine.store_engine;
+    match (engine, to) {
+        (StoreEngine::Sled | StoreEngine::Fjall, Some(to)) => move_store(&config.data_dir, to, Some(engine)),
+        (StoreEngine::Sled | StoreEngine::Fjall, None) => fail("name the new engine: --to sled or --to fjall"),
+        (StoreEngine::Postgres, Some(_)) => fail(
+            "the store is in a database: `practice-sync store copy --from-config FILE` copies it to a data directory",
+        ),
+        (StoreEngine::Postgres, None) => migrate_tables(config),
+    }
+}
+
+/// Moves the store of a data directory. `configured`: the engine that its configuration names, if known.
+fn move_store(data: &Path, to: EngineKind, configured: Option<StoreEngine>) -> ExitCode {
+    if let Err(problem) = configuration::logging::start("warn") {
+        return fail(problem);
+    }
+    let bar = bar();
+    let moved = System::new().block_on(engine::migrate_store(data, to, |step| show_step(&bar, step)));
+    bar.finish_and_clear();
+    let old = match moved {
+        Ok(Migrated::Moved { copied, old }) => {
+            if let Some(Contents { values, digest }) = copied {
+                say(format_args!("{values} values were copied and compared, sha256 {}.", hex::encode(digest)));
+            }
+            Some(old)
+        }
+        Ok(Migrated::Unchanged) => None,
+        Err(error) => return fail(error),
+    };
+    say(format_args!("The store in {} is of the engine {to}.", data.display()));
+    let names_it = match to {
+        EngineKind::Sled => configured == Some(StoreEngine::Sled),
+        EngineKind::Fjall => configured == Some(StoreEngine::Fjall),
+    };
+    if !names_it {
+        say(format_args!("Set `store_engine = \"{to}\"` in [engine] of the configuration before the next start."));
+    }
+    if let Some(old) = old {
+        say(format_args!("The old store is in {}: delete it when it is no longer needed.", old.display()));
+    }
+    ExitCode::SUCCESS
+}
+
+fn migrate_tables(config: &Config) -> ExitCode {
     let migrated = System::new().block_on(engine::migrate_database(&config.setup, &config.data_dir));
     match migrated {
         Ok((from, to)) if from == to => say(format_args!("The database has schema version {to} already.")),

@@ -16,13 +16,14 @@ use crate::files;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The lock of an open store. Dropping it releases the directory to other processes.
-pub(super) struct DirectoryLock {
-    pub path: PathBuf,
+pub struct DirectoryLock {
+    pub(super) path: PathBuf,
     _lock: File,
 }
 
 impl DirectoryLock {
-    pub(crate) fn claim(path: &Path) -> Result<Self, StoreError> {
+    /// Locks the directory, and creates it if it does not exist.
+    pub fn claim(path: &Path) -> Result<Self, StoreError> {
         let io = |error| StoreError::io(format!("the store's directory {}", path.display()))(error);
         create_for_owner(path).map_err(io)?;
         let lock = File::options().create(true).truncate(false).write(true).open(path.join("lock")).map_err(io)?;

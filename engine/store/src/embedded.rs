@@ -41,7 +41,7 @@ pub struct EmbeddedStore {
     committer: Option<JoinHandle<()>>,
     audit: Option<JoinHandle<()>>,
     /// Dropped last, after the committer has ended and the engine is closed.
-    _directory: DirectoryLock,
+    directory: Arc<DirectoryLock>,
 }
 
 impl EmbeddedStore {
@@ -84,7 +84,7 @@ impl EmbeddedStore {
         let (committer, backup_kept) = (Some(committer.start()?), config.backup_kept_bytes);
         let whole = move |values, bytes| compact::note(&config, values, bytes);
         let audit = audited.then(|| integrity::start_audit(shared.clone(), whole)).transpose()?;
-        Ok(Self { shared, queue, floor, disk, backup_kept, found, committer, audit, _directory: directory })
+        Ok(Self { shared, queue, floor, disk, backup_kept, found, committer, audit, directory: Arc::new(directory) })
     }
 
     /// Returns the number of values at the time of opening, without the record of the feed's last number.
@@ -97,6 +97,11 @@ impl EmbeddedStore {
     /// the same.
     pub fn groups(&self) -> u64 {
         self.found.group
+    }
+
+    /// Returns the lock of the directory. It keeps other processes out after the store was closed.
+    pub fn directory_lock(&self) -> Arc<DirectoryLock> {
+        self.directory.clone()
     }
 
     /// Returns the result of the audit, or `None` while it runs.

@@ -77,7 +77,8 @@ pub enum LayoutProblem {
     #[error("was written by a newer version, in format {found} (this one reads {known}): start that version")]
     New { found: u32, known: u32 },
     #[error(
-        "is of the engine {found}, not {wanted}: set `store_engine = \"{found}\"`, or copy it with `practice-sync store copy --engine {wanted}`"
+        "is of the engine {found}, not {wanted}: set `store_engine = \"{found}\"` in [engine], or move the store with `practice-sync store \
+         migrate --to {wanted}`"
     )]
     OtherEngine { found: EngineKind, wanted: EngineKind },
     #[error("is of the engine fjall, which recovers disk space by itself: there is nothing to compact")]

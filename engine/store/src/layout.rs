@@ -107,7 +107,10 @@ mod tests {
         claim(dir.path(), EngineKind::Fjall).unwrap();
         assert_eq!(engine_of(dir.path()).unwrap(), Some(EngineKind::Fjall));
         let refused = refusal(dir.path(), EngineKind::Sled);
-        assert!(refused.contains("store_engine = \"fjall\"") && refused.contains("store copy"), "{refused}");
+        assert!(
+            refused.contains("store_engine = \"fjall\"") && refused.contains("store migrate --to sled"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -73,6 +73,7 @@ pub use batch::{Append, Batch, Expect, MAX_BATCH_BYTES, MAX_BATCH_KEYS, MAX_KEY_
 pub use compact::{Compacted, compact};
 pub use config::StoreConfig;
 pub use contract::{BackedUp, CommitFuture, Health, Store};
+pub use directory::DirectoryLock;
 pub use disk::{Disk, RealDisk, free_bytes};
 pub use embedded::EmbeddedStore;
 pub use engine_kind::EngineKind;
