@@ -236,16 +236,19 @@ const REASON: usize = 1_000;
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use engine::setup::StoreEngine;
+
     use super::*;
 
     #[test]
     fn the_starter_configuration_is_short_and_valid_and_never_replaces_a_file() {
-        assert!(configuration::STARTER.lines().count() <= 20);
+        assert!(configuration::STARTER.lines().count() <= 23);
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("practice-sync.toml");
         assert_eq!(init(&file), ExitCode::SUCCESS);
         let config = Config::load(&file).unwrap();
         assert_eq!((config.setup.institutions.len(), config.setup.locations.len()), (1, 1));
+        assert_eq!(config.setup.engine.store_engine, StoreEngine::Fjall);
         assert_eq!(check(&file), ExitCode::SUCCESS);
         std::fs::write(&file, "mine").unwrap();
         assert_ne!(init(&file), ExitCode::SUCCESS);

@@ -159,8 +159,8 @@ location::settings! {
             restart, "Threads that run locations.";
         store_engine: StoreEngine = StoreEngine::Sled,
             word(&[("sled", StoreEngine::Sled), ("fjall", StoreEngine::Fjall), ("postgres", StoreEngine::Postgres)]) =>
-            restart, "The engine of the store. It stays with the one it was made with: `practice-sync store copy` \
-                      moves it.";
+            restart, "The engine of the store, which must be the one of the data directory: `practice-sync store \
+                      migrate` moves it to another one. `config init` writes `fjall`.";
         /// The same as for the feed of changes and finished deliveries.
         history_days: u32 = 30, integer(1..=3_650) =>
             reload, "Finished write requests, and decisions in the journal behind a location's snapshot, are deleted \
