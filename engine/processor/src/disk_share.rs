@@ -46,6 +46,11 @@ impl DiskShare {
         Millis::try_from(wait).unwrap_or(Millis::MAX)
     }
 
+    /// Returns `true` if the last page was followed by a pause. A prefetched page would be requested before the pause.
+    pub fn has_large_pages(&self) -> bool {
+        self.used().pause > 0
+    }
+
     /// Returns the rest of the pause after a large page.
     fn pause(&self, now: Timestamp) -> Millis {
         let used = self.used();
@@ -133,8 +138,9 @@ mod tests {
         let health = Health { free: None, ..MemoryStore::new().health() };
         let wait = |at: Timestamp| may_read(&share, &rules, &health, at, 6_000).unwrap();
         share.take(&rules, 2 * MIB, now);
-        assert_eq!(wait(now), 0);
+        assert_eq!((wait(now), share.has_large_pages()), (0, false));
         share.take(&rules, 4 * MIB, now);
+        assert!(share.has_large_pages());
         assert_eq!([0, 1_000, 3_000, 9_000].map(|later| wait(now.plus(later))), [6_000, 5_000, 3_000, 0]);
         assert_eq!(wait(now.minus(HOUR)), 6_000, "a clock set back makes nobody wait longer");
         share.take(&rules, 60 * MIB, now);

@@ -86,7 +86,7 @@ impl LocationActor {
     fn prefetch_next(&mut self, page: &Page, pulling: &Pulling, requests: u32) {
         let resource = pulling.request.resource;
         let is_current = self.means.ehr.as_ref().is_some_and(|ehr| Arc::ptr_eq(ehr, &pulling.request.ehr));
-        if page.last || !is_current || !self.prefetch.wants(&page.cursor) {
+        if page.last || !is_current || self.share.has_large_pages() || !self.prefetch.wants(&page.cursor) {
             return;
         }
         let Some(processor) = &mut self.processor else { return };
