@@ -27,9 +27,13 @@ struct ViewRules {
 impl Parse for ViewRules {
     fn parse(input: ParseStream<'_>) -> syn::Result<ViewRules> {
         let (mut of, mut named, mut arguments, mut render) = (None, None, Punctuated::new(), None);
-        let mut includes = Vec::new();
+        let (mut includes, mut given) = (Vec::new(), Vec::new());
         while !input.is_empty() {
             let name: Ident = input.parse()?;
+            if given.contains(&name) {
+                return Err(Error::new(name.span(), format!("`{name}` is given twice")));
+            }
+            given.push(name.clone());
             match name.to_string().as_str() {
                 "of" => {
                     input.parse::<Token![=]>()?;
@@ -347,5 +351,12 @@ mod tests {
             ),
         );
         assert!(incomplete.contains("`of = Payment`"), "{incomplete}");
+        let twice = error(
+            quote!(of = Payment, of = Charge),
+            quote!(
+                struct View {}
+            ),
+        );
+        assert_eq!(twice, "`of` is given twice");
     }
 }

@@ -2,8 +2,10 @@
 
 use proc_macro2::{Span, TokenStream};
 use syn::{
-    Attribute, Error, Expr, Field, Fields, Ident, ItemStruct, LitInt, LitStr, Path, Token, Type, meta::ParseNestedMeta,
-    parse::Parser,
+    Attribute, Error, Expr, Field, Fields, Ident, ItemStruct, LitInt, LitStr, Path, Token, Type,
+    meta::ParseNestedMeta,
+    parse::{Parse, Parser},
+    token::Paren,
 };
 
 /// Arguments above a record.
@@ -29,20 +31,20 @@ impl RecordRules {
         let (mut found_with, mut deleted_with, mut local_extra) = (None, None, false);
         let parser = syn::meta::parser(|meta| {
             match meta.path.require_ident()?.to_string().as_str() {
-                "of" => of = Some(meta.value()?.parse()?),
-                "resource" => resource = Some(meta.value()?.parse()?),
-                "tag" => tag = Some(meta.value()?.parse()?),
-                "id" => id = Some(meta.value()?.parse()?),
-                "scope" => scope = Some(meta.value()?.parse()?),
-                "contract" => contract = Some(meta.value()?.parse()?),
-                "name" => name = Some(meta.value()?.parse()?),
-                "list" => list = Some(meta.value()?.parse()?),
+                "of" => set(&mut of, &meta)?,
+                "resource" => set(&mut resource, &meta)?,
+                "tag" => set(&mut tag, &meta)?,
+                "id" => set(&mut id, &meta)?,
+                "scope" => set(&mut scope, &meta)?,
+                "contract" => set(&mut contract, &meta)?,
+                "name" => set(&mut name, &meta)?,
+                "list" => set(&mut list, &meta)?,
                 "writes" => meta.parse_nested_meta(|write| {
                     writes.push((write.path.require_ident()?.clone(), write.value()?.parse()?));
                     Ok(())
                 })?,
-                "found_with" => found_with = Some(meta.value()?.parse()?),
-                "deleted_with" => deleted_with = Some(meta.value()?.parse()?),
+                "found_with" => set(&mut found_with, &meta)?,
+                "deleted_with" => set(&mut deleted_with, &meta)?,
                 "local_extra" => local_extra = true,
                 _ => return Err(meta.error("is not an argument of a record")),
             }
@@ -73,11 +75,18 @@ pub(crate) fn contract_of_part(arguments: TokenStream) -> syn::Result<LitStr> {
         if !meta.path.is_ident("contract") {
             return Err(meta.error("is not an argument of a part"));
         }
-        contract = Some(meta.value()?.parse()?);
-        Ok(())
+        set(&mut contract, &meta)
     });
     parser.parse2(arguments)?;
     required(contract, "contract = \"split\"")
+}
+
+/// Sets an argument, which may be given once.
+fn set<T: Parse>(argument: &mut Option<T>, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+    match argument.replace(meta.value()?.parse()?) {
+        Some(_) => Err(meta.error("is given twice")),
+        None => Ok(()),
+    }
 }
 
 fn required<T>(argument: Option<T>, example: &str) -> syn::Result<T> {
@@ -174,7 +183,15 @@ impl RecordField {
             "omit_missing" => self.omit_missing = true,
             "part" => self.set_role(meta, Role::Part)?,
             "local" => self.set_role(meta, Role::Local)?,
-            "limit" => self.limit = Some(meta.value()?.parse()?),
+            "limit" => {
+                set(&mut self.limit, meta)?;
+                if let Some(limit) = self.limit.as_ref().filter(|it| !matches!(it, Expr::Path(_) | Expr::Call(_))) {
+                    return Err(Error::new_spanned(
+                        limit,
+                        "must be a `Limit`, such as `Long` or `Between(1, 12, \"..\")`",
+                    ));
+                }
+            }
             "find" if meta.input.peek(Token![=]) => self.terms = Some(Terms::Value(meta.value()?.parse()?)),
             "find" => {
                 let (of_part, index_field) = pair(meta)?;
@@ -198,6 +215,9 @@ impl RecordField {
 /// Parses `(name = Value)`.
 fn pair(meta: &ParseNestedMeta<'_>) -> syn::Result<(Ident, Ident)> {
     let mut pair = None;
+    if !meta.input.peek(Paren) {
+        return Err(meta.error("needs `(name = Value)`"));
+    }
     meta.parse_nested_meta(|inner| {
         pair = Some((inner.path.require_ident()?.clone(), inner.value()?.parse()?));
         Ok(())

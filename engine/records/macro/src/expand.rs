@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, Ident, ItemStruct, LitStr};
 
-use crate::arguments::{OF_PART, OF_RECORD, RecordField, RecordRules, Role, Terms, contract_of_part, fields};
+use super::arguments::{OF_PART, OF_RECORD, RecordField, RecordRules, Role, Terms, contract_of_part, fields};
 
 pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let rules = RecordRules::parse(arguments)?;
@@ -17,6 +17,7 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     let ehr = format_ident!("Ehr{name}");
     let ehr_form = ehr_form(&item, &ehr, fields.iter().filter_map(RecordField::in_ehr));
     let contract = contract_macro(name, &rules.contract, &ehr, with_frame(&fields));
+    let limits = limits(&fields);
     let in_body = fields.iter().map(RecordField::in_body);
     let schema = schema(&rules, name, &ehr, &fields);
     let resolved = fields.iter().map(RecordField::resolved);
@@ -73,6 +74,8 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
 
         #contract
 
+        #limits
+
         const _: () = {
             use ::records::generated::*;
 
@@ -118,6 +121,7 @@ pub(crate) fn part(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
     let (name, attributes, visibility) = (&item.ident, &item.attrs, &item.vis);
     let ehr = format_ident!("Ehr{name}");
     let contract = contract_macro(name, &contract, &ehr, fields.iter().filter_map(RecordField::in_contract));
+    let limits = limits(&fields);
     let in_body = fields.iter().map(RecordField::in_body);
     let in_ehr = fields.iter().filter_map(RecordField::in_ehr);
     let resolved = fields.iter().map(RecordField::resolved);
@@ -138,6 +142,8 @@ pub(crate) fn part(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
         }
 
         #contract
+
+        #limits
 
         const _: () = {
             use ::records::generated::*;
@@ -170,11 +176,14 @@ pub(crate) fn form(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
     }
     let ehr_form = ehr_form(&item, ehr, fields.iter().map(RecordField::in_body));
     let contract = contract_macro(body, &rules.contract, ehr, with_frame(&fields));
+    let limits = limits(&fields);
     let schema = schema(&rules, body, ehr, &fields);
     Ok(quote! {
         #ehr_form
 
         #contract
+
+        #limits
 
         const _: () = {
             use ::records::generated::*;
@@ -255,6 +264,12 @@ fn contract_macro(
             ($call:ident) => { $call! { #contract #ehr { #(#fields)* } } };
         }
     }
+}
+
+/// Refers to the limits, so that a wrong one is an error at its field and not in the crates that use the contract macro.
+fn limits(fields: &[RecordField]) -> TokenStream {
+    let limits = fields.iter().filter_map(|field| field.limit.as_ref());
+    quote!(const _: &[::records::schema::Limit] = &[#(::records::schema::Limit::#limits),*];)
 }
 
 /// Converts the name of a resource to that of its list: `PaymentTypes` to `payment_types`.

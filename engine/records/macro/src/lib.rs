@@ -31,6 +31,8 @@
 //! Each attribute also defines a hidden macro with the name of the body. It passes the fields in the contract to
 //! another macro, as `Payment EhrPayment { id(Id) patient(Id) description(Long) .. }`: the type in the contract, the
 //! form in the EHR, and the `Limit` of each field.
+//!
+//! The errors are tested in `records` (`schema/tests/declarations.rs`).
 
 mod arguments;
 mod expand;

@@ -1,6 +1,8 @@
 //! The declarations of all records compared with the text of the contract.
 #![allow(clippy::unwrap_used)]
 
+mod declarations;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
