@@ -1,17 +1,16 @@
-//! The closed list of subscribable events: resource types, their events, and the names under which messages are sent.
+//! The closed list of subscribable events: resource types with the resources whose changes they report, their events,
+//! and the names under which messages are sent.
 
-use location::{
-    pull::Resource::{self, *},
-    resource::Operation,
-};
+use location::{pull::Resource, resource::Operation};
 use query::stream::ChangeKind;
+use records::schema::RESOURCES;
 use serde::{Deserialize, Serialize};
 
 /// The longest part of a caller's text that an error message repeats.
 const ECHOED: usize = 64;
 
 macro_rules! catalogue {
-    ($($(#[$doc:meta])* $resource:ident as $key:literal { $($event:ident = $name:literal),* $(,)? })*) => {
+    ($($(#[$doc:meta])* $resource:ident $(of $record:ident)? as $key:literal { $($event:ident = $name:literal),* $(,)? })*) => {
         /// The kind of record a message is about.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum ResourceType { $($(#[$doc])* $resource),* }
@@ -37,6 +36,14 @@ macro_rules! catalogue {
             pub fn events(self) -> &'static [Event] {
                 match self { $(ResourceType::$resource => &[$(Event::$event),*]),* }
             }
+
+            /// Returns the type under which subscribers know the resource; `None` if its changes are not sent.
+            pub fn from_resource(resource: Resource) -> Option<ResourceType> {
+                match resource {
+                    $($(Resource::$record => Some(ResourceType::$resource),)?)*
+                    _ => None,
+                }
+            }
         }
 
         impl Event {
@@ -52,73 +59,74 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    Adjustment as "adjustment" {
+    Adjustment of Adjustments as "adjustment" {
         AdjustmentInsertion = "adjustment_insertion",
         AdjustmentCreated = "adjustment_created",
         AdjustmentUpdated = "adjustment_updated",
         AdjustmentDeleted = "adjustment_deleted",
     }
-    AdjustmentType as "adjustment_type" {
+    AdjustmentType of AdjustmentTypes as "adjustment_type" {
         AdjustmentTypeCreated = "adjustment_type_created",
         AdjustmentTypeUpdated = "adjustment_type_updated",
     }
-    Appointment as "appointment" {
+    Appointment of Appointments as "appointment" {
         AppointmentInsertion = "appointment_insertion",
         AppointmentCreated = "appointment_created",
         AppointmentUpdated = "appointment_updated",
     }
-    Charge as "charge" {
+    Charge of Charges as "charge" {
         ChargeCreated = "charge_created",
         ChargeUpdated = "charge_updated",
         ChargeDeleted = "charge_deleted",
     }
-    Claim as "claim" {
+    Claim of Claims as "claim" {
         ClaimCreated = "claim_created",
         ClaimUpdated = "claim_updated",
         ClaimDeleted = "claim_deleted",
     }
-    FeeSchedule as "fee_schedule" {
+    FeeSchedule of FeeSchedules as "fee_schedule" {
         FeeScheduleCreated = "fee_schedule_created",
         FeeScheduleUpdated = "fee_schedule_updated",
     }
-    FormResponse as "form_response" {
+    FormResponse of FormResponses as "form_response" {
         FormResponseInsertion = "form_response_insertion",
     }
-    MedicalHistory as "medical_history" {
+    MedicalHistory of PatientHistoryItems as "medical_history" {
         MedicalHistoryPatientItemsUpdated = "medical_history_patient_items_updated",
     }
-    Message as "message" {
+    /// A conversation of the EHR, because its single texts have no identity there.
+    Message of Conversations as "message" {
         MessageCreated = "message_created",
         MessageUpdated = "message_updated",
     }
-    Patient as "patient" {
+    Patient of Patients as "patient" {
         PatientCreated = "patient_created",
         PatientUpdated = "patient_updated",
     }
-    PatientInsuranceCoverage as "patient_insurance_coverage" {
+    PatientInsuranceCoverage of Coverages as "patient_insurance_coverage" {
         PatientInsuranceCreated = "patient_insurance_created",
         PatientInsuranceUpdated = "patient_insurance_updated",
     }
-    Payment as "payment" {
+    Payment of Payments as "payment" {
         PaymentInsertion = "payment_insertion",
         PaymentCreated = "payment_created",
         PaymentUpdated = "payment_updated",
         PaymentDeleted = "payment_deleted",
     }
-    PaymentType as "payment_type" {
+    PaymentType of PaymentTypes as "payment_type" {
         PaymentTypeCreated = "payment_type_created",
         PaymentTypeUpdated = "payment_type_updated",
     }
-    Procedure as "procedure" {
+    Procedure of Procedures as "procedure" {
         ProcedureCreated = "procedure_created",
         ProcedureUpdated = "procedure_updated",
     }
-    ProcedureCode as "procedure_code" {
+    ProcedureCode of ProcedureCodes as "procedure_code" {
         ProcedureCodeCreated = "procedure_code_created",
         ProcedureCodeUpdated = "procedure_code_updated",
         ProcedureCodeDeleted = "procedure_code_deleted",
     }
-    Provider as "provider" {
+    Provider of Providers as "provider" {
         ProviderCreated = "provider_created",
         ProviderUpdated = "provider_updated",
     }
@@ -126,12 +134,12 @@ catalogue! {
         SyncStatusReadChange = "sync_status_read_change",
         SyncStatusWriteChange = "sync_status_write_change",
     }
-    TreatmentPlan as "treatment_plan" {
+    TreatmentPlan of TreatmentPlans as "treatment_plan" {
         TreatmentPlanCreated = "treatment_plan_created",
         TreatmentPlanUpdated = "treatment_plan_updated",
         TreatmentPlanDeleted = "treatment_plan_deleted",
     }
-    WorkingHour as "working_hour" {
+    WorkingHour of WorkingHours as "working_hour" {
         WorkingHourCreated = "working_hour_created",
         WorkingHourUpdated = "working_hour_updated",
     }
@@ -201,49 +209,9 @@ impl std::fmt::Display for EventName {
 }
 
 impl ResourceType {
-    /// Returns the type under which subscribers know the resource; `None` if its changes are not sent. A conversation
-    /// of the EHR is sent as one `Message`, because its single texts have no identity there.
-    pub fn from_resource(resource: Resource) -> Option<ResourceType> {
-        Some(match resource {
-            Providers => ResourceType::Provider,
-            Patients => ResourceType::Patient,
-            WorkingHours => ResourceType::WorkingHour,
-            Appointments => ResourceType::Appointment,
-            FeeSchedules => ResourceType::FeeSchedule,
-            Coverages => ResourceType::PatientInsuranceCoverage,
-            PatientHistoryItems => ResourceType::MedicalHistory,
-            Conversations => ResourceType::Message,
-            FormResponses => ResourceType::FormResponse,
-            ProcedureCodes => ResourceType::ProcedureCode,
-            Procedures => ResourceType::Procedure,
-            TreatmentPlans => ResourceType::TreatmentPlan,
-            PaymentTypes => ResourceType::PaymentType,
-            AdjustmentTypes => ResourceType::AdjustmentType,
-            Charges => ResourceType::Charge,
-            Claims => ResourceType::Claim,
-            Payments => ResourceType::Payment,
-            Adjustments => ResourceType::Adjustment,
-            Operatories
-            | AppointmentTypes
-            | AppointmentDescriptors
-            | InsurancePlans
-            | HistoryItems
-            | PatientAlerts
-            | CommunicationLogs
-            | FormSchemas
-            | ProcedureCodeCategories
-            | Fees
-            | ClinicalNotes
-            | RecallTypes
-            | PatientRecalls
-            | DocumentTypes
-            | Documents
-            | PaymentPlans
-            | GuarantorBalances
-            | InsuranceBalances => {
-                return None;
-            }
-        })
+    /// Returns the resource whose changes are sent under the type; `None` for `SyncStatus`.
+    pub fn resource(self) -> Option<Resource> {
+        RESOURCES.iter().copied().find(|resource| ResourceType::from_resource(*resource) == Some(self))
     }
 
     /// Returns the event for a change of a record. Creations and deletions without an event are sent as updates.

@@ -13,8 +13,8 @@ use super::{
 /// Returns whether a key may receive messages of a resource. Messages concern all locations and show the same data as
 /// endpoints, so a key never receives a record it cannot read.
 pub fn may_receive(key: &ApiKey, kind: ResourceType) -> bool {
-    let mut records = resource_names::all().filter(|resource| ResourceType::from_resource(*resource) == Some(kind));
-    key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
+    let is_granted = |resource| resource_names::granted(resource, key.grants);
+    key.locations.is_none() && kind.resource().is_none_or(is_granted)
 }
 
 /// An organisation receives the messages that one of its keys could subscribe to now, whichever key created the
