@@ -12,7 +12,7 @@ use syn::{
 
 use crate::{
     documentation,
-    record_view::{IncludedField, RelatedRecord, implement, included_view, rendered},
+    record_view::{IncludedField, RelatedRecord, implement, included_view, publish, rendered},
 };
 
 /// The arguments of the attribute.
@@ -22,12 +22,13 @@ struct ViewRules {
     arguments: Punctuated<FnArg, Token![,]>,
     render: Option<Expr>,
     includes: Vec<Ident>,
+    published: bool,
 }
 
 impl Parse for ViewRules {
     fn parse(input: ParseStream<'_>) -> syn::Result<ViewRules> {
         let (mut of, mut named, mut arguments, mut render) = (None, None, Punctuated::new(), None);
-        let (mut includes, mut given) = (Vec::new(), Vec::new());
+        let (mut includes, mut published, mut given) = (Vec::new(), false, Vec::new());
         while !input.is_empty() {
             let name: Ident = input.parse()?;
             if given.contains(&name) {
@@ -57,14 +58,18 @@ impl Parse for ViewRules {
                     parenthesized!(inside in input);
                     includes = Punctuated::<Ident, Token![,]>::parse_terminated(&inside)?.into_iter().collect();
                 }
-                _ => return Err(Error::new(name.span(), "must be `of`, `named`, `args`, `render` or `includes`")),
+                "published" => published = true,
+                _ => {
+                    let known = "must be `of`, `named`, `args`, `render`, `includes` or `published`";
+                    return Err(Error::new(name.span(), known));
+                }
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
         }
         let of = of.ok_or_else(|| input.error("needs the body of the record: `of = Payment`"))?;
-        Ok(ViewRules { of, named, arguments, render, includes })
+        Ok(ViewRules { of, named, arguments, render, includes, published })
     }
 }
 
@@ -122,7 +127,7 @@ impl FieldSource {
 }
 
 pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
-    let ViewRules { of, named, arguments, render, includes } = syn::parse2(arguments)?;
+    let ViewRules { of, named, arguments, render, includes, published } = syn::parse2(arguments)?;
     let mut item: ItemStruct = syn::parse2(item)?;
     let name = item.ident.clone();
     let Fields::Named(fields) = &mut item.fields else {
@@ -157,6 +162,10 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
         values.push(quote!(#field_name: #value));
     }
     let rendered = render.or_else(|| rendered(&name, arguments.iter(), adapter.is_some()));
+    if published && rendered.is_none() {
+        return Err(Error::new(name.span(), "a published view with arguments needs `render`"));
+    }
+    let published = published.then(|| publish(&item, &of)).transpose()?;
     let record_view = implement(&item, &of, rendered, &included, includes)?;
     let (generics, parameters, bounds) = item.generics.split_for_impl();
     let further = arguments.iter().map(|it| quote!(#it)).chain(adapter);
@@ -173,6 +182,8 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
         }
 
         #record_view
+
+        #published
     })
 }
 
@@ -291,6 +302,23 @@ mod tests {
         assert!(text.contains("{ View :: in_version (entry , reader) }"), "{text}");
         let text = expanded(quote!(of = Payment, args(kind: u32)), item);
         assert!(!text.contains("RecordView"), "{text}");
+    }
+
+    #[test]
+    fn published_views_are_rendered_for_the_feed() {
+        let item = quote!(
+            struct View<'a> {}
+        );
+        let text = expanded(quote!(of = Payment, published), item.clone());
+        for part in [
+            "Published for Payment { type View = View < 'static > ;",
+            "< View < 'static > as crate :: views :: render :: RecordView > :: render (entry , context)",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(!expanded(quote!(of = Payment), item.clone()).contains("Published"));
+        let found = error(quote!(of = Payment, args(kind: u32), published), item);
+        assert_eq!(found, "a published view with arguments needs `render`");
     }
 
     #[test]

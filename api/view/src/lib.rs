@@ -8,6 +8,8 @@
 //!     args    further arguments of the constructor, for `with`
 //!     includes(claim, patient)
 //!             the fields with related records, in the order of the documentation; by default that of the struct
+//!     published
+//!             the view of the record in the feed of changes and in webhook messages: implements `Published`
 //!     render  an expression for the view, with `entry` and `reader`; by default a call of the constructor
 //! #[view(..)] above a field, which otherwise has the value of the record's field of the same name
 //!     from = field   the value of another field of the record

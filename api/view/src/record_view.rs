@@ -67,6 +67,25 @@ pub(crate) fn rendered<'a>(
     })
 }
 
+/// Implements `Published` for the body `of`, with the view that `RecordView` renders.
+pub(crate) fn publish(item: &ItemStruct, of: &Path) -> syn::Result<TokenStream> {
+    let (name, render) = (&item.ident, syn::parse_str::<Path>(RENDER)?);
+    let view = if item.generics.lifetimes().next().is_some() { quote!(#name<'static>) } else { quote!(#name) };
+    Ok(quote! {
+        impl #render::Published for #of {
+            type View = #view;
+
+            fn publish(
+                entry: &::engine::records::record::Record<#of>,
+                context: &::engine::webhooks::views::ViewContext<'_>,
+                _: &dyn ::engine::webhooks::views::RelatedRecords,
+            ) -> #render::Rendered {
+                #render::json(&<#view as #render::RecordView>::render(entry, context))
+            }
+        }
+    })
+}
+
 /// Implements `RecordView` for the views of the body `of`. `order` has the fields with related records in the order of
 /// the documentation; by default that of the struct.
 pub(crate) fn implement(

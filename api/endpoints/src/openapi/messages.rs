@@ -12,17 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::schemas::Schemas;
 use crate::views::{
-    appointments::AppointmentEvent,
-    catalogue::{AdjustmentTypeView, FeeScheduleView, PaymentTypeView},
-    clinical::{ProcedureCodeView, ProcedureView, TreatmentPlanView},
-    communications::ConversationView,
-    forms::FormResponseView,
     history::MedicalHistoryEvent,
-    hours::WorkingHourView,
-    insurance::InsuranceCoverageView,
-    ledger::{AdjustmentView, ChargeView, ClaimView, PaymentView},
     patients::{PatientDetail, PatientProfile},
-    people::ProviderBasic,
+    record_views::schema_of,
     sync_status::SyncStatusView,
 };
 
@@ -163,26 +155,11 @@ fn previous(layout: Layout) -> Value {
 }
 
 fn view_of(kind: ResourceType, versions: &[Version], schemas: &mut Schemas) -> Value {
-    match kind {
-        ResourceType::Adjustment => schemas.view(|it| it.subschema_for::<AdjustmentView>()),
-        ResourceType::AdjustmentType => schemas.view(|it| it.subschema_for::<AdjustmentTypeView>()),
-        ResourceType::Appointment => schemas.view(|it| it.subschema_for::<AppointmentEvent>()),
-        ResourceType::Charge => schemas.view(|it| it.subschema_for::<ChargeView>()),
-        ResourceType::Claim => schemas.view(|it| it.subschema_for::<ClaimView>()),
-        ResourceType::FeeSchedule => schemas.view(|it| it.subschema_for::<FeeScheduleView>()),
-        ResourceType::FormResponse => schemas.view(|it| it.subschema_for::<FormResponseView>()),
-        ResourceType::MedicalHistory => schemas.view(|it| it.subschema_for::<MedicalHistoryEvent>()),
-        ResourceType::Message => schemas.view(|it| it.subschema_for::<ConversationView>()),
-        ResourceType::Patient => patient(versions, schemas),
-        ResourceType::PatientInsuranceCoverage => schemas.view(|it| it.subschema_for::<InsuranceCoverageView>()),
-        ResourceType::Payment => schemas.view(|it| it.subschema_for::<PaymentView>()),
-        ResourceType::PaymentType => schemas.view(|it| it.subschema_for::<PaymentTypeView>()),
-        ResourceType::Procedure => schemas.view(|it| it.subschema_for::<ProcedureView>()),
-        ResourceType::ProcedureCode => schemas.view(|it| it.subschema_for::<ProcedureCodeView>()),
-        ResourceType::Provider => schemas.view(|it| it.subschema_for::<ProviderBasic>()),
-        ResourceType::SyncStatus => schemas.view(|it| it.subschema_for::<SyncStatusView>()),
-        ResourceType::TreatmentPlan => schemas.view(|it| it.subschema_for::<TreatmentPlanView>()),
-        ResourceType::WorkingHour => schemas.view(|it| it.subschema_for::<WorkingHourView>()),
+    match (kind, kind.resource()) {
+        (ResourceType::Patient, _) => patient(versions, schemas),
+        (ResourceType::MedicalHistory, _) => schemas.view(|it| it.subschema_for::<MedicalHistoryEvent>()),
+        (_, Some(resource)) => schemas.view(schema_of(resource)),
+        (_, None) => schemas.view(|it| it.subschema_for::<SyncStatusView>()),
     }
 }
 

@@ -29,7 +29,7 @@ closed! {
 }
 
 /// An appointment type.
-#[view(of = AppointmentType, named = "appointment type")]
+#[view(of = AppointmentType, named = "appointment type", published)]
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct AppointmentTypeView {
     id: u32,
@@ -53,7 +53,7 @@ pub struct AppointmentTypeView {
 }
 
 /// A label of the health record system for appointments or types, such as a procedure code, a reason or a colour.
-#[view(of = AppointmentDescriptor, named = "descriptor")]
+#[view(of = AppointmentDescriptor, named = "descriptor", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct AppointmentDescriptorView<'a> {
     id: u64,
@@ -92,7 +92,7 @@ pub struct AppointmentTypeDetail<'a> {
 }
 
 /// A fee schedule: a list of fees by procedure code.
-#[view(of = FeeSchedule, named = "fee schedule")]
+#[view(of = FeeSchedule, named = "fee schedule", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct FeeScheduleView<'a> {
     id: u64,
@@ -126,7 +126,7 @@ pub struct ProcedureFee<'a> {
 }
 
 /// The fee of one procedure code in a fee schedule.
-#[view(of = Fee, named = "fee")]
+#[view(of = Fee, named = "fee", published)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FeeView<'a> {
     id: u64,
@@ -141,7 +141,7 @@ pub(crate) struct FeeView<'a> {
 }
 
 /// A type of payment, such as cash or card.
-#[view(of = PaymentType, named = "payment type")]
+#[view(of = PaymentType, named = "payment type", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct PaymentTypeView<'a> {
     id: u64,
@@ -154,7 +154,7 @@ pub struct PaymentTypeView<'a> {
 }
 
 /// A type of adjustment, such as a discount.
-#[view(of = AdjustmentType, named = "adjustment type")]
+#[view(of = AdjustmentType, named = "adjustment type", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct AdjustmentTypeView<'a> {
     id: u64,

@@ -14,7 +14,7 @@ use view_macro::view;
 use crate::views::parts::Price;
 
 /// An entry of the catalogue of billable procedures.
-#[view(of = ProcedureCode, named = "procedure code")]
+#[view(of = ProcedureCode, named = "procedure code", published)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeView<'a> {
     #[schemars(with = "String", extend("format" = "uuid"))]
@@ -35,7 +35,7 @@ pub(crate) struct ProcedureCodeView<'a> {
 }
 
 /// A group of procedure codes.
-#[view(of = ProcedureCodeCategory, named = "category")]
+#[view(of = ProcedureCodeCategory, named = "category", published)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeCategoryView<'a> {
     id: u64,
@@ -46,7 +46,12 @@ pub(crate) struct ProcedureCodeCategoryView<'a> {
 }
 
 /// A planned or performed procedure.
-#[view(of = Procedure, named = "procedure", render = ProcedureView::from_record(entry).amounts(reader.sees_amounts()))]
+#[view(
+    of = Procedure,
+    named = "procedure",
+    render = ProcedureView::from_record(entry).amounts(reader.sees_amounts()),
+    published
+)]
 #[derive(Serialize, JsonSchema)]
 pub struct ProcedureView<'a> {
     id: u64,
@@ -128,7 +133,7 @@ impl<'a> TreatmentPlanView<'a> {
 }
 
 /// A clinical note about a patient.
-#[view(of = ClinicalNote, named = "clinical note")]
+#[view(of = ClinicalNote, named = "clinical note", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct ClinicalNoteView<'a> {
     id: u64,
@@ -147,7 +152,7 @@ pub struct ClinicalNoteView<'a> {
 }
 
 /// A type of recall, such as a check-up every six months.
-#[view(of = RecallType, named = "recall type")]
+#[view(of = RecallType, named = "recall type", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct RecallTypeView<'a> {
     id: u64,

@@ -20,7 +20,7 @@ use view_macro::view;
 use crate::views::parts::{WriteState, failure_reason, second, status};
 
 /// An alert of a patient.
-#[view(of = PatientAlert, named = "alert")]
+#[view(of = PatientAlert, named = "alert", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct PatientAlertView<'a> {
     id: u64,
@@ -38,7 +38,7 @@ pub struct PatientAlertView<'a> {
 }
 
 /// A request to append to a patient's communication log.
-#[view(of = CommunicationLog, named = "request")]
+#[view(of = CommunicationLog, named = "request", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct CommunicationLogView<'a> {
     #[schemars(with = "String", extend("format" = "uuid"))]
@@ -66,7 +66,7 @@ pub struct CommunicationLogView<'a> {
 }
 
 /// A conversation stored in the health record system.
-#[view(of = Conversation, named = "conversation")]
+#[view(of = Conversation, named = "conversation", published)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationView<'a> {
     id: u64,

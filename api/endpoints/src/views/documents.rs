@@ -8,7 +8,7 @@ use view_macro::view;
 use framework::values::times::At;
 
 /// A type of document.
-#[view(of = DocumentType, named = "document type")]
+#[view(of = DocumentType, named = "document type", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct DocumentTypeView<'a> {
     id: u64,

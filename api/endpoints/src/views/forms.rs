@@ -31,7 +31,7 @@ pub(crate) struct FormSchemaView<'a> {
 }
 
 /// A form with its components.
-#[view(of = FormSchema)]
+#[view(of = FormSchema, published)]
 #[derive(Serialize, JsonSchema)]
 pub struct FormSchemaDetail<'a> {
     #[serde(flatten)]
@@ -57,7 +57,7 @@ pub fn formio_schema(form: &FormSchema) -> Value {
 }
 
 /// A patient's response to an intake form.
-#[view(of = FormResponse, named = "response")]
+#[view(of = FormResponse, named = "response", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct FormResponseView<'a> {
     id: u64,

@@ -8,7 +8,7 @@ use view_macro::view;
 use crate::views::parts::WriteState;
 
 /// An item of the medical history catalogue.
-#[view(of = HistoryItem, named = "item")]
+#[view(of = HistoryItem, named = "item", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct MedicalHistoryItemView<'a> {
     id: u64,

@@ -13,7 +13,8 @@ use crate::views::parts::{Included, Price, WriteState, day};
 #[view(
     of = InsurancePlan,
     named = "insurance plan",
-    render = InsurancePlanView::from_record(entry).amounts(reader.sees_amounts())
+    render = InsurancePlanView::from_record(entry).amounts(reader.sees_amounts()),
+    published
 )]
 #[derive(Serialize, JsonSchema)]
 pub struct InsurancePlanView<'a> {
@@ -77,7 +78,7 @@ impl<'a> InsurancePlanView<'a> {
 }
 
 /// An insurance coverage of a patient.
-#[view(of = Coverage, named = "coverage")]
+#[view(of = Coverage, named = "coverage", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct InsuranceCoverageView<'a> {
     id: u64,

@@ -11,7 +11,7 @@ use view_macro::view;
 use super::catalogue::AppointmentTypeView;
 
 /// A chair, column or room where providers see patients.
-#[view(of = Operatory, named = "operatory")]
+#[view(of = Operatory, named = "operatory", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct OperatoryView<'a> {
     id: u64,

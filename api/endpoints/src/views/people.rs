@@ -113,7 +113,7 @@ pub struct PatientBasic<'a> {
 }
 
 /// A provider inside another record.
-#[view(of = Provider, args(adapter: Option<&'a str>))]
+#[view(of = Provider, args(adapter: Option<&'a str>), published)]
 #[derive(Serialize, JsonSchema)]
 pub struct ProviderBasic<'a> {
     #[serde(flatten)]

@@ -9,33 +9,19 @@ use engine::{
     },
     webhooks::views::{RelatedRecords, ViewContext, ViewError, Views},
 };
-use framework::values::versions::Version;
-use location::pull::Resource::{self, *};
-use serde::{Serialize, de::DeserializeOwned};
+use framework::{http::endpoint::SchemaOf, values::versions::Version};
+use location::pull::Resource;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::views::{
     appointments::AppointmentEvent,
-    catalogue::{
-        AdjustmentTypeView, AppointmentDescriptorView, AppointmentTypeView, FeeScheduleView, FeeView, PaymentTypeView,
-    },
-    clinical::{
-        ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
-        RecallTypeView, TreatmentPlanView,
-    },
-    communications::{CommunicationLogView, ConversationView, PatientAlertView},
-    documents::{DocumentTypeView, PatientDocumentView},
-    forms::{FormResponseView, FormSchemaDetail},
-    history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
+    clinical::{PatientRecallView, TreatmentPlanView},
+    documents::PatientDocumentView,
+    history::PatientMedicalHistoryItemView,
     hours::WorkingHourView,
-    insurance::{InsuranceCoverageView, InsurancePlanView},
-    ledger::{
-        AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView, PaymentView,
-    },
-    operatories::OperatoryView,
-    patients::{PatientDetail, PatientProfile},
-    people::ProviderBasic,
-    render::{Reader, RecordView},
+    patients::{PatientByVersion, PatientDetail, PatientProfile},
+    render::{Published, Reader, RecordView, Rendered, json},
     sync_status,
 };
 
@@ -56,7 +42,7 @@ impl Views for RecordViews {
         stored: &[u8],
         related: &dyn RelatedRecords,
     ) -> Result<Value, ViewError> {
-        view_of(context, resource, stored, related)
+        publish(context, resource, stored, related)
     }
 
     fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
@@ -64,74 +50,30 @@ impl Views for RecordViews {
     }
 }
 
-/// Builds the view of any record.
-pub(crate) fn view_of(
-    context: &ViewContext<'_>,
-    resource: Resource,
-    stored: &[u8],
-    related: &dyn RelatedRecords,
-) -> Result<Value, ViewError> {
-    match resource {
-        Providers => view::<ProviderBasic>(context, stored),
-        Patients => patient(context, stored),
-        Operatories => view::<OperatoryView>(context, stored),
-        WorkingHours => {
-            let it: Record<WorkingHour> = read(stored)?;
-            json(&WorkingHourView::from_record(&it, context.location.zone, context.now))
-        }
-        AppointmentTypes => view::<AppointmentTypeView>(context, stored),
-        Appointments => appointment(context, &read(stored)?, related),
-        AppointmentDescriptors => view::<AppointmentDescriptorView>(context, stored),
-        FeeSchedules => view::<FeeScheduleView>(context, stored),
-        InsurancePlans => view::<InsurancePlanView>(context, stored),
-        Coverages => view::<InsuranceCoverageView>(context, stored),
-        HistoryItems => view::<MedicalHistoryItemView>(context, stored),
-        PatientHistoryItems => {
-            let it: Record<PatientHistoryItem> = read(stored)?;
-            let item: Option<Record<HistoryItem>> = related.get(it.source(), it.body.item_id)?;
-            json(&PatientMedicalHistoryItemView::from_record(&it, item.as_ref()))
-        }
-        PatientAlerts => view::<PatientAlertView>(context, stored),
-        CommunicationLogs => view::<CommunicationLogView>(context, stored),
-        Conversations => view::<ConversationView>(context, stored),
-        FormSchemas => view::<FormSchemaDetail>(context, stored),
-        FormResponses => view::<FormResponseView>(context, stored),
-        ProcedureCodeCategories => view::<ProcedureCodeCategoryView>(context, stored),
-        ProcedureCodes => view::<ProcedureCodeView>(context, stored),
-        Fees => view::<FeeView>(context, stored),
-        Procedures => view::<ProcedureView>(context, stored),
-        TreatmentPlans => {
-            let it: Record<TreatmentPlan> = read(stored)?;
-            let mut procedures: Vec<Record<Procedure>> = Vec::new();
-            for id in &it.body.procedure_ids {
-                procedures.extend(related.get(it.source(), *id)?);
+macro_rules! published {
+    ($($body:ident($resource:ident))*) => {
+        /// Builds the view of any record.
+        fn publish(
+            context: &ViewContext<'_>,
+            resource: Resource,
+            stored: &[u8],
+            related: &dyn RelatedRecords,
+        ) -> Rendered {
+            match resource {
+                $( Resource::$resource => engine::records::$body::publish(&read(stored)?, context, related), )*
             }
-            json(&TreatmentPlanView::from_record(&it, &procedures).amounts(context.amounts))
         }
-        ClinicalNotes => view::<ClinicalNoteView>(context, stored),
-        RecallTypes => view::<RecallTypeView>(context, stored),
-        PatientRecalls => {
-            let it: Record<PatientRecall> = read(stored)?;
-            let kind = it.body.recall_type_id.map(|id| related.get::<Record<RecallType>>(it.source(), id));
-            let adapter = context.adapter(it.source_id);
-            json(&PatientRecallView::from_record(&it, kind.transpose()?.flatten().as_ref(), adapter))
+
+        /// Returns the schema of a resource's view.
+        pub(crate) fn schema_of(resource: Resource) -> SchemaOf {
+            match resource {
+                $( Resource::$resource => |it| it.subschema_for::<<engine::records::$body as Published>::View>(), )*
+            }
         }
-        DocumentTypes => view::<DocumentTypeView>(context, stored),
-        Documents => {
-            let it: Record<Document> = read(stored)?;
-            json(&PatientDocumentView::from_record(&it, None))
-        }
-        PaymentTypes => view::<PaymentTypeView>(context, stored),
-        AdjustmentTypes => view::<AdjustmentTypeView>(context, stored),
-        Charges => view::<ChargeView>(context, stored),
-        Claims => view::<ClaimView>(context, stored),
-        PaymentPlans => view::<PaymentPlanView>(context, stored),
-        Payments => view::<PaymentView>(context, stored),
-        Adjustments => view::<AdjustmentView>(context, stored),
-        GuarantorBalances => view::<GuarantorBalanceView>(context, stored),
-        InsuranceBalances => view::<InsuranceBalanceView>(context, stored),
-    }
+    };
 }
+
+engine::records::for_every_record!(published);
 
 impl Reader for ViewContext<'_> {
     fn adapter(&self, source: Option<u32>) -> Option<&str> {
@@ -147,36 +89,80 @@ impl Reader for ViewContext<'_> {
     }
 }
 
-fn view<V: RecordView>(context: &ViewContext<'_>, stored: &[u8]) -> Result<Value, ViewError> {
-    let record: Record<V::Body> = read(stored)?;
-    json(&V::render(&record, context))
-}
+/// Patients have another shape in earlier versions.
+impl Published for Patient {
+    type View = PatientByVersion<'static>;
 
-fn patient(context: &ViewContext<'_>, stored: &[u8]) -> Result<Value, ViewError> {
-    match Version::stored(context.version) {
-        Version::V3_1_0 => view::<PatientProfile>(context, stored),
-        Version::V3_0_0 | Version::V2_2_2 => view::<PatientDetail>(context, stored),
+    fn publish(entry: &Record<Patient>, context: &ViewContext<'_>, _: &dyn RelatedRecords) -> Rendered {
+        match context.version() {
+            Version::V3_1_0 => json(&PatientProfile::render(entry, context)),
+            Version::V3_0_0 | Version::V2_2_2 => json(&PatientDetail::render(entry, context)),
+        }
     }
 }
 
-fn appointment(
-    context: &ViewContext<'_>,
-    it: &Record<Appointment>,
-    related: &dyn RelatedRecords,
-) -> Result<Value, ViewError> {
-    let (institution, place) = (it.institution_id, &it.placement);
-    let patient = it.patient_id.map(|id| related.get::<Record<Patient>>(institution, id.into())).transpose()?.flatten();
-    let provider =
-        place.provider.map(|id| related.get::<Record<Provider>>(institution, id.0.into())).transpose()?.flatten();
-    let operatory =
-        place.operatory.map(|id| related.get::<Record<Operatory>>(it.location(), id.0)).transpose()?.flatten();
-    json(&AppointmentEvent::from_record(it, context, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
+impl Published for WorkingHour {
+    type View = WorkingHourView<'static>;
+
+    fn publish(entry: &Record<WorkingHour>, context: &ViewContext<'_>, _: &dyn RelatedRecords) -> Rendered {
+        json(&WorkingHourView::from_record(entry, context.location.zone, context.now))
+    }
+}
+
+impl Published for Document {
+    type View = PatientDocumentView<'static>;
+
+    fn publish(entry: &Record<Document>, _: &ViewContext<'_>, _: &dyn RelatedRecords) -> Rendered {
+        json(&PatientDocumentView::from_record(entry, None))
+    }
+}
+
+impl Published for PatientHistoryItem {
+    type View = PatientMedicalHistoryItemView<'static>;
+
+    fn publish(entry: &Record<PatientHistoryItem>, _: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
+        let item: Option<Record<HistoryItem>> = related.get(entry.source(), entry.body.item_id)?;
+        json(&PatientMedicalHistoryItemView::from_record(entry, item.as_ref()))
+    }
+}
+
+impl Published for TreatmentPlan {
+    type View = TreatmentPlanView<'static>;
+
+    fn publish(entry: &Record<TreatmentPlan>, context: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
+        let mut procedures: Vec<Record<Procedure>> = Vec::new();
+        for id in &entry.body.procedure_ids {
+            procedures.extend(related.get(entry.source(), *id)?);
+        }
+        json(&TreatmentPlanView::from_record(entry, &procedures).amounts(context.amounts))
+    }
+}
+
+impl Published for PatientRecall {
+    type View = PatientRecallView<'static>;
+
+    fn publish(entry: &Record<PatientRecall>, context: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
+        let kind = entry.body.recall_type_id.map(|id| related.get::<Record<RecallType>>(entry.source(), id));
+        let adapter = context.adapter(entry.source_id);
+        json(&PatientRecallView::from_record(entry, kind.transpose()?.flatten().as_ref(), adapter))
+    }
+}
+
+impl Published for Appointment {
+    type View = AppointmentEvent<'static>;
+
+    fn publish(it: &Record<Appointment>, context: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
+        let (institution, place) = (it.institution_id, &it.placement);
+        let patient =
+            it.patient_id.map(|id| related.get::<Record<Patient>>(institution, id.into())).transpose()?.flatten();
+        let provider =
+            place.provider.map(|id| related.get::<Record<Provider>>(institution, id.0.into())).transpose()?.flatten();
+        let operatory =
+            place.operatory.map(|id| related.get::<Record<Operatory>>(it.location(), id.0)).transpose()?.flatten();
+        json(&AppointmentEvent::from_record(it, context, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
+    }
 }
 
 fn read<T: DeserializeOwned>(stored: &[u8]) -> Result<T, ViewError> {
     serde_json::from_slice(stored).map_err(|_| ViewError::Damaged)
-}
-
-fn json(view: &impl Serialize) -> Result<Value, ViewError> {
-    serde_json::to_value(view).map_err(|_| ViewError::Damaged)
 }

@@ -4,10 +4,12 @@
 use engine::{
     lists::Filter,
     records::record::{Body, Record, Schema},
+    webhooks::views::{RelatedRecords, ViewContext, ViewError},
 };
 use framework::values::versions::Version;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::parts::Included;
 
@@ -39,6 +41,22 @@ pub trait RecordView {
     ) -> Result<(), R::Error> {
         Ok(())
     }
+}
+
+/// A record with a view in the feed of changes and in webhook messages. `published` of [`view_macro::view`] implements
+/// it.
+pub(crate) trait Published: Body {
+    /// The view, for its schema.
+    type View: JsonSchema;
+
+    fn publish(entry: &Record<Self>, context: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered;
+}
+
+/// A view as JSON.
+pub(crate) type Rendered = Result<Value, ViewError>;
+
+pub(crate) fn json(view: &impl Serialize) -> Rendered {
+    serde_json::to_value(view).map_err(|_| ViewError::Damaged)
 }
 
 /// The related records of a response, as far as the reader may see them. They are kept until the response is complete.

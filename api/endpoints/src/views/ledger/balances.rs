@@ -12,7 +12,7 @@ use crate::views::{
 };
 
 /// The balance of a guarantor. An amount is null if the health record system does not provide it.
-#[view(of = GuarantorBalance, named = "balance")]
+#[view(of = GuarantorBalance, named = "balance", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct GuarantorBalanceView<'a> {
     id: u64,
@@ -48,7 +48,7 @@ pub struct GuarantorBalanceView<'a> {
 
 /// The amounts that insurance is expected to pay for a patient. An amount is null if the health record system does not
 /// provide it.
-#[view(of = InsuranceBalance, named = "balance")]
+#[view(of = InsuranceBalance, named = "balance", published)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceBalanceView {
     id: u64,

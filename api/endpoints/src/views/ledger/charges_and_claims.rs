@@ -23,7 +23,8 @@ use crate::views::{
     of = Charge,
     named = "charge",
     includes(patient, provider, procedure, guarantor, claims, claim_payouts, totals),
-    render = ChargeView { v2: v2::fields::<ChargeV2>(entry, reader), ..ChargeView::from_record(entry) }
+    render = ChargeView { v2: v2::fields::<ChargeV2>(entry, reader), ..ChargeView::from_record(entry) },
+    published
 )]
 #[derive(Serialize, JsonSchema)]
 pub struct ChargeView<'a> {
@@ -71,7 +72,7 @@ pub struct ChargeView<'a> {
 }
 
 /// An insurance claim.
-#[view(of = Claim, named = "claim", includes(patient, provider, guarantor, charges, charge_payouts))]
+#[view(of = Claim, named = "claim", includes(patient, provider, guarantor, charges, charge_payouts), published)]
 #[derive(Serialize, JsonSchema)]
 pub struct ClaimView<'a> {
     id: u64,

@@ -18,7 +18,8 @@ use crate::views::{
 #[view(
     of = Payment,
     named = "payment",
-    render = PaymentView { v2: v2::fields::<PaymentV2>(entry, reader), ..PaymentView::from_record(entry) }
+    render = PaymentView { v2: v2::fields::<PaymentV2>(entry, reader), ..PaymentView::from_record(entry) },
+    published
 )]
 #[derive(Serialize, JsonSchema)]
 pub struct PaymentView<'a> {
@@ -84,7 +85,8 @@ pub struct PaymentView<'a> {
 #[view(
     of = Adjustment,
     named = "adjustment",
-    render = AdjustmentView { v2: v2::fields::<AdjustmentV2>(entry, reader), ..AdjustmentView::from_record(entry) }
+    render = AdjustmentView { v2: v2::fields::<AdjustmentV2>(entry, reader), ..AdjustmentView::from_record(entry) },
+    published
 )]
 #[derive(Serialize, JsonSchema)]
 pub struct AdjustmentView<'a> {
@@ -139,7 +141,7 @@ pub struct AdjustmentView<'a> {
 }
 
 /// A payment plan.
-#[view(of = PaymentPlan, named = "payment plan")]
+#[view(of = PaymentPlan, named = "payment plan", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct PaymentPlanView<'a> {
     id: u64,
