@@ -36,6 +36,25 @@ impl Loaded {
         let (records, _) = last.0.get_or_init(|| (Box::new(records) as Box<dyn Any>, Box::default()));
         records.downcast_ref().expect("the records were stored with this type")
     }
+
+    /// Returns the first stored value of the type that fulfils the condition.
+    fn find<T: 'static>(&self, condition: impl Fn(&T) -> bool) -> Option<&T> {
+        let mut last = self;
+        while let Some((records, next)) = last.0.get() {
+            if let Some(found) = records.downcast_ref::<T>().filter(|it| condition(it)) {
+                return Some(found);
+            }
+            last = next;
+        }
+        None
+    }
+}
+
+/// The records that match a filter, which several includes of a response may request.
+struct Matching<T: Body> {
+    source: u32,
+    filter: Filter,
+    records: Vec<Record<T>>,
 }
 
 impl<'a> Related<'a> {
@@ -68,8 +87,14 @@ impl IncludedRecords for Related<'_> {
     }
 
     fn matching<T: Body>(&self, source: u32, filter: Filter) -> Result<&[Record<T>], ApiError> {
-        let found: Vec<Record<T>> = self.call.find_all(source, filter, MAX_RELATED)?;
-        Ok(self.loaded.keep(found).as_slice())
+        let found = match self.loaded.find(|it: &Matching<T>| it.source == source && it.filter == filter) {
+            Some(found) => found,
+            None => {
+                let records = self.call.find_all(source, filter.clone(), MAX_RELATED)?;
+                self.loaded.keep(Matching { source, filter, records })
+            }
+        };
+        Ok(&found.records)
     }
 }
 
@@ -84,5 +109,21 @@ impl Reader for ApiCall {
 
     fn version(&self) -> Version {
         self.version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loaded_records_are_found_by_type_and_condition() {
+        let loaded = Loaded::default();
+        assert_eq!(loaded.find(|_: &u32| true), None);
+        let (first, text, second) = (loaded.keep(1_u32), loaded.keep("one".to_owned()), loaded.keep(2_u32));
+        assert_eq!((*first, text.as_str(), *second), (1, "one", 2));
+        assert_eq!(loaded.find(|it: &u32| *it == 2), Some(&2));
+        assert_eq!(loaded.find(|it: &u32| *it == 3), None);
+        assert_eq!(loaded.find(|it: &String| it == "one"), Some(&"one".to_owned()));
     }
 }
