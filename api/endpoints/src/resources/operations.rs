@@ -81,106 +81,81 @@ pub async fn metrics(request: HttpRequest) -> HttpResult {
 }
 
 fn render_metrics(api: &Api) -> Result<String, ApiError> {
-    let numbers = api.engine.metrics();
+    let n = api.engine.metrics();
     let mut families = Families::default();
     let version = [(vec![("version", env!("CARGO_PKG_VERSION"))], 1.0)];
-    families.add("build_info", "gauge", "Always 1; the label names the version.", version);
+    families.add("build_info", "Always 1; the label names the version.", version);
     api.metrics.collect(&mut families);
     connections(&mut families, api);
     backups(&mut families, &api.engine);
     certificates(&mut families, &api.certificates);
     let help = "Changes whose entry is not on the disk of the audit trail yet.";
-    families.one("changes_without_audit_entry", "gauge", help, api.engine.untold().waiting() as f64);
+    families.one("changes_without_audit_entry", help, api.engine.untold().waiting() as f64);
     if let Some(left) = api.engine.values_to_reseal() {
         let help = "Values that are not sealed with the newest key of the store yet.";
-        families.one("store_values_to_reseal", "gauge", help, left as f64);
+        families.one("store_values_to_reseal", help, left as f64);
     }
     if let Some((nodes, peers)) = api.engine.nodes().zip(api.peers.as_ref()) {
         let (forwarded, failed) = peers.counts();
-        let of_node = [
-            ("node_members", "gauge", "Nodes that are members, as this one knows.", nodes.members.len() as u64),
-            ("node_serving", "gauge", "1 while this node has a place among the others.", u64::from(nodes.is_serving)),
-            ("node_view", "counter", "Times that members came or went.", nodes.view),
-            ("node_institutions", "gauge", "Institutions that live on this node.", numbers.institutions_here),
-            ("node_came_total", "counter", "Institutions that moved to this node.", numbers.institutions_came),
-            ("node_left_total", "counter", "Institutions that moved away from this node.", numbers.institutions_left),
-            ("forwarded_total", "counter", "Calls handed on to the node that has the institution.", forwarded),
-            ("forwarded_failed_total", "counter", "Calls handed on that got no answer.", failed),
-        ];
-        for (name, kind, help, value) in of_node {
-            families.one(name, kind, help, value as f64);
-        }
+        families.all([
+            ("node_members", "Nodes that are members, as this one knows.", nodes.members.len() as u64),
+            ("node_serving", "1 while this node has a place among the others.", u64::from(nodes.is_serving)),
+            ("node_view", "Times that members came or went.", nodes.view),
+            ("node_institutions", "Institutions that live on this node.", n.institutions_here),
+            ("node_came_total", "Institutions that moved to this node.", n.institutions_came),
+            ("node_left_total", "Institutions that moved away from this node.", n.institutions_left),
+            ("forwarded_total", "Calls handed on to the node that has the institution.", forwarded),
+            ("forwarded_failed_total", "Calls handed on that got no answer.", failed),
+        ]);
     }
     adapter_costs::collect(&mut families, &api.engine.adapter_costs());
     families.extend(api.engine.durations());
-    let engine = [
-        ("locations_active", "gauge", "Locations in memory.", numbers.locations_active),
-        ("commits_total", "counter", "Durable commits.", numbers.commits),
-        ("commands_total", "counter", "Commands decided by locations.", numbers.commands),
-        ("refused_busy_total", "counter", "Commands refused because a mailbox was full.", numbers.refused_busy),
-        ("adapter_calls_total", "counter", "Calls to health record systems.", numbers.adapter_calls),
-        ("adapter_faults_total", "counter", "Calls to health record systems that failed.", numbers.adapter_faults),
-        ("writes_queued", "gauge", "Writes that wait for a health record system.", numbers.writes_queued),
-        (
-            "writes_parked",
-            "gauge",
-            "Waiting writes that a closed gate or an open circuit breaker holds back.",
-            numbers.writes_parked,
-        ),
-        ("writes_failed_total", "counter", "Writes that failed for good.", numbers.writes_failed),
-        ("oldest_write_seconds", "gauge", "Age of the oldest waiting write.", numbers.oldest_write_seconds),
+    families.all([
+        ("locations_active", "Locations in memory.", n.locations_active),
+        ("commits_total", "Durable commits.", n.commits),
+        ("commands_total", "Commands decided by locations.", n.commands),
+        ("refused_busy_total", "Commands refused because a mailbox was full.", n.refused_busy),
+        ("adapter_calls_total", "Calls to health record systems.", n.adapter_calls),
+        ("adapter_faults_total", "Calls to health record systems that failed.", n.adapter_faults),
+        ("writes_queued", "Writes that wait for a health record system.", n.writes_queued),
+        ("writes_parked", "Waiting writes that a closed gate or an open circuit breaker holds back.", n.writes_parked),
+        ("writes_failed_total", "Writes that failed for good.", n.writes_failed),
+        ("oldest_write_seconds", "Age of the oldest waiting write.", n.oldest_write_seconds),
         (
             "oldest_read_seconds",
-            "gauge",
             "Age of the last complete read cycle, at the location where it is oldest.",
-            numbers.oldest_read_seconds,
+            n.oldest_read_seconds,
         ),
-        ("locations_not_reading", "gauge", "Locations whose read status is red.", numbers.locations_not_reading),
-        ("locations_not_writing", "gauge", "Locations whose write status is red.", numbers.locations_not_writing),
+        ("locations_not_reading", "Locations whose read status is red.", n.locations_not_reading),
+        ("locations_not_writing", "Locations whose write status is red.", n.locations_not_writing),
         (
             "records_skipped",
-            "gauge",
             "Records that could not be read and are left out, at most 100 of a resource of a location.",
-            numbers.records_skipped,
+            n.records_skipped,
         ),
-        ("webhooks_delivered_total", "counter", "Webhook messages delivered.", numbers.webhooks_delivered),
-        ("webhooks_failed_total", "counter", "Webhook deliveries that failed.", numbers.webhooks_failed),
-        ("webhooks_waiting", "gauge", "Webhook deliveries that wait to be sent.", numbers.webhooks_waiting),
-        (
-            "webhooks_overflowed_total",
-            "counter",
-            "Events dropped because a webhook queue was full.",
-            numbers.webhooks_overflowed,
-        ),
+        ("webhooks_delivered_total", "Webhook messages delivered.", n.webhooks_delivered),
+        ("webhooks_failed_total", "Webhook deliveries that failed.", n.webhooks_failed),
+        ("webhooks_waiting", "Webhook deliveries that wait to be sent.", n.webhooks_waiting),
+        ("webhooks_overflowed_total", "Events dropped because a webhook queue was full.", n.webhooks_overflowed),
         (
             "webhook_endpoints_failing",
-            "gauge",
             "Active webhook endpoints whose last message failed.",
-            numbers.webhook_endpoints_failing,
+            n.webhook_endpoints_failing,
         ),
-        ("workstations_connected", "gauge", "Workstations connected.", numbers.workstations_connected),
-        ("gates_open", "gauge", "Locations whose gate is open.", numbers.gates_open),
+        ("workstations_connected", "Workstations connected.", n.workstations_connected),
+        ("gates_open", "Locations whose gate is open.", n.gates_open),
         (
             "workstation_answers_refused_total",
-            "counter",
             "Answers of workstations that were refused.",
-            numbers.workstation_answers_refused,
+            n.workstation_answers_refused,
         ),
-        (
-            "store_damaged",
-            "gauge",
-            "1 when values of the store are known to be lost or damaged.",
-            numbers.store_damaged,
-        ),
-        ("store_free_bytes", "gauge", "Free space on the store's disk.", numbers.store_free_bytes),
-        ("store_batches_waiting", "gauge", "Batches that wait to be committed.", numbers.store_batches_waiting),
-    ];
-    for (name, kind, help, value) in engine {
-        families.one(name, kind, help, value as f64);
-    }
+        ("store_damaged", "1 when values of the store are known to be lost or damaged.", n.store_damaged),
+        ("store_free_bytes", "Free space on the store's disk.", n.store_free_bytes),
+        ("store_batches_waiting", "Batches that wait to be committed.", n.store_batches_waiting),
+    ]);
     process(&mut families);
-    let seconds = numbers.store_commit_micros as f64 / 1e6;
-    families.one("store_commit_seconds", "gauge", "Duration of the last group of commits.", seconds);
+    let seconds = n.store_commit_micros as f64 / 1e6;
+    families.one("store_commit_seconds", "Duration of the last group of commits.", seconds);
     families.text().map_err(|error| {
         tracing::error!(%error, "/metrics cannot be written");
         ApiError::internal()
@@ -190,32 +165,32 @@ fn render_metrics(api: &Api) -> Result<String, ApiError> {
 /// Adds the resources used by the process, if the system reports them (Linux).
 fn process(families: &mut Families) {
     if let Some(bytes) = memory::resident() {
-        families.one("process_resident_bytes", "gauge", "Memory of the process, in bytes.", bytes as f64);
+        families.one("process_resident_bytes", "Memory of the process, in bytes.", bytes as f64);
     }
     if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
         let help = "Open files and connections of the process.";
-        families.one("process_open_files", "gauge", help, open.count() as f64);
+        families.one("process_open_files", help, open.count() as f64);
     }
 }
 
 /// Adds the connections of both listeners, and the response bytes that clients have not read yet.
 fn connections(families: &mut Families, api: &Api) {
     let listeners = [("http", &api.connections), ("operators", &api.operators_connections)];
-    let mut add = |name, kind, help, count: &dyn Fn(&Connections) -> u64| {
+    let mut add = |name, help, count: &dyn Fn(&Connections) -> u64| {
         let values = listeners.map(|(listener, of)| (vec![("listener", listener)], count(of) as f64));
-        families.add(name, kind, help, values);
+        families.add(name, help, values);
     };
-    add("http_connections", "gauge", "Open connections.", &|of| of.open() as u64);
-    add("http_connections_limit", "gauge", "Connections that the listener accepts.", &|of| of.limit as u64);
+    add("http_connections", "Open connections.", &|of| of.open() as u64);
+    add("http_connections_limit", "Connections that the listener accepts.", &|of| of.limit as u64);
     let help = "Connections closed at once, since their address has its share.";
-    add("http_connections_refused_total", "counter", help, &Connections::refused);
+    add("http_connections_refused_total", help, &Connections::refused);
     let help = "Connections closed because the client did not read its responses.";
-    add("http_connections_cut_total", "counter", help, &Connections::cut);
+    add("http_connections_cut_total", help, &Connections::cut);
     let bytes = &api.response_bytes;
     let help = "Bytes of large responses that clients have not taken yet.";
-    families.one("http_response_bytes", "gauge", help, bytes.in_flight() as f64);
+    families.one("http_response_bytes", help, bytes.in_flight() as f64);
     let help = "Responses answered with 503, since too many bytes were in flight.";
-    families.one("http_responses_refused_total", "counter", help, bytes.refused() as f64);
+    families.one("http_responses_refused_total", help, bytes.refused() as f64);
 }
 
 /// Adds nothing if no backups are configured.
@@ -223,15 +198,15 @@ fn backups(families: &mut Families, engine: &Engine) {
     let Some((newest, failed)) = engine.backup_numbers() else { return };
     let newest = newest.map_or(0, |newest| newest.0 / SECOND);
     let help = "When the newest backup was written, in seconds since 1970; 0: there is none.";
-    families.one("backup_last_seconds", "gauge", help, newest as f64);
-    families.one("backups_failed_total", "counter", "Backups of the store that failed.", failed as f64);
+    families.one("backup_last_seconds", help, newest as f64);
+    families.one("backups_failed_total", "Backups of the store that failed.", failed as f64);
 }
 
 /// Adds nothing if no listener uses TLS.
 fn certificates(families: &mut Families, certificates: &Certificates) {
     let help = "When the TLS certificate of a listener expires, in seconds since 1970.";
     let shown = certificates.all().map(|of| (vec![("listener", of.listener)], (of.expires().0 / SECOND) as f64));
-    families.add("tls_certificate_expires_seconds", "gauge", help, shown);
+    families.add("tls_certificate_expires_seconds", help, shown);
 }
 
 fn api(request: &HttpRequest) -> Result<&Data<Api>, ApiError> {

@@ -50,9 +50,9 @@ impl RequestMetrics {
             let count: u64 = of_class.map(|it| it.get_histogram().get_sample_count()).sum();
             (vec![("class", class)], count as f64)
         });
-        families.add("http_responses_total", "counter", "Responses by status class.", classes);
+        families.add("http_responses_total", "Responses by status class.", classes);
         let seconds = all().map(|it| it.get_histogram().get_sample_sum()).sum();
-        families.one("http_seconds_total", "counter", "Total time spent on responses, in seconds.", seconds);
+        families.one("http_seconds_total", "Total time spent on responses, in seconds.", seconds);
         families.extend(self.limited.collect());
         families.extend(by_route);
     }
@@ -73,14 +73,19 @@ fn limit_name(per: Option<Per>) -> &'static str {
     }
 }
 
-/// Metric families of one scrape.
+/// Metric families of one scrape. A metric is a counter if its name ends in `_total`, otherwise a gauge.
 #[derive(Default)]
 pub struct Families(Vec<Family>);
 
 impl Families {
+    /// Adds families with a single value: name, help and value.
+    pub fn all<const N: usize>(&mut self, rows: [(&str, &str, u64); N]) {
+        rows.into_iter().for_each(|(name, help, value)| self.one(name, help, value as f64));
+    }
+
     /// Adds a family with a single value.
-    pub fn one(&mut self, name: &str, kind: &str, help: &str, value: f64) {
-        self.add(name, kind, help, [(Vec::new(), value)]);
+    pub fn one(&mut self, name: &str, help: &str, value: f64) {
+        self.add(name, help, [(Vec::new(), value)]);
     }
 
     /// Adds collected families, except empty ones.
@@ -92,15 +97,16 @@ impl Families {
     pub fn add<'a>(
         &mut self,
         name: &str,
-        kind: &str,
         help: &str,
         values: impl IntoIterator<Item = (Vec<(&'static str, &'a str)>, f64)>,
     ) {
         let mut family = Family::default();
         family.set_name(format!("{NAMESPACE}_{name}"));
         family.set_help(help.to_owned());
-        family.set_field_type(if kind == "counter" { MetricType::COUNTER } else { MetricType::GAUGE });
-        family.set_metric(values.into_iter().map(|(labels, value)| metric(kind, labels, value)).collect());
+        // `node_view` is older than the rule.
+        let is_counter = name.ends_with("_total") || name == "node_view";
+        family.set_field_type(if is_counter { MetricType::COUNTER } else { MetricType::GAUGE });
+        family.set_metric(values.into_iter().map(|(labels, value)| metric(is_counter, labels, value)).collect());
         self.extend(vec![family]);
     }
 
@@ -110,7 +116,7 @@ impl Families {
     }
 }
 
-fn metric(kind: &str, labels: Vec<(&'static str, &str)>, value: f64) -> Metric {
+fn metric(is_counter: bool, labels: Vec<(&'static str, &str)>, value: f64) -> Metric {
     let label = |(name, value): (&str, &str)| {
         let mut label = LabelPair::default();
         label.set_name(name.to_owned());
@@ -118,7 +124,7 @@ fn metric(kind: &str, labels: Vec<(&'static str, &str)>, value: f64) -> Metric {
         label
     };
     let mut metric = Metric::from_label(labels.into_iter().map(label).collect());
-    if kind == "counter" {
+    if is_counter {
         let mut counter = Counter::default();
         counter.set_value(value);
         metric.set_counter(counter);
@@ -177,7 +183,7 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         let mut families = Families::default();
-        families.add("build_info", "gauge", "Always 1.", [(vec![("version", "a\"b")], 1.0)]);
+        families.add("build_info", "Always 1.", [(vec![("version", "a\"b")], 1.0)]);
         assert!(families.text().unwrap().ends_with("practice_sync_build_info{version=\"a\\\"b\"} 1\n"));
     }
 }

@@ -64,28 +64,19 @@ pub fn collect(families: &mut Families, by_adapter: &BTreeMap<String, CostsByCal
             (vec![("adapter", adapter.as_str()), ("call", *call), ("outcome", outcome)], count as f64)
         })
     });
-    families.add(
-        "adapter_ended_total",
-        "counter",
-        "Calls of adapters that ended, by adapter, call and outcome.",
-        ended,
-    );
+    families.add("adapter_ended_total", "Calls of adapters that ended, by adapter, call and outcome.", ended);
     type Number = fn(&CallCosts) -> f64;
-    let numbers: [(&str, &str, &str, Number); 5] = [
-        ("adapter_processor_seconds_total", "counter", "Processor time of calls in seconds.", |it| {
-            it.processor.as_secs_f64()
-        }),
-        ("adapter_requests_total", "counter", "Requests that reached a health record system, or may have.", |it| {
+    let numbers: [(&str, &str, Number); 5] = [
+        ("adapter_processor_seconds_total", "Processor time of calls in seconds.", |it| it.processor.as_secs_f64()),
+        ("adapter_requests_total", "Requests that reached a health record system, or may have.", |it| {
             it.requests as f64
         }),
-        ("adapter_sent_bytes_total", "counter", "Total size of the request bodies, in bytes.", |it| it.sent as f64),
-        ("adapter_received_bytes_total", "counter", "Total size of the response bodies, in bytes.", |it| {
-            it.received as f64
-        }),
-        ("adapter_memory_peak_bytes", "gauge", "Peak memory of a single call, in bytes.", |it| it.memory as f64),
+        ("adapter_sent_bytes_total", "Total size of the request bodies, in bytes.", |it| it.sent as f64),
+        ("adapter_received_bytes_total", "Total size of the response bodies, in bytes.", |it| it.received as f64),
+        ("adapter_memory_peak_bytes", "Peak memory of a single call, in bytes.", |it| it.memory as f64),
     ];
-    for (name, kind, help, number) in numbers {
+    for (name, help, number) in numbers {
         let values = series().map(|(adapter, call, costs)| (labels(adapter.as_str(), *call), number(costs)));
-        families.add(name, kind, help, values);
+        families.add(name, help, values);
     }
 }
