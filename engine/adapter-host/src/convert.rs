@@ -1,6 +1,6 @@
 //! Conversions between the contract's types and the engine's, in both directions. Values from a guest are validated.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, fmt::Debug, time::Duration};
 
 use records::ehr::{Description, EhrAppointment, Fault, Page, PullAbility, Receipt, Resource, Skipped, Write};
 
@@ -44,8 +44,8 @@ pub(crate) fn description(from: wit::Description) -> Checked<Description> {
     require(distinct.len() == pulls.len(), "pulls", "must name each resource once")?;
     // Clients use snake case for records and fields.
     let length = |most: wit::MaxLength| (check::text(most.field).replace('-', "_"), most.characters);
-    let required: BTreeSet<&str> = from.required_patient_fields.into_iter().map(given_as).collect();
-    let unkept = from.unkept_patient_fields.into_iter().map(patient_field);
+    let required: BTreeSet<String> = from.required_patient_fields.into_iter().map(given_as).collect();
+    let unkept = from.unkept_patient_fields.into_iter().map(|field| case_name(field, '_'));
     Ok(Description {
         name: sanitize_text(from.name),
         version: sanitize_text(from.version),
@@ -55,9 +55,9 @@ pub(crate) fn description(from: wit::Description) -> Checked<Description> {
         }
         .to_owned(),
         pulls,
-        writes: from.writes.into_iter().map(|kind| write_kind(kind).to_string()).collect(),
-        required_patient_fields: required.into_iter().map(str::to_owned).collect(),
-        unkept_patient_fields: unkept.map(str::to_owned).collect(),
+        writes: from.writes.into_iter().map(|kind| case_name(kind, '-')).collect(),
+        required_patient_fields: required.into_iter().collect(),
+        unkept_patient_fields: unkept.collect(),
         max_lengths: from.max_lengths.into_iter().map(length).collect(),
         new_patients: from.new_patients,
         operatories: from.operatories,
@@ -78,68 +78,24 @@ fn pull_ability(from: wit::PullAbility) -> PullAbility {
 }
 
 /// Returns the client's name of a field of a new patient, whose only number is the cell phone's.
-fn given_as(field: wit::PatientField) -> &'static str {
+fn given_as(field: wit::PatientField) -> String {
     use wit::PatientField::{CellPhone, HomePhone, PrimaryPhone, WorkPhone};
     match field {
-        CellPhone | HomePhone | WorkPhone | PrimaryPhone => "phone_number",
-        field => patient_field(field),
+        CellPhone | HomePhone | WorkPhone | PrimaryPhone => "phone_number".to_owned(),
+        field => case_name(field, '_'),
     }
 }
 
-/// Returns the record's name of a field.
-fn patient_field(field: wit::PatientField) -> &'static str {
-    match field {
-        wit::PatientField::MiddleName => "middle_name",
-        wit::PatientField::DateOfBirth => "date_of_birth",
-        wit::PatientField::Gender => "gender",
-        wit::PatientField::Email => "email",
-        wit::PatientField::CellPhone => "cell_phone",
-        wit::PatientField::HomePhone => "home_phone",
-        wit::PatientField::WorkPhone => "work_phone",
-        wit::PatientField::WorkPhoneExtension => "work_phone_extension",
-        wit::PatientField::PrimaryPhone => "primary_phone",
-        wit::PatientField::Address => "address",
-        wit::PatientField::Ssn => "ssn",
-        wit::PatientField::Guarantor => "guarantor",
-        wit::PatientField::Provider => "provider",
-        wit::PatientField::BillingType => "billing_type",
-        wit::PatientField::ChartId => "chart_id",
-        wit::PatientField::PreferredLanguage => "preferred_language",
-        wit::PatientField::Premedication => "premedication",
-        wit::PatientField::Inactive => "inactive",
-        wit::PatientField::NewPatient => "new_patient",
-        wit::PatientField::NonPatient => "non_patient",
-        wit::PatientField::UnsubscribedSms => "unsubscribed_sms",
-        wit::PatientField::UnsubscribedEmail => "unsubscribed_email",
-        wit::PatientField::Extra => "extra",
+/// Returns the name of a case of an enum of the contract, with a separator between its words.
+fn case_name(case: impl Debug, separator: char) -> String {
+    let mut name = String::new();
+    for letter in format!("{case:?}").rsplit(':').next().unwrap_or_default().chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push(separator);
+        }
+        name.extend(letter.to_lowercase());
     }
-}
-
-/// Returns the contract's name of a write.
-fn write_kind(kind: wit::WriteKind) -> &'static str {
-    match kind {
-        wit::WriteKind::CreatePatient => "create-patient",
-        wit::WriteKind::UpdatePatient => "update-patient",
-        wit::WriteKind::CreateAppointment => "create-appointment",
-        wit::WriteKind::RescheduleAppointment => "reschedule-appointment",
-        wit::WriteKind::ConfirmAppointment => "confirm-appointment",
-        wit::WriteKind::CheckInAppointment => "check-in-appointment",
-        wit::WriteKind::CancelAppointment => "cancel-appointment",
-        wit::WriteKind::CreateWorkingHour => "create-working-hour",
-        wit::WriteKind::UpdateWorkingHour => "update-working-hour",
-        wit::WriteKind::DeleteWorkingHour => "delete-working-hour",
-        wit::WriteKind::CreateInsurancePlan => "create-insurance-plan",
-        wit::WriteKind::CreateCoverage => "create-coverage",
-        wit::WriteKind::DeleteCoverage => "delete-coverage",
-        wit::WriteKind::SavePatientHistoryItem => "save-patient-history-item",
-        wit::WriteKind::CreatePatientAlert => "create-patient-alert",
-        wit::WriteKind::DisablePatientAlert => "disable-patient-alert",
-        wit::WriteKind::CreateCommunicationLog => "create-communication-log",
-        wit::WriteKind::CreateFormResponse => "create-form-response",
-        wit::WriteKind::CreatePayment => "create-payment",
-        wit::WriteKind::CreateAdjustment => "create-adjustment",
-        wit::WriteKind::NoteAppointment => "note-appointment",
-    }
+    name
 }
 
 /// Converts a page that was requested with this resource, cursor and limit. Returns the broken rule as an error.
@@ -211,4 +167,16 @@ pub(crate) fn write(write: Write) -> Result<wit::Write, Fault> {
 /// Formats the rule broken by an answer other than a page.
 pub(crate) fn broken(what: &str, broken: ContractViolation) -> String {
     format!("{what}, {broken}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_names_are_those_of_the_contract() {
+        assert_eq!(case_name(wit::WriteKind::CheckInAppointment, '-'), "check-in-appointment");
+        assert_eq!(case_name(wit::PatientField::WorkPhoneExtension, '_'), "work_phone_extension");
+        assert_eq!(case_name(wit::PatientField::Ssn, '_'), "ssn");
+    }
 }
