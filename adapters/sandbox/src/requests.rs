@@ -9,6 +9,8 @@ use adapter_sdk::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::responses::PATIENT;
+
 pub const GENDERS: Vocabulary<Gender> = Vocabulary(&[("F", Gender::Female), ("M", Gender::Male), ("X", Gender::Other)]);
 
 pub const ABOUT: &str = "/v1/about";
@@ -29,26 +31,13 @@ pub fn record(name: &str, id: &str) -> String {
 
 /// Returns the fields of a patient without unknown ones.
 pub fn patient(patient: &Patient) -> Map<String, Value> {
-    object([
-        ("first_name", patient.first_name.as_str().into()),
-        ("middle_name", json!(patient.middle_name)),
-        ("last_name", patient.last_name.as_str().into()),
-        ("born", json!(patient.date_of_birth)),
-        ("gender", json!(patient.gender.and_then(|gender| GENDERS.word(gender)))),
-        ("email", json!(patient.email)),
-        ("cell", json!(patient.mobile())),
-        ("home", json!(patient.home_phone)),
-        ("work", json!(patient.work_phone)),
-        ("address", json!(patient.address.as_ref().map(address))),
-        ("guarantor", json!(patient.guarantor)),
-        ("provider", json!(patient.provider)),
-        ("chart", json!(patient.chart_id)),
-        ("language", json!(patient.preferred_language)),
-        ("inactive", patient.inactive.into()),
-        ("new", patient.new_patient.into()),
-        ("no_texts", patient.unsubscribed_sms.into()),
-        ("no_emails", patient.unsubscribed_email.into()),
-    ])
+    let Value::Object(mut fields) = PATIENT.theirs(&json!(patient)) else { return Map::new() };
+    fields.remove("id");
+    fields.insert("gender".to_owned(), json!(patient.gender.and_then(|gender| GENDERS.word(gender))));
+    fields.insert("cell".to_owned(), json!(patient.mobile()));
+    fields.insert("address".to_owned(), json!(patient.address.as_ref().map(address)));
+    fields.retain(|_, value| !value.is_null());
+    fields
 }
 
 pub fn with_key(write_key: &str, mut fields: Map<String, Value>) -> Value {
