@@ -23,32 +23,42 @@ pub struct Patient {
     #[record(refers(provider = Providers), omit_missing)]
     pub provider_id: Option<u32>,
     /// First name.
+    #[record(change)]
     pub first_name: String,
     /// Middle name.
+    #[record(change)]
     pub middle_name: Option<String>,
     /// Last name.
+    #[record(change)]
     pub last_name: String,
     /// Date of birth, `YYYY-MM-DD`.
-    #[record(limit = Date)]
+    #[record(limit = Date, change)]
     pub date_of_birth: Option<String>,
     /// `Male`, `Female` or `Other`.
+    #[record(change)]
     pub gender: Option<String>,
     /// E-mail address.
+    #[record(change)]
     pub email: Option<String>,
     /// Cell phone number.
+    #[record(change)]
     pub cell_phone: Option<String>,
     /// Home phone number.
+    #[record(change)]
     pub home_phone: Option<String>,
     /// Work phone number.
+    #[record(change)]
     pub work_phone: Option<String>,
     /// Extension of the work phone.
+    #[record(change)]
     pub work_phone_extension: Option<String>,
     /// The number of an EHR that keeps one number without a type.
     pub primary_phone: Option<String>,
     /// Postal address.
+    #[record(change)]
     pub address: Option<Address>,
     /// Social security number, until the EHR has it: written, never read back.
-    #[record(limit = NeverRead)]
+    #[record(limit = NeverRead, change)]
     pub ssn: Option<String>,
     /// Billing or account type.
     pub billing_type: Option<String>,

@@ -143,6 +143,50 @@ pub struct Address {
     pub country: Option<String>,
 }
 
+/// A value that clients change.
+pub trait Change {
+    /// The form of the value in a change.
+    type Given;
+
+    /// Applies a change. An empty text clears an optional one.
+    fn change(&mut self, given: &Self::Given);
+}
+
+impl Change for String {
+    type Given = String;
+
+    fn change(&mut self, given: &String) {
+        given.clone_into(self);
+    }
+}
+
+impl Change for Option<String> {
+    type Given = String;
+
+    fn change(&mut self, given: &String) {
+        *self = Some(given.clone()).filter(|text| !text.is_empty());
+    }
+}
+
+/// Changes the parts that are given.
+impl Change for Option<Address> {
+    type Given = Address;
+
+    fn change(&mut self, given: &Address) {
+        let address = self.get_or_insert_default();
+        for (part, given) in [
+            (&mut address.line1, &given.line1),
+            (&mut address.line2, &given.line2),
+            (&mut address.city, &given.city),
+            (&mut address.region, &given.region),
+            (&mut address.postal_code, &given.postal_code),
+            (&mut address.country, &given.country),
+        ] {
+            given.iter().for_each(|given| part.change(given));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -5,9 +5,8 @@ use location::{
     resource::Operation,
 };
 use records::{
-    Patient,
+    Patient, PatientChange,
     record::{Record, RecordWrite},
-    values::Address,
 };
 
 use super::save::queued;
@@ -23,34 +22,6 @@ use crate::{
 pub struct ChangePatient {
     pub id: u32,
     pub change: PatientChange,
-}
-
-/// The text fields that clients may change.
-macro_rules! changes {
-    ($($field:ident)*) => {
-        /// Changes of a patient. Absent fields stay unchanged (specification 4.4). An empty text clears an optional
-        /// field.
-        #[derive(Clone, Default)]
-        pub struct PatientChange {
-            $(pub $field: Option<String>,)*
-            pub address: Option<Address>,
-        }
-
-        impl PatientChange {
-            fn apply(&self, patient: &mut Patient) {
-                $(if let Some(value) = &self.$field {
-                    patient.$field.set(value);
-                })*
-                if let Some(change) = &self.address {
-                    change_address(patient.address.get_or_insert_default(), change);
-                }
-            }
-        }
-    };
-}
-
-changes! {
-    first_name middle_name last_name email date_of_birth gender cell_phone home_phone work_phone work_phone_extension ssn
 }
 
 impl Request for ChangePatient {
@@ -96,38 +67,5 @@ impl Processor {
             .chain(more)
             .map(|name| format!("{name} stays here: the health record system has no field for it."))
             .collect())
-    }
-}
-
-/// A text field that a client sets.
-trait Text {
-    fn set(&mut self, value: &str);
-}
-
-impl Text for String {
-    fn set(&mut self, value: &str) {
-        value.clone_into(self);
-    }
-}
-
-impl Text for Option<String> {
-    fn set(&mut self, value: &str) {
-        *self = Some(value.to_owned()).filter(|value| !value.is_empty());
-    }
-}
-
-fn change_address(address: &mut Address, change: &Address) {
-    let parts = [
-        (&mut address.line1, &change.line1),
-        (&mut address.line2, &change.line2),
-        (&mut address.city, &change.city),
-        (&mut address.region, &change.region),
-        (&mut address.postal_code, &change.postal_code),
-        (&mut address.country, &change.country),
-    ];
-    for (part, given) in parts {
-        if let Some(value) = given {
-            part.set(value);
-        }
     }
 }

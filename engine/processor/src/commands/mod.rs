@@ -38,13 +38,15 @@ pub mod remove_working_hour;
 pub mod retry_write;
 pub mod save_history_item;
 
+pub use ::records::PatientChange;
+
 pub use self::{
     book_slot::{BookSlot, Booked, Offer},
     cancel_appointment::CancelAppointment,
     change_appointment::{AppointmentChange, ChangeAppointment},
     change_appointment_type::{AppointmentTypeChange, ChangeAppointmentType},
     change_own_record::ChangeOwnRecord,
-    change_patient::{ChangePatient, PatientChange},
+    change_patient::ChangePatient,
     change_record::ChangeRecord,
     change_working_hour::{ChangeWorkingHour, WorkingHourChange},
     create_appointment::CreateAppointment,

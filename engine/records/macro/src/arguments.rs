@@ -122,11 +122,12 @@ pub(crate) struct RecordField {
     pub(crate) terms: Option<Terms>,
     pub(crate) in_use: bool,
     pub(crate) deleted: bool,
+    pub(crate) change: bool,
 }
 
 /// The arguments above a field of a record.
 pub(crate) const OF_RECORD: &[&str] =
-    &["refers", "omit_missing", "part", "local", "limit", "find", "in_use", "deleted"];
+    &["refers", "omit_missing", "part", "local", "limit", "find", "in_use", "deleted", "change"];
 
 /// The arguments above a field of a part, or of a form in the EHR.
 pub(crate) const OF_PART: &[&str] = &["refers", "limit"];
@@ -156,6 +157,7 @@ impl RecordField {
             terms: None,
             in_use: false,
             deleted: false,
+            change: false,
         };
         for attribute in of_record {
             attribute.parse_nested_meta(|meta| parsed.set(&meta, allowed))?;
@@ -198,6 +200,7 @@ impl RecordField {
                 self.terms = Some(Terms::Parts(of_part, index_field));
             }
             "in_use" => self.in_use = true,
+            "change" => self.change = true,
             _ => self.deleted = true,
         }
         Ok(())

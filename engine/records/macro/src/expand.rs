@@ -18,6 +18,7 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     let ehr_form = ehr_form(&item, &ehr, fields.iter().filter_map(RecordField::in_ehr));
     let contract = contract_macro(name, &rules.contract, &ehr, with_frame(&fields));
     let limits = limits(&fields);
+    let changes = changes(&item, &fields);
     let in_body = fields.iter().map(RecordField::in_body);
     let schema = schema(&rules, name, &ehr, &fields);
     let resolved = fields.iter().map(RecordField::resolved);
@@ -62,6 +63,8 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
             #[serde(default)]
             pub extra: ::records::generated::Extra,
         }
+
+        #changes
 
         /// Redacted, because the body may contain patient data.
         impl ::std::fmt::Debug for #name {
@@ -264,6 +267,37 @@ fn contract_macro(
             ($call:ident) => { $call! { #contract #ehr { #(#fields)* } } };
         }
     }
+}
+
+/// Generates the changes of a record by clients, if it has fields that they change.
+fn changes(item: &ItemStruct, fields: &[RecordField]) -> Option<TokenStream> {
+    let (body, visibility, changes) = (&item.ident, &item.vis, format_ident!("{}Change", item.ident));
+    let changed: Vec<&RecordField> = fields.iter().filter(|field| field.change).collect();
+    let names = changed.iter().map(|field| &field.name);
+    let declared = changed.iter().map(|RecordField { name, kind, attributes, .. }| {
+        let documentation = attributes.iter().filter(|it| it.path().is_ident("doc"));
+        quote!(#(#documentation)* pub #name: Option<<#kind as ::records::values::Change>::Given>)
+    });
+    let text = format!("Changes of a [`{body}`] by a client. Absent fields stay unchanged.");
+    let generated = quote! {
+        #[doc = #text]
+        #[derive(Clone, Default)]
+        #visibility struct #changes {
+            #(#declared,)*
+        }
+
+        impl #changes {
+            /// Applies the changes to the body of a record.
+            pub fn apply(&self, body: &mut #body) {
+                #(
+                    if let Some(given) = &self.#names {
+                        ::records::values::Change::change(&mut body.#names, given);
+                    }
+                )*
+            }
+        }
+    };
+    (!changed.is_empty()).then_some(generated)
 }
 
 /// Refers to the limits, so that a wrong one is an error at its field and not in the crates that use the contract macro.

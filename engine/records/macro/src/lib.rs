@@ -18,6 +18,7 @@
 //!     limit = Long               the `Limit` on a value of the EHR; without one, a short text
 //!     find = Patient             the index field of the value
 //!     find(charge_id = Charge)   with `part`: the index field of a value in each part of the list
+//!     change                     clients change the field: part of `PatientChange`
 //!     in_use                     flag: other records may refer to the record
 //!     deleted                    flag set by a deletion in the EHR, instead of the frame's `deleted_at`, because other
 //!                                records still refer to the record

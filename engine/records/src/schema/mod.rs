@@ -34,7 +34,7 @@ pub use crate::{
     insurance_plan::*,
     medical_history::*,
     operatory::*,
-    patient::{EhrPatient, Patient},
+    patient::{EhrPatient, Patient, PatientChange},
     patient_alert::*,
     payment::*,
     payment_plan::*,

@@ -22,7 +22,7 @@ fn error(attribute: Attribute, arguments: &str, item: &str) -> String {
 
 #[test]
 fn correct_declarations_expand() {
-    let body = "struct Payment { #[record(refers(patient = Patients))] id: u64, #[record(limit = Long)] note: String }";
+    let body = "struct Payment { #[record(refers(patient = Patients))] id: u64, #[record(limit = Long, change)] note: String }";
     assert!(expand::record(PAYMENT.parse().unwrap(), body.parse().unwrap()).is_ok());
     let part = "struct Split { #[record(limit = Between(1, 12, \"must be 1 to 12\"))] month: u8 }";
     assert!(expand::part("contract = \"split\"".parse().unwrap(), part.parse().unwrap()).is_ok());
