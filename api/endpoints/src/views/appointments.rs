@@ -25,10 +25,8 @@ pub struct AppointmentView<'a> {
     /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
     #[view(with = provider_name)]
     provider_name: Option<String>,
-    /// Start time, in UTC.
     #[view(with = At(entry.placement.span.start))]
     start_time: At,
-    /// `true` if the practice confirmed the appointment.
     confirmed: bool,
     /// `true` if the patient missed the appointment.
     patient_missed: bool,
@@ -36,7 +34,6 @@ pub struct AppointmentView<'a> {
     updated_at: At,
     /// Free text by staff or by a client; null if there is none.
     note: Option<&'a str>,
-    /// End time, in UTC.
     #[view(with = At(entry.placement.span.end))]
     end_time: At,
     /// `true` for a block of unavailable time, without a patient.

@@ -162,10 +162,8 @@ pub struct RecallTypeView<'a> {
     description: Option<&'a str>,
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
-    /// Number of units between two visits, 1 to 1000.
     #[view(from = interval_number)]
     interval_num: u32,
-    /// Unit of the time between two visits.
     interval_unit: Word<IntervalUnit>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,
@@ -205,9 +203,7 @@ pub(crate) struct RecallTypeBasic<'a> {
     name: &'a str,
     /// Description of the recall type; null if the health record system does not provide it.
     description: Option<&'a str>,
-    /// Number of units between two visits, 1 to 1000.
     #[view(from = interval_number)]
     interval_num: u32,
-    /// Unit of the time between two visits.
     interval_unit: Word<IntervalUnit>,
 }

@@ -26,7 +26,6 @@ pub struct PatientMedicalHistoryItemView<'a> {
     /// Name of the item; null if the health record system does not provide the catalogue item.
     #[view(with = item.map(|item| item.body.name.as_str()))]
     item_name: Option<&'a str>,
-    /// Free text; null if there is none.
     note: Option<&'a str>,
     /// `true` if the item still applies; `false` once it has been deleted in the health record system.
     #[view(active)]

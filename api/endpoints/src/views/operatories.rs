@@ -27,7 +27,6 @@ pub struct OperatoryView<'a> {
     last_sync_time: Option<At>,
     created_at: At,
     updated_at: At,
-    /// Display name; null if the health record system has none.
     display_name: Option<&'a str>,
     /// `true` if the operatory is in use; `false` once it has been deleted in the health record system.
     active: bool,

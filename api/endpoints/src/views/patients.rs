@@ -22,7 +22,6 @@ pub struct PatientListItem<'a> {
     #[serde(flatten)]
     #[view(with = PatientBasic::from_record(entry, adapter))]
     patient: PatientBasic<'a>,
-    /// The patient's privacy authorizations.
     #[view(with = PrivacyAuthorization::default())]
     hipaa: PrivacyAuthorization,
 }
@@ -69,7 +68,6 @@ pub struct PatientDetail<'a> {
     #[serde(flatten)]
     #[view(with = PatientBasic::from_record(entry, adapter))]
     patient: PatientBasic<'a>,
-    /// The patient's privacy authorizations.
     #[view(with = PrivacyAuthorization::default())]
     hipaa: PrivacyAuthorization,
     #[serde(flatten)]
@@ -127,13 +125,9 @@ pub struct PatientIncludes<'a> {
 #[derive(Serialize, JsonSchema)]
 pub struct PatientProfile<'a> {
     id: u32,
-    /// E-mail address; null if unknown.
     email: Option<&'a str>,
-    /// Given name.
     first_name: &'a str,
-    /// Middle name; null if unknown.
     middle_name: Option<&'a str>,
-    /// Family name.
     last_name: &'a str,
     /// Full name.
     #[view(with = entry.name())]
@@ -143,13 +137,10 @@ pub struct PatientProfile<'a> {
     institution_id: u32,
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
-    /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
     last_sync_time: Option<At>,
-    /// Home phone number; null if unknown.
     #[view(from = home_phone)]
     home_phone_number: Option<&'a str>,
-    /// Work phone number; null if unknown.
     #[view(from = work_phone)]
     work_phone_number: Option<&'a str>,
     /// Extension of the work phone number; null if unknown.
@@ -166,19 +157,13 @@ pub struct PatientProfile<'a> {
     /// Billing type, called account type in some health record systems; null if the health record system does not
     /// provide it.
     billing_type: Option<&'a str>,
-    /// Chart number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,
-    /// Preferred language, ISO 639-1; null if unknown.
     preferred_language: Option<&'a str>,
     /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,
-    /// Gender: `Male`, `Female` or `Other`; null if unknown.
     gender: Option<&'a str>,
-    /// `true` if the patient is new to the practice and has not been seen there yet.
     new_patient: bool,
-    /// `true` if the person is not a patient, for example a guarantor.
     non_patient: bool,
-    /// Date of birth, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     date_of_birth: Option<&'a str>,
     /// Notes on premedication; null if there are none.
@@ -186,7 +171,6 @@ pub struct PatientProfile<'a> {
     /// The postal address; null if unknown.
     #[view(with = entry.address.as_ref().map(PatientAddressView::from_address))]
     address: Option<PatientAddressView<'a>>,
-    /// The patient's privacy authorizations.
     #[view(with = PrivacyAuthorization::default())]
     hipaa: PrivacyAuthorization,
     /// `true` if the patient unsubscribed from text messages in the health record system.
@@ -197,7 +181,6 @@ pub struct PatientProfile<'a> {
     ehr_unsubscribe_emails: bool,
     /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
-    /// Ids of the locations at which the patient was created, read or seen.
     location_ids: &'a [u32],
     #[serde(flatten)]
     #[view(with = PatientIncludes::default())]
@@ -241,16 +224,13 @@ pub struct AppointmentBasic {
     /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
     #[view(with = provider_name)]
     provider_name: Option<String>,
-    /// Start time, in UTC.
     #[view(with = At(entry.placement.span.start))]
     start_time: At,
-    /// End time, in UTC.
     #[view(with = At(entry.placement.span.end))]
     end_time: At,
     /// Id of the location of the appointment.
     #[view(with = entry.location())]
     location_id: u32,
-    /// `true` if the practice confirmed the appointment.
     confirmed: bool,
 }
 

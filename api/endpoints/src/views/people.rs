@@ -14,13 +14,9 @@ use super::parts::{WriteState, foreign_id_type};
 pub struct PersonView<'a> {
     /// Id of the patient or provider.
     id: u32,
-    /// E-mail address; null if unknown.
     email: Option<&'a str>,
-    /// Given name.
     first_name: &'a str,
-    /// Middle name; null if unknown.
     middle_name: Option<&'a str>,
-    /// Family name.
     last_name: &'a str,
     /// Full name. For a provider, the display name if there is one.
     #[view(with = entry.name())]
@@ -33,7 +29,6 @@ pub struct PersonView<'a> {
     /// Contact and personal data.
     #[view(with = PersonBio::from_record(entry))]
     bio: PersonBio<'a>,
-    /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
     /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
     /// null before the first time.
@@ -44,10 +39,8 @@ pub struct PersonView<'a> {
 #[view(of = Patient)]
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PersonBio<'a> {
-    /// Date of birth, `YYYY-MM-DD`; null if unknown.
     #[schemars(extend("format" = "date"))]
     date_of_birth: Option<&'a str>,
-    /// Gender: `Male`, `Female` or `Other`; null if unknown.
     gender: Option<&'a str>,
     /// The first available number, in this order: the number without a type, the cell, home and work number. Null if
     /// there is none.
@@ -57,10 +50,8 @@ pub(crate) struct PersonBio<'a> {
     /// unknown.
     #[view(with = cell_phone(entry))]
     cell_phone_number: Option<&'a str>,
-    /// Home phone number; null if unknown.
     #[view(from = home_phone)]
     home_phone_number: Option<&'a str>,
-    /// Work phone number; null if unknown.
     #[view(from = work_phone)]
     work_phone_number: Option<&'a str>,
     /// The same as `address_line_1`.
@@ -81,9 +72,7 @@ pub(crate) struct PersonBio<'a> {
     /// Postal code; null if unknown.
     #[view(with = entry.address.as_ref().and_then(|it| it.postal_code.as_deref()))]
     zip_code: Option<&'a str>,
-    /// `true` if the patient is new to the practice and has not been seen there yet.
     new_patient: Option<bool>,
-    /// `true` if the person is not a patient, for example a guarantor.
     non_patient: Option<bool>,
 }
 
@@ -98,15 +87,12 @@ pub struct PatientBasic<'a> {
     /// Billing type, called account type in some health record systems; null if the health record system does not
     /// provide it.
     billing_type: Option<&'a str>,
-    /// Chart number that staff use for the patient; null if the health record system does not provide it.
     chart_id: Option<&'a str>,
-    /// Preferred language, ISO 639-1; null if unknown.
     preferred_language: Option<&'a str>,
     /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
     /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,
-    /// Ids of the locations at which the patient was created, read or seen.
     location_ids: &'a [u32],
     #[serde(flatten)]
     write: WriteState<'a>,
@@ -119,15 +105,10 @@ pub struct ProviderBasic<'a> {
     #[serde(flatten)]
     #[view(with = PersonView::provider(entry, adapter))]
     user: PersonView<'a>,
-    /// Display name; null if the health record system has none.
     display_name: Option<&'a str>,
-    /// National Provider Identifier; null if the health record system does not provide it.
     npi: Option<&'a str>,
-    /// Taxpayer identification number; null if the health record system does not provide it.
     tin: Option<&'a str>,
-    /// Number of the state licence; null if the health record system does not provide it.
     state_license: Option<&'a str>,
-    /// Code of the specialty; null if the health record system does not provide it.
     specialty_code: Option<&'a str>,
 }
 

@@ -42,13 +42,9 @@ use crate::{
 #[derive(Serialize, JsonSchema)]
 pub struct ProviderView<'a> {
     id: u32,
-    /// E-mail address; null if unknown.
     email: Option<&'a str>,
-    /// Given name.
     first_name: &'a str,
-    /// Middle name; null if unknown.
     middle_name: Option<&'a str>,
-    /// Family name.
     last_name: &'a str,
     /// Display name, or the full name if there is none.
     #[view(with = entry.name())]
@@ -61,18 +57,12 @@ pub struct ProviderView<'a> {
     /// Always empty: personal data of providers are not provided.
     #[view(with = Bio {})]
     bio: Bio,
-    /// `true` if the record is no longer in use or was deleted in the health record system.
     inactive: bool,
     last_sync_time: Option<At>,
-    /// Display name; null if the health record system has none.
     display_name: Option<&'a str>,
-    /// National Provider Identifier; null if the health record system does not provide it.
     npi: Option<&'a str>,
-    /// Taxpayer identification number; null if the health record system does not provide it.
     tin: Option<&'a str>,
-    /// Number of the state licence; null if the health record system does not provide it.
     state_license: Option<&'a str>,
-    /// Code of the specialty; null if the health record system does not provide it.
     specialty_code: Option<&'a str>,
     /// Locations at which the provider has active working hours.
     #[view(with = Vec::new())]

@@ -40,11 +40,8 @@ pub struct ChargeView<'a> {
     /// Procedure code, such as `D1110`; null if the health record system does not provide it.
     procedure_code: Option<&'a str>,
     updated_at: At,
-    /// Description of the entry; null if there is none.
     description: Option<&'a str>,
-    /// Amount charged; null if the health record system does not provide it.
     fee: Option<Price>,
-    /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
     deleted_at: Option<At>,
@@ -91,7 +88,6 @@ pub struct ClaimView<'a> {
     /// Time at which the claim was sent to the payer, in UTC; null before that, or if the health record system does not
     /// provide it.
     sent_at: Option<At>,
-    /// Free text; null if there is none.
     note: Option<&'a str>,
     /// Id of the patient's primary insurance plan; null if the health record system provides none.
     #[view(from = primary_plan_id)]
@@ -267,12 +263,9 @@ pub struct PatientLedgerCharge<'a> {
     guarantor_id: Option<u32>,
     provider_id: Option<u32>,
     updated_at: At,
-    /// Description of the entry; null if there is none.
     description: Option<&'a str>,
     deleted_at: Option<At>,
-    /// Amount charged; null if the health record system does not provide it.
     fee: Option<Price>,
-    /// Date of the charge, `YYYY-MM-DD`; null if the health record system does not provide it.
     #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
     /// Id of the charged procedure, a number written as a string; null if the health record system provides none.

@@ -33,7 +33,6 @@ pub struct PaymentView<'a> {
     guarantor_id: Option<u32>,
     provider_id: Option<u32>,
     updated_at: At,
-    /// Description of the entry; null if there is none.
     description: Option<&'a str>,
     deleted_at: Option<At>,
     /// The reduction of the balance: positive, whichever sign was entered. The health record system may have reversals,
@@ -100,7 +99,6 @@ pub struct AdjustmentView<'a> {
     guarantor_id: Option<u32>,
     provider_id: Option<u32>,
     updated_at: At,
-    /// Description of the entry; null if there is none.
     description: Option<&'a str>,
     deleted_at: Option<At>,
     /// The amount added to the balance: a credit is negative.
