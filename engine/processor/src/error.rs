@@ -1,6 +1,10 @@
 //! Errors of a location. Refusals, damage, conflicts, overload and faults stay distinct up to the caller.
 
-use location::{decision::Refusal, ids::LocationId, pull::Resource};
+use location::{
+    decision::{Decision, Refusal},
+    ids::LocationId,
+    pull::Resource,
+};
 use records::references::Missing;
 use store::{CommitError, StoreError, counters::IdError, journal};
 use webhooks::views::ViewError;
@@ -48,6 +52,9 @@ pub enum EngineError {
     #[error("internal error of the engine")]
     Internal,
 }
+
+/// The machine's decision and the reply to a request, or the reason why it could not be prepared.
+pub type Prepared<R> = Result<(Decision, R), Reject>;
 
 /// The reason why a request could not be prepared.
 #[derive(Debug, thiserror::Error)]

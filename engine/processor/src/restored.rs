@@ -1,12 +1,9 @@
 //! Handles a restore of the store from a backup once, when the location is first loaded.
 
-use location::{
-    command::{Command, DecisionContext},
-    decision::Decision,
-};
+use location::command::{Command, DecisionContext};
 use store::keys;
 
-use crate::{error::Reject, processor::Processor, request::Request, unit_of_work::UnitOfWork};
+use crate::{error::Prepared, processor::Processor, request::Request, unit_of_work::UnitOfWork};
 
 pub(crate) struct AfterRestore;
 
@@ -18,12 +15,7 @@ impl Request for AfterRestore {
         true
     }
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, ()), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<()> {
         unit.delete(keys::restored(at.setup.id.0));
         Ok((at.decide(cx, &Command::Restored)?, ()))
     }

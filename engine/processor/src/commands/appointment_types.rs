@@ -1,9 +1,15 @@
 //! Appointment types created here. They define how long a visit takes and who may book it; the EHR does not get them.
 
-use location::{command::DecisionContext, decision::Decision, order::OrderingKey, pull::Resource, resource::Operation};
+use location::{command::DecisionContext, order::OrderingKey, pull::Resource, resource::Operation};
 use records::{AppointmentType, record::Record};
 
-use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
+use crate::{
+    error::{Prepared, Reject},
+    processor::Processor,
+    reply::Saved,
+    unit_of_work::UnitOfWork,
+    unmet::Unmet,
+};
 
 impl Processor {
     /// Returns a type created here. Types of the EHR are changed there.
@@ -21,7 +27,7 @@ impl Processor {
         operation: Operation,
         kind: Record<AppointmentType>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Saved<Record<AppointmentType>>), Reject> {
+    ) -> Prepared<Saved<Record<AppointmentType>>> {
         let (resource, id) = (Resource::AppointmentTypes, u64::from(kind.id));
         let decision = self.decide_save(cx, resource, id, operation, OrderingKey::Record { resource, id }, true)?;
         unit.put(&kind)?;

@@ -3,7 +3,7 @@
 
 use location::{
     command::{Book, BookPatient, Command, DecisionContext, KeyUse, Placement},
-    decision::{Decision, Reply},
+    decision::Reply,
     ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, PatientId, ProviderId},
     pull::Resource,
     time::{Span, Timestamp},
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use store::keys;
 
 use crate::{
-    error::Reject,
+    error::{Prepared, Reject},
     patients::{PatientDetails, describe_patient, narrow},
     processor::{Processor, decode},
     request::Request,
@@ -71,12 +71,7 @@ pub struct Claim {
 impl Request for BookSlot {
     type Reply = Booked;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Booked), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Booked> {
         let digest = key_digest(&self.idempotency_key);
         let claim_key = keys::claim(at.institution.id.0, &digest);
         unit.prefetch(at.match_keys(&self.patient).chain([claim_key.clone()]))?;

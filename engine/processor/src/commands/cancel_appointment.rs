@@ -2,11 +2,16 @@
 
 use location::{
     command::{Command, DecisionContext},
-    decision::{Decision, Reply},
+    decision::Reply,
     ids::AppointmentId,
 };
 
-use crate::{error::Reject, processor::Processor, request::Request, unit_of_work::UnitOfWork};
+use crate::{
+    error::{Prepared, Reject},
+    processor::Processor,
+    request::Request,
+    unit_of_work::UnitOfWork,
+};
 
 #[derive(Clone)]
 pub struct CancelAppointment {
@@ -18,12 +23,7 @@ impl Request for CancelAppointment {
     /// `true` if the appointment was cancelled before.
     type Reply = bool;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        _: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, _: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let command = Command::Cancel { appointment: self.appointment, reason: self.reason.clone() };
         let decision = at.decide(cx, &command)?;
         match decision.reply {

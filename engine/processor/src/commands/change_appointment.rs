@@ -2,7 +2,6 @@
 
 use location::{
     command::{Command, DecisionContext, Placement},
-    decision::Decision,
     ids::{AppointmentId, OperatoryId},
     intent::ChangedDetails,
     pull::Resource,
@@ -12,7 +11,7 @@ use records::{Appointment, record::Record};
 
 use super::references::all_met;
 use crate::{
-    error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
+    error::Prepared, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
 };
 
 #[derive(Clone)]
@@ -36,12 +35,7 @@ pub struct AppointmentChange {
 impl Request for ChangeAppointment {
     type Reply = Saved<Record<Appointment>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let change = &self.change;
         let found = unit.get::<Record<Appointment>>(0, self.id.0)?.filter(|record| record.location() == at.setup.id.0);
         let before = found.ok_or(Unmet::NotFound { resource: Resource::Appointments, id: self.id.0 })?;

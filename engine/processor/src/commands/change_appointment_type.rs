@@ -1,10 +1,10 @@
 //! Changes an appointment type created here.
 
-use location::{command::DecisionContext, decision::Decision, resource::Operation};
+use location::{command::DecisionContext, resource::Operation};
 use records::{AppointmentType, record::Record};
 
 use super::references::all_met;
-use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
+use crate::{error::Prepared, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
 #[derive(Clone)]
 pub struct ChangeAppointmentType {
@@ -26,12 +26,7 @@ pub struct AppointmentTypeChange {
 impl Request for ChangeAppointmentType {
     type Reply = Saved<Record<AppointmentType>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let change = &self.change;
         all_met(at.unknown_descriptors(change.descriptor_ids.as_deref().unwrap_or_default(), unit)?)?;
         let mut kind = at.own_type(self.id, unit)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use location::{command::DecisionContext, decision::Decision, resource::Operation};
 use records::record::{Body, Record};
 
-use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
+use crate::{error::Prepared, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
 /// A change, applied to the record as it is when the request is prepared.
 #[derive(Clone)]
@@ -17,12 +17,7 @@ pub struct ChangeOwnRecord<T> {
 impl<T: Body> Request for ChangeOwnRecord<T> {
     type Reply = Saved<Record<T>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let before = at.own_record::<T>(self.id, unit)?;
         let mut after = before.clone();
         (self.change)(&mut after.body);

@@ -11,7 +11,7 @@ use records::{
 
 use super::save::queued;
 use crate::{
-    error::Reject,
+    error::{Prepared, Reject},
     processor::Processor,
     reply::Saved,
     request::Request,
@@ -27,12 +27,7 @@ pub struct ChangePatient {
 impl Request for ChangePatient {
     type Reply = Saved<Record<Patient>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let before = at.synced_patient(self.id, unit)?;
         let mut after = before.clone();
         self.change.apply(&mut after);

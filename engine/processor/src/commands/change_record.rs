@@ -11,7 +11,12 @@ use super::{
     save::{ordering_key_of, queued},
 };
 use crate::{
-    error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
+    error::{Prepared, Reject},
+    processor::Processor,
+    reply::Saved,
+    request::Request,
+    unit_of_work::UnitOfWork,
+    unmet::Unmet,
 };
 
 #[derive(Clone)]
@@ -23,12 +28,7 @@ pub struct ChangeRecord<T> {
 impl<T: Body> Request for ChangeRecord<T> {
     type Reply = Saved<Record<T>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let before = at.record::<T>(self.id, unit)?;
         all_met(at.unusable(&self.body, unit)?)?;
         let after = Record { body: self.body.clone(), ..before.clone() };
@@ -52,7 +52,7 @@ impl Processor {
         before: Record<T>,
         mut after: Record<T>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Saved<Record<T>>), Reject> {
+    ) -> Prepared<Saved<Record<T>>> {
         if after == before {
             return Ok((Decision::nothing(), Saved::new(before)));
         }

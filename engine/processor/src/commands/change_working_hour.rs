@@ -1,14 +1,16 @@
 //! Changes working hours that were set by hand.
 
-use location::{
-    command::DecisionContext,
-    decision::{Decision, Refusal},
-    hours::HourSource,
-};
+use location::{command::DecisionContext, decision::Refusal, hours::HourSource};
 use records::{self, WorkingHour, record::Record};
 
 use super::working_hours::WorkingHourDetails;
-use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
+use crate::{
+    error::{Prepared, Reject},
+    processor::Processor,
+    reply::Saved,
+    request::Request,
+    unit_of_work::UnitOfWork,
+};
 
 #[derive(Clone)]
 pub struct ChangeWorkingHour {
@@ -32,12 +34,7 @@ pub struct WorkingHourChange {
 impl Request for ChangeWorkingHour {
     type Reply = Saved<Record<WorkingHour>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let before = at.working_hour(self.id, unit)?;
         if before.source == HourSource::Synced {
             return Err(Reject::Refused(Refusal::HourOfEhr));

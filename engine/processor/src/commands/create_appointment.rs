@@ -2,7 +2,6 @@
 
 use location::{
     command::{Book, BookPatient, Closed, Command, DecisionContext, Placement},
-    decision::Decision,
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
     pull::Resource,
     time::{Span, Timestamp},
@@ -11,7 +10,7 @@ use records::{Appointment, Booking, Patient, Writeback, record::Record};
 
 use super::references::{all_met, set_aside};
 use crate::{
-    error::Reject,
+    error::{Prepared, Reject},
     patients::{PatientDetails, narrow},
     processor::Processor,
     reply::Saved,
@@ -49,12 +48,7 @@ pub struct CreateAppointment {
 impl Request for CreateAppointment {
     type Reply = Saved<Record<Appointment>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let mut wrong = Vec::new();
         let guardian = set_aside(self.patient_to_book(at, unit), &mut wrong)?;
         wrong.extend(self.unknown(at, unit)?);

@@ -1,11 +1,11 @@
 //! Creates an appointment type of an institution or of one of its locations.
 
-use location::{command::DecisionContext, decision::Decision, pull::Resource, resource::Operation};
+use location::{command::DecisionContext, pull::Resource, resource::Operation};
 use records::{AppointmentType, record::Record};
 
 use super::references::all_met;
 use crate::{
-    error::Reject, patients::narrow, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork,
+    error::Prepared, patients::narrow, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork,
 };
 
 #[derive(Clone)]
@@ -21,12 +21,7 @@ pub struct CreateAppointmentType {
 impl Request for CreateAppointmentType {
     type Reply = Saved<Record<AppointmentType>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         all_met(at.unknown_descriptors(&self.descriptor_ids, unit)?)?;
         let id = narrow(unit.allot(Resource::AppointmentTypes)?)?;
         let body = AppointmentType {

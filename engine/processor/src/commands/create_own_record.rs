@@ -1,10 +1,10 @@
 //! Creates a provider or an operatory at a location without EHR.
 
-use location::{command::DecisionContext, decision::Decision, resource::Operation};
+use location::{command::DecisionContext, resource::Operation};
 use records::record::{Body, Record, Scope};
 
 use crate::{
-    error::Reject, patients::narrow, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork,
+    error::Prepared, patients::narrow, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork,
 };
 
 #[derive(Clone)]
@@ -13,12 +13,7 @@ pub struct CreateOwnRecord<T>(pub T);
 impl<T: Body> Request for CreateOwnRecord<T> {
     type Reply = Saved<Record<T>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         at.must_have_no_ehr()?;
         let id = narrow(unit.allot(T::RESOURCE)?)?;
         let location_id = (T::SCOPE == Scope::Location).then_some(at.setup.id.0);

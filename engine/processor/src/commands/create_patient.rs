@@ -14,7 +14,7 @@ use records::{
 };
 
 use crate::{
-    error::Reject,
+    error::{Prepared, Reject},
     patients::{PatientDetails, narrow},
     processor::Processor,
     reply::Saved,
@@ -40,12 +40,7 @@ pub struct CreatePatient {
 impl Request for CreatePatient {
     type Reply = Saved<Record<records::Patient>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         if at.known_provider(self.provider_id, unit)?.is_none() {
             return Err(Unmet::NotFound { resource: Resource::Providers, id: self.provider_id.into() }.into());
         }

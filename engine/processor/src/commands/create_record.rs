@@ -14,7 +14,7 @@ use super::{
     save::ordering_key_of,
 };
 use crate::{
-    error::Reject,
+    error::{Prepared, Reject},
     patients::narrow,
     processor::Processor,
     reply::Saved,
@@ -35,12 +35,7 @@ pub struct CreateRecord<T> {
 impl<T: Body> Request for CreateRecord<T> {
     type Reply = Saved<Record<T>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let (resource, source) = (T::RESOURCE, at.source().unwrap_or(0));
         let mut wrong = Vec::new();
         if let Some(response) = (&self.body as &dyn Any).downcast_ref::<FormResponse>() {

@@ -2,7 +2,6 @@
 
 use location::{
     command::{Command, DecisionContext},
-    decision::Decision,
     event::Event,
     ids::WriteId,
     intent::WriteIntent,
@@ -12,7 +11,11 @@ use records::FinishedWrite;
 use store::{Direction, keys};
 
 use crate::{
-    error::Reject, note_keys::failed_writes_of, processor::Processor, request::Request, unit_of_work::UnitOfWork,
+    error::{Prepared, Reject},
+    note_keys::failed_writes_of,
+    processor::Processor,
+    request::Request,
+    unit_of_work::UnitOfWork,
 };
 
 /// Maximum number of failed writes that are searched for dependent ones.
@@ -24,12 +27,7 @@ pub struct DropWrite(pub WriteId);
 impl Request for DropWrite {
     type Reply = ();
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let ended = match at.machine.state.queue.get(self.0) {
             Some(_) => None,
             None => Some(at.failed_write(self.0, unit)?),

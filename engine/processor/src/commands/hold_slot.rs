@@ -2,11 +2,16 @@
 
 use location::{
     command::{Command, DecisionContext, Hold},
-    decision::{Decision, Reply},
+    decision::Reply,
     time::Timestamp,
 };
 
-use crate::{error::Reject, processor::Processor, request::Request, unit_of_work::UnitOfWork};
+use crate::{
+    error::{Prepared, Reject},
+    processor::Processor,
+    request::Request,
+    unit_of_work::UnitOfWork,
+};
 
 /// The requested hold. The location fills in `closed`.
 #[derive(Clone)]
@@ -16,12 +21,7 @@ impl Request for HoldSlot {
     /// The expiry of the hold.
     type Reply = Timestamp;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        _: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, _: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let closed = at.closed_to_patients(self.0.appointment_type)?;
         let decision = at.decide(cx, &Command::Hold(Hold { closed, ..self.0.clone() }))?;
         match decision.reply {

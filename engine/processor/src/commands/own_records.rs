@@ -5,7 +5,6 @@ use std::any::Any;
 
 use location::{
     command::{Command, DecisionContext, PulledOperatory},
-    decision::Decision,
     ids::OperatoryId,
     order::OrderingKey,
     pull::Resource,
@@ -17,7 +16,13 @@ use records::{
 };
 
 use super::references::all_met;
-use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
+use crate::{
+    error::{Prepared, Reject},
+    processor::Processor,
+    reply::Saved,
+    unit_of_work::UnitOfWork,
+    unmet::Unmet,
+};
 
 /// Maximum number of operatories created at a location. Its state contains each of them.
 const MAX_OPERATORIES: usize = 1_000;
@@ -46,7 +51,7 @@ impl Processor {
         before: Option<&Record<T>>,
         record: Record<T>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Saved<Record<T>>), Reject> {
+    ) -> Prepared<Saved<Record<T>>> {
         let (resource, id) = (T::RESOURCE, record.id.into());
         let decision = match (&record.body as &dyn Any).downcast_ref::<Operatory>() {
             Some(body) => {

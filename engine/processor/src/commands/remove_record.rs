@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use location::{command::DecisionContext, decision::Decision, resource::Operation};
+use location::{command::DecisionContext, resource::Operation};
 use records::record::{Body, Record};
 
-use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
+use crate::{error::Prepared, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
 #[derive(Clone)]
 pub struct RemoveRecord<T> {
@@ -22,12 +22,7 @@ impl<T> RemoveRecord<T> {
 impl<T: Body> Request for RemoveRecord<T> {
     type Reply = Saved<Record<T>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let before = at.record::<T>(self.id, unit)?;
         let after = Record { deleted_at: Some(cx.now), ..before.clone() };
         at.put_changed(cx, Operation::Delete, before, after, unit)

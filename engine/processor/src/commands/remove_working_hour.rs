@@ -2,12 +2,11 @@
 
 use location::{
     command::{Command, DecisionContext},
-    decision::Decision,
     ids::WorkingHourId,
 };
 use records::{WorkingHour, record::Record};
 
-use crate::{error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
+use crate::{error::Prepared, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork};
 
 #[derive(Clone)]
 pub struct RemoveWorkingHour(pub u32);
@@ -15,12 +14,7 @@ pub struct RemoveWorkingHour(pub u32);
 impl Request for RemoveWorkingHour {
     type Reply = Saved<Record<WorkingHour>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let mut hour = at.working_hour(self.0, unit)?;
         let decision = at.decide(cx, &Command::RemoveHour { hour: WorkingHourId(self.0) })?;
         hour.delete(cx.now);

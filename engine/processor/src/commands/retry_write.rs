@@ -2,7 +2,7 @@
 
 use location::{
     command::{Command, DecisionContext, Retried, RetriedAppointment, Retry},
-    decision::{Decision, Refusal, Reply},
+    decision::{Refusal, Reply},
     ids::{AppointmentTypeId, PatientId, WriteId},
     intent::WriteIntent,
     order::OrderingKey,
@@ -16,7 +16,11 @@ use records::{
 };
 
 use crate::{
-    error::Reject, processor::Processor, projections::working_hours, request::Request, unit_of_work::UnitOfWork,
+    error::{Prepared, Reject},
+    processor::Processor,
+    projections::working_hours,
+    request::Request,
+    unit_of_work::UnitOfWork,
 };
 
 #[derive(Clone)]
@@ -26,12 +30,7 @@ impl Request for RetryWrite {
     /// The new write.
     type Reply = WriteId;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let ended = at.failed_write(self.0, unit)?;
         let what = at.forgotten(ended.work, unit)?;
         let ordering_key = ended.lane.unwrap_or(match (ended.work, &what) {

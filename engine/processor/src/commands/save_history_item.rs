@@ -1,13 +1,18 @@
 //! Records that an item of a medical history catalogue applies or no longer applies to a patient. Each item has one
 //! entry.
 
-use location::{command::DecisionContext, decision::Decision, pull::Resource};
+use location::{command::DecisionContext, pull::Resource};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
 use records::{HistoryCategory, HistoryItem, PatientHistoryItem, record::Record};
 
 use super::{change_record::ChangeRecord, create_record::CreateRecord};
 use crate::{
-    error::Reject, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
+    error::{Prepared, Reject},
+    processor::Processor,
+    reply::Saved,
+    request::Request,
+    unit_of_work::UnitOfWork,
+    unmet::Unmet,
 };
 
 /// Maximum number of a patient's entries that are searched.
@@ -27,12 +32,7 @@ pub struct SaveHistoryItem {
 impl Request for SaveHistoryItem {
     type Reply = Saved<Record<PatientHistoryItem>>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let item = unit.get::<Record<HistoryItem>>(at.source().unwrap_or(0), self.item_id)?;
         if item.is_none_or(|item| item.body.category != self.category) {
             return Err(Unmet::NotFound { resource: Resource::HistoryItems, id: self.item_id }.into());

@@ -3,7 +3,6 @@
 
 use location::{
     command::{Command, DecisionContext},
-    decision::Decision,
     hours::{HourKind, HourSource},
     pull::Resource,
 };
@@ -14,7 +13,11 @@ use records::{
 
 use super::{references::all_met, save::queued};
 use crate::{
-    error::Reject, processor::Processor, projections::working_hours, reply::Saved, unit_of_work::UnitOfWork,
+    error::{Prepared, Reject},
+    processor::Processor,
+    projections::working_hours,
+    reply::Saved,
+    unit_of_work::UnitOfWork,
     unmet::Unmet,
 };
 
@@ -52,7 +55,7 @@ impl Processor {
         new: &WorkingHourDetails,
         before: Option<Record<records::WorkingHour>>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Saved<Record<records::WorkingHour>>), Reject> {
+    ) -> Prepared<Saved<Record<records::WorkingHour>>> {
         let mut wrong = Vec::new();
         if self.setup.map_by_operatory && new.operatory_id.is_none() {
             wrong.push(Unmet::Wrong("Operatory uuid can't be blank".to_owned()));
