@@ -4,79 +4,44 @@ use serde::{Deserialize, Serialize};
 
 /// A resource of the EHR, in pull order: referenced resources first, and the schedule before the files of the practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each resource is documented at its record")]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// Providers.
     Providers,
-    /// Operatories.
     Operatories,
-    /// Appointment types.
     AppointmentTypes,
-    /// Patients.
     Patients,
-    /// Working hours.
     WorkingHours,
-    /// Appointments.
     Appointments,
-    /// Appointment descriptors.
     AppointmentDescriptors,
-    /// Fee schedules.
     FeeSchedules,
-    /// Insurance plans.
     InsurancePlans,
-    /// Coverages.
     Coverages,
-    /// History items.
     HistoryItems,
-    /// Patient history items.
     PatientHistoryItems,
-    /// Patient alerts.
     PatientAlerts,
-    /// Communication logs.
     CommunicationLogs,
-    /// Conversations.
     Conversations,
-    /// Form schemas.
     FormSchemas,
-    /// Form responses.
     FormResponses,
-    /// Procedure code categories.
     ProcedureCodeCategories,
-    /// Procedure codes.
     ProcedureCodes,
-    /// Fees.
     Fees,
-    /// Procedures.
     Procedures,
-    /// Treatment plans.
     TreatmentPlans,
-    /// Clinical notes.
     ClinicalNotes,
-    /// Recall types.
     RecallTypes,
-    /// Patient recalls.
     PatientRecalls,
-    /// Document types.
     DocumentTypes,
-    /// Documents.
     Documents,
-    /// Payment types.
     PaymentTypes,
-    /// Adjustment types.
     AdjustmentTypes,
-    /// Charges.
     Charges,
-    /// Claims.
     Claims,
-    /// Payment plans.
     PaymentPlans,
-    /// Payments.
     Payments,
-    /// Adjustments.
     Adjustments,
-    /// Guarantor balances.
     GuarantorBalances,
-    /// Insurance balances.
     InsuranceBalances,
 }
 

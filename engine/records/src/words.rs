@@ -22,7 +22,7 @@ macro_rules! words {
     ($( $(#[$meta:meta])* $name:ident { $( $(#[$v_meta:meta])* $variant:ident = $word:literal ),* $(,)? } )*) => { $(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum $name { $( $(#[$v_meta])* #[serde(rename = $word)] $variant, )* }
+        pub enum $name { $( #[doc = concat!("`", $word, "`.")] $(#[$v_meta])* #[serde(rename = $word)] $variant, )* }
 
         impl Word for $name {
             const ALL: &'static [$name] = &[$($name::$variant),*];
@@ -44,64 +44,25 @@ macro_rules! words {
 
 words! {
     /// The direction of adjustments of a type.
-    AdjustmentAction {
-        /// Credit.
-        Credit = "credit",
-        /// Debit.
-        Debit = "debit",
-        /// Unknown.
-        Unknown = "unknown",
-    }
+    AdjustmentAction { Credit = "credit", Debit = "debit", Unknown = "unknown" }
 
     /// The progress of a procedure.
     ProcedureStatus {
-        /// Planned.
-        Planned = "planned",
-        /// Scheduled.
-        Scheduled = "scheduled",
-        /// Completed.
-        Completed = "completed",
-        /// Inactive.
-        Inactive = "inactive",
-        /// Referred.
+        Planned = "planned", Scheduled = "scheduled", Completed = "completed", Inactive = "inactive",
         Referred = "referred",
     }
 
     /// The state of a treatment plan.
     PlanStatus {
-        /// Not applicable.
-        NotApplicable = "not_applicable",
-        /// Proposed.
-        Proposed = "proposed",
-        /// Accepted.
-        Accepted = "accepted",
-        /// Rejected.
-        Rejected = "rejected",
-        /// Completed.
+        NotApplicable = "not_applicable", Proposed = "proposed", Accepted = "accepted", Rejected = "rejected",
         Completed = "completed",
     }
 
     /// Unit of the time between two visits.
-    IntervalUnit {
-        /// Day.
-        Day = "day",
-        /// Week.
-        Week = "week",
-        /// Month.
-        Month = "month",
-        /// Year.
-        Year = "year",
-    }
+    IntervalUnit { Day = "day", Week = "week", Month = "month", Year = "year" }
 
     /// The catalogues of medical history.
-    HistoryCategory {
-        /// Allergies.
-        Allergies = "allergies",
-        /// Conditions.
-        Conditions = "conditions",
-        /// Medications.
-        Medications = "medications",
-    }
+    HistoryCategory { Allergies = "allergies", Conditions = "conditions", Medications = "medications" }
 
     /// The relation of the patient to the subscriber.
     #[derive(Default)]
@@ -109,69 +70,20 @@ words! {
         /// The patient is the subscriber.
         #[default]
         Oneself = "self",
-        /// Spouse.
-        Spouse = "spouse",
-        /// Child.
-        Child = "child",
-        /// Employee.
-        Employee = "employee",
-        /// Handicap dep.
-        HandicapDep = "handicap_dep",
-        /// Signif other.
-        SignifOther = "signif_other",
-        /// Injured plaintiff.
-        InjuredPlaintiff = "injured_plaintiff",
-        /// Life partner.
-        LifePartner = "life_partner",
-        /// Dependent.
-        Dependent = "dependent",
-        /// Other.
-        Other = "other",
+        Spouse = "spouse", Child = "child", Employee = "employee", HandicapDep = "handicap_dep",
+        SignifOther = "signif_other", InjuredPlaintiff = "injured_plaintiff", LifePartner = "life_partner",
+        Dependent = "dependent", Other = "other",
     }
 
     /// The kind of insurance of a plan.
-    InsuranceType {
-        /// Dental.
-        Dental = "dental",
-        /// Medical.
-        Medical = "medical",
-        /// Vision.
-        Vision = "vision",
-    }
+    InsuranceType { Dental = "dental", Medical = "medical", Vision = "vision" }
 
     /// The state of a claim.
-    ClaimStatus {
-        /// Draft.
-        Draft = "draft",
-        /// Sent.
-        Sent = "sent",
-        /// Received.
-        Received = "received",
-        /// Canceled.
-        Canceled = "canceled",
-    }
+    ClaimStatus { Draft = "draft", Sent = "sent", Received = "received", Canceled = "canceled" }
 
     /// The medium of a communication.
-    Mode {
-        /// None.
-        None = "none",
-        /// Email.
-        Email = "email",
-        /// Mail.
-        Mail = "mail",
-        /// Phone.
-        Phone = "phone",
-        /// In person.
-        InPerson = "in_person",
-        /// Text.
-        Text = "text",
-    }
+    Mode { None = "none", Email = "email", Mail = "mail", Phone = "phone", InPerson = "in_person", Text = "text" }
 
     /// The direction of a communication.
-    Direction {
-        /// Sent.
-        Sent = "sent",
-        /// Received.
-        Received = "received",
-    }
+    Direction { Sent = "sent", Received = "received" }
 }
