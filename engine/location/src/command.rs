@@ -32,6 +32,7 @@ pub struct DecisionContext {
 
 /// A command to a location: a request of a client or an operator, the result of a call, or the timer.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Command {
     /// Books an appointment.
     Book(Book),
@@ -44,7 +45,6 @@ pub enum Command {
     },
     /// Moves an appointment.
     Move {
-        /// The appointment.
         appointment: AppointmentId,
         /// The new place and time.
         to: Placement,
@@ -53,14 +53,12 @@ pub enum Command {
     },
     /// Cancels an appointment.
     Cancel {
-        /// The appointment.
         appointment: AppointmentId,
         /// The reason, in words for operators and clients.
         reason: Option<String>,
     },
     /// Changes details of an appointment and, with `to`, its placement, atomically.
     Change {
-        /// The appointment.
         appointment: AppointmentId,
         /// The new place and time.
         to: Option<Placement>,
@@ -92,7 +90,6 @@ pub enum Command {
     },
     /// The result of a write call.
     Pushed {
-        /// The write.
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
@@ -101,7 +98,6 @@ pub enum Command {
     },
     /// The result of a look-up of a write.
     Found {
-        /// The write.
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
@@ -110,7 +106,6 @@ pub enum Command {
     },
     /// The result of a page request.
     Pulled {
-        /// The resource.
         resource: Resource,
         /// The number of the call.
         call: u64,
@@ -144,7 +139,6 @@ pub enum Command {
     RetryWrite(Retry),
     /// An operator drops a write that waits or has failed.
     DropWrite {
-        /// The write.
         write: WriteId,
         /// `true` if the write had failed already.
         failed: bool,
@@ -182,10 +176,7 @@ pub enum Command {
         outcome: Outcome<()>,
     },
     /// An operator accepts the deletions that the guard stopped.
-    AcceptDeletions {
-        /// The resource.
-        resource: Resource,
-    },
+    AcceptDeletions { resource: Resource },
 }
 
 /// A booking from a slot token.

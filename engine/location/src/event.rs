@@ -27,17 +27,16 @@ use crate::{
 /// An event at a location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Event {
     // Booking.
     /// An appointment was booked.
     Booked {
-        /// The appointment.
         appointment: AppointmentId,
         /// Operatory, provider and time span.
         placement: Placement,
         /// The appointment type, if known.
         appointment_type: Option<AppointmentTypeId>,
-        /// The patient.
         patient: PatientId,
         /// The idempotency key it uses.
         key: Option<KeyPinned>,
@@ -68,7 +67,6 @@ pub enum Event {
     },
     /// An appointment was moved.
     Moved {
-        /// The appointment.
         appointment: AppointmentId,
         /// The new place and time.
         to: Placement,
@@ -77,7 +75,6 @@ pub enum Event {
     },
     /// The EHR refused the move; the appointment returns to its placement in the EHR.
     MoveReverted {
-        /// The appointment.
         appointment: AppointmentId,
         /// Placement in the EHR.
         to: Placement,
@@ -86,7 +83,6 @@ pub enum Event {
     },
     /// An appointment was cancelled.
     Cancelled {
-        /// The appointment.
         appointment: AppointmentId,
         /// The party that cancelled the appointment.
         by: CancelledBy,
@@ -95,26 +91,20 @@ pub enum Event {
     },
     /// The EHR refused the cancellation.
     CancelReverted {
-        /// The appointment.
         appointment: AppointmentId,
         /// The reason, in words for operators and clients.
         reason: String,
     },
     /// The cancellation reached the EHR, so the slot is free there too.
-    CancelConfirmed {
-        /// The appointment.
-        appointment: AppointmentId,
-    },
+    CancelConfirmed { appointment: AppointmentId },
     /// The appointment is in the EHR.
     InsertDone {
-        /// The appointment.
         appointment: AppointmentId,
         /// The proof of the write.
         written: Written,
     },
     /// The insert failed; the slot is free again.
     InsertFailed {
-        /// The appointment.
         appointment: AppointmentId,
         /// The kind of failure.
         how: InsertFailure,
@@ -125,7 +115,6 @@ pub enum Event {
     // Records that the scheduling rules do not depend on, and details of appointments.
     /// A record was created, changed or removed locally; its document is in the same commit.
     RecordSaved {
-        /// The resource.
         resource: Resource,
         /// The id of the record.
         id: u64,
@@ -135,7 +124,6 @@ pub enum Event {
     },
     /// Details of an appointment were changed.
     AppointmentChanged {
-        /// The appointment.
         appointment: AppointmentId,
         /// The changed details, placement excluded.
         what: ChangedDetails,
@@ -158,7 +146,6 @@ pub enum Event {
     // Write-back.
     /// A write was queued.
     WriteQueued {
-        /// The write.
         write: WriteId,
         /// The intended change in the EHR.
         work: WriteIntent,
@@ -175,7 +162,6 @@ pub enum Event {
     },
     /// An operator retried a failed write: the same key under a new write id.
     WriteRetried {
-        /// The write.
         write: WriteId,
         /// The write that failed.
         of: WriteId,
@@ -195,13 +181,9 @@ pub enum Event {
         origin: Option<String>,
     },
     /// An operator gave a write up.
-    WriteDropped {
-        /// The write.
-        write: WriteId,
-    },
+    WriteDropped { write: WriteId },
     /// A call of a write began.
     CallStarted {
-        /// The write.
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
@@ -214,7 +196,6 @@ pub enum Event {
     },
     /// An attempt did not write; another one follows.
     WriteDeferred {
-        /// The write.
         write: WriteId,
         /// Earliest time of the next attempt.
         not_before: Timestamp,
@@ -226,7 +207,6 @@ pub enum Event {
     },
     /// The outcome of an attempt is unknown; the write is looked up before it is sent again.
     WriteUnknown {
-        /// The write.
         write: WriteId,
         /// Earliest time of the next attempt.
         not_before: Timestamp,
@@ -235,7 +215,6 @@ pub enum Event {
     },
     /// A write is in the EHR.
     WriteDone {
-        /// The write.
         write: WriteId,
         /// The intended change in the EHR.
         work: WriteIntent,
@@ -244,7 +223,6 @@ pub enum Event {
     },
     /// A write ended without being written.
     WriteFailed {
-        /// The write.
         write: WriteId,
         /// The intended change in the EHR.
         work: WriteIntent,
@@ -255,10 +233,7 @@ pub enum Event {
     },
     /// A write failed in a way that counts for the circuit breaker.
     #[serde(rename = "path_failed")]
-    BreakerFailure {
-        /// The write.
-        write: WriteId,
-    },
+    BreakerFailure { write: WriteId },
     /// The circuit breaker opened.
     #[serde(rename = "path_blocked")]
     BreakerOpened {
@@ -300,13 +275,9 @@ pub enum Event {
     CycleStarted,
     /// A resource is read from its beginning: a result of an insert may have been shown unmatched, or missing records
     /// need confirmation.
-    ReadAnew {
-        /// The resource.
-        resource: Resource,
-    },
+    ReadAnew { resource: Resource },
     /// A page was asked for.
     PullStarted {
-        /// The resource.
         resource: Resource,
         /// The number of the call.
         call: u64,
@@ -321,7 +292,6 @@ pub enum Event {
     },
     /// A page could not be read.
     PullFailed {
-        /// The resource.
         resource: Resource,
         /// The reason, in words for operators and clients.
         reason: String,
@@ -330,7 +300,6 @@ pub enum Event {
     },
     /// A page was not requested, or not applied, for a reason other than a failure of the EHR. It is requested again.
     PullPutOff {
-        /// The resource.
         resource: Resource,
         /// The reason, in words for operators and clients.
         reason: String,
@@ -342,14 +311,12 @@ pub enum Event {
     },
     /// The resource is skipped in this cycle; the next cycle continues at its cursor.
     PullSuspended {
-        /// The resource.
         resource: Resource,
         /// The reason, in words for operators and clients.
         reason: String,
     },
     /// A page was applied.
     PageApplied {
-        /// The resource.
         resource: Resource,
         /// Cursor of the next page.
         cursor: String,
@@ -398,7 +365,6 @@ pub enum Event {
     /// A step of the sweep for records missing from a whole pass. After the counting steps, a step also deletes its
     /// records.
     Swept {
-        /// The resource.
         resource: Resource,
         /// Number of known records counted so far.
         known: u64,
@@ -413,10 +379,7 @@ pub enum Event {
         unconfirmed: BTreeSet<u64>,
     },
     /// The sweep of a whole pass ended.
-    SweepEnded {
-        /// The resource.
-        resource: Resource,
-    },
+    SweepEnded { resource: Resource },
     /// The EHR showed an appointment that is new or changed.
     AppointmentPulled {
         /// The record as the EHR returned it.
@@ -426,15 +389,9 @@ pub enum Event {
         keep: bool,
     },
     /// An appointment is gone from the EHR.
-    AppointmentGone {
-        /// The appointment.
-        appointment: AppointmentId,
-    },
+    AppointmentGone { appointment: AppointmentId },
     /// An appointment was removed from the EHR after it had been pruned from the state; only its document is left.
-    PastAppointmentGone {
-        /// The appointment.
-        appointment: AppointmentId,
-    },
+    PastAppointmentGone { appointment: AppointmentId },
     /// The EHR showed working hours that are new or changed.
     HourPulled(WorkingHour),
     /// The EHR showed working hours that have a local change in flight; the local values are kept.
@@ -447,13 +404,9 @@ pub enum Event {
     /// An operatory is new or changed, in the EHR or at a location without one.
     OperatoryPulled(PulledOperatory),
     /// An operatory is gone from the EHR.
-    OperatoryGone {
-        /// The operatory.
-        operatory: OperatoryId,
-    },
+    OperatoryGone { operatory: OperatoryId },
     /// A record of a shared resource is gone from the EHR.
     RecordGone {
-        /// The resource.
         resource: Resource,
         /// The id of the record.
         id: u64,
@@ -467,7 +420,6 @@ pub enum Event {
     },
     /// The deletion guard stopped a pass.
     GuardTripped {
-        /// The resource.
         resource: Resource,
         /// Number of records that would be deleted.
         deletions: u64,
@@ -477,10 +429,7 @@ pub enum Event {
         whole: bool,
     },
     /// An operator accepted the deletions that the guard stopped.
-    DeletionsAccepted {
-        /// The resource.
-        resource: Resource,
-    },
+    DeletionsAccepted { resource: Resource },
     /// A read cycle ended.
     CycleFinished {
         /// Start of the next cycle.
@@ -496,7 +445,6 @@ pub enum Event {
     },
     /// The write waited when the backup was made, and may have been sent since.
     WriteRestored {
-        /// The write.
         write: WriteId,
         /// The reason, in words for operators.
         reason: String,

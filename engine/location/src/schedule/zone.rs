@@ -8,20 +8,14 @@ use crate::time::{DAY, MINUTE, Millis, SECOND, Span, Timestamp};
 
 /// A day of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "days are named by themselves")]
 pub enum Weekday {
-    /// Monday.
     Monday,
-    /// Tuesday.
     Tuesday,
-    /// Wednesday.
     Wednesday,
-    /// Thursday.
     Thursday,
-    /// Friday.
     Friday,
-    /// Saturday.
     Saturday,
-    /// Sunday.
     Sunday,
 }
 
