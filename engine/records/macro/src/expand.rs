@@ -300,7 +300,7 @@ fn changes(item: &ItemStruct, fields: &[RecordField]) -> Option<TokenStream> {
     (!changed.is_empty()).then_some(generated)
 }
 
-/// Refers to the limits, so that a wrong one is an error at its field and not in the crates that use the contract macro.
+/// Refers to the limits, so that a wrong one is an error at its field, not in the crates that use the contract macro.
 fn limits(fields: &[RecordField]) -> TokenStream {
     let limits = fields.iter().filter_map(|field| field.limit.as_ref());
     quote!(const _: &[::records::schema::Limit] = &[#(::records::schema::Limit::#limits),*];)

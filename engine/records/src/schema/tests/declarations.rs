@@ -1,5 +1,5 @@
-//! Errors of wrong declarations, and the code that they are about. The sources of the macros are compiled again, because
-//! a crate of macros exports no functions.
+//! Errors of wrong declarations, and the code that they are about. The sources of the macros are compiled again,
+//! because a crate of macros exports no functions.
 
 #[path = "../../../macro/src/arguments.rs"]
 mod arguments;
