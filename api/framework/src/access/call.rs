@@ -23,14 +23,16 @@ use super::{
 };
 use crate::{
     http::{
-        body::{self, BodyRules, Fields},
+        body::{self, BodyRules, JsonBytes},
         context::RequestContext,
         describe::Notes,
         endpoint::{Access, Endpoint},
         errors::ApiError,
+        fields::Fields,
         notices::Notices,
         paging,
         query::Params,
+        row::Names,
     },
     nodes::admission::from_node,
     values::{
@@ -90,9 +92,10 @@ pub struct ActionContext<'a> {
 }
 
 impl ApiCall {
-    /// Authenticates a request and runs the checks that all routes share.
+    /// Authenticates a request and runs the checks that all routes share. `fields` are the fields of its body.
     pub async fn receive(
         endpoint: &'static Endpoint,
+        fields: &'static Names,
         version: Version,
         request: &HttpRequest,
         payload: Payload,
@@ -125,22 +128,22 @@ impl ApiCall {
             }
             checked?;
         }
-        let mut component = Bytes::new();
-        let body = match endpoint.access {
-            Access::Token if endpoint.body_unread => Fields::default(),
+        let (mut component, mut sent) = (Bytes::new(), JsonBytes::default());
+        match endpoint.access {
+            Access::Token if endpoint.body_unread => {}
             Access::Token if endpoint.takes_component => {
                 component = body::component(request.headers(), payload, edge.rules.body_timeout).await?;
-                Fields::default()
             }
             Access::Token | Access::Code => {
                 let rules = BodyRules { max_bytes: edge.rules.max_body, timeout: edge.rules.body_timeout };
-                Fields::new(body::read(request.headers(), payload, rules).await?)
+                sent = body::json(request.headers(), payload, rules).await?;
             }
-            Access::ApiKey | Access::Anyone => Fields::default(),
-        };
+            Access::ApiKey | Access::Anyone => {}
+        }
+        let body = Fields::parse(&sent, fields)?;
         let query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
         let idempotency_key =
-            if endpoint.takes_key() { idempotency::read(&key, request, &query, body.whole())? } else { None };
+            if endpoint.takes_key() { idempotency::read(&key, request, &query, &sent)? } else { None };
         let cursors = api.cursors.bound_to(request.path(), query.pairs_except(&paging::PARAMETERS));
         let path = endpoint.parameters(request.match_info().as_str());
         let path = path.map(|(name, value)| (name, value.to_owned())).collect();

@@ -5,7 +5,7 @@ use location::{time::Timestamp, zone::Date};
 
 use super::keys::Grants;
 use crate::{
-    http::{body::Fields, paging::Paging, query::Params},
+    http::{fields::Fields, paging::Paging, query::Params},
     values::{
         cursor::QueryCursors,
         kinds::{includes, times::Clock},

@@ -1,4 +1,4 @@
-//! Inputs that an endpoint expects, recorded by the code that reads them: see `openapi::describe`.
+//! Inputs that an endpoint expects, recorded by the code that reads them.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //! institutions and records.
 //!
 //! ```text
-//!  query ◄── paging ◄── envelope ◄┐            ┌── body ──► strict_json, rejected_callers, version_header
+//!  query ◄── paging ◄── envelope ◄┐            ┌── fields ──► body ──► row, rejected_callers, version_header
 //!  rules ◄── rate_limit ◄─────────┴── errors ◄─┘
 //!                ▲
 //!             context ◄── endpoint, metrics     request data; declaration of an endpoint
@@ -22,6 +22,7 @@ pub mod describe;
 pub mod endpoint;
 pub mod envelope;
 pub mod errors;
+pub mod fields;
 pub mod metrics;
 pub mod notices;
 pub mod paging;
@@ -30,8 +31,8 @@ pub mod query;
 pub mod rate_limit;
 pub mod rejected_callers;
 pub mod response_body;
+pub mod row;
 pub mod rules;
 mod service_errors;
-mod strict_json;
 pub mod tls;
 pub mod version_header;

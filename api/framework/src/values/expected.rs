@@ -23,6 +23,17 @@ pub struct Expected {
     pub example_reads: bool,
     /// An object that is not read itself; its fields determine its schema.
     pub container: bool,
+    /// Another accepted form of an object.
+    pub also: Option<Also>,
+}
+
+/// Another accepted form of an object, which the documentation does not have.
+#[derive(Clone, Copy, Debug)]
+pub enum Also {
+    /// The object under another name.
+    Alias(&'static str),
+    /// The fields of the object without the object.
+    Unwrapped,
 }
 
 impl Expected {
@@ -37,6 +48,7 @@ impl Expected {
             shape: kind.shape(),
             example_reads,
             container: false,
+            also: None,
         }
     }
 

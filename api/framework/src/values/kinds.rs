@@ -1,11 +1,12 @@
 //! Kinds of values: the parser for query parameters and JSON fields together with its documentation. One value provides
 //! both, so that they cannot differ.
 
+pub mod field_kind;
 pub mod reference;
 pub mod shared;
 pub mod times;
 
-use std::{ops::RangeInclusive, str::FromStr};
+use std::{ops::RangeInclusive, str::FromStr, sync::Arc};
 
 use chrono_tz::Tz;
 use engine::records::demographics::phone;
@@ -43,30 +44,30 @@ type ReferenceTo<T> = (Resource, fn(&T) -> u64);
 
 /// A parser and its documentation. The shape is built only on demand, never for a request.
 pub struct Kind<T> {
-    read: Box<dyn Fn(Raw<'_>) -> Parsed<T>>,
-    shape: Box<dyn Fn() -> Shape>,
+    read: Arc<dyn Fn(Raw<'_>) -> Parsed<T> + Send + Sync>,
+    shape: Arc<dyn Fn() -> Shape + Send + Sync>,
     /// Resource of the referenced record if the value is an id.
     refers_to: Option<ReferenceTo<T>>,
 }
 
 impl<T: 'static> Kind<T> {
     pub fn new(
-        schema: impl Fn() -> Value + 'static,
-        example: impl Into<Value> + Clone + 'static,
-        read: impl Fn(Raw<'_>) -> Parsed<T> + 'static,
+        schema: impl Fn() -> Value + Send + Sync + 'static,
+        example: impl Into<Value> + Clone + Send + Sync + 'static,
+        read: impl Fn(Raw<'_>) -> Parsed<T> + Send + Sync + 'static,
     ) -> Kind<T> {
         let shape = move || {
             let (schema, example) = (schema(), example.clone().into());
             Shape { schema, example, about: "", omit_from_example: false, chosen: false }
         };
-        Kind { read: Box::new(read), shape: Box::new(shape), refers_to: None }
+        Kind { read: Arc::new(read), shape: Arc::new(shape), refers_to: None }
     }
 
     /// Creates a kind for values that are strings in JSON.
     pub fn for_text(
-        schema: impl Fn() -> Value + 'static,
-        example: impl Into<Value> + Clone + 'static,
-        read: impl Fn(&str) -> Parsed<T> + 'static,
+        schema: impl Fn() -> Value + Send + Sync + 'static,
+        example: impl Into<Value> + Clone + Send + Sync + 'static,
+        read: impl Fn(&str) -> Parsed<T> + Send + Sync + 'static,
     ) -> Kind<T> {
         Kind::new(schema, example, move |raw| read(raw.text()?))
     }
@@ -97,31 +98,31 @@ impl<T: 'static> Kind<T> {
         self.example().expect("a kind can read its own example, as the test that describes every route checks")
     }
 
-    pub fn map<U: 'static>(self, into: impl Fn(T) -> U + 'static) -> Kind<U> {
+    pub fn map<U: 'static>(self, into: impl Fn(T) -> U + Send + Sync + 'static) -> Kind<U> {
         self.and_then(move |value| Ok(into(value)))
     }
 
     /// Adds a condition or conversion.
-    pub fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + 'static) -> Kind<U> {
+    pub fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + Send + Sync + 'static) -> Kind<U> {
         let Kind { read, shape, .. } = self;
-        Kind { read: Box::new(move |raw| further(read(raw)?)), shape, refers_to: None }
+        Kind { read: Arc::new(move |raw| further(read(raw)?)), shape, refers_to: None }
     }
 
     pub fn about(self, about: &'static str) -> Kind<T> {
         let shape = self.shape;
-        Kind { shape: Box::new(move || Shape { about, ..shape() }), ..self }
+        Kind { shape: Arc::new(move || Shape { about, ..shape() }), ..self }
     }
 
     /// Leaves the value out of the example. Of mutually exclusive fields all but one are marked.
     pub fn omit_from_example(self) -> Kind<T> {
         let shape = self.shape;
-        Kind { shape: Box::new(move || Shape { omit_from_example: true, ..shape() }), ..self }
+        Kind { shape: Arc::new(move || Shape { omit_from_example: true, ..shape() }), ..self }
     }
 
-    pub fn example_of(self, example: impl Into<Value> + Clone + 'static) -> Kind<T> {
+    pub fn example_of(self, example: impl Into<Value> + Clone + Send + Sync + 'static) -> Kind<T> {
         let shape = self.shape;
         let shape = move || Shape { example: example.clone().into(), chosen: true, ..shape() };
-        Kind { shape: Box::new(shape), ..self }
+        Kind { shape: Arc::new(shape), ..self }
     }
 }
 
@@ -316,7 +317,7 @@ pub fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
         require_nonempty(&mut shape.schema);
         shape
     };
-    Kind { read: Box::new(filled), shape: Box::new(shape), refers_to: None }
+    Kind { read: Arc::new(filled), shape: Arc::new(shape), refers_to: None }
 }
 
 /// Plain text with at least one character other than spaces.
@@ -345,7 +346,7 @@ pub fn named(name: &str, about: &str, words: &[&str]) -> Schema {
 }
 
 /// Reads one of a closed list of names.
-pub fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T)]) -> Kind<T> {
+pub fn one_of<T: Copy + Send + Sync + 'static>(names: &'static [(&'static str, T)]) -> Kind<T> {
     let all = || names.iter().map(|(name, _)| *name);
     let example = all().next().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": all().collect::<Vec<_>>()});
@@ -484,7 +485,7 @@ pub fn json_object() -> Kind<Map<String, Value>> {
     object_kind(Map::clone)
 }
 
-fn object_kind<T: 'static>(take: impl Fn(&Map<String, Value>) -> T + 'static) -> Kind<T> {
+fn object_kind<T: 'static>(take: impl Fn(&Map<String, Value>) -> T + Send + Sync + 'static) -> Kind<T> {
     Kind::new(
         || json!({"type": "object"}),
         Map::new(),

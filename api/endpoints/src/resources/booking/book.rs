@@ -7,7 +7,7 @@ use framework::{
         call::ApiCall,
         input::Input,
     },
-    http::{body::Fields, errors::ApiError},
+    http::{errors::ApiError, fields::Fields},
     values::{
         kinds::{
             email, filled, gender, object, person_name, phone,

@@ -8,7 +8,7 @@ use framework::{
         input::Input,
         respond::{Answer, Created},
     },
-    http::body::Fields,
+    http::fields::Fields,
     values::{
         kinds::{
             boolean, email, gender, integer, phone,

@@ -11,7 +11,7 @@ use framework::{
         input::Input,
         respond::{Answer, One},
     },
-    http::body::Fields,
+    http::fields::Fields,
     values::{
         kinds::{
             email, filled, gender, object, phone,

@@ -18,7 +18,7 @@ use framework::{
         respond::{Answer, Created, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{body::Fields, errors::ApiError},
+    http::{errors::ApiError, fields::Fields},
     records::listing::Listing,
     values::{
         kinds::{Kind, boolean, email, filled, id, includes, object, shared::inactive, sort, text},

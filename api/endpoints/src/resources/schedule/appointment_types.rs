@@ -15,7 +15,7 @@ use framework::{
         respond::{Answer, Created, Listed, One},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{body::Fields, errors::ApiError},
+    http::{errors::ApiError, fields::Fields},
     values::{
         failures::Failure,
         kinds::{

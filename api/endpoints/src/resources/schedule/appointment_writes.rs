@@ -13,7 +13,7 @@ use framework::{
         respond::{Answer, Created, One},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{body::Fields, errors::ApiError},
+    http::{errors::ApiError, fields::Fields},
     values::{
         failures::Failure,
         kinds::{
@@ -265,9 +265,9 @@ impl NewAppointmentInput {
     fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
         let given = b.optional("appt.patient", object("The patient."));
         b.container("appt.patient.bio", "Contact and personal data.");
-        let first_name = b.required_in("appt.patient", "first_name", given_name());
-        let last_name = b.required_in("appt.patient", "last_name", family_name());
-        let date_of_birth = b.required_in("appt.patient", "bio.date_of_birth", birth_date(today));
+        let first_name = b.required_in("appt.patient", "appt.patient.first_name", given_name());
+        let last_name = b.required_in("appt.patient", "appt.patient.last_name", family_name());
+        let date_of_birth = b.required_in("appt.patient", "appt.patient.bio.date_of_birth", birth_date(today));
         let gender = b.optional("appt.patient.bio.gender", gender());
         given.map(|()| PatientDetails {
             first_name,

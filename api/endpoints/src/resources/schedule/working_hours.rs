@@ -16,7 +16,7 @@ use framework::{
         respond::{Answer, Created, Empty, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{body::Fields, errors::ApiError},
+    http::{errors::ApiError, fields::Fields},
     records::listing::Listing,
     values::{
         kinds::{
@@ -276,13 +276,17 @@ fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     let every = 1..=i64::from(Rules::MAX_INTERVAL);
     let number = b.required_in(
         "working_hour.custom_recurrence",
-        "num",
+        "working_hour.custom_recurrence.num",
         integer(every).about("Number of units between two occurrences."),
     );
-    let unit = b.required_in("working_hour.custom_recurrence", "unit", word().about("The unit of the recurrence."));
+    let unit = b.required_in(
+        "working_hour.custom_recurrence",
+        "working_hour.custom_recurrence.unit",
+        word().about("The unit of the recurrence."),
+    );
     let reference = b.required_in(
         "working_hour.custom_recurrence",
-        "ref",
+        "working_hour.custom_recurrence.ref",
         date().about("The date from which the recurrence is counted."),
     );
     let wrong = b.problem_count() > before;

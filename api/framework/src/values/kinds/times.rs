@@ -189,7 +189,7 @@ pub fn end_of(clock: &Clock) -> Kind<Timestamp> {
     moment(clock, |date| date.succ_opt().unwrap_or(date))
 }
 
-fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + 'static) -> Kind<Timestamp> {
+fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + Send + Sync + 'static) -> Kind<Timestamp> {
     let clock = clock.clone();
     let schema = || json!({"type": "string", "format": "date-time", "pattern": CENTURIES});
     Kind::for_text(schema, "2026-12-01T14:30:00Z", move |text| {

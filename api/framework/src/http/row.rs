@@ -1,0 +1,364 @@
+//! JSON bodies in one pass: the bytes become the declared fields of an input. Duplicate keys and deep nesting are
+//! refused everywhere, also in fields that are not declared.
+
+use std::{collections::BTreeSet, fmt, mem};
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value, map::Entry};
+
+use crate::values::{
+    expected::{Also, Expected},
+    kinds::echo,
+    limits::MAX_DEPTH,
+};
+
+/// Message of the error for a value that is nested too deeply.
+pub(super) const TOO_DEEP: &str = "is nested too deeply";
+
+/// Names of the fields that a body may contain, as a tree.
+#[derive(Clone, Debug, Default)]
+pub struct Names(Vec<Name>);
+
+#[derive(Clone, Debug)]
+struct Name {
+    name: String,
+    /// Fields of the object, or of each object of the list.
+    inside: Names,
+    is_list: bool,
+}
+
+impl Names {
+    pub(super) const NONE: &'static Names = &Names(Vec::new());
+
+    pub fn new(fields: &[Expected]) -> Names {
+        let mut names = Names::default();
+        fields.iter().for_each(|field| names.add(&field.name));
+        for (field, also) in fields.iter().filter_map(|field| Some((field, field.also?))) {
+            let inside = names.position(&field.name).map(|at| names.0[at].inside.clone()).unwrap_or_default();
+            match also {
+                Also::Alias(alias) => names.0.push(Name { name: alias.to_owned(), inside, is_list: false }),
+                Also::Unwrapped => names.0.extend(inside.0),
+            }
+        }
+        names
+    }
+
+    /// Adds a path such as `patient.bio.gender` or `allergies[].item_id`.
+    fn add(&mut self, path: &str) {
+        let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+        let (name, is_list) = first.strip_suffix("[]").map_or((first, false), |name| (name, true));
+        let at = self.position(name).unwrap_or_else(|| {
+            self.0.push(Name { name: name.to_owned(), inside: Names::default(), is_list: false });
+            self.0.len() - 1
+        });
+        if let Some(rest) = rest {
+            self.0[at].is_list |= is_list;
+            self.0[at].inside.add(rest);
+        }
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|known| known.name == name)
+    }
+}
+
+/// The value of a declared field.
+#[derive(Debug, Default)]
+pub(super) enum Given {
+    #[default]
+    Missing,
+    Value(Value),
+    /// An object with declared fields.
+    Object(Row),
+    /// A list of objects with declared fields.
+    List(Vec<Given>),
+}
+
+/// The declared fields of an object, in the order of their declaration.
+#[derive(Debug)]
+pub(super) struct Row {
+    names: &'static Names,
+    fields: Vec<Given>,
+    unknown: BTreeSet<String>,
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row::new(Names::NONE)
+    }
+}
+
+impl Row {
+    fn new(names: &'static Names) -> Row {
+        Row { names, fields: names.0.iter().map(|_| Given::Missing).collect(), unknown: BTreeSet::new() }
+    }
+
+    /// Returns the field at a path, including null. Returns `None` if it is missing.
+    pub(super) fn get(&self, path: &str) -> Option<&Given> {
+        let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+        match (&self.fields[self.names.position(name)?], rest) {
+            (Given::Missing, _) => None,
+            (given, None) => Some(given),
+            (Given::Object(row), Some(rest)) => row.get(rest),
+            (_, Some(_)) => None,
+        }
+    }
+
+    /// Takes the field at a path out of the row.
+    pub(super) fn take(&mut self, path: &str) -> Given {
+        let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+        let Some(at) = self.names.position(name) else { return Given::Missing };
+        match (&mut self.fields[at], rest) {
+            (given, None) => mem::take(given),
+            (Given::Object(row), Some(rest)) => row.take(rest),
+            (_, Some(_)) => Given::Missing,
+        }
+    }
+
+    /// Moves the field `alias` to `name`, unless the body has both.
+    pub(super) fn rename(&mut self, alias: &str, name: &str) {
+        let Some((from, to)) = self.names.position(alias).zip(self.names.position(name)) else { return };
+        match (mem::take(&mut self.fields[from]), &mut self.fields[to]) {
+            (Given::Missing, _) => {}
+            (given, missing @ Given::Missing) => *missing = given,
+            _ => {
+                self.unknown.insert(alias.to_owned());
+            }
+        }
+    }
+
+    /// Moves all fields into the object `name`, unless the body has that object.
+    pub(super) fn wrap(&mut self, name: &str) {
+        let Some(at) = self.names.position(name) else { return };
+        let (inside, is_wrapped) = (&self.names.0[at].inside, !matches!(self.fields[at], Given::Missing));
+        let mut wrapped = Row::new(inside);
+        for (field, Name { name, .. }) in wrapped.fields.iter_mut().zip(&inside.0) {
+            let given = self.names.position(name).map(|at| mem::take(&mut self.fields[at])).unwrap_or_default();
+            match given {
+                Given::Missing => {}
+                _ if is_wrapped => {
+                    self.unknown.insert(name.clone());
+                }
+                given => *field = given,
+            }
+        }
+        if !is_wrapped {
+            wrapped.unknown = mem::take(&mut self.unknown);
+            self.fields[at] = Given::Object(wrapped);
+        }
+    }
+
+    /// Returns the paths of the fields that are not declared, in alphabetical order at each level.
+    pub(super) fn unknown(&self) -> Vec<String> {
+        let mut names: Vec<(&str, Vec<String>)> =
+            self.unknown.iter().map(|name| (name.as_str(), vec![name.clone()])).collect();
+        for (Name { name, .. }, given) in self.names.0.iter().zip(&self.fields) {
+            if let Given::Object(row) = given {
+                let inside = row.unknown();
+                names.push((name.as_str(), inside.iter().map(|path| format!("{name}.{path}")).collect()));
+            }
+        }
+        names.sort_unstable_by_key(|(name, _)| *name);
+        names.into_iter().flat_map(|(_, paths)| paths).collect()
+    }
+}
+
+/// Reads a value into the declared fields if it is an object or, with `is_list`, a list of objects.
+#[derive(Clone, Copy)]
+pub(super) struct Declared {
+    names: &'static Names,
+    is_list: bool,
+    strict: StrictJson,
+}
+
+impl Declared {
+    /// Reads a whole body.
+    pub(super) fn body(names: &'static Names) -> Declared {
+        Declared { names, is_list: false, strict: StrictJson::default() }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Declared {
+    type Value = Given;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Given, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Declared {
+    type Value = Given;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Given, A::Error> {
+        if self.is_list {
+            return self.strict.visit_map(map).map(Given::Value);
+        }
+        let (strict, mut row) = (self.strict.inside()?, Row::new(self.names));
+        while let Some(key) = map.next_key_seed(Key(self.names))? {
+            let at = match key {
+                Ok(at) => at,
+                Err(unknown) => {
+                    map.next_value_seed(strict)?;
+                    if row.unknown.contains(&unknown) {
+                        return Err(duplicate(&unknown));
+                    }
+                    row.unknown.insert(unknown);
+                    continue;
+                }
+            };
+            let Name { name, inside, is_list } = &self.names.0[at];
+            let given = match inside.0.is_empty() {
+                true => Given::Value(map.next_value_seed(strict)?),
+                false => map.next_value_seed(Declared { names: inside, is_list: *is_list, strict })?,
+            };
+            match &mut row.fields[at] {
+                missing @ Given::Missing => *missing = given,
+                _ => return Err(duplicate(name)),
+            }
+        }
+        Ok(Given::Object(row))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Given, A::Error> {
+        if !self.is_list {
+            return self.strict.visit_seq(elements).map(Given::Value);
+        }
+        let (one, mut all) = (Declared { is_list: false, strict: self.strict.inside()?, ..self }, Vec::new());
+        while let Some(element) = elements.next_element_seed(one)? {
+            all.push(element);
+        }
+        Ok(Given::List(all))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Given, E> {
+        Ok(Given::Value(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Given, E> {
+        Ok(Given::Value(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Given, E> {
+        Ok(Given::Value(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Given, E> {
+        Ok(Given::Value(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Given, E> {
+        Ok(Given::Value(value.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Given, E> {
+        Ok(Given::Value(Value::Null))
+    }
+}
+
+fn duplicate<E: de::Error>(name: &str) -> E {
+    E::custom(format!("holds the key {:?} twice", echo(name)))
+}
+
+/// Reads the position of a declared key, or the name of another one.
+struct Key(&'static Names);
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Result<usize, String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key {
+    type Value = Result<usize, String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.position(name).ok_or_else(|| name.to_owned()))
+    }
+}
+
+/// Reads any JSON value except those with duplicate keys, whose meaning would be ambiguous, and those nested too
+/// deeply.
+#[derive(Clone, Copy, Default)]
+struct StrictJson {
+    depth: usize,
+}
+
+impl StrictJson {
+    fn inside<E: de::Error>(self) -> Result<StrictJson, E> {
+        if self.depth < MAX_DEPTH { Ok(StrictJson { depth: self.depth + 1 }) } else { Err(E::custom(TOO_DEEP)) }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for StrictJson {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for StrictJson {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let (inside, mut object) = (self.inside()?, Map::new());
+        while let Some(name) = map.next_key::<String>()? {
+            let value = map.next_value_seed(inside)?;
+            match object.entry(name) {
+                Entry::Vacant(entry) => entry.insert(value),
+                Entry::Occupied(twice) => return Err(duplicate(twice.key())),
+            };
+        }
+        Ok(Value::Object(object))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let (inside, mut array) = (self.inside()?, Vec::new());
+        while let Some(element) = elements.next_element_seed(inside)? {
+            array.push(element);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+}
