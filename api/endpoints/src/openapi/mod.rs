@@ -3,13 +3,11 @@
 //! too. No code that serves requests depends on this module: the server passes the text to `resources::documentation`.
 //!
 //! ```text
-//!  describe                     reads the arguments of each handler from an empty call
 //!  examples ◄── schemas ◄── bodies, failures, messages ◄── this file
 //!  shared                       moves repeated parts of operations to `components`
 //! ```
 
 mod bodies;
-mod describe;
 mod examples;
 mod failures;
 pub mod messages;
@@ -30,10 +28,7 @@ use framework::{
 use serde_json::{Map, Value, json};
 
 use self::schemas::Schemas;
-use crate::{
-    openapi::describe::describe,
-    routes::{route::Route, table::TABLE},
-};
+use crate::routes::{route::Route, table::TABLE};
 
 const V3: &[Version] = &[Version::V3_0_0, Version::V3_1_0];
 const V2: &[Version] = &[Version::V2_2_2];
@@ -137,7 +132,7 @@ fn document(audience: Audience, versions: &[Version]) -> Value {
         if !groups.contains(&route.group) {
             groups.push(route.group);
         }
-        let operation = operation(route, (&known, versions), &describe(route, *version), &mut schemas);
+        let operation = operation(route, (&known, versions), &route.described(*version), &mut schemas);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_lowercase()] = operation;
     }

@@ -1,6 +1,11 @@
 //! Dispatch of requests by path, method and version to a handler.
 
-use std::rc::Rc;
+use std::{
+    future::Future,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+};
 
 use actix_web::{
     Error, HttpMessage, HttpRequest, HttpResponse, ResponseError,
@@ -33,7 +38,7 @@ use framework::{
 
 use super::{
     placing::{self, Placed},
-    route::{Route, Serves},
+    route::{Answering, Route, Serves},
     route_map::RouteMap,
 };
 
@@ -84,8 +89,8 @@ async fn dispatch(routes: &RouteMap, request: HttpRequest, payload: Payload) -> 
     let read_permits = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
     for _ in 0..MAX_READ_ATTEMPTS {
         let generation = api.rights_generation();
-        let call =
-            ApiCall::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
+        let payload = std::mem::replace(&mut payload, dev::Payload::None);
+        let call = Box::new(ApiCall::receive(route, route.fields(), version, &request, payload).await?);
         let caller = AuditCaller::from_call(&call, context.as_deref());
         if route.method != Method::GET {
             let api = api.clone();
@@ -136,7 +141,7 @@ fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
 async fn run_to_completion(
     api: Data<Api>,
     route: &'static Route,
-    (call, caller): (ApiCall, AuditCaller),
+    (call, caller): (Box<ApiCall>, AuditCaller),
     read_permits: Option<FairSemaphore>,
     is_here: impl FnOnce(&Api) -> bool + 'static,
 ) -> Result<HttpResponse, Error> {
@@ -155,11 +160,32 @@ async fn run_to_completion(
         };
         audited::changed(&api, &caller, &handling, answer).await
     };
-    let changing = actix_web::rt::spawn(on_behalf_of(origin, changing));
-    changing.await.unwrap_or_else(|_| {
-        tracing::error!(route = route.path, "a request ended in a panic");
-        Err(ApiError::internal().into())
-    })
+    ToCompletion(Some(Box::pin(on_behalf_of(origin, changing)))).await
+}
+
+/// Future that always runs to completion: if it is dropped before its end, a task runs the rest.
+struct ToCompletion(Option<Answering>);
+
+impl Future for ToCompletion {
+    type Output = Result<HttpResponse, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // After a panic the future is gone, so that it is never polled again.
+        let mut rest = self.0.take().expect("a future is not polled after its end");
+        let polled = rest.as_mut().poll(context);
+        if polled.is_pending() {
+            self.0 = Some(rest);
+        }
+        polled
+    }
+}
+
+impl Drop for ToCompletion {
+    fn drop(&mut self) {
+        if let Some(rest) = self.0.take() {
+            actix_web::rt::spawn(rest);
+        }
+    }
 }
 
 /// Maximum number of attempts to read while the permissions of API keys change.
@@ -170,7 +196,7 @@ const MAX_READ_ATTEMPTS: usize = 3;
 /// machine, because they read from it too.
 async fn answer(
     route: &'static Route,
-    call: ApiCall,
+    call: Box<ApiCall>,
     read_permits: Option<FairSemaphore>,
 ) -> Result<HttpResponse, Error> {
     let Some(turns) = read_permits else { return route.answer(call).ok_or_else(ApiError::internal)?.await };
@@ -242,7 +268,9 @@ fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::thread;
+    use std::{future::poll_fn, thread};
+
+    use tokio::sync::oneshot;
 
     use super::*;
     use crate::routes::route;
@@ -256,7 +284,7 @@ mod tests {
 
     async fn thread_of(read_permits: bool) -> String {
         let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
-        let call = ApiCall::describing(route, Version::V3_0_0, Notes::default());
+        let call = Box::new(ApiCall::describing(route, Version::V3_0_0, Notes::default()));
         let answer = answer(route, call, read_permits.then(|| FairSemaphore::at_once(1))).await.unwrap();
         serde_json::from_slice(&answer.into_body().try_into_bytes().unwrap()).unwrap()
     }
@@ -280,5 +308,19 @@ mod tests {
         assert_ne!(thread_of(true).await, worker);
         assert_eq!(thread_of(false).await, worker);
         assert!(route::get("/", here).reads && route::post("/", here).reading().reads && !route::post("/", here).reads);
+    }
+
+    #[actix_web::test]
+    async fn a_change_continues_after_its_request_is_dropped() {
+        let ((proceed, waiting), (ended, end)) = (oneshot::channel::<()>(), oneshot::channel::<()>());
+        let mut change = ToCompletion(Some(Box::pin(async move {
+            waiting.await.unwrap();
+            ended.send(()).unwrap();
+            Ok(HttpResponse::Ok().finish())
+        })));
+        assert!(poll_fn(|context| Poll::Ready(Pin::new(&mut change).poll(context).is_pending())).await);
+        drop(change);
+        proceed.send(()).unwrap();
+        end.await.unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! A row of the table of routes: endpoint and handler.
 
-use std::{future::Future, ops::Deref, pin::Pin};
+use std::{future::Future, ops::Deref, pin::Pin, sync::OnceLock};
 
 use actix_web::{Error, HttpRequest, HttpResponse, http::Method, web::Payload};
 use framework::{
@@ -10,8 +10,10 @@ use framework::{
         respond::{Answers, schema_of},
     },
     http::{
-        endpoint::{Access, Endpoint, Group, SchemaOf},
+        describe::{Described, Notes},
+        endpoint::{ALL_VERSIONS, Access, Endpoint, Group, SchemaOf},
         errors::{ApiError, Fails},
+        row::Names,
     },
     values::{audience::Audience, role::Role, versions::Version},
 };
@@ -25,6 +27,8 @@ pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Err
 pub struct Route {
     endpoint: Endpoint,
     pub serves: Serves,
+    /// Names of the fields of the body.
+    fields: OnceLock<Names>,
 }
 
 impl Deref for Route {
@@ -36,7 +40,7 @@ impl Deref for Route {
 }
 
 pub enum Serves {
-    Call { answer: Box<dyn Fn(ApiCall) -> Answering + Send + Sync>, describe: Box<dyn Fn(ApiCall) + Send + Sync> },
+    Call { answer: Box<dyn Fn(Box<ApiCall>) -> Answering + Send + Sync>, describe: fn(ApiCall) },
     Open(Box<dyn Fn(HttpRequest, Payload) -> Answering + Send + Sync>),
 }
 
@@ -91,11 +95,11 @@ where
 }
 
 fn route<H: Handler<Arguments>, Arguments: 'static>(method: Method, path: &'static str, handler: H) -> Route {
-    let answer = move |mut call: ApiCall| -> Answering {
+    let answer = move |mut call: Box<ApiCall>| -> Answering {
         let notices = call.notices.clone();
         Box::pin(async move {
             let answer = match H::read(&mut call) {
-                Ok(arguments) => handler.handle(call, arguments).await,
+                Ok(arguments) => handler.handle(*call, arguments).await,
                 Err(refused) => Err(refused.into()),
             };
             let mut answer = match answer {
@@ -106,7 +110,7 @@ fn route<H: Handler<Arguments>, Arguments: 'static>(method: Method, path: &'stat
             Ok(answer)
         })
     };
-    let serves = Serves::Call { answer: Box::new(answer), describe: Box::new(describe::<H, Arguments>) };
+    let serves = Serves::Call { answer: Box::new(answer), describe: describe::<H, Arguments> };
     Route::new(method, path, Access::Token, serves)
         .with(|it| (it.status, it.success) = (H::Answer::STATUS, H::Answer::success()))
 }
@@ -155,7 +159,7 @@ where
 
 impl Route {
     fn new(method: Method, path: &'static str, access: Access, serves: Serves) -> Route {
-        Route { endpoint: Endpoint::new(method, path, access), serves }
+        Route { endpoint: Endpoint::new(method, path, access), serves, fields: OnceLock::new() }
     }
 
     fn with(mut self, declare: impl FnOnce(&mut Endpoint)) -> Route {
@@ -258,17 +262,26 @@ impl Route {
     }
 
     /// Returns `None` for routes without a call.
-    pub fn answer(&self, call: ApiCall) -> Option<Answering> {
+    pub fn answer(&self, call: Box<ApiCall>) -> Option<Answering> {
         match &self.serves {
             Serves::Call { answer, .. } => Some(answer(call)),
             Serves::Open(_) => None,
         }
     }
 
-    /// Records the inputs that the handler reads.
-    pub fn describe(&self, call: ApiCall) {
+    /// Returns the inputs of the handler. They are read from an empty call, which records each name that is read. The
+    /// handler itself is not run.
+    pub fn described(&'static self, version: Version) -> Described {
+        let notes = Notes::default();
         if let Serves::Call { describe, .. } = &self.serves {
-            describe(call);
+            describe(ApiCall::describing(self, version, notes.clone()));
         }
+        notes.take()
+    }
+
+    /// Returns the names of the fields of the body, which are the same in all versions.
+    pub fn fields(&'static self) -> &'static Names {
+        let version = self.versions.first().unwrap_or(&ALL_VERSIONS[0]);
+        self.fields.get_or_init(|| Names::new(&self.described(*version).body))
     }
 }
