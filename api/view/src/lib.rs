@@ -27,9 +27,38 @@
 //! argument. A field without documentation has that of `documentation::for_field`; one that is unknown there is an
 //! error. A view with other `args` than `adapter`, and without `render`, has no `RecordView`: its caller passes the
 //! arguments to the constructor.
+//!
+//! `#[input]` above a struct declares the query parameters and body fields of an endpoint: it generates `FromInput`,
+//! from which reading, the documents and the names of the body follow.
+//!
+//! ```text
+//! #[input(object("patient", "The patient."), check = NewPatient::check)]
+//!     object("path", "description")     an object around the fields, which must exist
+//!     container("path", "description")  the same, if only its fields may be required
+//!     alias = "name"  another name of the object, not documented
+//!     unwrapped       accepts the fields without the object, not documented
+//!     check           called with `&mut` the struct and `&mut Input`, for rules about several fields
+//!     unknown         the error for a record that the body names and that does not exist
+//! #[body(kind, ..)], #[query(kind, ..)] above a field, whose doc comment documents it
+//!     name = "path"   the whole path; by default the name of the field, inside the object if there is only one
+//!     default = json  the documented default
+//!     or = expr       the value of a missing field, not documented
+//!     required_in = "path"   required if the object at this path exists
+//!     required        a list with at least one value; with `Option`, `None` after a reported problem
+//!     nonempty        an empty text is missing
+//!     not_null        null is refused
+//!     cleared         null is the empty text
+//!     single          the kind reads the whole `Vec`
+//! #[read(expr)]       an expression with `input`
+//! ```
+//!
+//! The type decides the rest: `T` is required, `Option<T>` optional, `Option<Option<T>>` can be cleared by null, `Vec<T>`
+//! is a list, and `Option<Vec<T>>` a list that may be missing. Fields are read in their order. A kind is built once,
+//! unless it mentions `input`.
 
 mod documentation;
 mod expand;
+mod input;
 mod record_view;
 
 use proc_macro::TokenStream;
@@ -38,4 +67,10 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn view(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand::view(arguments.into(), item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Declares the input of an endpoint. The module documentation describes the arguments.
+#[proc_macro_attribute]
+pub fn input(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    input::input(arguments.into(), item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
 }

@@ -38,11 +38,16 @@ impl IncludedField {
 
 /// Returns the type of the view inside `Included<View>`.
 pub(crate) fn included_view(kind: &Type) -> Option<&Type> {
+    argument_of(kind, "Included")
+}
+
+/// Returns the type inside a generic type of this name.
+pub(crate) fn argument_of<'t>(kind: &'t Type, name: &str) -> Option<&'t Type> {
     let Type::Path(path) = kind else { return None };
-    let last = path.path.segments.last().filter(|last| last.ident == "Included")?;
+    let last = path.path.segments.last().filter(|last| last.ident == name)?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
     match arguments.args.first()? {
-        GenericArgument::Type(view) => Some(view),
+        GenericArgument::Type(argument) => Some(argument),
         _ => None,
     }
 }
