@@ -19,6 +19,9 @@ struct InputRules {
     objects: Vec<(bool, LitStr, LitStr)>,
     alias: Option<LitStr>,
     unwrapped: bool,
+    /// The type that the fields build, and the expression for its other fields.
+    builds: Option<Path>,
+    rest: Option<Expr>,
     check: Option<Path>,
     unknown: Option<Path>,
 }
@@ -38,10 +41,13 @@ impl Parse for InputRules {
                 }
                 "alias" => rules.alias = Some(value(input)?),
                 "unwrapped" => rules.unwrapped = true,
+                "builds" => rules.builds = Some(value(input)?),
+                "rest" => rules.rest = Some(value(input)?),
                 "check" => rules.check = Some(value(input)?),
                 "unknown" => rules.unknown = Some(value(input)?),
                 _ => {
-                    let known = "must be `object`, `container`, `alias`, `unwrapped`, `check` or `unknown`";
+                    let known = "must be `object`, `container`, `alias`, `unwrapped`, `builds`, `rest`, `check` or \
+                        `unknown`";
                     return Err(Error::new(name.span(), known));
                 }
             }
@@ -152,7 +158,7 @@ impl FieldRules {
             return Ok(quote!(input.#source.defaulted(#path, #kind, #default)));
         }
         if let Some(or) = &self.or {
-            let value = call("optional");
+            let value = call(if self.has("nonempty") { "optional_nonempty" } else { "optional" });
             return Ok(quote!(#value.unwrap_or(#or)));
         }
         Ok(call(match optional {
@@ -192,13 +198,22 @@ pub(crate) fn input(arguments: TokenStream, item: TokenStream) -> syn::Result<To
         values.push(quote!(#field_name: #value));
     }
     let objects = rules.statements()?;
+    let rest = rules.rest.iter().map(|rest| quote!(..#rest));
+    let fields = values.into_iter().chain(rest);
+    let built = match &rules.builds {
+        Some(builds) => quote!(#name(#builds { #(#fields),* })),
+        None => quote!(#name { #(#fields),* }),
+    };
     let built = match &rules.check {
-        Some(check) => quote! {
-            let mut value = #name { #(#values),* };
-            #check(&mut value, input);
-            value
-        },
-        None => quote!(#name { #(#values),* }),
+        Some(check) => quote!(let value = #built; #check(&value, input); value),
+        None => built,
+    };
+    let declared = match &rules.builds {
+        Some(builds) => {
+            let (attributes, visibility) = (&item.attrs, &item.vis);
+            quote!(#(#attributes)* #visibility struct #name(#builds);)
+        }
+        None => quote!(#item),
     };
     let unknown = rules.unknown.map(|unknown| {
         quote! {
@@ -211,7 +226,7 @@ pub(crate) fn input(arguments: TokenStream, item: TokenStream) -> syn::Result<To
         }
     });
     Ok(quote! {
-        #item
+        #declared
 
         impl ::framework::access::arguments::FromInput for #name {
             fn from_input(input: &mut ::framework::access::input::Input) -> #name {
@@ -296,11 +311,30 @@ mod tests {
             "start : input . body . clearable (\"at.start\" , instant (& input . clock)) ,",
             "input . query . list (\"ids\" ,",
             "input . query . required_or_none (\"sort\" ,",
-            "paging : input . paging () } ; Change :: check (& mut value , input) ; value",
+            "paging : input . paging () } ; Change :: check (& value , input) ; value",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
         assert!(!text.contains("# [body"), "{text}");
+    }
+
+    #[test]
+    fn a_declaration_builds_another_type() {
+        let item = quote! {
+            pub struct NewPlan {
+                #[body(text(9), nonempty, or = String::new())]
+                name: String,
+            }
+        };
+        let text = input(quote!(container("plan", "The plan."), builds = Plan, rest = Plan::default()), item).unwrap();
+        let text = text.to_string();
+        for part in [
+            "pub struct NewPlan (Plan) ;",
+            "input . body . container (\"plan\" , \"The plan.\") ; NewPlan (Plan { name : input . body . optional_nonempty (\"plan.name\" ,",
+            ". unwrap_or (String :: new ()) , .. Plan :: default () })",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
     }
 
     #[test]

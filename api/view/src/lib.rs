@@ -37,7 +37,9 @@
 //!     container("path", "description")  the same, if only its fields may be required
 //!     alias = "name"  another name of the object, not documented
 //!     unwrapped       accepts the fields without the object, not documented
-//!     check           called with `&mut` the struct and `&mut Input`, for rules about several fields
+//!     builds = Type   the fields are those of this type, and the struct becomes a tuple struct around it
+//!     rest = expr     the other fields of that type
+//!     check           called with the struct and `&mut Input`, for rules about several fields
 //!     unknown         the error for a record that the body names and that does not exist
 //! #[body(kind, ..)], #[query(kind, ..)] above a field, whose doc comment documents it
 //!     name = "path"   the whole path; by default the name of the field, inside the object if there is only one

@@ -11,7 +11,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, reads},
+        arguments::AtLocation,
         call::ApiCall,
         respond::{Answer, Paged},
     },
@@ -19,6 +19,7 @@ use framework::{
     values::kinds::{shared::active, times::date},
 };
 use location::pull::Resource;
+use view_macro::input;
 
 use self::ledger_entry::{LedgerEntry, LedgerEntryInput};
 use crate::views::catalogue::{AdjustmentTypeView, PaymentTypeView};
@@ -76,10 +77,13 @@ ledger_entry!(Payment "payment" paid_at payment_type_id(PaymentType) true
 ledger_entry!(Adjustment "adjustment" adjusted_at adjustment_type_id(AdjustmentType) false
     guarantor_id provider_id charge_id claim_id);
 
-reads!(ListTypes |input| {
-    active: bool = input.query.defaulted("active", active(), true),
-    listing: Listing = input.listing().since().done(),
-});
+#[input]
+pub struct ListTypes {
+    #[query(active(), default = true)]
+    active: bool,
+    #[read(input.listing().since().done())]
+    listing: Listing,
+}
 
 pub async fn payment_types(
     call: ApiCall,

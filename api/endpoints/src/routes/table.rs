@@ -18,9 +18,18 @@
 //!
 //! listing!(ListPayments: |it| it.sort().patient().id("claim_id", "Id of the claim.", Filter::Claim));
 //!
+//! #[input(object("payment", "The payment."))]
+//! pub struct NewPayment {
+//!     #[body(patient())]
+//!     patient_id: u32,
+//!     /// Free text, shown to the practice.                      // becomes the field's description
+//!     #[body(text(MAX_TEXT), nonempty)]
+//!     notes: Option<String>,
+//! }
+//!
 //! pub async fn create(
 //!     call: ApiCall,
-//!     AtLocation(location, new): AtLocation<NewPayment>,          // read with `input.body.required(...)`
+//!     AtLocation(location, new): AtLocation<NewPayment>,
 //! ) -> Answer<Accepted<PaymentView<'static>>> {
 //!     let made = engine_call(call.idempotency_key()).await?;      // Idempotency-Key, if the client sent one
 //!     Ok(call.created(made.replay, PaymentView::render(&made.record, &call)))
@@ -32,9 +41,10 @@
 //! ```
 //!
 //! Scopes and path parameters are in `access::arguments`, responses in `access::respond`, kinds of values in
-//! `values::kinds`. `Fields::objects` reads lists of objects. If one field depends on another, the type implements
-//! `FromInput` manually. `from_input` also generates the documentation, so the set of fields must not depend on the
-//! input. The `openapi` tests report missing parts of a new endpoint.
+//! `values::kinds`, and the attributes of `#[input]` and `#[view]` in the crate `view-macro`. A type implements
+//! `FromInput` itself if the reading of one field depends on another, or for lists of objects (`Fields::objects`).
+//! `from_input` also generates the documentation and the names of the body, so the set of fields must not depend on
+//! the input. The `openapi` tests report missing parts of a new endpoint.
 
 use std::sync::LazyLock;
 

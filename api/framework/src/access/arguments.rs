@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// Parameters and body fields of an endpoint.
+/// Parameters and body fields of an endpoint, as declared by `#[input]` (crate `view-macro`).
 pub trait FromInput: Sized {
     /// Reads every parameter and field. Problems are recorded and example values substituted, so that one response
     /// reports all problems. The set of fields must not depend on the input, because the documentation is generated
@@ -50,42 +50,6 @@ pub trait FromInput: Sized {
 impl FromInput for () {
     fn from_input(_: &mut Input) {}
 }
-
-/// Declares an input type whose fields are read independently: name, type and reader of each.
-#[macro_export]
-macro_rules! reads {
-    ($name:ident |$input:ident| { $($field:ident: $type:ty = $reading:expr,)+ }) => {
-        pub struct $name {
-            $($field: $type,)+
-        }
-
-        impl $crate::access::arguments::FromInput for $name {
-            fn from_input($input: &mut $crate::access::input::Input) -> $name {
-                $name { $($field: $reading,)+ }
-            }
-        }
-    };
-}
-
-pub use reads;
-
-/// Declares an input type that reads only `include[]`, with the accepted values.
-#[macro_export]
-macro_rules! included {
-    ($name:ident: $known:expr) => {
-        pub struct $name {
-            include: Vec<&'static str>,
-        }
-
-        impl $crate::access::arguments::FromInput for $name {
-            fn from_input(input: &mut $crate::access::input::Input) -> $name {
-                $name { include: input.includes($known) }
-            }
-        }
-    };
-}
-
-pub use included;
 
 /// Path parameters of an endpoint.
 pub trait FromPath: Sized {

@@ -186,11 +186,6 @@ impl<'a> Reading<'a> {
         self
     }
 
-    pub fn descending(mut self, descending: bool) -> Self {
-        self.listing.descending = descending;
-        self
-    }
-
     pub fn filtered(mut self, filters: impl IntoIterator<Item = Filter>) -> Self {
         self.listing.filters.extend(filters);
         self
@@ -202,6 +197,10 @@ impl<'a> Reading<'a> {
 }
 
 impl Listing {
+    pub fn descending(self, descending: bool) -> Listing {
+        Listing { descending, ..self }
+    }
+
     /// Adds filters that depend on other input.
     pub fn filtered(mut self, filters: impl IntoIterator<Item = Filter>) -> Listing {
         self.filters.extend(filters);

@@ -5,9 +5,8 @@ use framework::{
     access::{
         arguments::{FromInput, InLocations},
         call::ApiCall,
-        input::Input,
     },
-    http::{errors::ApiError, fields::Fields},
+    http::errors::ApiError,
     values::{
         kinds::{
             email, filled, gender, object, person_name, phone,
@@ -19,6 +18,7 @@ use framework::{
     },
 };
 use location::{decision::Refusal, zone::Date};
+use view_macro::input;
 
 use super::{
     BookingAnswer, BookingResponse, booked,
@@ -26,26 +26,61 @@ use super::{
     offers::{like, offers, open, recall},
 };
 
+#[input]
 pub struct BookingInput {
+    #[body(filled(slot_token()))]
     slot_token: String,
+    /// Idempotency key chosen by the caller, one per booking attempt.
+    #[body(filled(text(MAX_IDEMPOTENCY_KEY)))]
     idempotency_key: String,
-    patient: PatientDetails,
+    #[read(BookedPatient::from_input(input))]
+    patient: BookedPatient,
+    #[body(note(), nonempty)]
     note: Option<String>,
 }
 
-impl FromInput for BookingInput {
-    fn from_input(input: &mut Input) -> BookingInput {
-        let b = &mut input.body;
-        let slot_token = b.required("slot_token", filled(slot_token()));
-        let idempotency_key = b.required(
-            "idempotency_key",
-            filled(text(MAX_IDEMPOTENCY_KEY)).about("Idempotency key chosen by the caller, one per booking attempt."),
-        );
-        b.required("patient", object("The patient."));
-        let patient = patient(b, input.today);
-        let note = b.optional_nonempty("note", note());
-        BookingInput { slot_token, idempotency_key, patient, note }
-    }
+/// The engine decides which fields are required, and reports missing ones (`patient_fields_required`).
+#[input(object("patient", "The patient."), builds = PatientDetails)]
+struct BookedPatient {
+    #[body(given_name(), nonempty, or = String::new())]
+    first_name: String,
+    /// Middle name.
+    #[body(person_name(MAX_NAME), nonempty)]
+    middle_name: Option<String>,
+    #[body(family_name(), nonempty, or = String::new())]
+    last_name: String,
+    #[body(birth_date(input.today), nonempty)]
+    date_of_birth: Option<Date>,
+    #[body(phone(), nonempty)]
+    phone_number: Option<String>,
+    #[body(email(), nonempty)]
+    email: Option<String>,
+    #[body(gender().map(str::to_owned), nonempty)]
+    gender: Option<String>,
+    #[read(input.body.optional("patient.address", object("The address.")).map(|()| BookedAddress::from_input(input).0))]
+    address: Option<Address>,
+}
+
+#[input(builds = Address)]
+struct BookedAddress {
+    /// Street and number.
+    #[body(text(MAX_TEXT), name = "patient.address.line_1", nonempty)]
+    line1: Option<String>,
+    /// Second line of the street address.
+    #[body(text(MAX_TEXT), name = "patient.address.line_2", nonempty)]
+    line2: Option<String>,
+    /// City.
+    #[body(text(MAX_TEXT), name = "patient.address.city", nonempty)]
+    city: Option<String>,
+    /// State or region.
+    #[body(text(MAX_TEXT), name = "patient.address.region", nonempty)]
+    region: Option<String>,
+    /// Postal code.
+    #[body(text(MAX_TEXT), name = "patient.address.postal_code", nonempty)]
+    postal_code: Option<String>,
+    /// Country.
+    #[body(text(MAX_TEXT), name = "patient.address.country", nonempty)]
+    country: Option<String>,
 }
 
 pub async fn create(
@@ -60,7 +95,7 @@ pub async fn create(
     let request = BookSlot {
         offer,
         idempotency_key: asked.idempotency_key,
-        patient: asked.patient,
+        patient: asked.patient.0,
         note: asked.note,
         created_by: call.key.name.clone(),
     };
@@ -77,33 +112,4 @@ pub async fn create(
     }
     let booking = made.appointment.booking.clone().ok_or_else(ApiError::internal)?;
     booked(&call, &location, &made.appointment, &booking, Some(made.replay))
-}
-
-/// Reads the patient. The engine decides which fields are required, and reports missing ones
-/// (`patient_fields_required`).
-fn patient(b: &mut Fields, today: Date) -> PatientDetails {
-    PatientDetails {
-        first_name: b.optional_nonempty("patient.first_name", given_name()).unwrap_or_default(),
-        middle_name: b.optional_nonempty("patient.middle_name", person_name(MAX_NAME).about("Middle name.")),
-        last_name: b.optional_nonempty("patient.last_name", family_name()).unwrap_or_default(),
-        date_of_birth: b.optional_nonempty("patient.date_of_birth", birth_date(today)),
-        phone_number: b.optional_nonempty("patient.phone_number", phone()),
-        email: b.optional_nonempty("patient.email", email()),
-        gender: b.optional_nonempty("patient.gender", gender()).map(str::to_owned),
-        address: b.optional("patient.address", object("The address.")).map(|()| address(b)),
-    }
-}
-
-fn address(b: &mut Fields) -> Address {
-    let mut line = |name: &str, about: &'static str| {
-        b.optional_nonempty(&format!("patient.address.{name}"), text(MAX_TEXT).about(about))
-    };
-    Address {
-        line1: line("line_1", "Street and number."),
-        line2: line("line_2", "Second line of the street address."),
-        city: line("city", "City."),
-        region: line("region", "State or region."),
-        postal_code: line("postal_code", "Postal code."),
-        country: line("country", "Country."),
-    }
 }

@@ -2,25 +2,25 @@
 
 use engine::records::Writeback;
 use framework::{
-    access::{
-        arguments::{InTenant, reads},
-        call::ApiCall,
-    },
+    access::{arguments::InTenant, call::ApiCall},
     values::{
         kinds::{filled, text},
         limits::MAX_TEXT,
     },
 };
 use location::ids::AppointmentId;
+use view_macro::input;
 
 use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::BookingFailure, find};
 
-reads!(NewCancellation |input| {
-    reference: String = input.body.required("booking_ref", filled(booking_ref())),
-    reason: Option<String> = input.body.optional_nonempty(
-        "reason", text(MAX_TEXT).about("The reason, shown to the practice.")
-    ),
-});
+#[input]
+pub struct NewCancellation {
+    #[body(filled(booking_ref()), name = "booking_ref")]
+    reference: String,
+    /// The reason, shown to the practice.
+    #[body(text(MAX_TEXT), nonempty)]
+    reason: Option<String>,
+}
 
 pub async fn create(
     call: ApiCall,

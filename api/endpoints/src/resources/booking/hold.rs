@@ -1,11 +1,7 @@
 //! POST and DELETE /intent/booking/hold: keeps the slot of a token for a while (our addition).
 
 use framework::{
-    access::{
-        arguments::{FromInput, InLocations, reads},
-        call::ApiCall,
-        input::Input,
-    },
+    access::{arguments::InLocations, call::ApiCall, input::Input},
     values::{
         kinds::{filled, shared::slot_token},
         times::{self, At},
@@ -13,6 +9,7 @@ use framework::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::input;
 
 use super::{
     failure::{BookingAnswer, BookingFailure},
@@ -34,9 +31,11 @@ pub struct SlotHold<'a> {
     description: Option<&'a str>,
 }
 
-reads!(NewHold |input| {
-    slot_token: String = input.body.required("slot_token", filled(slot_token())),
-});
+#[input]
+pub struct NewHold {
+    #[body(filled(slot_token()))]
+    slot_token: String,
+}
 
 pub async fn create(
     call: ApiCall,
@@ -54,25 +53,27 @@ pub async fn create(
 }
 
 /// The token may be in the query, because some clients cannot send a body with DELETE.
+#[input(check = ReleaseHold::check)]
 pub struct ReleaseHold {
-    slot_token: String,
+    #[query(slot_token(), name = "slot_token")]
+    in_query: Option<String>,
+    #[body(filled(slot_token()), name = "slot_token")]
+    in_body: Option<String>,
 }
 
-impl FromInput for ReleaseHold {
-    fn from_input(input: &mut Input) -> ReleaseHold {
-        let in_query = input.query.optional("slot_token", slot_token());
-        let in_body = input.body.optional("slot_token", filled(slot_token()));
-        if in_query.is_none() && in_body.is_none() {
+impl ReleaseHold {
+    fn check(&self, input: &mut Input) {
+        if self.in_query.is_none() && self.in_body.is_none() {
             input.body.problem("slot_token is missing.");
         }
-        ReleaseHold { slot_token: in_query.or(in_body).unwrap_or_default() }
     }
 }
 
 pub async fn delete(
     call: ApiCall,
-    InLocations(tenant, at, ReleaseHold { slot_token }): InLocations<ReleaseHold>,
+    InLocations(tenant, at, ReleaseHold { in_query, in_body }): InLocations<ReleaseHold>,
 ) -> BookingAnswer<SlotHold<'static>> {
+    let slot_token = in_query.or(in_body).unwrap_or_default();
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, location.setup.zone));
     let released = call.api.engine.release(offer).await;

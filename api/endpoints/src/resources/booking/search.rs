@@ -8,7 +8,6 @@ use framework::{
     access::{
         arguments::{AtLocation, FromInput},
         call::ApiCall,
-        input::Input,
         tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
@@ -37,6 +36,7 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
+use view_macro::input;
 
 use super::{
     failure::{BookingAnswer, BookingFailure},
@@ -69,67 +69,42 @@ pub struct SlotSearchResult<'a> {
     description: Option<&'a str>,
 }
 
+#[input(unknown = unknown)]
 pub struct SearchInput {
+    #[body(appointment_type().omit_from_example(), name = "appointment_type_id")]
     appointment_type: Option<u32>,
+    /// Only these providers.
+    #[body(id().referring_to(Resource::Providers).omit_from_example(), name = "provider_ids")]
     providers: Vec<u32>,
+    /// Only these operatories.
+    #[body(long_id().referring_to(Resource::Operatories).omit_from_example(), name = "operatory_ids")]
     operatories: Vec<u64>,
+    #[body(first_day().omit_from_example())]
     start_date: Option<Date>,
+    /// The number of days.
+    #[body(integer(SEARCH_DAYS).omit_from_example(), default = SEARCH_DAYS_DEFAULT)]
     days: i64,
+    /// Earliest start of a slot, in the location's time zone.
+    #[body(time_of_day().omit_from_example())]
     earliest: Option<i64>,
+    /// Latest start of a slot, in the location's time zone. A time before `earliest` is on the next day.
+    #[body(time_of_day().omit_from_example())]
     latest: Option<i64>,
+    /// Only slots on these days of the week.
+    #[body(weekday().omit_from_example())]
     days_of_week: Vec<Weekday>,
+    /// Maximum number of results.
+    #[body(integer(SEARCH_LIMIT).example_of(3).map(|limit| limit as usize), default = SEARCH_LIMIT_DEFAULT)]
     limit: usize,
+    /// `true` if the patient is new to the practice.
+    #[body(boolean().omit_from_example(), or = false)]
     new_patient: bool,
 }
 
-impl FromInput for SearchInput {
-    fn from_input(input: &mut Input) -> SearchInput {
-        let b = &mut input.body;
-        SearchInput {
-            appointment_type: b.optional("appointment_type_id", appointment_type().omit_from_example()),
-            providers: b.list(
-                "provider_ids",
-                id().referring_to(Resource::Providers).about("Only these providers.").omit_from_example(),
-            ),
-            operatories: b.list(
-                "operatory_ids",
-                long_id().referring_to(Resource::Operatories).about("Only these operatories.").omit_from_example(),
-            ),
-            start_date: b.optional("start_date", first_day().omit_from_example()),
-            days: b.defaulted(
-                "days",
-                integer(SEARCH_DAYS).omit_from_example().about("The number of days."),
-                SEARCH_DAYS_DEFAULT,
-            ),
-            earliest: b.optional(
-                "earliest",
-                time_of_day().omit_from_example().about("Earliest start of a slot, in the location's time zone."),
-            ),
-            latest: b.optional(
-                "latest",
-                time_of_day().omit_from_example().about(
-                    "Latest start of a slot, in the location's time zone. A time before `earliest` is on the next day.",
-                ),
-            ),
-            days_of_week: b
-                .list("days_of_week", weekday().omit_from_example().about("Only slots on these days of the week.")),
-            limit: b.defaulted(
-                "limit",
-                integer(SEARCH_LIMIT).example_of(3).about("Maximum number of results."),
-                SEARCH_LIMIT_DEFAULT,
-            ) as usize,
-            new_patient: b.optional(
-                "new_patient",
-                boolean().omit_from_example().about("`true` if the patient is new to the practice."),
-            ) == Some(true),
-        }
-    }
-
-    fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
-        match (named, location) {
-            (Reference { resource: Resource::Operatories, id }, Some(location)) => operatories::missing(location, id),
-            (Reference { resource, id }, _) => Unmet::NotFound { resource, id }.into(),
-        }
+fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
+    match (named, location) {
+        (Reference { resource: Resource::Operatories, id }, Some(location)) => operatories::missing(location, id),
+        (Reference { resource, id }, _) => Unmet::NotFound { resource, id }.into(),
     }
 }
 

@@ -1,15 +1,15 @@
 //! GET /intent/booking/status
 
-use framework::access::{
-    arguments::{InTenant, reads},
-    call::ApiCall,
-};
+use framework::access::{arguments::InTenant, call::ApiCall};
+use view_macro::input;
 
 use super::{BookingAnswer, BookingResponse, booked, booking_ref, find};
 
-reads!(ShowBooking |input| {
-    reference: String = input.query.required("booking_ref", booking_ref()),
-});
+#[input]
+pub struct ShowBooking {
+    #[query(booking_ref(), name = "booking_ref")]
+    reference: String,
+}
 
 pub async fn show(
     call: ApiCall,

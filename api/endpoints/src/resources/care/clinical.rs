@@ -6,9 +6,8 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InLocations, InTenant, reads},
+        arguments::{AtLocation, Id, InLocations, InTenant},
         call::ApiCall,
-        input::Input,
         respond::{Answer, Listed, Never, One, Paged},
     },
     http::errors::ApiError,
@@ -26,6 +25,7 @@ use location::{
     time::{DAY, Timestamp},
     zone::Date,
 };
+use view_macro::input;
 
 use crate::views::{
     clinical::{ClinicalNoteView, PatientRecallView, ProcedureView, RecallTypeView, TreatmentPlanView},
@@ -37,44 +37,46 @@ listing!(ListProcedureCodeCategories: |it| it.foreign_ids().without_deleted());
 // Deleted codes are inactive.
 listing!(ListProcedureCodes: |it| it.foreign_ids().since());
 
+#[input]
 pub struct ListProcedures {
+    /// Only records that started after this date.
+    #[query(date())]
+    started_after: Option<Date>,
+    /// Only records that started before this date.
+    #[query(date())]
+    started_before: Option<Date>,
+    /// Only records that ended after this date.
+    #[query(date())]
+    ended_after: Option<Date>,
+    /// Only records that ended before this date.
+    #[query(date())]
+    ended_before: Option<Date>,
+    #[read(input.listing().sort().since().patient().provider()
+        .id("appointment_id", "Id of the appointment.", Filter::Appointment).done())]
     listing: Listing,
-    started: Within<Date>,
-    ended: Within<Date>,
-}
-
-impl FromInput for ListProcedures {
-    fn from_input(input: &mut Input) -> ListProcedures {
-        let q = &mut input.query;
-        let started = (
-            q.optional("started_after", date().about("Only records that started after this date.")),
-            q.optional("started_before", date().about("Only records that started before this date.")),
-        );
-        let ended = (
-            q.optional("ended_after", date().about("Only records that ended after this date.")),
-            q.optional("ended_before", date().about("Only records that ended before this date.")),
-        );
-        let listing = input.listing().sort().since().patient().provider();
-        let listing = listing.id("appointment_id", "Id of the appointment.", Filter::Appointment).done();
-        ListProcedures { listing, started, ended }
-    }
 }
 
 pub async fn procedures(
     call: ApiCall,
-    InLocations(tenant, location, ListProcedures { listing, started, ended }): InLocations<ListProcedures>,
+    InLocations(tenant, location, asked): InLocations<ListProcedures>,
 ) -> Answer<Paged<ProcedureView<'static>>> {
-    let page = listing.entries(&call, &call.sources_at(&tenant, location.as_ref()), |it: &Record<Procedure>| {
+    let sources = call.sources_at(&tenant, location.as_ref());
+    let page = asked.listing.entries(&call, &sources, |it: &Record<Procedure>| {
         let (start, end) = (it.body.start_date.map(|day| day.0), it.body.end_date.map(|day| day.0));
-        between(start, started) && between(end, ended)
+        between(start, (asked.started_after, asked.started_before))
+            && between(end, (asked.ended_after, asked.ended_before))
     })?;
     Ok(call.page_of(&page, |it| ProcedureView::render(it, &call)))
 }
 
-reads!(ListTreatmentPlans |input| {
-    status: Option<PlanStatus> = input.query.optional("status", word().about("Only records with this status.")),
-    listing: Listing = input.listing().since().patient().without_deleted().done(),
-});
+#[input]
+pub struct ListTreatmentPlans {
+    /// Only records with this status.
+    #[query(word())]
+    status: Option<PlanStatus>,
+    #[read(input.listing().since().patient().without_deleted().done())]
+    listing: Listing,
+}
 
 pub async fn plans(
     call: ApiCall,
@@ -110,42 +112,33 @@ fn procedures_of(call: &ApiCall, plan: &Record<TreatmentPlan>) -> Result<Vec<Rec
     Ok(procedures)
 }
 
+#[input]
 pub struct ListClinicalNotes {
+    /// Only records entered after this time.
+    #[query(instant(&input.clock), name = "entered_after")]
+    after: Option<Timestamp>,
+    /// Only records entered before this time.
+    #[query(instant(&input.clock), name = "entered_before")]
+    before: Option<Timestamp>,
+    #[read(input.listing().since().patient().procedure().without_deleted().done())]
     listing: Listing,
-    entered: Within<Timestamp>,
-}
-
-impl FromInput for ListClinicalNotes {
-    fn from_input(input: &mut Input) -> ListClinicalNotes {
-        let (q, clock) = (&mut input.query, &input.clock);
-        let entered = (
-            q.optional("entered_after", instant(clock).about("Only records entered after this time.")),
-            q.optional("entered_before", instant(clock).about("Only records entered before this time.")),
-        );
-        let notes = input.listing().since().patient().procedure();
-        ListClinicalNotes { listing: notes.without_deleted().done(), entered }
-    }
 }
 
 pub async fn notes(
     call: ApiCall,
-    AtLocation(location, ListClinicalNotes { listing, entered }): AtLocation<ListClinicalNotes>,
+    AtLocation(location, ListClinicalNotes { after, before, listing }): AtLocation<ListClinicalNotes>,
 ) -> Answer<Paged<ClinicalNoteView<'static>>> {
-    let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
+    let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), (after, before));
     let page = listing.entries(&call, &location.sources(), keep)?;
     Ok(call.page_of(&page, ClinicalNoteView::from_record))
 }
 
+#[input]
 pub struct ListRecallTypes {
+    #[read(foreign_ids(&mut input.query))]
     foreign_ids: Vec<Vec<String>>,
+    #[query(updated_since(&input.clock), name = "updated_since")]
     since: Option<Timestamp>,
-}
-
-impl FromInput for ListRecallTypes {
-    fn from_input(input: &mut Input) -> ListRecallTypes {
-        let q = &mut input.query;
-        ListRecallTypes { foreign_ids: foreign_ids(q), since: q.optional("updated_since", updated_since(&input.clock)) }
-    }
 }
 
 pub async fn recall_types(
@@ -158,23 +151,14 @@ pub async fn recall_types(
     Ok(call.list(&types.iter().map(|it| RecallTypeView::render(it, &call)).collect::<Vec<_>>()))
 }
 
+#[input]
 pub struct ListPatientRecalls {
-    listing: Listing,
+    /// Only recalls that are due after this time.
+    #[query(instant(&input.clock), name = "due_after")]
     due: Option<Timestamp>,
-}
-
-impl FromInput for ListPatientRecalls {
-    fn from_input(input: &mut Input) -> ListPatientRecalls {
-        let due = input
-            .query
-            .optional("due_after", instant(&input.clock).about("Only recalls that are due after this time."));
-        let recalls = input.listing().sort().since().foreign_ids().patient().id(
-            "recall_id",
-            "Id of the recall type.",
-            Filter::RecallType,
-        );
-        ListPatientRecalls { listing: recalls.without_deleted().done(), due }
-    }
+    #[read(input.listing().sort().since().foreign_ids().patient()
+        .id("recall_id", "Id of the recall type.", Filter::RecallType).without_deleted().done())]
+    listing: Listing,
 }
 
 pub async fn recalls(

@@ -10,7 +10,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, Id, InTenant},
         call::ApiCall,
         input::Input,
         respond::{Accepted, Answer, One, Paged},
@@ -20,7 +20,7 @@ use framework::{
     values::{
         failures::Failure,
         kinds::{
-            filled,
+            Sort, filled,
             shared::{note, patient},
             sorts,
             times::instant,
@@ -34,6 +34,7 @@ use location::{
     time::{DAY, MINUTE, Millis, Timestamp},
 };
 use uuid::Uuid;
+use view_macro::input;
 
 use crate::views::communications::CommunicationLogView;
 
@@ -44,35 +45,37 @@ const MOST_DAYS: i64 = 90;
 /// Tolerance for clocks of clients that are fast.
 const CLOCKS_APART: Millis = 5 * MINUTE;
 
+/// Ids rise with the time of creation, so their order is the order by `created_at`.
+#[input]
 pub struct ListCommunicationLogs {
-    listing: Listing,
+    /// Only records with this status.
+    #[query(word())]
     status: Option<WriteStatus>,
+    #[read(created_since(input))]
     since: Timestamp,
+    #[query(sorts(&["created_at"]), single)]
+    sort: Option<Vec<Sort>>,
+    #[read(input.listing().patient().done())]
+    listing: Listing,
 }
 
-impl FromInput for ListCommunicationLogs {
-    /// Ids rise with the time of creation, so their order is the order by `created_at`.
-    fn from_input(input: &mut Input) -> ListCommunicationLogs {
-        let status = input.query.optional("status", word().about("Only records with this status."));
-        let since = input
-            .query
-            .optional("created_since", instant(&input.clock).about("Only records created at or after this time."));
-        if since.is_some_and(|since| since < input.now.minus(MOST_DAYS * DAY)) {
-            input.query.problem(format!("created_since must not be more than {MOST_DAYS} days ago."));
-        }
-        let sort = input.query.optional("sort", sorts(&["created_at"])).unwrap_or_default();
-        let since = since.unwrap_or(input.now.minus(SINCE_DAYS * DAY));
-        let descending = sort.first().is_some_and(|sort| sort.descending);
-        // A record created since then was also changed since then, which the index supports.
-        let logs = input.listing().patient().descending(descending).filtered([Filter::UpdatedSince(since)]);
-        ListCommunicationLogs { listing: logs.done(), status, since }
+fn created_since(input: &mut Input) -> Timestamp {
+    let kind = instant(&input.clock).about("Only records created at or after this time.");
+    let since = input.query.optional("created_since", kind);
+    if since.is_some_and(|since| since < input.now.minus(MOST_DAYS * DAY)) {
+        input.query.problem(format!("created_since must not be more than {MOST_DAYS} days ago."));
     }
+    since.unwrap_or(input.now.minus(SINCE_DAYS * DAY))
 }
 
 pub async fn list(
     call: ApiCall,
-    AtLocation(location, ListCommunicationLogs { listing, status, since }): AtLocation<ListCommunicationLogs>,
+    AtLocation(location, ListCommunicationLogs { status, since, sort, listing }): AtLocation<ListCommunicationLogs>,
 ) -> Answer<Paged<CommunicationLogView<'static>>> {
+    let sort = sort.unwrap_or_default();
+    let listing = listing.descending(sort.first().is_some_and(|sort| sort.descending));
+    // A record created since then was also changed since then, which the index supports.
+    let listing = listing.filtered([Filter::UpdatedSince(since)]);
     let here = Some(location.setup.id.0);
     let page = listing.entries(&call, &location.sources(), |it: &Record<CommunicationLog>| {
         // Logs entered in the EHR have no write.
@@ -97,40 +100,38 @@ pub async fn show(
     Ok(call.show(CommunicationLogView::from_record(&entry)))
 }
 
-pub struct NewCommunicationLog(CommunicationLog);
+#[input(container("communication_log", "The entry."), check = NewCommunicationLog::check)]
+pub struct NewCommunicationLog {
+    #[body(patient())]
+    patient_id: u32,
+    #[body(filled(note()))]
+    note: String,
+    /// The means of communication.
+    #[body(word(), default = "none")]
+    mode: Mode,
+    /// The direction of the communication.
+    #[body(word(), default = "sent")]
+    direction: Direction,
+    /// Time of the communication; not in the future. Default: now.
+    #[body(instant(&input.clock).example_of("2026-06-01T14:30:00Z"), or = input.now)]
+    occurred_at: Timestamp,
+}
 
-impl FromInput for NewCommunicationLog {
-    fn from_input(input: &mut Input) -> NewCommunicationLog {
-        let b = &mut input.body;
-        b.container("communication_log", "The entry.");
-        let patient_id = b.required("communication_log.patient_id", patient());
-        let note = b.required("communication_log.note", filled(note()));
-        let mode = b.defaulted("communication_log.mode", word::<Mode>().about("The means of communication."), "none");
-        let direction = b.defaulted(
-            "communication_log.direction",
-            word::<Direction>().about("The direction of the communication."),
-            "sent",
-        );
-        let occurred_at = b.optional(
-            "communication_log.occurred_at",
-            instant(&input.clock)
-                .example_of("2026-06-01T14:30:00Z")
-                .about("Time of the communication; not in the future. Default: now."),
-        );
-        let occurred_at = occurred_at.unwrap_or(input.now);
-        if occurred_at > input.now.plus(CLOCKS_APART) {
-            b.problem("communication_log.occurred_at must not be in the future.");
+impl NewCommunicationLog {
+    fn check(&self, input: &mut Input) {
+        if self.occurred_at > input.now.plus(CLOCKS_APART) {
+            input.body.problem("communication_log.occurred_at must not be in the future.");
         }
-        let occurred_at = occurred_at.into();
-        let log = CommunicationLog { patient_id, note, mode, direction, occurred_at, extra: Vec::new() };
-        NewCommunicationLog(log)
     }
 }
 
 pub async fn create(
     mut call: ApiCall,
-    AtLocation(location, NewCommunicationLog(log)): AtLocation<NewCommunicationLog>,
+    AtLocation(location, new): AtLocation<NewCommunicationLog>,
 ) -> Answer<Accepted<CommunicationLogView<'static>>> {
+    let NewCommunicationLog { patient_id, note, mode, direction, occurred_at } = new;
+    let occurred_at = occurred_at.into();
+    let log = CommunicationLog { patient_id, note, mode, direction, occurred_at, extra: Vec::new() };
     if location.setup.source.is_none() {
         return Err(Failure::LogsNotSupported.into());
     }

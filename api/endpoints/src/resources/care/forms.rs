@@ -10,9 +10,8 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FormId, FromInput, reads},
+        arguments::{AtLocation, FormId, FromInput},
         call::ApiCall,
-        input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::OpenLocation,
     },
@@ -25,6 +24,7 @@ use framework::{
     },
 };
 use uuid::Uuid;
+use view_macro::input;
 
 use crate::{
     resources::patients::find_at,
@@ -50,10 +50,13 @@ fn schema_id(location: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
     found.map(|(_, id)| id).ok_or_else(|| ApiError::not_found(format!("Form Schema with id {id}")))
 }
 
-reads!(ListFormResponses |input| {
-    patient: u32 = input.query.required("patient_id", patient()),
-    listing: Listing = input.listing().foreign_ids().without_deleted().done(),
-});
+#[input]
+pub struct ListFormResponses {
+    #[query(patient(), name = "patient_id")]
+    patient: u32,
+    #[read(input.listing().foreign_ids().without_deleted().done())]
+    listing: Listing,
+}
 
 pub async fn responses(
     call: ApiCall,
@@ -65,24 +68,16 @@ pub async fn responses(
     Ok(call.page_of(&page, |it| FormResponseView::render(it, &call)))
 }
 
+#[input(container("form_response", "The patient's answers."))]
 pub struct NewFormResponse {
+    #[body(patient())]
     patient_id: u32,
+    /// Id of the form.
+    #[body(uuid(), name = "form_response.form_schema_id")]
     schema: Uuid,
+    /// The answers, keyed by the keys of the form's components.
+    #[body(answers(), name = "form_response.patient_submitted_data")]
     answers: Json,
-}
-
-impl FromInput for NewFormResponse {
-    fn from_input(input: &mut Input) -> NewFormResponse {
-        let b = &mut input.body;
-        b.container("form_response", "The patient's answers.");
-        let patient_id = b.required("form_response.patient_id", patient());
-        let schema = b.required("form_response.form_schema_id", uuid().about("Id of the form."));
-        let answers = b.required(
-            "form_response.patient_submitted_data",
-            answers().about("The answers, keyed by the keys of the form's components."),
-        );
-        NewFormResponse { patient_id, schema, answers }
-    }
 }
 
 pub async fn respond(

@@ -10,7 +10,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, reads},
+        arguments::{AtLocation, FromInput},
         call::ApiCall,
         idempotency,
         input::Input,
@@ -24,6 +24,7 @@ use framework::{
         shared::{active, note, part_of_name, patient},
     },
 };
+use view_macro::input;
 
 use crate::{
     resources::patients::find_at,
@@ -40,11 +41,15 @@ fn category() -> Kind<HistoryCategory> {
     one_of(CATEGORIES).about("Only items of this category.")
 }
 
-reads!(ListHistoryItems |input| {
-    category: HistoryCategory = input.query.required("category", category()),
-    term: Option<String> = input.query.optional("search_term", part_of_name()).map(|term| term.to_lowercase()),
-    listing: Listing = input.listing().without_deleted().done(),
-});
+#[input]
+pub struct ListHistoryItems {
+    #[query(category())]
+    category: HistoryCategory,
+    #[query(part_of_name().map(|term| term.to_lowercase()), name = "search_term")]
+    term: Option<String>,
+    #[read(input.listing().without_deleted().done())]
+    listing: Listing,
+}
 
 pub async fn items(
     call: ApiCall,
@@ -57,11 +62,15 @@ pub async fn items(
     Ok(call.page_of(&page, MedicalHistoryItemView::from_record))
 }
 
-reads!(ListPatientItems |input| {
-    patient: u32 = input.query.required("patient_id", patient()),
-    category: HistoryCategory = input.query.required("category", category()),
-    active: bool = input.query.defaulted("active", active(), true),
-});
+#[input]
+pub struct ListPatientItems {
+    #[query(patient(), name = "patient_id")]
+    patient: u32,
+    #[query(category())]
+    category: HistoryCategory,
+    #[query(active(), default = true)]
+    active: bool,
+}
 
 pub async fn patient_items(
     mut call: ApiCall,

@@ -10,7 +10,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant, reads},
+        arguments::{AtLocation, FromInput, Id, InTenant},
         call::ApiCall,
         input::Input,
         respond::{Answer, Created, Empty, One, Paged},
@@ -30,14 +30,18 @@ use framework::{
 };
 use location::pull::Resource;
 use serde_json::json;
+use view_macro::input;
 
 use super::insurance_plans::subscriber;
 use crate::views::insurance::InsuranceCoverageView;
 
-reads!(ListCoverages |input| {
-    active: bool = input.query.defaulted("active", active(), true),
-    listing: Listing = input.listing().since().patient().done(),
-});
+#[input]
+pub struct ListCoverages {
+    #[query(active(), default = true)]
+    active: bool,
+    #[read(input.listing().since().patient().done())]
+    listing: Listing,
+}
 
 pub async fn list(
     call: ApiCall,

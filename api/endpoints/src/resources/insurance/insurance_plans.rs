@@ -6,7 +6,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant, included},
+        arguments::{AtLocation, FromInput, Id, InTenant},
         call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
@@ -19,6 +19,7 @@ use framework::{
         limits::MAX_TEXT,
     },
 };
+use view_macro::input;
 
 use crate::views::{
     catalogue::FeeScheduleView,
@@ -37,7 +38,11 @@ pub async fn list(
     Ok(call.page_of(&page, InsurancePlanView::from_record))
 }
 
-included!(ShowPlan: &["patient_coverages", "subscribers", "fee_schedule"]);
+#[input]
+pub struct ShowPlan {
+    #[read(input.includes(&["patient_coverages", "subscribers", "fee_schedule"]))]
+    include: Vec<&'static str>,
+}
 
 pub async fn show(
     mut call: ApiCall,

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use engine::{lists::Filter, records::GuarantorBalance};
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput},
+        arguments::AtLocation,
         call::ApiCall,
-        input::Input,
         respond::{Answer, Paged},
         tenancy::OpenLocation,
     },
@@ -15,23 +14,19 @@ use framework::{
     records::listing::Listing,
     values::kinds::{boolean, shared::patient},
 };
+use view_macro::input;
 
 use crate::views::ledger::GuarantorBalanceView;
 
+#[input]
 pub struct ListGuarantorBalances {
+    /// `true` to include balances of zero.
+    #[query(boolean(), name = "show_zero_balances", default = false)]
     zero_too: bool,
+    #[query(patient(), name = "patient_id")]
     patient: Option<u32>,
+    #[read(input.listing().sort().foreign_ids().guarantor().since().without_deleted().done())]
     listing: Listing,
-}
-
-impl FromInput for ListGuarantorBalances {
-    fn from_input(input: &mut Input) -> ListGuarantorBalances {
-        let zero_too =
-            input.query.defaulted("show_zero_balances", boolean().about("`true` to include balances of zero."), false);
-        let patient = input.query.optional("patient_id", patient());
-        let listing = input.listing().sort().foreign_ids().guarantor();
-        ListGuarantorBalances { zero_too, patient, listing: listing.since().without_deleted().done() }
-    }
 }
 
 pub async fn list(

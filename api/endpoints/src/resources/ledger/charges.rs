@@ -6,32 +6,27 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput},
+        arguments::AtLocation,
         call::ApiCall,
-        input::Input,
         respond::{Answer, Paged},
     },
     records::listing::Listing,
     values::{kinds::includes, limits::MAX_RELATED},
 };
+use view_macro::input;
 
 use crate::views::{
     ledger::{ChargeView, ClaimPayoutView},
     render::RecordView,
 };
 
+#[input]
 pub struct ListCharges {
+    #[query(includes(&["claim_payouts"]))]
     include: Vec<&'static str>,
+    #[read(input.listing().sort().foreign_ids().patient().provider().procedure().guarantor()
+        .since().include_deleted().done())]
     listing: Listing,
-}
-
-impl FromInput for ListCharges {
-    fn from_input(input: &mut Input) -> ListCharges {
-        let include = input.query.list("include", includes(&["claim_payouts"]));
-        let listing = input.listing().sort().foreign_ids().patient().provider();
-        let listing = listing.procedure().guarantor();
-        ListCharges { include, listing: listing.since().include_deleted().done() }
-    }
 }
 
 pub async fn list(

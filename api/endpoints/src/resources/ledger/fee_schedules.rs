@@ -6,20 +6,24 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, Id, InTenant, included, reads},
+        arguments::{AtLocation, Id, InTenant},
         call::ApiCall,
         respond::{Answer, One, Paged},
     },
     records::listing::{Listing, listing},
     values::{kinds::shared::active, limits::MAX_WHOLE_LIST},
 };
+use view_macro::input;
 
 use crate::views::catalogue::{FeeScheduleView, ProcedureFee};
 
-reads!(ListFeeSchedules |input| {
-    active: bool = input.query.defaulted("active", active(), true),
-    listing: Listing = input.listing().since().done(),
-});
+#[input]
+pub struct ListFeeSchedules {
+    #[query(active(), default = true)]
+    active: bool,
+    #[read(input.listing().since().done())]
+    listing: Listing,
+}
 
 pub async fn list(
     call: ApiCall,
@@ -31,7 +35,11 @@ pub async fn list(
     Ok(call.page(&page.views(FeeScheduleView::from_record)))
 }
 
-included!(ShowFeeSchedule: &["procedure_fees"]);
+#[input]
+pub struct ShowFeeSchedule {
+    #[read(input.includes(&["procedure_fees"]))]
+    include: Vec<&'static str>,
+}
 
 pub async fn show(
     mut call: ApiCall,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use engine::{AdapterVersion, RolledOut, Tried};
 use framework::{
     access::{
-        arguments::{AdapterName, Anywhere, InTenants, OfLocation, reads},
+        arguments::{AdapterName, Anywhere, InTenants, OfLocation},
         call::{ActionContext, ApiCall},
         resource_names,
         respond::{Answer, Listed, One},
@@ -20,6 +20,7 @@ use framework::{
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::input;
 
 use super::sync::AdapterView;
 
@@ -138,14 +139,15 @@ pub async fn upload(
     Ok(call.show(AdapterVersionView::from(added)))
 }
 
-reads!(AdapterRollOut |input| {
-    version: String = input.body.required(
-        "version",
-        text(MAX_NAME).about("The SHA-256 of an uploaded version, or `configured` for the version of the configuration."),
-    ),
-    dry_run: bool =
-        input.body.optional("dry_run", boolean().about("`true` to only try the version.")).unwrap_or(false),
-});
+#[input]
+pub struct AdapterRollOut {
+    /// The SHA-256 of an uploaded version, or `configured` for the version of the configuration.
+    #[body(text(MAX_NAME))]
+    version: String,
+    /// `true` to only try the version.
+    #[body(boolean(), or = false)]
+    dry_run: bool,
+}
 
 pub async fn roll_out(
     call: ApiCall,

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use framework::{
     access::{
-        arguments::{Anywhere, reads},
+        arguments::Anywhere,
         call::ApiCall,
         reloads::{ReloadOutcome, ReloadRequest},
         respond::{Answer, One},
@@ -16,6 +16,7 @@ use framework::{
     http::errors::ApiError,
     values::kinds::{boolean, text},
 };
+use view_macro::input;
 
 /// Longest path of a configuration.
 const MAX_PATH: usize = 4_096;
@@ -38,22 +39,18 @@ pub struct ReloadView {
     problems: Vec<String>,
 }
 
-reads! {
-    ConfigurationReload |input| {
-        dry_run: bool =
-            input.body.optional("dry_run", boolean().about(
-                "`true` to only compare the new configuration with the one in force.")).unwrap_or(false),
-        allow_removal: bool =
-            input.body.optional("allow_removal", boolean().omit_from_example().about(
-                "`true` to allow the removal of institutions and locations.")).unwrap_or(false),
-        config: Option<String> = input.body.optional(
-            "config",
-            text(MAX_PATH).omit_from_example().about(
-                "With `dry_run`, the path on the server's machine of a file or folder to compare with the \
-                 configuration in force. Without this path, the server's own files are read again."
-            ),
-        ),
-    }
+#[input]
+pub struct ConfigurationReload {
+    /// `true` to only compare the new configuration with the one in force.
+    #[body(boolean(), or = false)]
+    dry_run: bool,
+    /// `true` to allow the removal of institutions and locations.
+    #[body(boolean().omit_from_example(), or = false)]
+    allow_removal: bool,
+    /// With `dry_run`, the path on the server's machine of a file or folder to compare with the configuration in force.
+    /// Without this path, the server's own files are read again.
+    #[body(text(MAX_PATH).omit_from_example())]
+    config: Option<String>,
 }
 
 pub async fn reload(

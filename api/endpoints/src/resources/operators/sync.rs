@@ -10,9 +10,8 @@ use engine::records::sync_state::{AdapterState, AdapterStatus, SyncState};
 use framework::{
     access::{
         api::Api,
-        arguments::{FromInput, OfLocation, reads},
+        arguments::OfLocation,
         call::{ActionContext, ApiCall},
-        input::Input,
         resource_names::{name, resource},
         respond::{Answer, One},
     },
@@ -27,6 +26,7 @@ use location::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::input;
 
 use super::adapter_costs::AdapterCallsView;
 use crate::{
@@ -216,9 +216,11 @@ pub async fn start(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> A
     Ok(call.show(act(&call.action(), location.setup.id, CycleAction::Start).await?))
 }
 
-reads!(AcceptDeletions |input| {
-    resource: Resource = input.body.required("resource", resource()),
-});
+#[input]
+pub struct AcceptDeletions {
+    #[body(resource())]
+    resource: Resource,
+}
 
 pub async fn accept_deletions(
     call: ApiCall,
@@ -228,34 +230,22 @@ pub async fn accept_deletions(
 }
 
 /// The directions to pause or resume, by default both. The document cannot express that at least one is required.
-#[derive(Clone, Copy)]
-pub struct WhichDirections(Directions);
+#[input]
+pub struct WhichDirections {
+    /// `true` to apply the call to reading. Without both fields, the call applies to reading and writing.
+    #[body(boolean())]
+    reading: Option<bool>,
+    /// `true` to apply the call to writing. Without both fields, the call applies to reading and writing.
+    #[body(boolean())]
+    writing: Option<bool>,
+}
 
 impl WhichDirections {
     fn any(self) -> Result<Directions, ApiError> {
-        let Directions { reading, writing } = self.0;
+        let both = self.reading.is_none() && self.writing.is_none();
+        let (reading, writing) = (both || self.reading == Some(true), both || self.writing == Some(true));
         let nothing = || ApiError::refused("reading or writing must be true, or both must be left out.");
-        (reading || writing).then_some(self.0).ok_or_else(nothing)
-    }
-}
-
-impl FromInput for WhichDirections {
-    fn from_input(input: &mut Input) -> WhichDirections {
-        let reading = input.body.optional(
-            "reading",
-            boolean().about(
-                "`true` to apply the call to reading. Without both fields, the call applies to reading and writing.",
-            ),
-        );
-        let writing = input.body.optional(
-            "writing",
-            boolean().about(
-                "`true` to apply the call to writing. Without both fields, the call applies to reading and writing.",
-            ),
-        );
-        let both = reading.is_none() && writing.is_none();
-        let which = Directions { reading: both || reading == Some(true), writing: both || writing == Some(true) };
-        WhichDirections(which)
+        (reading || writing).then_some(Directions { reading, writing }).ok_or_else(nothing)
     }
 }
 

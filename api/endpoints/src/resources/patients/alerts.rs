@@ -8,27 +8,28 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AlertId, FromInput, Id, InTenant, reads},
+        arguments::{AlertId, Id, InTenant},
         call::ApiCall,
-        input::Input,
         respond::{Answer, Created, Listed, One},
         tenancy::Tenant,
     },
     http::errors::ApiError,
     values::{
         failures::Failure,
-        kinds::{boolean, filled, object, shared::note},
+        kinds::{boolean, filled, shared::note},
     },
 };
+use view_macro::input;
 
 use super::find;
 use crate::views::communications::PatientAlertView;
 
-reads!(ListAlerts |input| {
-    include_disabled: bool = input.query.defaulted(
-        "include_disabled", boolean().about("`true` to include disabled records."), false
-    ),
-});
+#[input]
+pub struct ListAlerts {
+    /// `true` to include disabled records.
+    #[query(boolean(), default = false)]
+    include_disabled: bool,
+}
 
 pub async fn list(
     mut call: ApiCall,
@@ -51,15 +52,10 @@ pub async fn show(
     Ok(call.show(PatientAlertView::from_record(&one(&call, &tenant, patient, alert)?)))
 }
 
+#[input(container("patient_alert", "The alert."))]
 pub struct NewAlert {
+    #[body(filled(note()))]
     note: String,
-}
-
-impl FromInput for NewAlert {
-    fn from_input(input: &mut Input) -> NewAlert {
-        input.body.container("patient_alert", "The alert.");
-        NewAlert { note: input.body.required("patient_alert.note", filled(note())) }
-    }
 }
 
 pub async fn create(
@@ -83,19 +79,11 @@ fn not_synced() -> ApiError {
     Failure::AlertOfUnsyncedPatient.into()
 }
 
+#[input(object("patient_alert", "The alert."))]
 pub struct AlertUpdate {
+    /// `true` to disable the alert.
+    #[body(boolean(), not_null)]
     disabled: Option<bool>,
-}
-
-impl FromInput for AlertUpdate {
-    fn from_input(input: &mut Input) -> AlertUpdate {
-        input.body.required("patient_alert", object("The alert."));
-        AlertUpdate {
-            disabled: input
-                .body
-                .optional_not_null("patient_alert.disabled", boolean().about("`true` to disable the alert.")),
-        }
-    }
 }
 
 pub async fn update(

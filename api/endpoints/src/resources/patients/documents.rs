@@ -6,12 +6,13 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, Id, InTenant, reads},
+        arguments::{AtLocation, Id, InTenant},
         call::ApiCall,
         respond::{Answer, Listed, Never},
     },
     values::{failures::Failure, kinds::shared::active},
 };
+use view_macro::input;
 
 use super::find;
 use crate::views::documents::{DocumentTypeView, PatientDocumentView};
@@ -33,9 +34,11 @@ pub async fn create(call: ApiCall, Id(id): Id<u32>, AtLocation(location, ()): At
     Err(Failure::UploadNotSupported.into())
 }
 
-reads!(ListDocumentTypes |input| {
-    active: bool = input.query.defaulted("active", active(), true),
-});
+#[input]
+pub struct ListDocumentTypes {
+    #[query(active(), default = true)]
+    active: bool,
+}
 
 pub async fn types(
     mut call: ApiCall,

@@ -14,11 +14,11 @@ use framework::{
         respond::{Answer, Paged},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{errors::ApiError, paging::ListPage, query::Params},
+    http::{errors::ApiError, paging::ListPage},
     records::listing::Listing,
     values::{
         kinds::{
-            Kind, boolean, phone,
+            boolean, phone,
             shared::{patient, provider},
             text,
             times::birth_date,
@@ -28,6 +28,7 @@ use framework::{
     },
 };
 use location::zone::Date;
+use view_macro::input;
 
 use super::{
     includes::{INCLUDES_OF_LIST, Related, requested_includes},
@@ -35,31 +36,31 @@ use super::{
 };
 use crate::views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile};
 
+#[input]
 pub struct ListPatients {
-    listing: Listing,
-    criteria: Criteria,
     /// Only in v2.2.2.
+    #[read(if input.version.is_v2() { requested_includes(input, INCLUDES_OF_LIST) } else { Vec::new() })]
     include: Vec<&'static str>,
+    #[read(Criteria::from_input(input))]
+    criteria: Criteria,
+    #[read(listing(input))]
+    listing: Listing,
 }
 
-impl FromInput for ListPatients {
-    fn from_input(input: &mut Input) -> ListPatients {
-        let include = if input.version.is_v2() { requested_includes(input, INCLUDES_OF_LIST) } else { Vec::new() };
-        let criteria = Criteria::read(&mut input.query);
-        let today = input.today;
-        let people = input.listing().sort().name().since().foreign_ids();
-        let people = people
-            .by("email", text(MAX_EMAIL).about("E-mail address."), Filter::Email)
-            // A date of birth in the future matches no patient, whatever the EHR contains.
-            .by("date_of_birth", birth_date(Date::MAX), |born| match is_birth_date(born, today) {
-                true => Filter::DateOfBirth(born),
-                false => Filter::Ids(BTreeSet::new()),
-            })
-            .flag("inactive", "`true` if the record is no longer in use.", Filter::Inactive)
-            .flag("new_patient", "`true` if the patient is new to the practice.", Filter::NewPatient)
-            .flag("non_patient", "`true` if the person is not a patient, for example a guarantor.", Filter::NonPatient);
-        ListPatients { listing: people.done(), criteria, include }
-    }
+fn listing(input: &mut Input) -> Listing {
+    let today = input.today;
+    let people = input.listing().sort().name().since().foreign_ids();
+    let people = people
+        .by("email", text(MAX_EMAIL).about("E-mail address."), Filter::Email)
+        // A date of birth in the future matches no patient, whatever the EHR contains.
+        .by("date_of_birth", birth_date(Date::MAX), |born| match is_birth_date(born, today) {
+            true => Filter::DateOfBirth(born),
+            false => Filter::Ids(BTreeSet::new()),
+        })
+        .flag("inactive", "`true` if the record is no longer in use.", Filter::Inactive)
+        .flag("new_patient", "`true` if the patient is new to the practice.", Filter::NewPatient)
+        .flag("non_patient", "`true` if the person is not a patient, for example a guarantor.", Filter::NonPatient);
+    people.done()
 }
 
 pub async fn list(
@@ -117,43 +118,33 @@ fn found(
     Ok(page)
 }
 
-const PHONE_NUMBER: &str = "Phone number; also accepted as `phone`. National and international forms of a number are \
-    equivalent in the country of the location, and an extension makes no difference.";
-
 /// Filters in addition to those that every list of patients has.
+#[input]
 struct Criteria {
+    /// `true` to list only records of this location, not of the other locations that share its health record system.
+    #[query(boolean(), name = "location_strict", default = false)]
     strict: bool,
+    #[query(patient(), name = "patient_id")]
     id: Option<u32>,
+    #[query(provider(), name = "provider_id")]
     provider: Option<u32>,
+    /// Search text for the given name. Each word must be the beginning of a word of the given name.
+    #[query(text(MAX_NAME))]
     first_name: Option<String>,
+    /// Search text for the family name. Each word must be the beginning of a word of the family name.
+    #[query(text(MAX_NAME))]
     last_name: Option<String>,
+    /// Phone number; also accepted as `phone`. National and international forms of a number are equivalent in the country
+    /// of the location, and an extension makes no difference.
+    #[query(phone())]
     phone_number: Option<String>,
+    /// `true` to list only patients whose form responses can be written to the health record system; `false` to list
+    /// only the other patients.
+    #[query(boolean())]
     forms_syncable: Option<bool>,
 }
 
 impl Criteria {
-    fn read(q: &mut Params) -> Criteria {
-        Criteria {
-            strict: q.defaulted("location_strict", here_only(), false),
-            id: q.optional("patient_id", patient()),
-            provider: q.optional("provider_id", provider()),
-            first_name: q.optional(
-                "first_name",
-                text(MAX_NAME).about(
-                    "Search text for the given name. Each word must be the beginning of a word of the given name.",
-                ),
-            ),
-            last_name: q.optional(
-                "last_name",
-                text(MAX_NAME).about(
-                    "Search text for the family name. Each word must be the beginning of a word of the family name.",
-                ),
-            ),
-            phone_number: q.optional("phone_number", phone().about(PHONE_NUMBER)),
-            forms_syncable: q.optional("forms_syncable", takes_answers()),
-        }
-    }
-
     /// Returns the filters that the engine supports.
     fn filters(&self, location: &OpenLocation) -> Vec<Filter> {
         let here = self.strict.then(|| Filter::Location(location.setup.id.0.into()));
@@ -174,19 +165,6 @@ impl Criteria {
             && self.provider.is_none_or(|id| it.provider_id == Some(id))
             && self.forms_syncable.is_none_or(|wanted| wanted == syncable)
     }
-}
-
-fn here_only() -> Kind<bool> {
-    boolean().about(
-        "`true` to list only records of this location, not of the other locations that share its health record system.",
-    )
-}
-
-fn takes_answers() -> Kind<bool> {
-    boolean().about(
-        "`true` to list only patients whose form responses can be written to the health record system; `false` to \
-         list only the other patients.",
-    )
 }
 
 /// Returns whether form responses can be written to the location's EHR.

@@ -2,13 +2,13 @@
 
 use framework::{
     access::{
-        arguments::{FromInput, Id, InTenant},
+        arguments::{Id, InTenant},
         call::ApiCall,
-        input::Input,
         respond::{Answer, One},
     },
     values::versions::Version,
 };
+use view_macro::input;
 
 use super::{
     find,
@@ -16,14 +16,10 @@ use super::{
 };
 use crate::views::patients::{PatientByVersion, PatientDetail, PatientProfile};
 
+#[input]
 pub struct ShowPatient {
+    #[read(requested_includes(input, INCLUDES))]
     include: Vec<&'static str>,
-}
-
-impl FromInput for ShowPatient {
-    fn from_input(input: &mut Input) -> ShowPatient {
-        ShowPatient { include: requested_includes(input, INCLUDES) }
-    }
 }
 
 pub async fn show(

@@ -6,9 +6,8 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, Id},
+        arguments::{AtLocation, Id},
         call::ApiCall,
-        input::Input,
         respond::{Answer, One},
     },
     http::fields::Fields,
@@ -22,19 +21,44 @@ use framework::{
         limits::{MAX_NAME, MAX_TEXT},
     },
 };
-use location::zone::Date;
+use view_macro::input;
 
 use crate::views::patients::PatientProfile;
 
 const MAX_EXTENSION: usize = 20;
 
-pub struct PatientUpdate(PatientChange);
-
-impl FromInput for PatientUpdate {
-    fn from_input(input: &mut Input) -> PatientUpdate {
-        input.body.required("patient", object("The patient."));
-        PatientUpdate(read(&mut input.body, input.today))
-    }
+#[input(object("patient", "The patient."), builds = PatientChange)]
+pub struct PatientUpdate {
+    #[body(given_name(), not_null)]
+    first_name: Option<String>,
+    /// Middle name.
+    #[body(text(MAX_NAME), cleared)]
+    middle_name: Option<String>,
+    #[body(family_name(), not_null)]
+    last_name: Option<String>,
+    #[body(filled(email()), cleared)]
+    email: Option<String>,
+    #[body(birth_date(input.today).map(|day| day.to_string()), not_null)]
+    date_of_birth: Option<String>,
+    #[body(gender().map(str::to_owned), not_null)]
+    gender: Option<String>,
+    // Phone numbers cannot be cleared, not even by null.
+    /// Cell phone number.
+    #[body(filled(phone()), name = "patient.cell_phone_number", not_null)]
+    cell_phone: Option<String>,
+    /// Home phone number.
+    #[body(filled(phone()), name = "patient.home_phone_number", not_null)]
+    home_phone: Option<String>,
+    /// Work phone number.
+    #[body(filled(phone()), name = "patient.work_phone_number", not_null)]
+    work_phone: Option<String>,
+    /// Extension of the work phone number.
+    #[body(filled(text(MAX_EXTENSION)), not_null)]
+    work_phone_extension: Option<String>,
+    #[body(filled(ssn()), not_null)]
+    ssn: Option<String>,
+    #[read(address(&mut input.body))]
+    address: Option<Address>,
 }
 
 pub async fn update(
@@ -45,27 +69,6 @@ pub async fn update(
     let saved = call.save(&location, ChangePatient { id, change }).await?;
     call.audit("update", "patient", id.into());
     Ok(call.show(PatientProfile::from_record(&saved.record, call.directory.adapter(&location.setup))))
-}
-
-fn read(b: &mut Fields, today: Date) -> PatientChange {
-    PatientChange {
-        first_name: b.optional_not_null("patient.first_name", given_name()),
-        middle_name: b.clearable_text("patient.middle_name", text(MAX_NAME).about("Middle name.")),
-        last_name: b.optional_not_null("patient.last_name", family_name()),
-        email: b.clearable_text("patient.email", filled(email())),
-        date_of_birth: b.optional_not_null("patient.date_of_birth", birth_date(today)).map(|day| day.to_string()),
-        gender: b.optional_not_null("patient.gender", gender()).map(str::to_owned),
-        // Phone numbers cannot be cleared, not even by null.
-        cell_phone: b.optional_not_null("patient.cell_phone_number", filled(phone()).about("Cell phone number.")),
-        home_phone: b.optional_not_null("patient.home_phone_number", filled(phone()).about("Home phone number.")),
-        work_phone: b.optional_not_null("patient.work_phone_number", filled(phone()).about("Work phone number.")),
-        work_phone_extension: b.optional_not_null(
-            "patient.work_phone_extension",
-            filled(text(MAX_EXTENSION)).about("Extension of the work phone number."),
-        ),
-        ssn: b.optional_not_null("patient.ssn", filled(ssn())),
-        address: address(b),
-    }
 }
 
 fn address(b: &mut Fields) -> Option<Address> {

@@ -7,7 +7,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput},
+        arguments::AtLocation,
         call::ApiCall,
         input::Input,
         resource_names::{self, granted, name, resource},
@@ -22,7 +22,7 @@ use framework::{
     values::{
         cursor::QueryCursors,
         failures::Failure,
-        kinds::{integer, text},
+        kinds::{Kind, integer, text},
         limits::{CHANGES_DEFAULT, MAX_TEXT, PER_PAGE},
         times::At,
     },
@@ -31,6 +31,7 @@ use location::{pull::Resource, time::Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use view_macro::input;
 
 /// The latest change of a record since the previous page.
 #[derive(Serialize, JsonSchema)]
@@ -53,28 +54,29 @@ pub struct RecordChangeView {
 const AMOUNTS: [(Resource, &str); 2] =
     [(Resource::Procedures, "record.fee"), (Resource::TreatmentPlans, "record.procedures.fee")];
 
+#[input(check = ListChanges::check)]
 pub struct ListChanges {
+    /// The `end_cursor` of the previous page.
+    #[query(text(MAX_TEXT).omit_from_example())]
     since: Option<String>,
+    #[query(resource(), name = "resource")]
     asked: Vec<Resource>,
+    /// Number of records per page.
+    #[query(page_size(), default = CHANGES_DEFAULT)]
     per_page: usize,
 }
 
-impl FromInput for ListChanges {
-    fn from_input(input: &mut Input) -> ListChanges {
-        let since = input
-            .query
-            .optional("since", text(MAX_TEXT).about("The `end_cursor` of the previous page.").omit_from_example());
-        let asked = input.query.list("resource", resource());
-        let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
-        let per_page =
-            input.query.defaulted("per_page", integer(range).about("Number of records per page."), CHANGES_DEFAULT)
-                as usize;
+fn page_size() -> Kind<usize> {
+    integer(*PER_PAGE.start() as i64..=*PER_PAGE.end() as i64).map(|size| size as usize)
+}
+
+impl ListChanges {
+    fn check(&self, input: &mut Input) {
         for (resource, field) in AMOUNTS {
-            if asked.is_empty() || asked.contains(&resource) {
+            if self.asked.is_empty() || self.asked.contains(&resource) {
                 input.withhold_amount(field);
             }
         }
-        ListChanges { since, asked, per_page }
     }
 }
 

@@ -6,9 +6,8 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{FromInput, InTenants, OfLocation},
+        arguments::{InTenants, OfLocation},
         call::ApiCall,
-        input::Input,
         respond::{Answer, Listed, One},
         tenancy::{OpenLocation, Tenant},
     },
@@ -22,6 +21,7 @@ use location::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::input;
 
 use crate::views::{gate::GateView, parts::foreign_id_type};
 
@@ -159,16 +159,12 @@ pub(crate) fn is_visible(call: &ApiCall, location: &LocationSetup) -> bool {
     location.status != LocationStatus::Pending && call.key.reaches(location.id)
 }
 
+#[input]
 pub struct ListLocations {
+    #[query(inactive())]
     inactive: Option<bool>,
+    #[read(foreign_ids(&mut input.query))]
     foreign_ids: Vec<Vec<String>>,
-}
-
-impl FromInput for ListLocations {
-    fn from_input(input: &mut Input) -> ListLocations {
-        let inactive = input.query.optional("inactive", inactive());
-        ListLocations { inactive, foreign_ids: foreign_ids(&mut input.query) }
-    }
 }
 
 pub async fn list(

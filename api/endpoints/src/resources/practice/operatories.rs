@@ -9,9 +9,8 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, Id, InTenant},
         call::ApiCall,
-        input::Input,
         respond::{Answer, Created, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
@@ -19,7 +18,7 @@ use framework::{
     records::listing::Listing,
     values::{
         kinds::{
-            filled, id, includes, object,
+            filled, id, includes,
             shared::{active, bookable_online, part_of_name},
             text,
         },
@@ -27,6 +26,7 @@ use framework::{
     },
 };
 use location::{ids::LocationId, pull::Resource};
+use view_macro::input;
 
 use crate::{resources::schedule::appointment_types, views::operatories::OperatoryView};
 
@@ -43,22 +43,19 @@ pub fn missing(location: LocationId, id: u64) -> ApiError {
 /// Accepted without effect: types are always included, with their category.
 const INCLUDES: &[&str] = &["appointment_types", "appt_categories"];
 
+#[input]
 pub struct ListOperatories {
-    listing: Listing,
+    #[query(includes(INCLUDES), name = "include")]
+    _include: Vec<&'static str>,
+    #[query(part_of_name().map(|name| name.to_lowercase()), name = "search_name")]
     name: Option<String>,
-}
-
-impl FromInput for ListOperatories {
-    fn from_input(input: &mut Input) -> ListOperatories {
-        input.query.list("include", includes(INCLUDES));
-        let name = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase());
-        ListOperatories { listing: input.listing().foreign_ids().since().done(), name }
-    }
+    #[read(input.listing().foreign_ids().since().done())]
+    listing: Listing,
 }
 
 pub async fn list(
     call: ApiCall,
-    AtLocation(location, ListOperatories { listing, name }): AtLocation<ListOperatories>,
+    AtLocation(location, ListOperatories { listing, name, .. }): AtLocation<ListOperatories>,
 ) -> Answer<Paged<OperatoryView<'static>>> {
     let OpenLocation { institution, setup } = location;
     let types = appointment_types::by_id(&call, &Tenant { institution })?;
@@ -69,19 +66,16 @@ pub async fn list(
     Ok(call.page_of(&page, |it| OperatoryView::from_record(it, adapter).with_types(it, &types)))
 }
 
-pub struct ShowOperatory;
-
-impl FromInput for ShowOperatory {
-    fn from_input(input: &mut Input) -> ShowOperatory {
-        input.query.list("include", includes(INCLUDES));
-        ShowOperatory
-    }
+#[input]
+pub struct ShowOperatory {
+    #[query(includes(INCLUDES), name = "include")]
+    _include: Vec<&'static str>,
 }
 
 pub async fn show(
     call: ApiCall,
     Id(id): Id<u64>,
-    InTenant(tenant, ShowOperatory): InTenant<ShowOperatory>,
+    InTenant(tenant, _): InTenant<ShowOperatory>,
 ) -> Answer<One<OperatoryView<'static>>> {
     let types = appointment_types::by_id(&call, &tenant)?;
     for location in call.open_locations(&tenant) {
@@ -94,32 +88,21 @@ pub async fn show(
     Err(ApiError::not_found(format!("Operatory with id {id}")))
 }
 
-pub struct NewOperatory(Operatory);
-
-impl FromInput for NewOperatory {
-    fn from_input(input: &mut Input) -> NewOperatory {
-        let b = &mut input.body;
-        b.required("operatory", object("The operatory."));
-        let name = b.required("operatory.name", filled(text(MAX_NAME)).about("Name."));
-        let display_name = b.optional_nonempty(
-            "operatory.display_name",
-            text(MAX_NAME).about("Display name, shown instead of the name."),
-        );
-        let active = b.defaulted("operatory.active", active(), true);
-        let bookable_online = b.defaulted("operatory.bookable_online", bookable_online(), true);
-        let appointment_type_ids = b.list(
-            "operatory.appointment_type_ids",
-            id().referring_to(Resource::AppointmentTypes).about("Ids of the appointment types."),
-        );
-        NewOperatory(Operatory {
-            name,
-            display_name,
-            active,
-            bookable_online,
-            appointment_type_ids,
-            ..Operatory::default()
-        })
-    }
+#[input(object("operatory", "The operatory."), builds = Operatory, rest = Operatory::default())]
+pub struct NewOperatory {
+    /// Name.
+    #[body(filled(text(MAX_NAME)))]
+    name: String,
+    /// Display name, shown instead of the name.
+    #[body(text(MAX_NAME), nonempty)]
+    display_name: Option<String>,
+    #[body(active(), default = true)]
+    active: bool,
+    #[body(bookable_online(), default = true)]
+    bookable_online: bool,
+    /// Ids of the appointment types.
+    #[body(id().referring_to(Resource::AppointmentTypes))]
+    appointment_type_ids: Vec<u32>,
 }
 
 pub async fn create(
@@ -130,31 +113,22 @@ pub async fn create(
 }
 
 /// A change of an operatory; missing fields stay unchanged.
+#[input(object("operatory", "The operatory."))]
 #[derive(Clone)]
 pub struct OperatoryUpdate {
+    /// Name.
+    #[body(filled(text(MAX_NAME)), not_null)]
     name: Option<String>,
+    /// Display name, shown instead of the name.
+    #[body(text(MAX_NAME))]
     display_name: Option<Option<String>>,
+    #[body(active(), not_null)]
     active: Option<bool>,
+    #[body(bookable_online(), not_null)]
     bookable_online: Option<bool>,
+    /// Ids of the appointment types.
+    #[body(id().referring_to(Resource::AppointmentTypes))]
     appointment_type_ids: Option<Vec<u32>>,
-}
-
-impl FromInput for OperatoryUpdate {
-    fn from_input(input: &mut Input) -> OperatoryUpdate {
-        let b = &mut input.body;
-        b.required("operatory", object("The operatory."));
-        OperatoryUpdate {
-            name: b.optional_not_null("operatory.name", filled(text(MAX_NAME)).about("Name.")),
-            display_name: b
-                .clearable("operatory.display_name", text(MAX_NAME).about("Display name, shown instead of the name.")),
-            active: b.optional_not_null("operatory.active", active()),
-            bookable_online: b.optional_not_null("operatory.bookable_online", bookable_online()),
-            appointment_type_ids: b.optional_list(
-                "operatory.appointment_type_ids",
-                id().referring_to(Resource::AppointmentTypes).about("Ids of the appointment types."),
-            ),
-        }
-    }
 }
 
 impl OperatoryUpdate {

@@ -12,7 +12,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InLocations, InTenant, included},
+        arguments::{AtLocation, FromInput, Id, InLocations, InTenant},
         call::ApiCall,
         input::Input,
         respond::{Answer, Created, One, Paged},
@@ -21,7 +21,7 @@ use framework::{
     http::{errors::ApiError, fields::Fields},
     records::listing::Listing,
     values::{
-        kinds::{Kind, boolean, email, filled, id, includes, object, shared::inactive, sort, text},
+        kinds::{Kind, Sort, boolean, email, filled, id, includes, object, shared::inactive, sort, text},
         limits::MAX_NAME,
         times::At,
     },
@@ -29,6 +29,7 @@ use framework::{
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::input;
 use view_macro::view;
 
 use super::locations::{Facts, LocationView};
@@ -123,43 +124,36 @@ impl<'a> ProviderNames<'a> {
     }
 }
 
-struct ProviderFilter {
-    requestable: Option<bool>,
-    inactive: bool,
-    ids: Vec<u32>,
-}
-
+#[input]
 pub struct ListProviders {
-    listing: Listing,
-    filter: ProviderFilter,
+    #[query(includes(INCLUDES))]
     include: Vec<&'static str>,
+    #[query(sort(&["id"]), default = "id")]
+    sort: Sort,
+    #[read(ProviderFilter::from_input(input))]
+    filter: ProviderFilter,
+    #[read(input.listing().foreign_ids().since().done())]
+    listing: Listing,
 }
 
-impl FromInput for ListProviders {
-    fn from_input(input: &mut Input) -> ListProviders {
-        let include = input.query.list("include", includes(INCLUDES));
-        let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
-        let filter = ProviderFilter {
-            requestable: input.query.optional(
-                "requestable",
-                boolean().about(
-                    "`true` to list only providers with working hours; `false` to list only providers without working \
-                     hours.",
-                ),
-            ),
-            inactive: input.query.defaulted("inactive", inactive(), false),
-            ids: input.query.list("ids", id().about("Only records with these ids.")),
-        };
-        let listing = input.listing().descending(descending).foreign_ids().since().done();
-        ListProviders { listing, filter, include }
-    }
+#[input]
+struct ProviderFilter {
+    /// `true` to list only providers with working hours; `false` to list only providers without working hours.
+    #[query(boolean())]
+    requestable: Option<bool>,
+    #[query(inactive(), default = false)]
+    inactive: bool,
+    /// Only records with these ids.
+    #[query(id())]
+    ids: Vec<u32>,
 }
 
 pub async fn list(
     call: ApiCall,
     InLocations(tenant, location, asked): InLocations<ListProviders>,
 ) -> Answer<Paged<ProviderView<'static>>> {
-    let ListProviders { listing, filter, include } = asked;
+    let ListProviders { include, sort, filter, listing } = asked;
+    let listing = listing.descending(sort.descending);
     let locations = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &locations)?;
     let sources = call.sources(&tenant);
@@ -171,7 +165,11 @@ pub async fn list(
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
 }
 
-included!(ShowProvider: INCLUDES);
+#[input]
+pub struct ShowProvider {
+    #[read(input.includes(INCLUDES))]
+    include: Vec<&'static str>,
+}
 
 pub async fn show(
     call: ApiCall,

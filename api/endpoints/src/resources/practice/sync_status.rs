@@ -13,9 +13,8 @@ use actix_web::{
 use engine::Place;
 use framework::{
     access::{
-        arguments::{FromInput, InTenants},
+        arguments::InTenants,
         call::ApiCall,
-        input::Input,
         respond::{Answer, Listed, Wraps},
         tenancy::{OpenLocation, Tenant},
     },
@@ -26,6 +25,7 @@ use framework::{
 use location::ids::LocationId;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use view_macro::input;
 
 use crate::views::sync_status::{DirectionHealth, SourceStatus, SyncStatusView, view};
 
@@ -34,21 +34,17 @@ const ASKED_AT_ONCE: usize = 50;
 /// Seconds until a moving location is likely to have a node.
 const RETRY_MOVED: u64 = 1;
 
+#[input]
 pub struct ListSyncStatus {
+    /// Only entries with this read status.
+    #[query(name_of(&["green", "red"]), name = "read_status")]
     read: Option<&'static str>,
+    /// Only entries with this write status.
+    #[query(name_of(&["green", "red"]), name = "write_status")]
     write: Option<&'static str>,
-    only: BTreeSet<u32>,
-}
-
-impl FromInput for ListSyncStatus {
-    fn from_input(input: &mut Input) -> ListSyncStatus {
-        let status = || name_of(&["green", "red"]);
-        ListSyncStatus {
-            read: input.query.optional("read_status", status().about("Only entries with this read status.")),
-            write: input.query.optional("write_status", status().about("Only entries with this write status.")),
-            only: BTreeSet::from_iter(input.query.list("location_ids", id().about("Only these locations."))),
-        }
-    }
+    /// Only these locations.
+    #[query(id(), name = "location_ids")]
+    only: Vec<u32>,
 }
 
 /// A view of this node, or one as received from another node.
@@ -71,6 +67,7 @@ pub async fn list(
     call: ApiCall,
     InTenants(tenants, ListSyncStatus { read, write, only }): InTenants<ListSyncStatus>,
 ) -> Answer<Listed<SyncStatusView<'static>>> {
+    let only = BTreeSet::from_iter(only);
     let asked_for = match only.is_empty() {
         true => tenants.iter().flat_map(|tenant| call.open_locations(tenant)).collect(),
         false => only.iter().map(|id| named(&call, &tenants, LocationId(*id))).collect::<Result<_, _>>()?,

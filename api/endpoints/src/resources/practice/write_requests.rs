@@ -11,14 +11,13 @@ use framework::{
         api::Api,
         arguments::{AtLocation, FromCall, FromInput},
         call::{ActionContext, ApiCall},
-        input::Input,
         resource_names::{granted, name, resource},
         respond::{Answer, One, Paged},
         tenancy::OpenLocation,
     },
     http::{errors::ApiError, paging::Paging},
     values::{
-        kinds::{Kind, boolean, shared::updated_since, sort, text, times::instant},
+        kinds::{Kind, Sort, boolean, shared::updated_since, sort, text, times::instant},
         limits::MAX_NAME,
         record_uuid::uuid,
         times::At,
@@ -36,6 +35,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
+use view_macro::input;
 
 /// A write to the health record system.
 #[derive(Serialize, JsonSchema)]
@@ -136,34 +136,28 @@ pub fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
 }
 
 /// Filters of a list.
+#[input]
 struct WriteRequestFilter {
+    /// Only records with this status.
+    #[query(word())]
     status: Option<Status>,
+    /// `true` to list only writes that wait, and failed writes that were neither retried nor dropped; `false` to list
+    /// only the other writes.
+    #[query(boolean())]
     open: Option<bool>,
+    #[query(resource())]
     resource: Option<Resource>,
+    /// Only writes of the record with this id in the API.
+    #[query(text(MAX_NAME), name = "record_id")]
     record: Option<String>,
+    /// Only entries from this time on.
+    #[query(instant(&input.clock))]
     since: Option<Timestamp>,
+    #[query(updated_since(&input.clock))]
     updated_since: Option<Timestamp>,
 }
 
 impl WriteRequestFilter {
-    fn read(input: &mut Input) -> WriteRequestFilter {
-        let (q, clock) = (&mut input.query, &input.clock);
-        WriteRequestFilter {
-            status: q.optional("status", word().about("Only records with this status.")),
-            open: q.optional(
-                "open",
-                boolean().about(
-                    "`true` to list only writes that wait, and failed writes that were neither retried nor dropped; \
-                     `false` to list only the other writes.",
-                ),
-            ),
-            resource: q.optional("resource", resource()),
-            record: q.optional("record_id", text(MAX_NAME).about("Only writes of the record with this id in the API.")),
-            since: q.optional("since", instant(clock).about("Only entries from this time on.")),
-            updated_since: q.optional("updated_since", updated_since(clock)),
-        }
-    }
-
     fn takes(&self, it: &WriteRequest, source: Option<u32>) -> bool {
         let (resource, id, _) = subject(it.work);
         // A pending write may change at any moment.
@@ -186,29 +180,25 @@ fn is_open(it: &WriteRequest) -> bool {
     }
 }
 
+#[input]
 pub struct ListWriteRequests {
+    #[read(WriteRequestFilter::from_input(input))]
     filter: WriteRequestFilter,
-    descending: bool,
+    #[query(sort(&["queued_at"]), default = "-queued_at")]
+    sort: Sort,
+    #[read(input.paging())]
     paging: Paging,
-}
-
-impl FromInput for ListWriteRequests {
-    fn from_input(input: &mut Input) -> ListWriteRequests {
-        let filter = WriteRequestFilter::read(input);
-        let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
-        ListWriteRequests { filter, descending, paging: input.paging() }
-    }
 }
 
 /// Lists the writes, newest first by default.
 pub async fn list(
     call: ApiCall,
-    AtLocation(location, ListWriteRequests { filter, descending, paging }): AtLocation<ListWriteRequests>,
+    AtLocation(location, ListWriteRequests { filter, sort, paging }): AtLocation<ListWriteRequests>,
 ) -> Answer<Paged<WriteRequestView>> {
     let (id, source) = (location.setup.id, location.setup.source);
     let waiting = call.api.engine.unfinished_writes(id).await?;
     let page = paging.collect(
-        descending,
+        sort.descending,
         |range| Ok(merged(waiting.clone(), call.api.engine.ended_writes(id, range)?, range)),
         |it| filter.takes(it, source) && granted(subject(it.work).0, call.key.grants),
         |it| Position::id(it.id),

@@ -9,17 +9,16 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{FromInput, Id, InLocations, InTenant, included},
+        arguments::{FromInput, Id, InLocations, InTenant},
         call::ApiCall,
-        input::Input,
         respond::{Answer, Created, Listed, One},
         tenancy::{OpenLocation, Tenant},
     },
-    http::{errors::ApiError, fields::Fields},
+    http::errors::ApiError,
     values::{
         failures::Failure,
         kinds::{
-            id, integer, object, person_name,
+            Kind, id, integer, person_name,
             shared::{self, bookable_online},
         },
         limits::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
@@ -27,6 +26,7 @@ use framework::{
     },
 };
 use location::{ids::LocationId, pull::Resource};
+use view_macro::input;
 
 use super::descriptors::{self, ListDescriptors};
 use crate::views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType};
@@ -64,7 +64,11 @@ pub fn find(
     found.ok_or_else(|| ApiError::not_found(format!("Appointment Type with id {id}")))
 }
 
-included!(ShowAppointmentTypes: &["descriptors"]);
+#[input]
+pub struct ShowAppointmentTypes {
+    #[read(input.includes(&["descriptors"]))]
+    include: Vec<&'static str>,
+}
 
 pub async fn list(
     call: ApiCall,
@@ -109,82 +113,68 @@ pub async fn descriptors(
     Ok(descriptors::list(&call, &found, &asked))
 }
 
+#[input(object("appointment_type", "The appointment type."))]
 pub struct NewAppointmentType {
+    #[read(Parent::from_input(input))]
     parent: Parent,
-    new: CreateAppointmentType,
+    /// Name.
+    #[body(person_name(MAX_NAME))]
+    name: String,
+    /// Duration in minutes.
+    #[body(integer(SLOT_MINUTES).map(|minutes| minutes as u32), default = DEFAULT_MINUTES)]
+    minutes: u32,
+    #[body(bookable_online(), default = true)]
+    bookable_online: bool,
+    /// Ids of appointment descriptors in the health record system.
+    #[body(descriptor(), name = "appointment_type.emr_appt_descriptor_ids")]
+    descriptor_ids: Vec<u32>,
 }
 
-impl FromInput for NewAppointmentType {
-    fn from_input(input: &mut Input) -> NewAppointmentType {
-        let b = &mut input.body;
-        b.required("appointment_type", object("The appointment type."));
-        let parent = Parent::read(b);
-        let name = b.required("appointment_type.name", person_name(MAX_NAME).about("Name."));
-        let minutes = b.defaulted(
-            "appointment_type.minutes",
-            integer(SLOT_MINUTES).about("Duration in minutes."),
-            DEFAULT_MINUTES,
-        );
-        let bookable_online = b.defaulted("appointment_type.bookable_online", bookable_online(), true);
-        let descriptor_ids = b.list(
-            "appointment_type.emr_appt_descriptor_ids",
-            id().referring_to(Resource::AppointmentDescriptors)
-                .about("Ids of appointment descriptors in the health record system."),
-        );
-        let (minutes, of_location) = (minutes as u32, false);
-        let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
-        NewAppointmentType { parent, new }
-    }
+fn descriptor() -> Kind<u32> {
+    id().referring_to(Resource::AppointmentDescriptors)
 }
 
 pub async fn create(
     mut call: ApiCall,
-    InTenant(tenant, NewAppointmentType { parent, new }): InTenant<NewAppointmentType>,
+    InTenant(tenant, new): InTenant<NewAppointmentType>,
 ) -> Answer<Created<AppointmentTypeView>> {
+    let NewAppointmentType { parent, name, minutes, bookable_online, descriptor_ids } = new;
     let (location, of_location) = parent.location(&call, &tenant)?;
-    let new = CreateAppointmentType { of_location: of_location.unwrap_or(false), ..new };
+    let of_location = of_location.unwrap_or(false);
+    let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
     save(&mut call, &location, new).await
 }
 
+#[input(object("appointment_type", "The appointment type."))]
 pub struct AppointmentTypeUpdate {
+    #[read(Parent::from_input(input))]
     parent: Parent,
-    change: AppointmentTypeChange,
-}
-
-impl FromInput for AppointmentTypeUpdate {
-    fn from_input(input: &mut Input) -> AppointmentTypeUpdate {
-        let b = &mut input.body;
-        b.required("appointment_type", object("The appointment type."));
-        let parent = Parent::read(b);
-        let minutes =
-            b.optional_not_null("appointment_type.minutes", integer(SLOT_MINUTES).about("Duration in minutes."));
-        let change = AppointmentTypeChange {
-            of_location: None,
-            name: b.optional_not_null("appointment_type.name", person_name(MAX_NAME).about("Name.")),
-            minutes: minutes.map(|minutes| minutes as u32),
-            bookable_online: b.optional_not_null("appointment_type.bookable_online", bookable_online()),
-            descriptor_ids: b.optional_list(
-                "appointment_type.emr_appt_descriptor_ids",
-                id().referring_to(Resource::AppointmentDescriptors)
-                    .about("Ids of appointment descriptors in the health record system."),
-            ),
-        };
-        AppointmentTypeUpdate { parent, change }
-    }
+    /// Duration in minutes.
+    #[body(integer(SLOT_MINUTES).map(|minutes| minutes as u32), not_null)]
+    minutes: Option<u32>,
+    /// Name.
+    #[body(person_name(MAX_NAME), not_null)]
+    name: Option<String>,
+    #[body(bookable_online(), not_null)]
+    bookable_online: Option<bool>,
+    /// Ids of appointment descriptors in the health record system.
+    #[body(descriptor(), name = "appointment_type.emr_appt_descriptor_ids")]
+    descriptor_ids: Option<Vec<u32>>,
 }
 
 pub async fn update(
     mut call: ApiCall,
     Id(id): Id<u32>,
-    InTenant(tenant, AppointmentTypeUpdate { parent, change }): InTenant<AppointmentTypeUpdate>,
+    InTenant(tenant, asked): InTenant<AppointmentTypeUpdate>,
 ) -> Answer<One<AppointmentTypeView>> {
+    let AppointmentTypeUpdate { parent, minutes, name, bookable_online, descriptor_ids } = asked;
     let record = find_at(&call, &tenant, None, id)?;
     let (location, of_location) = parent.location(&call, &tenant)?;
     let location = match (of_location, record.location_id) {
         (None, Some(own)) => call.location(&tenant, LocationId(own))?,
         _ => location,
     };
-    let change = AppointmentTypeChange { of_location, ..change };
+    let change = AppointmentTypeChange { of_location, name, minutes, bookable_online, descriptor_ids };
     save(&mut call, &location, ChangeAppointmentType { id, change }).await
 }
 
@@ -223,25 +213,19 @@ fn find_at(
 }
 
 /// The owner of a type, as given by the request.
+#[input]
 struct Parent {
+    #[body(shared::location(), name = "location_id")]
     location: Option<u32>,
+    /// Owner of the type: the institution or one location.
+    #[body(word().map(|parent: ParentType| parent == ParentType::Location), name = "appointment_type.parent_type")]
     of_location: Option<bool>,
+    /// Id of the institution or location that the type belongs to.
+    #[body(id(), name = "appointment_type.parent_id")]
     id: Option<u32>,
 }
 
 impl Parent {
-    fn read(b: &mut Fields) -> Parent {
-        let belongs = word::<ParentType>().about("Owner of the type: the institution or one location.");
-        Parent {
-            location: b.optional("location_id", shared::location()),
-            of_location: b.optional("appointment_type.parent_type", belongs).map(|it| it == ParentType::Location),
-            id: b.optional(
-                "appointment_type.parent_id",
-                id().about("Id of the institution or location that the type belongs to."),
-            ),
-        }
-    }
-
     /// Returns the location that saves the type, and whether the type is for that location only. `None` keeps the
     /// owner.
     fn location(&self, call: &ApiCall, tenant: &Tenant) -> Result<(OpenLocation, Option<bool>), ApiError> {

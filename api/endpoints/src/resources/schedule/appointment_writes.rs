@@ -38,6 +38,7 @@ use location::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::input;
 
 use super::{
     appointments::{find, view},
@@ -55,32 +56,44 @@ pub struct AppointmentSaved<'a> {
 }
 
 /// An appointment in a request.
+#[input(container("appt", "The appointment."), check = NewAppointmentInput::check)]
 pub struct NewAppointmentInput {
-    patient_id: u32,
-    dependent: Option<PatientDetails>,
-    provider_id: u32,
-    operatory_id: Option<u64>,
-    start: Timestamp,
-    end: Option<Timestamp>,
-    appointment_type_id: Option<u32>,
-    note: Option<String>,
-    is_guardian: bool,
-    is_new_clients_patient: bool,
-    referrer: Option<String>,
-    descriptor_ids: Vec<u32>,
+    /// Has no effect: patients are not notified.
+    #[query(boolean(), default = false)]
+    notify_patient: bool,
+    #[body(appointments_per_timeslot(), name = "appointments_per_timeslot", default = 1)]
     per_timeslot: i64,
-    /// A block of unavailable time, which this endpoint refuses.
+    #[body(patient())]
+    patient_id: u32,
+    #[body(provider())]
+    provider_id: u32,
+    #[body(operatory())]
+    operatory_id: Option<u64>,
+    #[body(start_time(&input.clock), name = "appt.start_time", required)]
+    start: Option<Timestamp>,
+    #[body(end_time(&input.clock), name = "appt.end_time")]
+    end: Option<Timestamp>,
+    #[body(appointment_type())]
+    appointment_type_id: Option<u32>,
+    #[body(note(), nonempty)]
+    note: Option<String>,
+    /// `true` for a block of unavailable time.
+    #[body(boolean().example_of(false), or = false)]
     unavailable: bool,
-}
-
-impl FromInput for NewAppointmentInput {
-    fn from_input(input: &mut Input) -> NewAppointmentInput {
-        if input.query.defaulted("notify_patient", boolean().about("Has no effect: patients are not notified."), false)
-        {
-            input.query.without_effect("notify_patient");
-        }
-        NewAppointmentInput::read(&mut input.body, &input.clock, input.today)
-    }
+    /// `true` if the person who books is the patient's guardian.
+    #[body(boolean(), or = false)]
+    is_guardian: bool,
+    /// `true` if the patient is new to the practice.
+    #[body(boolean(), or = false)]
+    is_new_clients_patient: bool,
+    /// Person or source that referred the patient.
+    #[body(text(MAX_NAME), nonempty)]
+    referrer: Option<String>,
+    #[read(dependent(&mut input.body, input.today))]
+    dependent: Option<PatientDetails>,
+    /// Ids of appointment descriptors in the health record system.
+    #[body(id().referring_to(Resource::AppointmentDescriptors))]
+    descriptor_ids: Vec<u32>,
 }
 
 pub async fn create(
@@ -207,75 +220,36 @@ fn saved_view<'a>(
     Ok(AppointmentSaved { appt, stripe_client_secret: None })
 }
 
-impl NewAppointmentInput {
-    fn read(b: &mut Fields, clock: &Clock, today: Date) -> NewAppointmentInput {
-        b.container("appt", "The appointment.");
-        let per_timeslot = b.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1);
-        let patient_id = b.required("appt.patient_id", patient());
-        let provider_id = b.required("appt.provider_id", provider());
-        let operatory_id = b.optional("appt.operatory_id", operatory());
-        let (start, end) =
-            (b.required_or_none("appt.start_time", start_time(clock)), b.optional("appt.end_time", end_time(clock)));
-        let appointment_type_id = b.optional("appt.appointment_type_id", appointment_type());
-        let note = b.optional_nonempty("appt.note", note());
-        let unavailable = b
-            .optional("appt.unavailable", boolean().example_of(false).about("`true` for a block of unavailable time."))
-            .unwrap_or(false);
-        let is_guardian = b
-            .optional("appt.is_guardian", boolean().about("`true` if the person who books is the patient's guardian."))
-            .unwrap_or(false);
-        let is_new_clients_patient = b
-            .optional("appt.is_new_clients_patient", boolean().about("`true` if the patient is new to the practice."))
-            .unwrap_or(false);
-        let referrer =
-            b.optional_nonempty("appt.referrer", text(MAX_NAME).about("Person or source that referred the patient."));
-        let dependent = NewAppointmentInput::dependent(b, today);
-        let descriptor = id().referring_to(Resource::AppointmentDescriptors);
-        let descriptor_ids = b.list(
-            "appt.descriptor_ids",
-            descriptor.about("Ids of appointment descriptors in the health record system."),
-        );
-        if start.zip(end).is_some_and(|(start, end)| end <= start) {
-            b.problem("appt.end_time must be after start_time.");
-        }
-        if unavailable {
-            // Blocks cannot be created through this endpoint, whatever the other fields (specification 7.3).
-            b.take_problems();
-            b.references.clear();
-        }
-        NewAppointmentInput {
-            patient_id,
-            dependent,
-            provider_id,
-            operatory_id,
-            start: start.unwrap_or(Timestamp::MIN),
-            end,
-            appointment_type_id,
-            note,
-            is_guardian,
-            is_new_clients_patient,
-            referrer,
-            descriptor_ids,
-            per_timeslot,
-            unavailable,
-        }
-    }
+/// Reads the dependent for whom a guardian books. Its fields are required if the object exists.
+fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
+    let given = b.optional("appt.patient", object("The patient."));
+    b.container("appt.patient.bio", "Contact and personal data.");
+    let first_name = b.required_in("appt.patient", "appt.patient.first_name", given_name());
+    let last_name = b.required_in("appt.patient", "appt.patient.last_name", family_name());
+    let date_of_birth = b.required_in("appt.patient", "appt.patient.bio.date_of_birth", birth_date(today));
+    let gender = b.optional("appt.patient.bio.gender", gender());
+    given.map(|()| PatientDetails {
+        first_name,
+        last_name,
+        date_of_birth: Some(date_of_birth),
+        gender: gender.map(str::to_owned),
+        ..PatientDetails::default()
+    })
+}
 
-    /// Reads the dependent for whom a guardian books. Its fields are required if the object exists.
-    fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
-        let given = b.optional("appt.patient", object("The patient."));
-        b.container("appt.patient.bio", "Contact and personal data.");
-        let first_name = b.required_in("appt.patient", "appt.patient.first_name", given_name());
-        let last_name = b.required_in("appt.patient", "appt.patient.last_name", family_name());
-        let date_of_birth = b.required_in("appt.patient", "appt.patient.bio.date_of_birth", birth_date(today));
-        let gender = b.optional("appt.patient.bio.gender", gender());
-        given.map(|()| PatientDetails {
-            first_name,
-            last_name,
-            date_of_birth: Some(date_of_birth),
-            gender: gender.map(str::to_owned),
-            ..PatientDetails::default()
-        })
+impl NewAppointmentInput {
+    fn check(&self, input: &mut Input) {
+        if self.notify_patient {
+            input.query.without_effect("notify_patient");
+        }
+        if self.start.zip(self.end).is_some_and(|(start, end)| end <= start) {
+            input.body.problem("appt.end_time must be after start_time.");
+        }
+        if self.unavailable {
+            // Blocks cannot be created through this endpoint, whatever the other fields (specification 7.3).
+            input.body.take_problems();
+            input.body.references.clear();
+        }
     }
 
     /// Returns the time span. Without an end it has the length of the type.
@@ -283,7 +257,8 @@ impl NewAppointmentInput {
         let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(location.institution.id, id));
         let kind = kind.transpose()?.flatten();
         let usual = minutes(None, kind.as_ref());
-        let span = Span { start: self.start, end: self.end.unwrap_or_else(|| self.start.plus(usual * MINUTE)) };
+        let start = self.start.ok_or_else(ApiError::internal)?;
+        let span = Span { start, end: self.end.unwrap_or_else(|| start.plus(usual * MINUTE)) };
         let problems = problems(span, (true, self.end.is_some()), call.api.engine.now());
         if !problems.is_empty() {
             return Err(call.with_unknown(ApiError::invalid(problems), NewAppointmentInput::unknown));

@@ -6,7 +6,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{OfLocation, reads},
+        arguments::OfLocation,
         call::ApiCall,
         respond::{Answer, Listed},
         tenancy::Tenant,
@@ -17,16 +17,18 @@ use framework::{
         limits::{MAX_NAME, MAX_WHOLE_LIST},
     },
 };
+use view_macro::input;
 
 use crate::views::catalogue::AppointmentDescriptorView;
 
 type Descriptor = Record<AppointmentDescriptor>;
 
-reads!(ListDescriptors |input| {
-    kind: Option<String> = input.query.optional(
-        "descriptor_type", text(MAX_NAME).about("Only descriptors of this type.")
-    ),
-});
+#[input]
+pub struct ListDescriptors {
+    /// Only descriptors of this type.
+    #[query(text(MAX_NAME), name = "descriptor_type")]
+    kind: Option<String>,
+}
 
 /// Returns the descriptors with these ids that are not deleted, each once.
 pub(crate) fn by_ids(

@@ -8,21 +8,26 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{InLocations, reads},
+        arguments::InLocations,
         call::ApiCall,
         respond::{Answer, Paged},
     },
     http::paging::{ListPage, Paging},
     values::kinds::shared::{active, part_of_name},
 };
+use view_macro::input;
 
 use crate::views::hours::{WorkingHourLabelView, label_id};
 
-reads!(ListLabels |input| {
-    name: Option<String> = input.query.optional("search_name", part_of_name()).map(|name| name.to_lowercase()),
-    active: Option<bool> = input.query.optional("active", active()),
-    paging: Paging = input.paging(),
-});
+#[input]
+pub struct ListLabels {
+    #[query(part_of_name().map(|name| name.to_lowercase()), name = "search_name")]
+    name: Option<String>,
+    #[query(active())]
+    active: Option<bool>,
+    #[read(input.paging())]
+    paging: Paging,
+}
 
 pub async fn list(
     call: ApiCall,

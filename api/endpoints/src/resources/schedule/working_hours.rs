@@ -10,9 +10,8 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant, included},
+        arguments::{AtLocation, FromInput, Id, InTenant},
         call::ApiCall,
-        input::Input,
         respond::{Answer, Created, Empty, One, Paged},
         tenancy::{OpenLocation, Tenant},
     },
@@ -34,6 +33,7 @@ use location::{
     ids::LocationId,
     pull::Resource,
 };
+use view_macro::input;
 
 use super::appointment_types;
 use crate::views::{
@@ -41,29 +41,14 @@ use crate::views::{
     hours::{WorkingHourView, label_id},
 };
 
+#[input]
 pub struct ListWorkingHours {
-    listing: Listing,
-    criteria: Criteria,
+    #[query(includes(&["appointment_types"]))]
     include: Vec<&'static str>,
-}
-
-impl FromInput for ListWorkingHours {
-    fn from_input(input: &mut Input) -> ListWorkingHours {
-        let include = input.query.list("include", includes(&["appointment_types"]));
-        let criteria = Criteria {
-            operatory: input.query.optional("operatory_id", operatory()),
-            label: input.query.optional("label_id", long_id().about("Id of the label.")),
-            source: input.query.optional("source", word().about("Only working hours from this source.")),
-            active: input.query.defaulted("active", active(), true),
-            not_past: input.query.defaulted(
-                "ignore_past_dates",
-                boolean().about("`true` to exclude working hours for past dates."),
-                false,
-            ),
-        };
-        let listing = input.listing().provider().done();
-        ListWorkingHours { listing, criteria, include }
-    }
+    #[read(Criteria::from_input(input))]
+    criteria: Criteria,
+    #[read(input.listing().provider().done())]
+    listing: Listing,
 }
 
 pub async fn list(
@@ -80,11 +65,20 @@ pub async fn list(
     Ok(call.page(&page.views(|it| view(it, &location, &types, now))))
 }
 
+#[input]
 struct Criteria {
+    #[query(operatory(), name = "operatory_id")]
     operatory: Option<u64>,
+    /// Id of the label.
+    #[query(long_id(), name = "label_id")]
     label: Option<u64>,
+    /// Only working hours from this source.
+    #[query(word())]
     source: Option<HourSource>,
+    #[query(active(), default = true)]
     active: bool,
+    /// `true` to exclude working hours for past dates.
+    #[query(boolean(), name = "ignore_past_dates", default = false)]
     not_past: bool,
 }
 
@@ -104,7 +98,11 @@ fn is_shown(it: &Record<WorkingHour>) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
 
-included!(ShowWorkingHour: &["appointment_types"]);
+#[input]
+pub struct ShowWorkingHour {
+    #[read(input.includes(&["appointment_types"]))]
+    include: Vec<&'static str>,
+}
 
 pub async fn show(
     call: ApiCall,
@@ -116,38 +114,28 @@ pub async fn show(
     Ok(call.show(view(&record, &location, &types, call.api.engine.now())))
 }
 
-pub struct NewWorkingHour(WorkingHourDetails);
-
-impl FromInput for NewWorkingHour {
-    fn from_input(input: &mut Input) -> NewWorkingHour {
-        let b = &mut input.body;
-        // The name in v2.2.2.
-        b.accept_alias("working_hour", "availability");
-        b.required("working_hour", object("The working hours."));
-        let provider_id = b.required("working_hour.provider_id", provider());
-        let begin = b.required("working_hour.begin_time", begin_time());
-        let end = b.required("working_hour.end_time", end_time());
-        let operatory_id = b.optional("working_hour.operatory_id", operatory());
-        let appointment_type_ids = b.list("working_hour.appointment_type_ids", types_of_hours());
-        let recurrence = recurrence(b).unwrap_or_else(|| {
-            b.problem(ONE_RECURRENCE);
-            NEVER
-        });
-        let active = b.defaulted("working_hour.active", active(), true);
-        NewWorkingHour(WorkingHourDetails {
-            provider_id,
-            operatory_id,
-            begin: begin as u16,
-            end: end as u16,
-            recurrence,
-            appointment_type_ids,
-            active,
-        })
-    }
-
-    fn unknown(named: Reference, _: Option<LocationId>) -> ApiError {
-        unknown(named)
-    }
+/// In v2.2.2 the object is called `availability`.
+#[input(
+    object("working_hour", "The working hours."),
+    alias = "availability",
+    builds = WorkingHourDetails,
+    unknown = unknown
+)]
+pub struct NewWorkingHour {
+    #[body(provider())]
+    provider_id: u32,
+    #[body(begin_time(), name = "working_hour.begin_time")]
+    begin: u16,
+    #[body(end_time(), name = "working_hour.end_time")]
+    end: u16,
+    #[body(operatory())]
+    operatory_id: Option<u64>,
+    #[body(types_of_hours())]
+    appointment_type_ids: Vec<u32>,
+    #[read(required_recurrence(&mut input.body))]
+    recurrence: Recurrence,
+    #[body(active(), default = true)]
+    active: bool,
 }
 
 pub async fn create(
@@ -160,29 +148,28 @@ pub async fn create(
     Ok(call.created(saved.replay, view))
 }
 
-pub struct WorkingHourUpdate(WorkingHourChange);
-
-impl FromInput for WorkingHourUpdate {
-    fn from_input(input: &mut Input) -> WorkingHourUpdate {
-        let b = &mut input.body;
-        // The name in v2.2.2.
-        b.accept_alias("working_hour", "availability");
-        b.required("working_hour", object("The working hours."));
-        let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
-        WorkingHourUpdate(WorkingHourChange {
-            provider_id: b.optional("working_hour.provider_id", provider()),
-            operatory_id: b.clearable("working_hour.operatory_id", operatory()),
-            begin: minutes(b.optional("working_hour.begin_time", begin_time())),
-            end: minutes(b.optional("working_hour.end_time", end_time())),
-            appointment_type_ids: b.optional_list("working_hour.appointment_type_ids", types_of_hours()),
-            recurrence: recurrence(b),
-            active: b.optional("working_hour.active", active()),
-        })
-    }
-
-    fn unknown(named: Reference, _: Option<LocationId>) -> ApiError {
-        unknown(named)
-    }
+/// In v2.2.2 the object is called `availability`.
+#[input(
+    object("working_hour", "The working hours."),
+    alias = "availability",
+    builds = WorkingHourChange,
+    unknown = unknown
+)]
+pub struct WorkingHourUpdate {
+    #[body(provider())]
+    provider_id: Option<u32>,
+    #[body(operatory())]
+    operatory_id: Option<Option<u64>>,
+    #[body(begin_time(), name = "working_hour.begin_time")]
+    begin: Option<u16>,
+    #[body(end_time(), name = "working_hour.end_time")]
+    end: Option<u16>,
+    #[body(types_of_hours())]
+    appointment_type_ids: Option<Vec<u32>>,
+    #[read(recurrence(&mut input.body))]
+    recurrence: Option<Recurrence>,
+    #[body(active())]
+    active: Option<bool>,
 }
 
 pub async fn update(
@@ -228,7 +215,7 @@ async fn save(
     })
 }
 
-fn unknown(Reference { resource, id }: Reference) -> ApiError {
+fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
     unmet_of(Unmet::NotFound { resource, id })
 }
 
@@ -241,12 +228,13 @@ fn unmet_of(unmet: Unmet) -> ApiError {
     }
 }
 
-fn begin_time() -> Kind<i64> {
-    time_of_day().about("Begin time in the location's time zone.")
+fn begin_time() -> Kind<u16> {
+    time_of_day().map(|minutes| minutes as u16).about("Begin time in the location's time zone.")
 }
 
-fn end_time() -> Kind<i64> {
+fn end_time() -> Kind<u16> {
     time_of_day()
+        .map(|minutes| minutes as u16)
         .about("End time in the location's time zone. An end time that is not after the begin time is on the next day.")
         .example_of("17:00")
 }
@@ -262,6 +250,13 @@ const ONE_RECURRENCE: &str = "working_hour needs exactly one of days, specific_d
 
 /// Placeholder for an invalid recurrence.
 const NEVER: Recurrence = Recurrence::Weekly(Vec::new());
+
+fn required_recurrence(b: &mut Fields) -> Recurrence {
+    recurrence(b).unwrap_or_else(|| {
+        b.problem(ONE_RECURRENCE);
+        NEVER
+    })
+}
 
 /// Reads the recurrence. Returns `None` if it is not given.
 fn recurrence(b: &mut Fields) -> Option<Recurrence> {

@@ -36,6 +36,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
+use view_macro::input;
 
 use super::webhook_ownership::{named, own_endpoint, owner};
 
@@ -159,30 +160,25 @@ fn may_see(call: &ApiCall) -> impl Fn(&Delivery) -> bool + use<> {
     }
 }
 
+#[input]
 pub struct ListWebhookDeliveries {
+    #[read(DeliveryFilter::from_input(input))]
     filter: DeliveryFilter,
+    #[read(input.paging())]
     paging: Paging,
 }
 
-impl FromInput for ListWebhookDeliveries {
-    fn from_input(input: &mut Input) -> ListWebhookDeliveries {
-        let subscription = |id: u32| SubscriptionId(id as i32);
-        let filter = DeliveryFilter {
-            status: input.query.optional("status", word().about("Only records with this status.")),
-            event: input.query.optional("event_name", text(MAX_NAME).about("Only messages of this event.")),
-            subscription: input
-                .query
-                .optional("webhook_subscription_id", id().about("Only messages of this subscription."))
-                .map(subscription),
-        };
-        ListWebhookDeliveries { filter, paging: input.paging() }
-    }
-}
-
 /// Filters of a list.
+#[input]
 struct DeliveryFilter {
+    /// Only records with this status.
+    #[query(word())]
     status: Option<DeliveryStatus>,
+    /// Only messages of this event.
+    #[query(text(MAX_NAME), name = "event_name")]
     event: Option<String>,
+    /// Only messages of this subscription.
+    #[query(id().map(|id| SubscriptionId(id as i32)), name = "webhook_subscription_id")]
     subscription: Option<SubscriptionId>,
 }
 
@@ -266,33 +262,33 @@ pub fn record_of(delivery: &Delivery) -> u64 {
     delivery.record.rsplit(' ').next().and_then(|id| id.parse().ok()).unwrap_or(0)
 }
 
-pub struct ReplayWebhooks(Replay);
+#[input(check = ReplayWebhooks::check)]
+pub struct ReplayWebhooks {
+    /// Only entries from this time on.
+    #[body(instant(&input.clock), required)]
+    since: Option<Timestamp>,
+    /// Only entries up to this time.
+    #[body(instant(&input.clock), or = input.now)]
+    until: Timestamp,
+    /// `true` to replay only messages that were not delivered.
+    #[body(boolean(), default = false)]
+    undelivered: bool,
+}
 
-impl FromInput for ReplayWebhooks {
-    fn from_input(input: &mut Input) -> ReplayWebhooks {
-        let since =
-            input.body.required_or_none("since", instant(&input.clock).about("Only entries from this time on."));
-        let until = input
-            .body
-            .optional("until", instant(&input.clock).about("Only entries up to this time."))
-            .unwrap_or(input.now);
-        let undelivered = input.body.defaulted(
-            "undelivered",
-            boolean().about("`true` to replay only messages that were not delivered."),
-            false,
-        );
-        if since.is_some_and(|since| since >= until) {
+impl ReplayWebhooks {
+    fn check(&self, input: &mut Input) {
+        if self.since.is_some_and(|since| since >= self.until) {
             input.body.problem("since must be before until.");
         }
-        ReplayWebhooks(Replay { since: since.unwrap_or(until), until, undelivered })
     }
 }
 
 pub async fn replay(
     call: ApiCall,
     endpoint: EndpointId,
-    Anywhere(ReplayWebhooks(asked)): Anywhere<ReplayWebhooks>,
+    Anywhere(ReplayWebhooks { since, until, undelivered }): Anywhere<ReplayWebhooks>,
 ) -> Answer<One<WebhookReplayView>> {
+    let asked = Replay { since: since.unwrap_or(until), until, undelivered };
     Ok(call.show(replayed(&call.api, &owner(&call), endpoint, asked, may_see(&call)).await?))
 }
 

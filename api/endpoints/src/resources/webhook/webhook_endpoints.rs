@@ -7,7 +7,7 @@ use engine::webhooks::{
 };
 use framework::{
     access::{
-        arguments::{Anywhere, reads},
+        arguments::Anywhere,
         call::ApiCall,
         respond::{Answer, Created, Empty, Listed, One},
     },
@@ -24,6 +24,7 @@ use location::time::HOUR;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
+use view_macro::input;
 
 use super::webhook_ownership::{may_subscribe, named, own_endpoint, owner};
 
@@ -97,10 +98,13 @@ fn https_url() -> Kind<String> {
         .about("The URL that receives messages: HTTPS, on the public internet.")
 }
 
-reads!(NewWebhookEndpoint |input| {
-    target_url: String = input.body.required("target_url", filled(https_url())),
-    active: bool = input.body.defaulted("active", active(), true),
-});
+#[input]
+pub struct NewWebhookEndpoint {
+    #[body(filled(https_url()))]
+    target_url: String,
+    #[body(active(), default = true)]
+    active: bool,
+}
 
 pub async fn create(
     call: ApiCall,
@@ -122,13 +126,12 @@ pub async fn show(
     Ok(call.show(WebhookEndpointView::new(&call, &*own_endpoint(&call, id)?)))
 }
 
-reads!(SecretRotation |input| {
-    overlap_hours: Option<i64> = input.body.optional(
-        "overlap_hours",
-        integer(0..=LONGEST_OVERLAP).about(
-            "Number of hours for which the earlier secret keeps signing. Default: set by the operator."),
-    ),
-});
+#[input]
+pub struct SecretRotation {
+    /// Number of hours for which the earlier secret keeps signing. Default: set by the operator.
+    #[body(integer(0..=LONGEST_OVERLAP))]
+    overlap_hours: Option<i64>,
+}
 
 pub async fn rotate_secret(
     call: ApiCall,
@@ -145,10 +148,13 @@ pub async fn rotate_secret(
     Ok(call.created(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
-reads!(WebhookEndpointUpdate |input| {
-    target_url: Option<String> = input.body.optional_not_null("target_url", filled(https_url())),
-    active: Option<bool> = input.body.optional_not_null("active", active()),
-});
+#[input]
+pub struct WebhookEndpointUpdate {
+    #[body(filled(https_url()), not_null)]
+    target_url: Option<String>,
+    #[body(active(), not_null)]
+    active: Option<bool>,
+}
 
 pub async fn update(
     call: ApiCall,
@@ -181,9 +187,11 @@ fn check_may_manage(call: &ApiCall, id: EndpointId) -> Result<(), ApiError> {
     if heard.all(|it| may_subscribe(call, it)) { Ok(()) } else { Err(Failure::OutOfReach.into()) }
 }
 
-reads!(ListWebhookEndpoints |input| {
-    active: Option<bool> = input.query.optional("active", active()),
-});
+#[input]
+pub struct ListWebhookEndpoints {
+    #[query(active())]
+    active: Option<bool>,
+}
 
 pub async fn list(
     call: ApiCall,

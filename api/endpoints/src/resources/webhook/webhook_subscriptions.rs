@@ -9,9 +9,8 @@ use engine::webhooks::{
 };
 use framework::{
     access::{
-        arguments::{FromInput, InLocationsOfQuery, InTenants, reads},
+        arguments::{InLocationsOfQuery, InTenants},
         call::ApiCall,
-        input::Input,
         respond::{Answer, Created, Empty, Listed, One},
         tenancy::Tenant,
         webhook_audience::may_receive,
@@ -28,6 +27,7 @@ use location::ids::{InstitutionId, LocationId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
+use view_macro::input;
 
 use super::webhook_ownership::{may_subscribe, named, owner};
 
@@ -75,20 +75,16 @@ impl WebhookSubscriptionView {
     }
 }
 
+#[input]
 pub struct NewWebhookSubscription {
+    /// The resource type of the event.
+    #[body(filled(text(MAX_NAME)))]
     resource_type: String,
+    /// Name of the event.
+    #[body(filled(text(MAX_NAME)))]
     event: String,
+    #[body(active(), default = true)]
     active: bool,
-}
-
-impl FromInput for NewWebhookSubscription {
-    fn from_input(input: &mut Input) -> NewWebhookSubscription {
-        let resource_type =
-            input.body.required("resource_type", filled(text(MAX_NAME)).about("The resource type of the event."));
-        let event = input.body.required("event", filled(text(MAX_NAME)).about("Name of the event."));
-        let active = input.body.defaulted("active", active(), true);
-        NewWebhookSubscription { resource_type, event, active }
-    }
 }
 
 /// Creates a subscription. `subdomain` is read from the query only (specification 5.7); without it the institution is
@@ -127,12 +123,14 @@ pub async fn show(
     Ok(call.show(WebhookSubscriptionView::from_subscription(&here)))
 }
 
-reads!(WebhookSubscriptionUpdate |input| {
-    new_endpoint: Option<u32> = input.body.optional_not_null(
-        "new_endpoint_id", id().about("Id of the endpoint to which the subscription is moved.")
-    ),
-    active: Option<bool> = input.body.optional_not_null("active", active()),
-});
+#[input]
+pub struct WebhookSubscriptionUpdate {
+    /// Id of the endpoint to which the subscription is moved.
+    #[body(id(), name = "new_endpoint_id", not_null)]
+    new_endpoint: Option<u32>,
+    #[body(active(), not_null)]
+    active: Option<bool>,
+}
 
 pub async fn update(
     call: ApiCall,
@@ -195,20 +193,14 @@ fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {
     if error.is_not_found() { not_found(id) } else { error }
 }
 
+#[input]
 pub struct ListWebhookSubscriptions {
+    /// The resource type of the event.
+    #[query(resource_type())]
     resource_type: Option<ResourceType>,
+    /// Name of the event.
+    #[query(text(MAX_NAME))]
     event: Option<String>,
-}
-
-impl FromInput for ListWebhookSubscriptions {
-    fn from_input(input: &mut Input) -> ListWebhookSubscriptions {
-        ListWebhookSubscriptions {
-            resource_type: input
-                .query
-                .optional("resource_type", resource_type().about("The resource type of the event.")),
-            event: input.query.optional("event", text(MAX_NAME).about("Name of the event.")),
-        }
-    }
 }
 
 pub async fn list(

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use framework::{
     access::{
-        arguments::{Anywhere, Id, InTenants, OfLocation, WorkstationId, reads},
+        arguments::{Anywhere, Id, InTenants, OfLocation, WorkstationId},
         call::{ActionContext, ApiCall},
         respond::{Answer, Empty, Listed, One, Plain},
     },
@@ -25,6 +25,7 @@ use framework::{
         times::At,
     },
 };
+use view_macro::input;
 
 /// Maximum length of a code as typed, with hyphens and spaces between its letters.
 const MAX_CODE: usize = 64;
@@ -135,16 +136,15 @@ impl From<Paired> for PairedWorkstationView {
     }
 }
 
-reads!(NewPairingCode |input| {
-    uses: Option<i64> = input.body.optional(
-        "uses",
-        integer(1..=ENROLMENT_USES.into()).about("Number of workstations that can be paired with the code. Default: one."),
-    ),
-    hours: Option<i64> = input.body.optional(
-        "expires_in_hours",
-        integer(1..=ENROLMENT_HOURS.into()).about("Lifetime of the code, in hours. Default: ten minutes."),
-    ),
-});
+#[input]
+pub struct NewPairingCode {
+    /// Number of workstations that can be paired with the code. Default: one.
+    #[body(integer(1..=ENROLMENT_USES.into()))]
+    uses: Option<i64>,
+    /// Lifetime of the code, in hours. Default: ten minutes.
+    #[body(integer(1..=ENROLMENT_HOURS.into()), name = "expires_in_hours")]
+    hours: Option<i64>,
+}
 
 pub async fn new_code(
     call: ApiCall,
@@ -191,11 +191,18 @@ pub async fn revoke_workstation(action: &ActionContext<'_>, location: LocationId
     Ok(())
 }
 
-reads!(NewWorkstation |input| {
-    code: String = input.body.required("code", filled(text(MAX_CODE)).about("The pairing code, as displayed.")),
-    name: String = input.body.required("name", person_name(MAX_NAME).about("Name.")),
-    install: Uuid = input.body.required("install", uuid().about("Id of the installation, created by the extension.")),
-});
+#[input]
+pub struct NewWorkstation {
+    /// The pairing code, as displayed.
+    #[body(filled(text(MAX_CODE)))]
+    code: String,
+    /// Name.
+    #[body(person_name(MAX_NAME))]
+    name: String,
+    /// Id of the installation, created by the extension.
+    #[body(uuid())]
+    install: Uuid,
+}
 
 pub async fn pair(
     call: ApiCall,
