@@ -93,7 +93,6 @@ struct FieldRules {
     name: Option<LitStr>,
     default: Option<Expr>,
     or: Option<Expr>,
-    required_in: Option<LitStr>,
     /// Flags: `required`, `nonempty`, `not_null`, `cleared`, `single`.
     flags: Vec<Ident>,
 }
@@ -101,7 +100,7 @@ struct FieldRules {
 impl Parse for FieldRules {
     fn parse(input: ParseStream<'_>) -> syn::Result<FieldRules> {
         let kind = input.parse()?;
-        let mut rules = FieldRules { kind, name: None, default: None, or: None, required_in: None, flags: Vec::new() };
+        let mut rules = FieldRules { kind, name: None, default: None, or: None, flags: Vec::new() };
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
             if input.is_empty() {
@@ -112,10 +111,9 @@ impl Parse for FieldRules {
                 "name" => rules.name = Some(value(input)?),
                 "default" => rules.default = Some(value(input)?),
                 "or" => rules.or = Some(value(input)?),
-                "required_in" => rules.required_in = Some(value(input)?),
                 "required" | "nonempty" | "not_null" | "cleared" | "single" => rules.flags.push(name),
                 _ => {
-                    let known = "must be `name`, `default`, `or`, `required_in`, `required`, `nonempty`, `not_null`, \
+                    let known = "must be `name`, `default`, `or`, `required`, `nonempty`, `not_null`, \
                         `cleared` or `single`";
                     return Err(Error::new(name.span(), known));
                 }
@@ -151,9 +149,6 @@ impl FieldRules {
             let method = Ident::new(method, source.span());
             quote!(input.#source.#method(#path, #kind))
         };
-        if let Some(parent) = &self.required_in {
-            return Ok(quote!(input.#source.required_in(#parent, #path, #kind)));
-        }
         if let Some(default) = &self.default {
             return Ok(quote!(input.#source.defaulted(#path, #kind, #default)));
         }

@@ -45,7 +45,6 @@
 //!     name = "path"   the whole path; by default the name of the field, inside the object if there is only one
 //!     default = json  the documented default
 //!     or = expr       the value of a missing field, not documented
-//!     required_in = "path"   required if the object at this path exists
 //!     required        a list with at least one value; with `Option`, `None` after a reported problem
 //!     nonempty        an empty text is missing
 //!     not_null        null is refused

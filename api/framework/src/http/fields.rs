@@ -49,7 +49,7 @@ impl Fields {
     /// Returns the recorded fields.
     pub fn expected(&mut self) -> Vec<Expected> {
         let mut fields = self.expects.take();
-        for (name, also) in self.also {
+        if let Some((name, also)) = self.also {
             fields.iter_mut().filter(|it| it.name == name).for_each(|it| it.also = Some(also));
         }
         fields

@@ -74,6 +74,12 @@ pub(super) enum Given {
     List(Vec<Given>),
 }
 
+impl Given {
+    fn is_missing(&self) -> bool {
+        matches!(self, Given::Missing)
+    }
+}
+
 /// The declared fields of an object, in the order of their declaration.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -118,28 +124,28 @@ impl Row {
     /// Moves the field `alias` to `name`, unless the body has both.
     pub(super) fn rename(&mut self, alias: &str, name: &str) {
         let Some((from, to)) = self.names.position(alias).zip(self.names.position(name)) else { return };
-        match (mem::take(&mut self.fields[from]), &mut self.fields[to]) {
-            (Given::Missing, _) => {}
-            (given, missing @ Given::Missing) => *missing = given,
-            _ => {
-                self.unknown.insert(alias.to_owned());
-            }
+        let given = mem::take(&mut self.fields[from]);
+        if given.is_missing() {
+            return;
+        }
+        if self.fields[to].is_missing() {
+            self.fields[to] = given;
+        } else {
+            self.unknown.insert(alias.to_owned());
         }
     }
 
     /// Moves all fields into the object `name`, unless the body has that object.
     pub(super) fn wrap(&mut self, name: &str) {
         let Some(at) = self.names.position(name) else { return };
-        let (inside, is_wrapped) = (&self.names.0[at].inside, !matches!(self.fields[at], Given::Missing));
+        let (inside, is_wrapped) = (&self.names.0[at].inside, !self.fields[at].is_missing());
         let mut wrapped = Row::new(inside);
         for (field, Name { name, .. }) in wrapped.fields.iter_mut().zip(&inside.0) {
             let given = self.names.position(name).map(|at| mem::take(&mut self.fields[at])).unwrap_or_default();
-            match given {
-                Given::Missing => {}
-                _ if is_wrapped => {
-                    self.unknown.insert(name.clone());
-                }
-                given => *field = given,
+            if is_wrapped && !given.is_missing() {
+                self.unknown.insert(name.clone());
+            } else {
+                *field = given;
             }
         }
         if !is_wrapped {
@@ -215,10 +221,10 @@ impl<'de> Visitor<'de> for Declared {
                 true => Given::Value(map.next_value_seed(strict)?),
                 false => map.next_value_seed(Declared { names: inside, is_list: *is_list, strict })?,
             };
-            match &mut row.fields[at] {
-                missing @ Given::Missing => *missing = given,
-                _ => return Err(duplicate(name)),
+            if !row.fields[at].is_missing() {
+                return Err(duplicate(name));
             }
+            row.fields[at] = given;
         }
         Ok(Given::Object(row))
     }

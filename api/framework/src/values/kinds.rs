@@ -555,6 +555,67 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_refuses_other_json_types_with_its_sentence() {
+        fn refused<T: 'static>(sentence: &str, kind: Kind<T>, values: &[Value]) {
+            for value in values {
+                assert_eq!(kind.json(value).err().as_deref(), Some(sentence), "{value}");
+            }
+        }
+        let (number, fraction, word, flag) = (json!(7), json!(7.5), json!("seven"), json!(true));
+        let (list, map) = (json!([7]), json!({"7": 7}));
+        let all = [number, fraction, word, flag, list, map];
+        let [number, fraction, word, flag, list, map] = &all;
+        let some = |values: &[&Value]| -> Vec<Value> { values.iter().map(|value| (*value).clone()).collect() };
+        refused("must be an integer", integer(1..=60), &all[1..]);
+        refused("must be an integer", id(), &all[1..]);
+        refused("must be an integer", long_id(), &all[1..]);
+        refused("must be true or false", boolean(), &some(&[number, fraction, word, list, map]));
+        refused(AMOUNT, money(), &some(&[word, flag, list, map]));
+        refused(AMOUNT, nonzero_money(), &some(&[word, flag, list, map]));
+        refused("must be an object", object(""), &all[..5]);
+        refused("must be an object", json_object(), &all[..5]);
+        let no_text = some(&[number, fraction, flag, list, map]);
+        let text_only = "must be a string";
+        refused(text_only, text(9), &no_text);
+        refused(text_only, filled(text(9)), &no_text);
+        refused(text_only, person_name(9), &no_text);
+        refused(text_only, gender(), &no_text);
+        refused(text_only, one_of(&[("a", 1)]), &no_text);
+        refused(text_only, name_of(&["a"]), &no_text);
+        refused(text_only, includes(&["a"]), &no_text);
+        refused(text_only, sort(&["a"]), &no_text);
+        refused(text_only, sorts(&["a"]), &no_text);
+        refused(text_only, email(), &no_text);
+        refused(text_only, phone(), &no_text);
+        refused(text_only, ssn(), &no_text);
+        refused(text_only, two_letters(), &no_text);
+        refused(text_only, uuid(), &no_text);
+        refused(text_only, zone(), &no_text);
+        refused(text_only, crate::values::words::word::<location::hours::Weekday>(), &no_text);
+        let clock = times::Clock::default();
+        refused(text_only, times::date(), &no_text);
+        refused(text_only, times::date_or_instant(&clock, |_| (), |_| ()), &no_text);
+        refused(text_only, times::birth_date(location::zone::Date::MAX), &no_text);
+        refused(text_only, times::time_of_day(), &no_text);
+        refused(text_only, times::instant(&clock), &no_text);
+        refused(text_only, times::end_of(&clock), &no_text);
+    }
+
+    #[test]
+    fn the_kind_of_a_field_is_built_once() {
+        static KIND: field_kind::FieldKind = field_kind::FieldKind::new();
+        let mut built = 0;
+        for given in [1, 2] {
+            let kind = KIND.get(|| {
+                built += 1;
+                id()
+            });
+            assert_eq!(kind.json(&json!(given)), Ok(given));
+        }
+        assert_eq!(built, 1);
+    }
+
+    #[test]
     fn money_is_read_digit_by_digit() {
         let read = |value: Value| money().json(&value).map(|amount| amount.to_string());
         assert_eq!(read(json!(0.1)).as_deref(), Ok("0.1"));

@@ -29,8 +29,7 @@ use framework::{
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
-use view_macro::input;
-use view_macro::view;
+use view_macro::{input, view};
 
 use super::locations::{Facts, LocationView};
 use crate::{
