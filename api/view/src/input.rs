@@ -18,7 +18,6 @@ struct InputRules {
     /// Objects around the fields: whether the object is read itself, its path and its description.
     objects: Vec<(bool, LitStr, LitStr)>,
     alias: Option<LitStr>,
-    unwrapped: bool,
     /// The type that the fields build, and the expression for its other fields.
     builds: Option<Path>,
     rest: Option<Expr>,
@@ -40,13 +39,12 @@ impl Parse for InputRules {
                     rules.objects.push((word == "object", path, inside.parse()?));
                 }
                 "alias" => rules.alias = Some(value(input)?),
-                "unwrapped" => rules.unwrapped = true,
                 "builds" => rules.builds = Some(value(input)?),
                 "rest" => rules.rest = Some(value(input)?),
                 "check" => rules.check = Some(value(input)?),
                 "unknown" => rules.unknown = Some(value(input)?),
                 _ => {
-                    let known = "must be `object`, `container`, `alias`, `unwrapped`, `builds`, `rest`, `check` or \
+                    let known = "must be `object`, `container`, `alias`, `builds`, `rest`, `check` or \
                         `unknown`";
                     return Err(Error::new(name.span(), known));
                 }
@@ -73,12 +71,11 @@ impl InputRules {
         let object: Path = syn::parse_str(&format!("{KINDS}::object"))?;
         let outer = self.objects.first().map(|(_, path, _)| path);
         let alias = outer.zip(self.alias.as_ref()).map(|(path, alias)| quote!(input.body.accept_alias(#path, #alias);));
-        let unwrapped = outer.filter(|_| self.unwrapped).map(|path| quote!(input.body.accept_unwrapped(#path);));
         let objects = self.objects.iter().map(|(is_read, path, about)| match is_read {
             true => quote!(input.body.required(#path, #object(#about));),
             false => quote!(input.body.container(#path, #about);),
         });
-        Ok(quote!(#alias #unwrapped #(#objects)*))
+        Ok(quote!(#alias #(#objects)*))
     }
 }
 

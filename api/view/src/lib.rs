@@ -36,7 +36,6 @@
 //!     object("path", "description")     an object around the fields, which must exist
 //!     container("path", "description")  the same, if only its fields may be required
 //!     alias = "name"  another name of the object, not documented
-//!     unwrapped       accepts the fields without the object, not documented
 //!     builds = Type   the fields are those of this type, and the struct becomes a tuple struct around it
 //!     rest = expr     the other fields of that type
 //!     check           called with the struct and `&mut Input`, for rules about several fields

@@ -51,7 +51,8 @@ struct Parameter {
 impl Params {
     /// Parses the query. Returns an error for too many parameters, without reading them.
     pub fn parse(raw: &str) -> Parsed<Params> {
-        let pairs = Query::<Vec<(String, String)>>::from_query(&with_plus(raw));
+        let escaped = raw.contains('+').then(|| with_plus(raw));
+        let pairs = Query::<Vec<(String, String)>>::from_query(escaped.as_deref().unwrap_or(raw));
         // Form decoding accepts any bytes, so an error is impossible for a string.
         let pairs = pairs.map(Query::into_inner).unwrap_or_default();
         if pairs.len() > MAX_PARAMETERS {
