@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{
     http::{
         errors::ApiError,
-        row::{Declared, Given, Names, Row, TOO_DEEP},
+        row::{Given, Names, Row, StrictJson, TOO_DEEP},
     },
     values::failures::Failure,
 };
@@ -100,7 +100,7 @@ impl JsonBytes {
         }
         let skipped = self.0.len() - bytes.len();
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-        let parsed = Declared::body(names).deserialize(&mut deserializer);
+        let parsed = StrictJson::body(names).deserialize(&mut deserializer);
         let error = match parsed.and_then(|given| deserializer.end().map(|()| given)) {
             Ok(Given::Value(Value::Null)) => return Err(ApiError::bad(NO_OBJECT)),
             Ok(given) => return Ok(given),

@@ -78,6 +78,14 @@ impl Given {
     fn is_missing(&self) -> bool {
         matches!(self, Given::Missing)
     }
+
+    /// Returns a value that has no declared fields.
+    fn into_value(self) -> Value {
+        match self {
+            Given::Value(value) => value,
+            Given::Missing | Given::Object(_) | Given::List(_) => Value::Null,
+        }
+    }
 }
 
 /// The declared fields of an object, in the order of their declaration.
@@ -169,22 +177,32 @@ impl Row {
     }
 }
 
-/// Reads a value into the declared fields if it is an object or, with `is_list`, a list of objects.
-#[derive(Clone, Copy)]
-pub(super) struct Declared {
-    names: &'static Names,
+/// Reads any value except those with duplicate keys, whose meaning would be ambiguous, and those nested too deeply.
+/// Objects with declared fields become rows.
+#[derive(Clone, Copy, Default)]
+pub(super) struct StrictJson {
+    /// The declared fields of the object or, with `is_list`, of each object of the list.
+    names: Option<&'static Names>,
     is_list: bool,
-    strict: StrictJson,
+    depth: usize,
 }
 
-impl Declared {
-    /// Reads a whole body.
-    pub(super) fn body(names: &'static Names) -> Declared {
-        Declared { names, is_list: false, strict: StrictJson::default() }
+impl StrictJson {
+    /// Creates the reader of a whole body.
+    pub(super) fn body(names: &'static Names) -> StrictJson {
+        StrictJson { names: Some(names), ..StrictJson::default() }
+    }
+
+    /// Returns the reader of undeclared values inside the value.
+    fn inside<E: de::Error>(self) -> Result<StrictJson, E> {
+        if self.depth == MAX_DEPTH {
+            return Err(E::custom(TOO_DEEP));
+        }
+        Ok(StrictJson { depth: self.depth + 1, ..StrictJson::default() })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Declared {
+impl<'de> DeserializeSeed<'de> for StrictJson {
     type Value = Given;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Given, D::Error> {
@@ -192,23 +210,42 @@ impl<'de> DeserializeSeed<'de> for Declared {
     }
 }
 
-impl<'de> Visitor<'de> for Declared {
+macro_rules! scalars {
+    ($($visit:ident: $scalar:ty),*) => {$(
+        fn $visit<E>(self, value: $scalar) -> Result<Given, E> {
+            Ok(Given::Value(value.into()))
+        }
+    )*};
+}
+
+impl<'de> Visitor<'de> for StrictJson {
     type Value = Given;
+
+    scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, visit_string: String);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Given, A::Error> {
-        if self.is_list {
-            return self.strict.visit_map(map).map(Given::Value);
-        }
-        let (strict, mut row) = (self.strict.inside()?, Row::new(self.names));
-        while let Some(key) = map.next_key_seed(Key(self.names))? {
+        let undeclared = self.inside()?;
+        let Some(names) = self.names.filter(|_| !self.is_list) else {
+            let mut object = Map::new();
+            while let Some(name) = map.next_key::<String>()? {
+                let value = map.next_value_seed(undeclared)?.into_value();
+                match object.entry(name) {
+                    Entry::Vacant(entry) => entry.insert(value),
+                    Entry::Occupied(twice) => return Err(duplicate(twice.key())),
+                };
+            }
+            return Ok(Given::Value(Value::Object(object)));
+        };
+        let mut row = Row::new(names);
+        while let Some(key) = map.next_key_seed(Key(names))? {
             let at = match key {
                 Ok(at) => at,
                 Err(unknown) => {
-                    map.next_value_seed(strict)?;
+                    map.next_value_seed(undeclared)?;
                     if row.unknown.contains(&unknown) {
                         return Err(duplicate(&unknown));
                     }
@@ -216,11 +253,9 @@ impl<'de> Visitor<'de> for Declared {
                     continue;
                 }
             };
-            let Name { name, inside, is_list } = &self.names.0[at];
-            let given = match inside.0.is_empty() {
-                true => Given::Value(map.next_value_seed(strict)?),
-                false => map.next_value_seed(Declared { names: inside, is_list: *is_list, strict })?,
-            };
+            let Name { name, inside, is_list } = &names.0[at];
+            let names = Some(inside).filter(|inside| !inside.0.is_empty());
+            let given = map.next_value_seed(StrictJson { names, is_list: *is_list, ..undeclared })?;
             if !row.fields[at].is_missing() {
                 return Err(duplicate(name));
             }
@@ -230,34 +265,15 @@ impl<'de> Visitor<'de> for Declared {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Given, A::Error> {
-        if !self.is_list {
-            return self.strict.visit_seq(elements).map(Given::Value);
-        }
-        let (one, mut all) = (Declared { is_list: false, strict: self.strict.inside()?, ..self }, Vec::new());
+        let one = StrictJson { names: self.names.filter(|_| self.is_list), ..self.inside()? };
+        let mut all = Vec::new();
         while let Some(element) = elements.next_element_seed(one)? {
             all.push(element);
         }
-        Ok(Given::List(all))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Given, E> {
-        Ok(Given::Value(value.into()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Given, E> {
-        Ok(Given::Value(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Given, E> {
-        Ok(Given::Value(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Given, E> {
-        Ok(Given::Value(value.into()))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Given, E> {
-        Ok(Given::Value(value.into()))
+        Ok(match one.names {
+            Some(_) => Given::List(all),
+            None => Given::Value(all.into_iter().map(Given::into_value).collect()),
+        })
     }
 
     fn visit_unit<E>(self) -> Result<Given, E> {
@@ -289,82 +305,5 @@ impl Visitor<'_> for Key {
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
         Ok(self.0.position(name).ok_or_else(|| name.to_owned()))
-    }
-}
-
-/// Reads any JSON value except those with duplicate keys, whose meaning would be ambiguous, and those nested too
-/// deeply.
-#[derive(Clone, Copy, Default)]
-struct StrictJson {
-    depth: usize,
-}
-
-impl StrictJson {
-    fn inside<E: de::Error>(self) -> Result<StrictJson, E> {
-        if self.depth < MAX_DEPTH { Ok(StrictJson { depth: self.depth + 1 }) } else { Err(E::custom(TOO_DEEP)) }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for StrictJson {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for StrictJson {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let (inside, mut object) = (self.inside()?, Map::new());
-        while let Some(name) = map.next_key::<String>()? {
-            let value = map.next_value_seed(inside)?;
-            match object.entry(name) {
-                Entry::Vacant(entry) => entry.insert(value),
-                Entry::Occupied(twice) => return Err(duplicate(twice.key())),
-            };
-        }
-        Ok(Value::Object(object))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
-        let (inside, mut array) = (self.inside()?, Vec::new());
-        while let Some(element) = elements.next_element_seed(inside)? {
-            array.push(element);
-        }
-        Ok(Value::Array(array))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
     }
 }
