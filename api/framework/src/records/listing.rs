@@ -174,18 +174,6 @@ impl<'a> Reading<'a> {
         self.filtered([Filter::NotDeleted])
     }
 
-    /// Filters by start time, in the order of `sort` (by default the start time).
-    pub fn starting(mut self, within: Span, sort: Sort) -> Self {
-        self.listing.filters.push(Filter::Starting(within));
-        self.listing.descending = sort.descending;
-        self.listing.order = match sort.by {
-            "id" => Order::Id,
-            "updated_at" => Order::UpdatedAt,
-            _ => Order::StartsAt,
-        };
-        self
-    }
-
     pub fn filtered(mut self, filters: impl IntoIterator<Item = Filter>) -> Self {
         self.listing.filters.extend(filters);
         self
@@ -197,6 +185,18 @@ impl<'a> Reading<'a> {
 }
 
 impl Listing {
+    /// Filters by start time, in the order of `sort` (by default the start time).
+    pub fn starting(mut self, within: Span, sort: Sort) -> Listing {
+        self.filters.push(Filter::Starting(within));
+        self.descending = sort.descending;
+        self.order = match sort.by {
+            "id" => Order::Id,
+            "updated_at" => Order::UpdatedAt,
+            _ => Order::StartsAt,
+        };
+        self
+    }
+
     pub fn descending(self, descending: bool) -> Listing {
         Listing { descending, ..self }
     }

@@ -16,7 +16,7 @@ use framework::{
     records::listing::Listing,
     values::{
         kinds::{
-            boolean, id,
+            Sort, boolean, id,
             shared::{appointment_type, operatories, providers, updated_since},
             sort,
             times::{end_of, instant},
@@ -31,6 +31,7 @@ use location::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::input;
 
 use super::descriptors::{self, ListDescriptors};
 use crate::{
@@ -83,75 +84,69 @@ pub(crate) struct PatientWithGuarantor<'a> {
     guarantor: Included<PersonView<'a>>,
 }
 
-struct AppointmentCriteria {
-    cancelled: Option<bool>,
-    unavailable: Option<bool>,
-    nex_only: bool,
-    appointment_type: Option<u32>,
-    created_by: Option<u32>,
-    patients: Vec<u32>,
-    providers: Vec<u32>,
-    operatories: Vec<u64>,
-}
-
+#[input]
 pub struct ListAppointments {
-    listing: Listing,
+    #[read(period(input))]
+    period: Span,
+    #[query(sort(&["start_time", "id", "updated_at"]), default = "start_time")]
+    sort: Sort,
+    #[read(AppointmentCriteria::from_input(input))]
     criteria: AppointmentCriteria,
+    #[read(input.listing().foreign_ids().done())]
+    listing: Listing,
 }
 
-impl FromInput for ListAppointments {
-    fn from_input(input: &mut Input) -> ListAppointments {
-        let q = &mut input.query;
-        let clock = input.clock.named(q.optional("timezone", zone()));
-        let start = instant(&clock).about(
-            "Start of the period. A time without an offset is read in `timezone`, otherwise in the location's time \
-             zone.",
-        );
-        let end = end_of(&clock).about("End of the period, exclusive. A date without a time includes that day.");
-        let (start, end) =
-            (q.required_or_none("start", start), q.required_or_none("end", end.example_of("2026-12-02T00:00:00Z")));
-        let range = start.zip(end).map(|(start, end)| Span::new(start, end));
-        if range == Some(None) {
-            q.problem("end must be after start.");
-        }
-        let sort = q.defaulted("sort", sort(&["start_time", "id", "updated_at"]), "start_time");
-        let cancelled = q.optional("cancelled", boolean().about("`true` if the appointment is cancelled."));
-        let unavailable = q.optional("unavailable", boolean().about("`true` for a block of unavailable time."));
-        let nex_only = q.defaulted(
-            "nex_only",
-            boolean().about("`true` to list only records that are not in the health record system yet."),
-            false,
-        );
-        let since = q.optional("updated_since", updated_since(&clock));
-        let appointment_type = q.optional("appointment_type_id", appointment_type());
-        let user = id().about("Only records created by this user. Users are not recorded, so the list is empty.");
-        let created_by = q.optional("created_by", user);
-        let patients = q
-            .list("patient_ids", id().about("Only these patients. A single patient can also be sent as `patient_id`."));
-        let providers = q.list("provider_ids", providers());
-        let operatories = q.list("operatory_ids", operatories());
-        let one_patient = (patients.len() == 1).then(|| Filter::Patient(patients[0].into()));
-        let filters = since.map(Filter::UpdatedSince).into_iter().chain(one_patient);
-        let reading = input.listing().foreign_ids().filtered(filters);
-        let range = range.flatten().unwrap_or(Span { start: Timestamp::MIN, end: Timestamp::MAX });
-        let criteria = AppointmentCriteria {
-            cancelled,
-            unavailable,
-            nex_only,
-            appointment_type,
-            created_by,
-            patients,
-            providers,
-            operatories,
-        };
-        ListAppointments { listing: reading.starting(range, sort).done(), criteria }
+/// Reads the period. If the client names a time zone, all times of the query are read in it.
+fn period(input: &mut Input) -> Span {
+    input.clock = input.clock.named(input.query.optional("timezone", zone()));
+    let start = instant(&input.clock).about(
+        "Start of the period. A time without an offset is read in `timezone`, otherwise in the location's time zone.",
+    );
+    let end = end_of(&input.clock).about("End of the period, exclusive. A date without a time includes that day.");
+    let start = input.query.required_or_none("start", start);
+    let end = input.query.required_or_none("end", end.example_of("2026-12-02T00:00:00Z"));
+    let range = start.zip(end).map(|(start, end)| Span::new(start, end));
+    if range == Some(None) {
+        input.query.problem("end must be after start.");
     }
+    range.flatten().unwrap_or(Span { start: Timestamp::MIN, end: Timestamp::MAX })
+}
+
+#[input]
+struct AppointmentCriteria {
+    /// `true` if the appointment is cancelled.
+    #[query(boolean())]
+    cancelled: Option<bool>,
+    /// `true` for a block of unavailable time.
+    #[query(boolean())]
+    unavailable: Option<bool>,
+    /// `true` to list only records that are not in the health record system yet.
+    #[query(boolean(), default = false)]
+    nex_only: bool,
+    #[query(updated_since(&input.clock), name = "updated_since")]
+    since: Option<Timestamp>,
+    #[query(appointment_type(), name = "appointment_type_id")]
+    appointment_type: Option<u32>,
+    /// Only records created by this user. Users are not recorded, so the list is empty.
+    #[query(id())]
+    created_by: Option<u32>,
+    /// Only these patients. A single patient can also be sent as `patient_id`.
+    #[query(id(), name = "patient_ids")]
+    patients: Vec<u32>,
+    #[query(providers(), name = "provider_ids")]
+    providers: Vec<u32>,
+    #[query(operatories(), name = "operatory_ids")]
+    operatories: Vec<u64>,
 }
 
 pub async fn list(
     call: ApiCall,
-    InLocations(tenant, location, ListAppointments { listing, criteria }): InLocations<ListAppointments>,
+    InLocations(tenant, location, asked): InLocations<ListAppointments>,
 ) -> Answer<Paged<AppointmentView<'static>>> {
+    let ListAppointments { period, sort, criteria, listing } = asked;
+    let patient = (criteria.patients.len() == 1).then(|| Filter::Patient(criteria.patients[0].into()));
+    let filters = criteria.since.map(Filter::UpdatedSince).into_iter().chain(patient);
+    let listing = listing.filtered(filters).starting(period, sort);
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
     let owners: Vec<u32> = locations.iter().map(|location| location.setup.id.0).collect();
     let sources: Vec<u32> = locations.iter().flat_map(OpenLocation::sources).collect();

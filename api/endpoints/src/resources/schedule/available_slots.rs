@@ -31,6 +31,7 @@ use location::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use view_macro::input;
 
 use super::{
     appointment_types,
@@ -80,65 +81,58 @@ struct SlotView {
     working_hour_label_id: Option<u64>,
 }
 
+#[input]
 pub struct SlotsInput {
-    start_date: Date,
-    days: u16,
-    appointment_type: Option<u32>,
-    source: Option<HourSource>,
-    label: Option<u64>,
-    length: Option<i64>,
-    interval: Option<i64>,
-    overlapping: bool,
-    per_timeslot: u8,
-    locations: Vec<u32>,
+    #[read(SlotPeriod::from_input(input))]
+    period: SlotPeriod,
+    #[query(providers(), name = "pids")]
     providers: Vec<u32>,
+    #[query(operatories(), name = "operatory_ids")]
     operatories: Vec<u64>,
 }
 
-impl FromInput for SlotsInput {
-    fn from_input(input: &mut Input) -> SlotsInput {
-        let q = &mut input.query;
-        let start_date = q.required("start_date", first_day());
-        let days = q.required_or_none("days", integer(SLOT_DAYS).about("The number of days."));
-        let appointment_type = q.optional("appointment_type_id", appointment_type());
-        let source = word().about(
-            "Only working hours created through the API (`manual`), or only those of the health record system (`synced`).",
-        );
-        let source = q.optional("working_hour_source", source);
-        let label = q.optional("working_hour_label_id", long_id().about("Only working hours with this label."));
-        let length = integer(SLOT_MINUTES)
-            .about("Length of a slot in minutes. Default: the length of the appointment type, or 30 without a type.");
-        let length = q.optional("slot_length", length);
-        let interval = integer(SLOT_INTERVAL)
-            .about("Minutes from the start of one slot to the next. Default: the length of a slot.");
-        let interval = q.optional("slot_interval", interval);
-        let overlapping = q.defaulted(
-            "overlapping_operatory_slots",
-            boolean().about("`true` if slots of several operatories may overlap for one provider."),
-            false,
-        );
-        let per_timeslot = q.defaulted("appointments_per_timeslot", appointments_per_timeslot(), 1) as u8;
-        let mut locations = q.required_list("lids", id().about("Ids of the locations to search."));
-        locations.sort_unstable();
-        locations.dedup();
-        let (most, asked_for) = (SLOT_DAYS.end(), days.unwrap_or_default() * locations.len() as i64);
+#[input(check = SlotPeriod::check)]
+struct SlotPeriod {
+    #[query(first_day())]
+    start_date: Date,
+    /// The number of days.
+    #[query(integer(SLOT_DAYS), required)]
+    days: Option<i64>,
+    #[query(appointment_type(), name = "appointment_type_id")]
+    appointment_type: Option<u32>,
+    /// Only working hours created through the API (`manual`), or only those of the health record system (`synced`).
+    #[query(word(), name = "working_hour_source")]
+    source: Option<HourSource>,
+    /// Only working hours with this label.
+    #[query(long_id(), name = "working_hour_label_id")]
+    label: Option<u64>,
+    /// Length of a slot in minutes. Default: the length of the appointment type, or 30 without a type.
+    #[query(integer(SLOT_MINUTES), name = "slot_length")]
+    length: Option<i64>,
+    /// Minutes from the start of one slot to the next. Default: the length of a slot.
+    #[query(integer(SLOT_INTERVAL), name = "slot_interval")]
+    interval: Option<i64>,
+    /// `true` if slots of several operatories may overlap for one provider.
+    #[query(boolean(), name = "overlapping_operatory_slots", default = false)]
+    overlapping: bool,
+    #[query(appointments_per_timeslot().map(|most| most as u8), name = "appointments_per_timeslot", default = 1)]
+    per_timeslot: u8,
+    #[read(locations(input))]
+    locations: Vec<u32>,
+}
+
+fn locations(input: &mut Input) -> Vec<u32> {
+    let mut locations = input.query.required_list("lids", id().about("Ids of the locations to search."));
+    locations.sort_unstable();
+    locations.dedup();
+    locations
+}
+
+impl SlotPeriod {
+    fn check(&self, input: &mut Input) {
+        let (most, asked_for) = (SLOT_DAYS.end(), self.days.unwrap_or_default() * self.locations.len() as i64);
         if asked_for > *most {
-            q.problem(format!("days times locations must not be more than {most}, and it is {asked_for}."));
-        }
-        let (providers, operatories) = (q.list("pids", providers()), q.list("operatory_ids", operatories()));
-        SlotsInput {
-            start_date,
-            days: days.unwrap_or_default() as u16,
-            appointment_type,
-            source,
-            label,
-            length,
-            interval,
-            overlapping,
-            per_timeslot,
-            locations,
-            providers,
-            operatories,
+            input.query.problem(format!("days times locations must not be more than {most}, and it is {asked_for}."));
         }
     }
 }
@@ -147,17 +141,22 @@ pub async fn list(
     mut call: ApiCall,
     InTenant(tenant, asked): InTenant<SlotsInput>,
 ) -> Answer<Listed<AvailableSlotsView>> {
-    check_start_date(asked.start_date, call.api.engine.now())?;
-    let locations: Vec<OpenLocation> =
-        asked.locations.iter().map(|id| call.location(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
-    let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, &locations, id)).transpose()?;
+    check_start_date(asked.period.start_date, call.api.engine.now())?;
+    let locations: Vec<OpenLocation> = asked
+        .period
+        .locations
+        .iter()
+        .map(|id| call.location(&tenant, LocationId(*id)))
+        .collect::<Result<_, ApiError>>()?;
+    let kind =
+        asked.period.appointment_type.map(|id| appointment_types::find(&call, &tenant, &locations, id)).transpose()?;
     asked.check_ids(&call, &tenant, &locations)?;
     let labelled = asked.labelled(&call, &locations)?;
     let query = asked.query(&call, kind.as_ref());
     let mut gathered = SlotCollector::default();
     if kind.as_ref().is_none_or(|kind| kind.bookable_online) {
         for (location, hours) in locations.iter().zip(labelled) {
-            let from = begin(&mut call, location, asked.start_date);
+            let from = begin(&mut call, location, asked.period.start_date);
             let query = SlotQuery { from, hours, ..query.clone() };
             gathered.add(&mut call, location, query).await?;
         }
@@ -287,7 +286,7 @@ impl SlotsInput {
         call: &ApiCall,
         locations: &[OpenLocation],
     ) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
-        let Some(label) = self.label else { return Ok(vec![None; locations.len()]) };
+        let Some(label) = self.period.label else { return Ok(vec![None; locations.len()]) };
         let mut labelled = Vec::with_capacity(locations.len());
         for location in locations {
             let mut hours = call.api.engine.working_hours(location.setup.id)?;
@@ -301,21 +300,21 @@ impl SlotsInput {
     }
 
     fn query(&self, call: &ApiCall, kind: Option<&Record<AppointmentType>>) -> SlotQuery {
-        let length = minutes(self.length, kind);
-        let interval = self.interval.unwrap_or(length).max(*SLOT_INTERVAL.start());
+        let length = minutes(self.period.length, kind);
+        let interval = self.period.interval.unwrap_or(length).max(*SLOT_INTERVAL.start());
         SlotQuery {
-            from: self.start_date,
-            days: self.days,
+            from: self.period.start_date,
+            days: self.period.days.unwrap_or_default() as u16,
             length: length * MINUTE,
             interval: Some(interval * MINUTE),
-            appointment_type: self.appointment_type.map(AppointmentTypeId),
+            appointment_type: self.period.appointment_type.map(AppointmentTypeId),
             providers: self.providers.iter().copied().map(ProviderId).collect(),
             operatories: self.operatories.iter().copied().map(OperatoryId).collect(),
-            source: self.source,
+            source: self.period.source,
             hours: None,
             join_blocks: !call.version.is_v2(),
-            overlapping_operatory_slots: self.overlapping,
-            appointments_per_timeslot: self.per_timeslot,
+            overlapping_operatory_slots: self.period.overlapping,
+            appointments_per_timeslot: self.period.per_timeslot,
             not_before: call.api.engine.now(),
             limit: MAX_SLOTS,
         }
@@ -358,6 +357,6 @@ fn view(location: &OpenLocation, asked: &SlotsInput, slot: &Slot) -> SlotView {
         end_time: times::with_zone(slot.span.end, location.setup.zone),
         operatory_id: slot.operatory,
         provider_id: slot.provider,
-        working_hour_label_id: asked.label,
+        working_hour_label_id: asked.period.label,
     }
 }
