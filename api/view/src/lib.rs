@@ -52,9 +52,9 @@
 //! #[read(expr)]       an expression with `input`
 //! ```
 //!
-//! The type decides the rest: `T` is required, `Option<T>` optional, `Option<Option<T>>` can be cleared by null, `Vec<T>`
-//! is a list, and `Option<Vec<T>>` a list that may be missing. Fields are read in their order. A kind is built once,
-//! unless it mentions `input`.
+//! The type decides the rest: `T` is required, `Option<T>` optional, and null clears `Option<Option<T>>`. `Vec<T>` is a
+//! list, and `Option<Vec<T>>` a list that may be missing. Fields are read in their order. A kind is built once, unless
+//! it mentions `input`.
 
 mod documentation;
 mod expand;

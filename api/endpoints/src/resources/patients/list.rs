@@ -134,8 +134,8 @@ struct Criteria {
     /// Search text for the family name. Each word must be the beginning of a word of the family name.
     #[query(text(MAX_NAME))]
     last_name: Option<String>,
-    /// Phone number; also accepted as `phone`. National and international forms of a number are equivalent in the country
-    /// of the location, and an extension makes no difference.
+    /// Phone number; also accepted as `phone`. National and international forms of a number are equivalent in the
+    /// country of the location, and an extension makes no difference.
     #[query(phone())]
     phone_number: Option<String>,
     /// `true` to list only patients whose form responses can be written to the health record system; `false` to list
