@@ -2,10 +2,7 @@
 
 use engine::{EngineError, PatientDetails, commands::BookSlot, records::values::Address};
 use framework::{
-    access::{
-        arguments::{FromInput, InLocations},
-        call::ApiCall,
-    },
+    access::{arguments::InLocations, call::ApiCall},
     http::errors::ApiError,
     values::{
         kinds::{
@@ -17,7 +14,7 @@ use framework::{
         limits::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_TEXT},
     },
 };
-use location::{decision::Refusal, zone::Date};
+use location::decision::Refusal;
 use view_macro::input;
 
 use super::{

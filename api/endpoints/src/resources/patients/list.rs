@@ -8,7 +8,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput},
+        arguments::AtLocation,
         call::ApiCall,
         input::Input,
         respond::{Answer, Paged},

@@ -9,7 +9,7 @@ use engine::{
 use framework::{
     access::{
         api::Api,
-        arguments::{AtLocation, FromCall, FromInput},
+        arguments::{AtLocation, FromCall},
         call::{ActionContext, ApiCall},
         resource_names::{granted, name, resource},
         respond::{Answer, One, Paged},

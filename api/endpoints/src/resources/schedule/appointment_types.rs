@@ -9,7 +9,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{FromInput, Id, InLocations, InTenant},
+        arguments::{Id, InLocations, InTenant},
         call::ApiCall,
         respond::{Answer, Created, Listed, One},
         tenancy::{OpenLocation, Tenant},

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::records::{AppointmentType, record::Record};
 use framework::{
     access::{
-        arguments::{FromInput, InTenant},
+        arguments::InTenant,
         call::ApiCall,
         input::Input,
         respond::{Answer, Listed},

@@ -10,7 +10,7 @@ use engine::{
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
+        arguments::{AtLocation, Id, InTenant},
         call::ApiCall,
         respond::{Answer, Created, Empty, One, Paged},
         tenancy::{OpenLocation, Tenant},

@@ -16,7 +16,7 @@ use engine::{
 use framework::{
     access::{
         api::Api,
-        arguments::{Anywhere, DeliveryId, FromInput},
+        arguments::{Anywhere, DeliveryId},
         call::{ActionContext, ApiCall},
         input::Input,
         respond::{Answer, Created, One, Paged},
