@@ -178,55 +178,23 @@ impl SyncState {
         let (state, settings) = (&machine.state, &machine.settings);
         let (pulls, queue) = (&state.pulls, &state.queue);
         let integrated = settings.capabilities.integrated;
-        let missed = MISSED_CYCLES * settings.pull.every;
-        let late = SyncState::late_since(machine, now).map(|at| at.plus(missed));
-        let never = integrated && pulls.last_success.is_none();
-        let reads_nothing = description.is_some() && settings.capabilities.pulls.is_empty();
-        // The read status is known earlier than the write status, which needs writes.
-        let reached = !never || reads_nothing || !pulls.progress.is_empty();
-        let silent = pulls.silent.as_ref();
-        let shut = state.gate.and_then(|gate| Some((gate.since, shut(gate.shut()?))));
-        let begun = || silent.map(|silent| silent.since).or(pulls.begun);
-        // Start and reason of the failure. A reason given by the EHR takes precedence.
-        let unread = match &pulls.failing {
-            _ if !integrated => None,
-            Some((since, reason)) => Some((*since, with_resources(reason, &pulls.guarded))),
-            None if late.is_some() || never => {
-                let since = late.or_else(begun).or(shut.map(|(since, _)| since)).unwrap_or(now);
-                let reason = match silent {
-                    Some(silent) => silent.reason.clone(),
-                    None if reads_nothing => "the adapter supports no readable resources".to_owned(),
-                    None if never => match &pulls.put_off {
-                        Some(waits) => format!("{FIRST_CYCLE}: {waits}"),
-                        None => FIRST_CYCLE.to_owned(),
-                    },
-                    None => "no read cycle has succeeded recently".to_owned(),
-                };
-                Some((since, reason))
-            }
-            None => None,
-        };
-        let unread = unread.map(|(since, reason)| (since, shut.map_or(reason, |(_, why)| why.to_owned())));
-        let paused = |since: Option<Timestamp>, why: &str| Some((since.filter(|_| integrated)?, why.to_owned()));
-        let unread = paused(state.paused.reading, READING_PAUSED).or(unread);
-        let oldest = queue.oldest();
-        let blocked = state.breaker.blocked.map(|block| (block.since, why(block.why).to_owned()));
-        let stuck = oldest.filter(|at| now.since(*at) > WAITING).map(|at| (at.plus(WAITING), STUCK.to_owned()));
-        let unreached = || unread.as_ref().filter(|_| !reached).map(|(since, _)| (*since, NOT_REACHED.to_owned()));
-        let write = paused(state.paused.writing, WRITING_PAUSED);
-        let write = write.or(shut.map(|(since, why)| (since, why.to_owned()))).or(blocked).or_else(unreached).or(stuck);
+        let problems = Problems::of_location(machine, description, now);
+        let SyncSummary { read_ok, read_at, write_ok, write_at, ehr_name, ehr_hosting } =
+            SyncSummary::with_problems(&problems, machine, description, now);
+        let Problems { read, write } = problems;
         // The default time means that no cycle was scheduled yet.
-        let next_cycle = Some(pulls.next_cycle).filter(|at| *at > Timestamp::default() && !reads_nothing);
+        let scheduled = pulls.next_cycle > Timestamp::default() && !reads_nothing(machine, description);
+        let next_cycle = Some(pulls.next_cycle).filter(|_| scheduled);
         SyncState {
-            read_ok: unread.is_none(),
-            read_at: unread.as_ref().map_or(pulls.last_success.unwrap_or(now), |(since, _)| *since),
-            read_reason: unread.map(|(_, reason)| reason),
-            write_ok: write.is_none(),
-            write_at: write.as_ref().map_or(pulls.last_success.unwrap_or(now), |(since, _)| *since),
+            read_ok,
+            read_at,
+            read_reason: read.map(|(_, reason)| reason),
+            write_ok,
+            write_at,
             write_reason: write.map(|(_, reason)| reason),
             last_sync: pulls.last_success,
             queued: queue.len() as u64,
-            oldest_queued: oldest,
+            oldest_queued: queue.oldest(),
             next_cycle: next_cycle.filter(|_| integrated && pulls.cycle.is_none()),
             reading: pulls
                 .cycle
@@ -237,8 +205,8 @@ impl SyncState {
             skipped: pulls.skipped.clone(),
             missing: pulls.missing.iter().map(|(resource, ids)| (*resource, ids.len())).collect(),
             guarded: pulls.guarded.clone(),
-            ehr_name: description.map(|description| description.name.clone()),
-            ehr_hosting: description.map(|description| description.hosting.clone()),
+            ehr_name,
+            ehr_hosting,
             gate: None,
             read_waits: pulls.put_off.clone(),
             paused: state.paused,
@@ -278,6 +246,112 @@ impl SyncState {
         }
         self.gate = gate;
         self
+    }
+}
+
+/// Returns `true` if the EHR is described and has no readable resource.
+fn reads_nothing(machine: &Location, description: Option<&Description>) -> bool {
+    description.is_some() && machine.settings.capabilities.pulls.is_empty()
+}
+
+/// The start and the reason of the problem of each direction. `None` if the direction works.
+struct Problems {
+    read: Option<(Timestamp, String)>,
+    write: Option<(Timestamp, String)>,
+}
+
+impl Problems {
+    fn of_location(machine: &Location, description: Option<&Description>, now: Timestamp) -> Problems {
+        let (state, settings) = (&machine.state, &machine.settings);
+        let (pulls, queue) = (&state.pulls, &state.queue);
+        let integrated = settings.capabilities.integrated;
+        let missed = MISSED_CYCLES * settings.pull.every;
+        let late = SyncState::late_since(machine, now).map(|at| at.plus(missed));
+        let never = integrated && pulls.last_success.is_none();
+        let reads_nothing = reads_nothing(machine, description);
+        // The read status is known earlier than the write status, which needs writes.
+        let reached = !never || reads_nothing || !pulls.progress.is_empty();
+        let silent = pulls.silent.as_ref();
+        let shut = state.gate.and_then(|gate| Some((gate.since, shut(gate.shut()?))));
+        let begun = || silent.map(|silent| silent.since).or(pulls.begun);
+        // Start and reason of the failure. A reason given by the EHR takes precedence.
+        let unread = match &pulls.failing {
+            _ if !integrated => None,
+            Some((since, reason)) => Some((*since, with_resources(reason, &pulls.guarded))),
+            None if late.is_some() || never => {
+                let since = late.or_else(begun).or(shut.map(|(since, _)| since)).unwrap_or(now);
+                let reason = match silent {
+                    Some(silent) => silent.reason.clone(),
+                    None if reads_nothing => "the adapter supports no readable resources".to_owned(),
+                    None if never => match &pulls.put_off {
+                        Some(waits) => format!("{FIRST_CYCLE}: {waits}"),
+                        None => FIRST_CYCLE.to_owned(),
+                    },
+                    None => "no read cycle has succeeded recently".to_owned(),
+                };
+                Some((since, reason))
+            }
+            None => None,
+        };
+        let unread = unread.map(|(since, reason)| (since, shut.map_or(reason, |(_, why)| why.to_owned())));
+        let paused = |since: Option<Timestamp>, why: &str| Some((since.filter(|_| integrated)?, why.to_owned()));
+        let read = paused(state.paused.reading, READING_PAUSED).or(unread);
+        let blocked = state.breaker.blocked.map(|block| (block.since, why(block.why).to_owned()));
+        let oldest = queue.oldest().filter(|at| now.since(*at) > WAITING);
+        let stuck = oldest.map(|at| (at.plus(WAITING), STUCK.to_owned()));
+        let unreached = || read.as_ref().filter(|_| !reached).map(|(since, _)| (*since, NOT_REACHED.to_owned()));
+        let write = paused(state.paused.writing, WRITING_PAUSED);
+        let write = write.or(shut.map(|(since, why)| (since, why.to_owned()))).or(blocked).or_else(unreached).or(stuck);
+        Problems { read, write }
+    }
+}
+
+/// The part of the status that messages to subscribers show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncSummary {
+    /// `true` if reading works.
+    pub read_ok: bool,
+    /// See `SyncState`.
+    pub read_at: Timestamp,
+    /// `true` if no problem with writing is known.
+    pub write_ok: bool,
+    /// See `SyncState`.
+    pub write_at: Timestamp,
+    /// Name of the EHR from the adapter's description, if received.
+    pub ehr_name: Option<String>,
+    /// `cloud` or `onprem` from the adapter's description, if received.
+    pub ehr_hosting: Option<String>,
+}
+
+impl SyncSummary {
+    /// Creates the summary from the state of a location.
+    pub fn from_location(machine: &Location, description: Option<&Description>, now: Timestamp) -> SyncSummary {
+        let problems = Problems::of_location(machine, description, now);
+        SyncSummary::with_problems(&problems, machine, description, now)
+    }
+
+    fn with_problems(
+        problems: &Problems,
+        machine: &Location,
+        description: Option<&Description>,
+        now: Timestamp,
+    ) -> SyncSummary {
+        let working = machine.state.pulls.last_success.unwrap_or(now);
+        let since = |problem: &Option<(Timestamp, String)>| problem.as_ref().map_or(working, |(since, _)| *since);
+        SyncSummary {
+            read_ok: problems.read.is_none(),
+            read_at: since(&problems.read),
+            write_ok: problems.write.is_none(),
+            write_at: since(&problems.write),
+            ehr_name: description.map(|description| description.name.clone()),
+            ehr_hosting: description.map(|description| description.hosting.clone()),
+        }
+    }
+
+    /// Returns whether reading and writing work, like `read_ok` and `write_ok`.
+    pub fn flags(machine: &Location, description: Option<&Description>, now: Timestamp) -> (bool, bool) {
+        let Problems { read, write } = Problems::of_location(machine, description, now);
+        (read.is_none(), write.is_none())
     }
 }
 

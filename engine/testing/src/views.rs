@@ -1,7 +1,7 @@
 //! Views of records in webhook messages, for tests without the API's views.
 
 use location::pull::Resource;
-use records::sync_state::SyncState;
+use records::sync_state::SyncSummary;
 use serde_json::{Map, Value, json};
 use webhooks::views::{RelatedRecords, ViewContext, ViewError, Views};
 
@@ -15,7 +15,7 @@ impl Views for NoViews {
         Err(ViewError::Damaged)
     }
 
-    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncState) -> Result<Value, ViewError> {
+    fn sync_status(&self, _: &ViewContext<'_>, _: &SyncSummary) -> Result<Value, ViewError> {
         Err(ViewError::Damaged)
     }
 }
@@ -47,7 +47,7 @@ impl Views for PlainViews {
         Ok(view.into())
     }
 
-    fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
-        Ok(json!({"location": context.location.id.0, "read": state.read_ok, "write": state.write_ok}))
+    fn sync_status(&self, context: &ViewContext<'_>, status: &SyncSummary) -> Result<Value, ViewError> {
+        Ok(json!({"location": context.location.id.0, "read": status.read_ok, "write": status.write_ok}))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use location::{pull::Resource, time::Timestamp};
 use records::{
     document::{Document, DocumentKind},
-    sync_state::SyncState,
+    sync_state::SyncSummary,
 };
 use serde_json::Value;
 use setup::{LocationSetup, Setup};
@@ -22,7 +22,7 @@ pub trait Views: Send + Sync {
         related: &dyn RelatedRecords,
     ) -> Result<Value, ViewError>;
 
-    fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError>;
+    fn sync_status(&self, context: &ViewContext<'_>, status: &SyncSummary) -> Result<Value, ViewError>;
 }
 
 /// The inputs of a view in addition to the record: the location, the time and the version of the API.

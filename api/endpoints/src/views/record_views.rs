@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{
     records::{
         Appointment, Document, HistoryItem, Operatory, Patient, PatientHistoryItem, PatientRecall, Procedure, Provider,
-        RecallType, TreatmentPlan, WorkingHour, record::Record, sync_state::SyncState,
+        RecallType, TreatmentPlan, WorkingHour, record::Record, sync_state::SyncSummary,
     },
     webhooks::views::{RelatedRecords, ViewContext, ViewError, Views},
 };
@@ -45,8 +45,8 @@ impl Views for RecordViews {
         publish(context, resource, stored, related)
     }
 
-    fn sync_status(&self, context: &ViewContext<'_>, state: &SyncState) -> Result<Value, ViewError> {
-        json(&sync_status::view(context.setup, &sync_status::location_status(context.location, state, context.now)))
+    fn sync_status(&self, context: &ViewContext<'_>, status: &SyncSummary) -> Result<Value, ViewError> {
+        json(&sync_status::view(context.setup, &sync_status::location_status(context.location, status)))
     }
 }
 

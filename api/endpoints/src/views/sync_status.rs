@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{
-    records::sync_state::SyncState,
+    records::sync_state::{SyncState, SyncSummary},
     setup::{LocationSetup, Setup},
 };
 use framework::values::times::At;
@@ -95,17 +95,22 @@ impl DirectionHealth {
 impl SourceStatus {
     pub fn add(&mut self, location: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
         self.gates.extend(GateView::from_state(location.id, &state, now));
-        self.read.add(state.read_ok, state.read_at);
-        self.write.add(state.write_ok, state.write_at);
-        self.ehr = self.ehr.take().or_else(|| state.ehr_name.map(|name| (name, state.ehr_hosting)));
+        let SyncState { read_ok, read_at, write_ok, write_at, ehr_name, ehr_hosting, .. } = state;
+        self.add_summary(location, SyncSummary { read_ok, read_at, write_ok, write_at, ehr_name, ehr_hosting });
+    }
+
+    fn add_summary(&mut self, location: Arc<LocationSetup>, status: SyncSummary) {
+        self.read.add(status.read_ok, status.read_at);
+        self.write.add(status.write_ok, status.write_at);
+        self.ehr = self.ehr.take().or_else(|| status.ehr_name.map(|name| (name, status.ehr_hosting)));
         self.locations.push(location);
     }
 }
 
 /// Returns the status of a single location, for messages.
-pub(crate) fn location_status(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> SourceStatus {
+pub(crate) fn location_status(location: &Arc<LocationSetup>, status: &SyncSummary) -> SourceStatus {
     let mut shared = SourceStatus::default();
-    shared.add(location.clone(), state.clone(), now);
+    shared.add_summary(location.clone(), status.clone());
     shared
 }
 
