@@ -7,7 +7,6 @@ use location::{
 };
 use records::references::Missing;
 use store::{CommitError, StoreError, counters::IdError, journal};
-use webhooks::views::ViewError;
 
 use crate::unmet::Unmet;
 
@@ -81,15 +80,6 @@ impl From<Unmet> for Reject {
 impl From<Missing> for Reject {
     fn from(_: Missing) -> Reject {
         Reject::Damaged("a record with a missing reference")
-    }
-}
-
-impl From<ViewError> for Reject {
-    fn from(error: ViewError) -> Reject {
-        match error {
-            ViewError::Store(error) => Reject::Store(error),
-            ViewError::Damaged => Reject::Damaged("a record for a webhook message"),
-        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! One actor per location: decide, commit, evolve, act. `location` decides. This crate turns requests into commands and
-//! events into records, and waits for the store, the EHR and the clock. It knows no HTTP, adapter host or workstation.
+//! events into records, and waits for the store, the EHR and the clock. It knows no HTTP, adapter host,
+//! workstation or webhook.
 //!
 //! ```text
 //!  actor ── job ──► turn ──► request (commands, ingest) ──► location: decide ──► decision + reply
 //!    ▲                │          └─► unit of work ◄── projections ◄── events
-//!    │                └─► notify (webhooks' outbox) ──► pending commit ──► store
+//!    │                └─► log of changes ──► pending commit ──► store
 //!    └── calls: push payload, pulls ◄── evolve ◄────────────── durable
 //! ```
 
@@ -12,6 +13,7 @@
 
 pub mod actor;
 pub mod change_counter;
+mod change_log;
 pub mod commands;
 pub mod disk_share;
 pub mod error;
@@ -22,7 +24,6 @@ pub mod ingest;
 mod journal_record;
 pub mod long_work;
 pub mod note_keys;
-mod notify;
 mod pass;
 pub mod patients;
 pub mod processor;
@@ -40,5 +41,7 @@ pub mod turn;
 pub mod unit_of_work;
 pub mod unmet;
 pub mod untold;
+#[cfg(test)]
+mod webhook_tests;
 pub mod write_history;
 pub mod write_requests;

@@ -21,10 +21,10 @@ use records::{
     ehr::Description,
     record::{Body, Record},
 };
+use runtime::doorbell::Doorbell;
 use serde::de::DeserializeOwned;
 use setup::{Institution, LocationSetup, Setup, current::Current, settings};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
-use webhooks::{outbox::Outbox, views::Views};
 
 use crate::{
     change_counter::ChangeCounter,
@@ -46,11 +46,11 @@ pub struct Deps {
     pub store: Arc<dyn Store>,
     pub ids: Arc<Ids>,
     pub pool: Pool,
-    pub outbox: Outbox,
-    pub views: Arc<dyn Views>,
     pub secrets: Secrets,
     pub index: Arc<Index>,
     pub change_counter: ChangeCounter,
+    /// Wakes the followers of the log of changes.
+    pub change_doorbell: Arc<Doorbell<LocationId>>,
     pub long_work: LongWork,
     pub untold: AuditOutbox,
     /// `None` if one process serves all institutions.

@@ -7,9 +7,7 @@ use location::{
 use query::idempotency::{self, IdempotencyKey, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    error::Reject, processor::Processor, reply::Saved, sweep::SWEPT_AT_ONCE, unit_of_work::UnitOfWork, unmet::Unmet,
-};
+use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
 
 pub trait Request: Send + 'static {
     type Reply: Send + 'static;
@@ -21,11 +19,6 @@ pub trait Request: Send + 'static {
         cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Self::Reply), Reject>;
-
-    /// Returns `true` if the request asks only for due work.
-    fn wakes(&self) -> bool {
-        false
-    }
 
     /// Returns `true` if the EHR is asked for its capabilities again. A caller that requests a read may have changed
     /// them.
@@ -43,30 +36,15 @@ pub trait Request: Send + 'static {
         false
     }
 
-    /// Returns the number of records that the request adds or deletes and that can be handled in parts.
-    fn records(&self) -> usize {
-        0
-    }
-
-    /// Prepares only the first `most` of the records.
-    fn prepare_part(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-        _most: usize,
-    ) -> Result<(Decision, Self::Reply), Reject> {
-        self.prepare(at, cx, unit)
+    /// Returns `true` if preparing may take long, because the request adds or deletes many records.
+    fn is_long(&self) -> bool {
+        false
     }
 }
 
 /// A command of the machine: an answer of the EHR, a timer, or an operator. Answers are verified first.
 impl Request for Command {
     type Reply = ();
-
-    fn wakes(&self) -> bool {
-        matches!(self, Command::Wake)
-    }
 
     fn describes(&self) -> bool {
         matches!(self, Command::SyncNow)
@@ -77,8 +55,8 @@ impl Request for Command {
         matches!(self, Command::ClockSetBack { .. })
     }
 
-    fn records(&self) -> usize {
-        if matches!(self, Command::Wake) { SWEPT_AT_ONCE } else { 0 }
+    fn is_long(&self) -> bool {
+        matches!(self, Command::Wake)
     }
 
     fn prepare(
@@ -87,21 +65,11 @@ impl Request for Command {
         cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, ()), Reject> {
-        self.prepare_part(at, cx, unit, SWEPT_AT_ONCE)
-    }
-
-    fn prepare_part(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-        most: usize,
-    ) -> Result<(Decision, ()), Reject> {
         // Due work precedes a sweep, which is due until it ends.
         let due = || at.machine.due_at().is_some_and(|due| due <= cx.now);
         if matches!(self, Command::Wake)
             && !due()
-            && let Some(step) = at.next_sweep_step(cx, most, unit)?
+            && let Some(step) = at.next_sweep_step(cx, unit)?
         {
             return Ok((at.decide(cx, &Command::Sweep(step))?, ()));
         }

@@ -19,22 +19,21 @@ impl Processor {
     pub(crate) fn next_sweep_step(
         &self,
         cx: DecisionContext,
-        most: usize,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<SweepStep>, Reject> {
         let Some(sweep) = &self.machine.state.pulls.sweep else { return Ok(None) };
         let mut pass = ReadPass::current(self, sweep.resource);
-        self.sweep_step(cx, sweep.resource, &mut pass, (sweep.from.as_deref(), most), unit).map(Some)
+        self.sweep_step(cx, sweep.resource, &mut pass, sweep.from.as_deref(), unit).map(Some)
     }
 
-    /// Checks up to `most` known records against the pass. The machine knows the records of the location; shared ones
-    /// have links.
+    /// Checks the next known records against the pass. The machine knows the records of the location; shared ones have
+    /// links.
     pub(crate) fn sweep_step(
         &self,
         cx: DecisionContext,
         resource: Resource,
         pass: &mut ReadPass,
-        (from, most): (Option<&str>, usize),
+        from: Option<&str>,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<SweepStep, Reject> {
         let mut step = SweepStep::default();
@@ -42,7 +41,7 @@ impl Processor {
             let after = from.and_then(|from| from.parse::<u64>().ok()).map_or(Bound::Unbounded, Bound::Excluded);
             let all = self.machine.known(cx.now, resource);
             let mut known = all.range((after, Bound::Unbounded)).copied();
-            for id in known.by_ref().take(most) {
+            for id in known.by_ref().take(SWEPT_AT_ONCE) {
                 step.known += 1;
                 if !pass.has_shown(unit, id)? {
                     step.absent.push(id);
@@ -58,7 +57,7 @@ impl Processor {
         if let Some(from) = from {
             range = range.after(&keys::link(source, kind, from.as_bytes()));
         }
-        let links = self.deps.store.scan(range, Direction::Forward, most)?;
+        let links = self.deps.store.scan(range, Direction::Forward, SWEPT_AT_ONCE)?;
         for (_, value) in &links {
             let Some(link) = pulled(value) else { continue };
             step.known += 1;
@@ -66,7 +65,7 @@ impl Processor {
                 step.absent.push(link.id);
             }
         }
-        let last = links.last().filter(|_| links.len() == most).and_then(|(key, _)| keys::parse_link(key));
+        let last = links.last().filter(|_| links.len() == SWEPT_AT_ONCE).and_then(|(key, _)| keys::parse_link(key));
         step.next = last.map(|(_, _, foreign_id)| String::from_utf8_lossy(foreign_id).into_owned());
         Ok(step)
     }

@@ -6,13 +6,6 @@ use std::sync::Arc;
 use location::{command::DecisionContext, decision::Call, time::Timestamp};
 use setup::{Setup, current::Current};
 use store::{Store, counters::Ids, secrets::Secrets};
-use webhooks::{
-    egress::{Egress, Reach},
-    outbox::{Doorbell, Outbox},
-    registry::EndpointRegistry,
-    subscriptions::Everyone,
-    views::Views,
-};
 
 use crate::{
     change_counter::ChangeCounter,
@@ -23,31 +16,21 @@ use crate::{
     request::Request,
 };
 
-/// Returns the dependencies of a processor, and the registry of their webhook endpoints.
-pub(crate) fn deps(
-    store: Arc<dyn Store>,
-    setup: Arc<Setup>,
-    views: Arc<dyn Views>,
-) -> (Arc<Deps>, Arc<EndpointRegistry>) {
-    let ids = Arc::new(Ids::new(store.clone()));
-    let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-    let registry =
-        EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
-    let deps = Deps {
+/// Returns the dependencies of a processor.
+pub(crate) fn deps(store: Arc<dyn Store>, setup: Arc<Setup>) -> Arc<Deps> {
+    Arc::new(Deps {
         is_local: None,
         change_counter: ChangeCounter::new(&setup),
+        change_doorbell: Arc::default(),
         setup: Current::new(setup),
+        ids: Arc::new(Ids::new(store.clone())),
         store,
-        ids,
         pool: Pool::default(),
-        outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
-        views,
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: LongWork::default(),
         untold: Default::default(),
-    };
-    (Arc::new(deps), registry)
+    })
 }
 
 /// Commits a request as one turn, a millisecond later, and again if ids have to be reserved first. Returns the reply,

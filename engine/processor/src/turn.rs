@@ -14,13 +14,12 @@ use location::{
 use records::record::Record;
 use runtime::origin::{Origin, OriginChange};
 use store::{Batch, due, journal, keys};
-use webhooks::outbox::Enqueued;
 
 use crate::{
+    change_log::ended_write,
     error::Reject,
     journal_record::JournalRecord,
     note_keys::last_turn_key,
-    notify::{self, CommitBudget, sync_status},
     processor::Processor,
     projections::{self, working_hours},
     request::Request,
@@ -34,9 +33,6 @@ pub struct PendingCommit {
     at: Timestamp,
     events: Vec<Event>,
     calls: Vec<Call>,
-    enqueued: Enqueued,
-    /// Number of deliveries for which the commit has no room.
-    left_out: usize,
     /// The batch contains a journal record.
     recorded: bool,
     /// The batch changes a provider.
@@ -77,60 +73,10 @@ impl Processor {
         origin: Option<&Origin>,
         request: &R,
     ) -> Result<(PendingCommit, R::Reply), Reject> {
-        let mut prepared = self.attempt(cx, origin, request, None, CommitBudget::beside_others())?;
-        if prepared.0.left_out > 0 && request.records() > 0 {
-            prepared = self.part_of_page(cx, origin, request, prepared)?;
-        }
-        if prepared.0.left_out > 0 {
-            prepared = self.attempt(cx, origin, request, None, CommitBudget::alone())?;
-        }
-        if prepared.0.left_out > 0 {
-            let (location, messages) = (self.setup.id, prepared.0.left_out);
-            tracing::error!(%location, messages, "webhook messages dropped: too many for one commit");
-        }
-        Ok(prepared)
-    }
-
-    /// Ingests only as many records or deletions of a page as one commit has room for messages. The page is requested
-    /// again for the rest; ingested records are then unchanged. Returns the whole page if no part fits.
-    fn part_of_page<R: Request>(
-        &self,
-        cx: DecisionContext,
-        origin: Option<&Origin>,
-        request: &R,
-        whole: (PendingCommit, R::Reply),
-    ) -> Result<(PendingCommit, R::Reply), Reject> {
-        let (mut fits, mut too_many) = (0, request.records() + 1);
-        let told = whole.0.enqueued.deliveries();
-        let mut guess = request.records() * told / (told + whole.0.left_out);
-        while too_many - fits > 1 {
-            let most = guess.clamp(fits + 1, too_many - 1);
-            let part = self.attempt(cx, origin, request, Some(most), CommitBudget::beside_others())?;
-            match part.0.left_out {
-                0 if part.0.enqueued.deliveries() > 0 => return Ok(part),
-                0 => fits = most,
-                _ => too_many = most,
-            }
-            guess = usize::midpoint(fits, too_many);
-        }
-        Ok(whole)
-    }
-
-    fn attempt<R: Request>(
-        &self,
-        cx: DecisionContext,
-        origin: Option<&Origin>,
-        request: &R,
-        part: Option<usize>,
-        room: CommitBudget,
-    ) -> Result<(PendingCommit, R::Reply), Reject> {
         let home = TurnContext { source: self.setup.source, location: self.setup.id.0, now: cx.now };
         let mut unit = UnitOfWork::new(&*self.deps.store, &self.deps.pool, &self.deps.index, home);
-        let (decision, reply) = match part {
-            None => request.prepare(self, cx, &mut unit)?,
-            Some(most) => request.prepare_part(self, cx, &mut unit, most)?,
-        };
-        Ok((self.pending(cx, origin, decision, unit, request.wakes(), room)?, reply))
+        let (decision, reply) = request.prepare(self, cx, &mut unit)?;
+        Ok((self.pending(cx, origin, decision, unit)?, reply))
     }
 
     /// Collects everything that is committed with a decision.
@@ -140,8 +86,6 @@ impl Processor {
         origin: Option<&Origin>,
         decision: Decision,
         mut unit: UnitOfWork<'_>,
-        woken: bool,
-        room: CommitBudget,
     ) -> Result<PendingCommit, Reject> {
         let Decision { mut events, mut calls, .. } = decision;
         self.find_twins(cx, &mut events, &mut unit)?;
@@ -151,9 +95,8 @@ impl Processor {
         let (started, sent) = self.machine.ahead(cx, &events);
         events.extend(started);
         calls.extend(sent);
-        let (mut batch, mut enqueued, mut left_out) = (Batch::new(), Enqueued::default(), 0);
-        let mut providers = false;
-        let recorded = !events.is_empty() || (woken && self.tells_late(cx.now)?);
+        let (mut batch, mut providers) = (Batch::new(), false);
+        let recorded = !events.is_empty();
         if recorded {
             for event in &events {
                 projections::event(self, cx, event, &mut unit)?;
@@ -165,11 +108,14 @@ impl Processor {
                 serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            (enqueued, left_out) = notify::enqueue_messages(self, cx, request, &events, &unit, &mut batch, room)?;
-            providers = unit.changes().any(|changed| changed.resource == Resource::Providers);
-            unit.into_batch(&mut batch);
+            providers = unit.changes(Resource::Providers);
+            events.iter().filter_map(ended_write).for_each(|ended| unit.write_ended(ended));
+            if let Some(change) = self.status_change(cx.now, &events) {
+                unit.status_changed(change);
+            }
+            unit.into_batch(&mut batch, self.next_seq, request)?;
         }
-        Ok(PendingCommit { batch, at: cx.now, events, calls, enqueued, left_out, recorded, providers, untold })
+        Ok(PendingCommit { batch, at: cx.now, events, calls, recorded, providers, untold })
     }
 
     /// Returns the change for the audit trail, if a call caused the turn.
@@ -187,19 +133,9 @@ impl Processor {
         Some((change.clone(), UnauditedChange { decision, at: cx.now, caller: change.caller.clone(), touched }))
     }
 
-    /// Returns `true` if a held status message is due, even if nothing else happens.
-    fn tells_late(&self, now: Timestamp) -> Result<bool, Reject> {
-        Ok(sync_status::due(self)?.is_some_and(|at| at <= now))
-    }
-
-    /// Returns the next time at which the machine or a subscriber is due. Returns `None` if only a command can cause
-    /// work.
+    /// Returns the next time at which the machine is due. Returns `None` if only a command can cause work.
     pub fn wake_at(&self) -> Option<Timestamp> {
-        let told = sync_status::due(self).unwrap_or_else(|error| {
-            tracing::error!(location = %self.setup.id, %error, "the last notified sync state cannot be decoded");
-            None
-        });
-        self.machine.wake_at().into_iter().chain(told).min()
+        self.machine.wake_at()
     }
 
     /// Merges appointments and working hours that a pull showed before the answer to their write. If the EHR does not
@@ -260,11 +196,11 @@ impl Processor {
             self.asleep = None;
             self.last_turn = Some(turn.at);
             self.deps.change_counter.changed(self.institution.id);
+            self.deps.change_doorbell.ring([self.setup.id]);
         }
         if turn.providers {
             self.deps.change_counter.providers_changed(self.institution.id);
         }
-        self.deps.outbox.committed(turn.enqueued);
         turn.calls
     }
 
@@ -279,8 +215,9 @@ impl Processor {
         if self.marked && self.deps.untold.first(self.setup.id).is_none() {
             batch.delete(keys::active(id));
         }
-        // The next turn reports status changes that are due to time alone to subscribers.
-        if let Some(at) = self.last_turn.filter(|_| self.deps.outbox.has_subscribers(self.institution.id)) {
+        // The next turn finds changes of the status that are due to time alone. Without a turn since the location was
+        // loaded, the store has the time already.
+        if let Some(at) = self.last_turn.filter(|_| self.marked) {
             batch.put(last_turn_key(self.setup.id), at.0.to_be_bytes().to_vec());
         }
         let wake = self.wake_at().map(|at| at.0);

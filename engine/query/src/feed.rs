@@ -1,9 +1,10 @@
 //! The feed of changes: every record that really changed, in commit order, kept for thirty days. A reader
 //! sees the changes of its location, data source and institution as one feed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use location::{
+    ids::LocationId,
     pull::Resource,
     time::{DAY, Millis, Timestamp},
 };
@@ -12,14 +13,17 @@ use store::{Batch, Direction, Store, StoreError, keys};
 pub use crate::stream::ChangeKind;
 use crate::{
     index,
-    stream::{self, Readers, Recorded, Stream},
+    log::{self, LogPage},
+    stream::{self, Change, Readers, Recorded, Stream, Value},
 };
 
 /// Retention of changes.
 pub const KEPT: Millis = 30 * DAY;
 /// Maximum number of changes read for one page, including those of other resources.
 const READ_AT_MOST: usize = 20_000;
-const READ_AT_ONCE: usize = 100;
+
+/// Returns the number up to which the changes of a location have been followed, or `u64::MAX` without followers.
+pub type Followed = dyn Fn(LocationId) -> Result<u64, StoreError> + Send + Sync;
 
 /// The location that reads the feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +40,10 @@ impl Reader {
         [Stream::Location(self.location), source, Stream::Institution(self.institution)]
     }
 
-    fn may_read(self, readers: Readers) -> bool {
-        match readers {
+    /// Returns `true` for changes of records that the reader may see.
+    fn may_read(self, change: &Change) -> bool {
+        let Change::Record(Recorded { readers, .. }) = change else { return false };
+        match *readers {
             Readers::Source(source) => self.source == Some(source),
             Readers::Location(location) => self.location == location,
             Readers::None => false,
@@ -78,10 +84,13 @@ pub fn page(
     let end = end(store, reader.institution)?;
     let (mut entries, mut next, mut read) = (Vec::new(), since, 0);
     while next < end && entries.len() < limit && read < READ_AT_MOST {
-        let Merged { changes, complete_to, looked_at } = merged(store, reader, next, end)?;
+        let LogPage { entries: changes, complete_to, looked_at } =
+            log::read(store, &reader.streams(), (next, end), |_, change| reader.may_read(change))?;
         read += looked_at;
         next = complete_to;
-        for (number, entry) in changes.into_iter().filter(|(_, entry)| wanted(resources, entry)) {
+        let changes =
+            changes.into_iter().filter_map(|(number, it)| Some((number, feed_entry(it.header.at, it.change)?)));
+        for (number, entry) in changes.filter(|(_, entry)| wanted(resources, entry)) {
             entries.push(entry);
             if entries.len() == limit {
                 next = number;
@@ -107,39 +116,9 @@ fn wanted(resources: &[Resource], entry: &FeedEntry) -> bool {
     resources.is_empty() || resources.contains(&entry.resource)
 }
 
-/// The next changes of all streams of a reader.
-struct Merged {
-    /// The changes visible to the reader, by number.
-    changes: BTreeMap<u64, FeedEntry>,
-    /// The number up to which `changes` is complete.
-    complete_to: u64,
-    looked_at: usize,
-}
-
-fn merged(store: &dyn Store, reader: Reader, after: u64, end: u64) -> Result<Merged, StoreError> {
-    let (mut changes, mut complete_to, mut looked_at) = (BTreeMap::new(), end, 0);
-    for stream in reader.streams() {
-        let mut range = keys::feed_after(stream.number(), after);
-        // A value that ends after `after` may begin before it.
-        range.end = range.end.min(keys::feed(stream.number(), end.saturating_add(1)));
-        let found = store.scan(range, Direction::Forward, READ_AT_ONCE)?;
-        let full = found.len() == READ_AT_ONCE;
-        for (key, value) in &found {
-            for (number, change) in stream::parse(key, value)? {
-                looked_at += 1;
-                let Recorded { at, resource, id, change, readers, .. } = change;
-                if reader.may_read(readers) {
-                    changes.insert(number, FeedEntry { at, resource, id, change });
-                }
-            }
-        }
-        if let Some((key, _)) = found.last().filter(|_| full) {
-            let last = keys::parse_feed(key).map_or(after, |(_, number)| number);
-            complete_to = complete_to.min(last);
-        }
-    }
-    changes.retain(|number, _| after < *number && *number <= complete_to);
-    Ok(Merged { changes, complete_to, looked_at })
+fn feed_entry(at: Timestamp, change: Change) -> Option<FeedEntry> {
+    let Change::Record(Recorded { resource, id, change, .. }) = change else { return None };
+    Some(FeedEntry { at, resource, id, change })
 }
 
 /// Keeps the last change of each record. A record that was created and then updated counts as created.
@@ -165,20 +144,31 @@ fn pruned(store: &dyn Store, stream: Stream) -> Result<u64, StoreError> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// Prunes changes of a stream that are older than the retention and merged into the index, up to `limit`
+/// Prunes changes of a stream that are older than the retention, merged into the index and followed, up to `limit`
 /// values. Returns whether there may be more.
 pub(crate) fn prune(
     store: &dyn Store,
     stream: Stream,
     now: Timestamp,
+    followed: &Followed,
     limit: usize,
     batch: &mut Batch,
 ) -> Result<bool, StoreError> {
     let merged_to = index::merged_to(store, stream)?;
     let found = store.scan(keys::feed_after(stream.number(), 0), Direction::Forward, limit)?;
-    let (mut last, mut pruned) = (None, BTreeMap::new());
+    let (mut last, mut pruned, mut followed_to) = (None, BTreeMap::new(), HashMap::new());
     for (key, value) in &found {
-        let Some((number, readers)) = old(key, value, now)?.filter(|(number, _)| *number <= merged_to) else { break };
+        let Some(Old { last: number, readers, location }) = old(key, value, now)? else { break };
+        let mut done_to = merged_to;
+        if let Some(location) = location {
+            let known = followed_to.get(&location).copied();
+            let known = known.map_or_else(|| followed(location), Ok)?;
+            followed_to.insert(location, known);
+            done_to = done_to.min(known);
+        }
+        if number > done_to {
+            break;
+        }
         batch.delete(key.clone());
         last = Some((number, key));
         pruned.extend(streams_to_notify(stream, &readers).map(|stream| (stream, number)));
@@ -201,12 +191,25 @@ fn streams_to_notify(stream: Stream, readers: &BTreeSet<Readers>) -> impl Iterat
     locations.filter(move |_| several).chain((!several).then_some(stream))
 }
 
-/// Returns the last number and the readers of a value whose changes are older than the retention, or `None`
-/// if they are not. Changes of one commit have the same age.
-fn old(key: &store::Key, value: &[u8], now: Timestamp) -> Result<Option<(u64, BTreeSet<Readers>)>, StoreError> {
-    let changes = stream::parse(key, value)?;
-    let last = changes.last().filter(|(_, change)| is_old(change.at, now));
-    Ok(last.map(|(number, _)| (*number, changes.iter().map(|(_, change)| change.readers).collect())))
+/// A value that is older than the retention.
+struct Old {
+    /// The number of its last change.
+    last: u64,
+    readers: BTreeSet<Readers>,
+    /// The location of the commit, if followers read its changes.
+    location: Option<LocationId>,
+}
+
+/// Returns a value that is older than the retention, or `None` if it is not. Changes of one commit have the same age.
+fn old(key: &store::Key, value: &[u8], now: Timestamp) -> Result<Option<Old>, StoreError> {
+    let Value { header, changes } = stream::parse(key, value)?;
+    let Some((last, _)) = changes.last().filter(|_| is_old(header.at, now)) else { return Ok(None) };
+    let readers = changes.iter().filter_map(|(_, change)| match change {
+        Change::Record(recorded) => Some(recorded.readers),
+        Change::Ended(_) | Change::Status(_) => None,
+    });
+    let location = header.turn.map(|(location, _)| location);
+    Ok(Some(Old { last: *last, readers: readers.collect(), location }))
 }
 
 pub(crate) fn is_old(at: Timestamp, now: Timestamp) -> bool {

@@ -154,7 +154,7 @@ mod tests {
     use store::{CommitError, MemoryStore, keys::Space};
 
     use super::*;
-    use crate::retention;
+    use crate::{feed::Followed, retention};
 
     const ONE: IdempotencyKey = IdempotencyKey { key: [1; 32], fingerprint: [7; 32] };
     const OTHER_BODY: IdempotencyKey = IdempotencyKey { key: [1; 32], fingerprint: [8; 32] };
@@ -229,10 +229,12 @@ mod tests {
         assert_eq!(world.ask(&ONE, later.0), Lookup::Fresh);
         assert!(matches!(world.store.commit_now(batch), Err(CommitError::Conflict { .. })));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let followed: Arc<Followed> = Arc::new(|_| Ok(u64::MAX));
         runtime
             .block_on(retention::all(
                 &Arc::default(),
                 &(world.store.clone() as Arc<dyn Store>),
+                &followed,
                 later,
                 std::time::Duration::ZERO,
             ))

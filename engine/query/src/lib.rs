@@ -1,12 +1,12 @@
-//! Reads beyond single records: pages of lists (`lists`) through the index (`index`), the feed of changes
-//! (`feed`), idempotency keys (`idempotency`), and their retention (`retention`). The crate depends on no
-//! actor and no EHR.
+//! Reads beyond single records: pages of lists (`lists`) through the index (`index`), the log of changes for
+//! followers (`log`) and for clients (`feed`), idempotency keys (`idempotency`), and their retention (`retention`). The
+//! crate depends on no actor and no EHR.
 //!
 //! ```text
 //!  processor ── changes (stream) and idempotency keys, in the batch of the record ──► store
 //!                             ▲
 //!  engine ─┬─ lists ──► index ┤ catches up, merges            retention ──► feed, idempotency, index (merge)
-//!          └─ feed ───────────┘ reads
+//!          └─ feed ──► log ───┘ reads
 //! ```
 
 #![warn(unreachable_pub)]
@@ -15,6 +15,7 @@ pub mod feed;
 pub mod idempotency;
 pub mod index;
 pub mod lists;
+pub mod log;
 mod reading;
 pub mod retention;
 pub mod stream;

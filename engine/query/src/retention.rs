@@ -8,7 +8,8 @@ use runtime::clock;
 use store::{Batch, CommitError, Store, StoreError};
 
 use crate::{
-    feed, idempotency as once,
+    feed::{self, Followed},
+    idempotency as once,
     index::{Index, merge},
     reading::reading,
     stream::{self, Stream},
@@ -21,13 +22,13 @@ const EVERY: Duration = Duration::from_secs(3_600);
 
 /// Runs retention every hour while `is_ours` returns `true`. Of several processes on one store, only one runs
 /// it.
-pub async fn run(index: Arc<Index>, store: Arc<dyn Store>, is_ours: impl Fn() -> bool) {
+pub async fn run(index: Arc<Index>, store: Arc<dyn Store>, followed: Arc<Followed>, is_ours: impl Fn() -> bool) {
     loop {
         tokio::time::sleep(EVERY).await;
         if !is_ours() {
             continue;
         }
-        if let Err(error) = all(&index, &store, clock::now(), PAUSE).await {
+        if let Err(error) = all(&index, &store, &followed, clock::now(), PAUSE).await {
             tracing::warn!(%error, "retention stopped early; it continues in an hour");
         }
     }
@@ -37,6 +38,7 @@ pub async fn run(index: Arc<Index>, store: Arc<dyn Store>, is_ours: impl Fn() ->
 pub async fn all(
     index: &Arc<Index>,
     store: &Arc<dyn Store>,
+    followed: &Arc<Followed>,
     now: Timestamp,
     pause: Duration,
 ) -> Result<(), CommitError> {
@@ -50,8 +52,9 @@ pub async fn all(
         if let Some(stream) = Stream::from_number(stream).filter(|_| feed::is_old(eldest, now)) {
             // The index reads unmerged changes from the stream, so they must not be pruned.
             merge(index, store, stream, 1, pause).await?;
+            let followed = followed.clone();
             let prune = move |store: &dyn Store, (), batch: &mut Batch| {
-                Ok(feed::prune(store, stream, now, STEP, batch)?.then_some(()))
+                Ok(feed::prune(store, stream, now, &*followed, STEP, batch)?.then_some(()))
             };
             steps(store, pause, (), prune).await?;
         }
@@ -65,10 +68,11 @@ pub async fn steps<At: Copy + Send + 'static>(
     store: &Arc<dyn Store>,
     pause: Duration,
     begin: At,
-    step: impl Fn(&dyn Store, At, &mut Batch) -> Result<Option<At>, StoreError> + Copy + Send + 'static,
+    step: impl Fn(&dyn Store, At, &mut Batch) -> Result<Option<At>, StoreError> + Clone + Send + 'static,
 ) -> Result<(), CommitError> {
     let mut next = Some(begin);
     while let Some(at) = next {
+        let step = step.clone();
         let read = move |store: &dyn Store| {
             let mut batch = Batch::new();
             step(store, at, &mut batch).map(|next| (next, batch))
@@ -96,7 +100,7 @@ mod tests {
     use testing::{Counter, HookedStore};
 
     use super::*;
-    use crate::stream::{ChangeKind, Readers, Recorded, append};
+    use crate::stream::{Change, ChangeKind, CommitHeader, Readers, Recorded, append};
 
     /// A thousand streams with recent changes only: few values are read, none on a runtime thread, and other
     /// tasks keep running.
@@ -113,16 +117,17 @@ mod tests {
         for stream in 0..streams {
             let mut batch = Batch::new();
             for _ in 0..20 {
-                let change = Recorded {
-                    at: now,
+                let header = CommitHeader { at: now, turn: None, origin: None };
+                let change = Change::Record(Recorded {
                     resource: Resource::Patients,
                     id: 1,
                     change: ChangeKind::Updated,
                     readers: Readers::Source(1),
                     removed: Vec::new(),
                     added: Vec::new(),
-                };
-                append(&mut batch, Stream::Location(u32::try_from(stream).unwrap()), &[change]);
+                    states: None,
+                });
+                append(&mut batch, Stream::Location(u32::try_from(stream).unwrap()), &header, &[change]);
             }
             store.inner.commit_now(batch).unwrap();
         }
@@ -137,7 +142,8 @@ mod tests {
             })
         };
         let store = Arc::new(store);
-        all(&Arc::default(), &(store.clone() as Arc<dyn Store>), now, Duration::ZERO).await.unwrap();
+        let followed: Arc<Followed> = Arc::new(|_| Ok(u64::MAX));
+        all(&Arc::default(), &(store.clone() as Arc<dyn Store>), &followed, now, Duration::ZERO).await.unwrap();
         others.abort();
         assert!(turns.load(Ordering::SeqCst) >= streams, "{turns:?} turns for {streams} streams");
         assert_eq!(on_runtime.get(), 0, "reads on the thread of the runtime");

@@ -1,22 +1,30 @@
-//! Streams of changes. Each owner of records has one: an institution, a data source or a location. A stream
-//! is both the feed read by clients (`feed`) and the journal of the index (`index`). Each change contains the
-//! index entries to remove and to add.
+//! Streams of changes. Each owner of records has one: an institution, a data source or a location. Together they are
+//! the log of changes: clients read it as the feed (`feed`), and the index (`index`) and webhooks follow it (`log`).
+//! Each value has a header of its commit, and changes with consecutive numbers. A change of a record contains the
+//! index entries to remove and to add, and the record before the change.
 
-use location::{pull::Resource, time::Timestamp};
+use location::{pull::Resource, resource::Operation, time::Timestamp};
 use records::{
     document::{Document, DocumentKind},
     record::Scope,
-    schema::{RESOURCES, rules},
+    schema::rules,
+    sync_state::SyncSummary,
 };
+use runtime::origin::DecisionId;
 use serde::{Deserialize, Serialize};
 use store::{Batch, Direction, Key, Store, StoreError, keys, prefix_end};
 
 /// An index entry (`index::entry`).
 pub type Entry = Vec<u8>;
 
-/// Size of changes after which a new value begins. Values of this size fit into one record of sled. A page of
-/// a pull then takes about fifty values instead of five hundred.
+/// Size of changes after which a new value begins. Values of this size fit into one record of sled. A page of new
+/// records then takes about fifty values instead of five hundred.
 const VALUE_BYTES: usize = 2_800;
+/// The first byte of a value. Values of earlier versions begin with their time as a variable-length integer, in which
+/// this byte alone would be one millisecond before 1970.
+const VERSION: u8 = 1;
+/// Weight of a change without index entries, see `Change::weight`.
+const LEAST_WEIGHT: usize = 32;
 
 /// The owner of the changed records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +52,20 @@ impl Stream {
             Stream::Location(id) => 2 << 32 | u64::from(id),
             Stream::Institution(id) => 3 << 32 | u64::from(id),
         }
+    }
+
+    /// Returns the id of the owner.
+    fn owner(self) -> u32 {
+        match self {
+            Stream::Source(id) | Stream::Location(id) | Stream::Institution(id) => id,
+        }
+    }
+
+    /// Returns the key of a record whose changes are in the stream.
+    pub fn record_key(self, resource: Resource, id: u64) -> Key {
+        let rules = rules(resource);
+        let scope = if rules.scope == Scope::Everywhere { 0 } else { self.owner() };
+        keys::record(rules.tag, scope, id)
     }
 
     pub(crate) fn from_number(number: u64) -> Option<Stream> {
@@ -76,10 +98,37 @@ pub enum Readers {
     None,
 }
 
-/// A change of one record and its effect on the index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+/// The commit of a value's changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitHeader {
     pub at: Timestamp,
+    /// The turn of the location. `None` for changes of earlier versions and for a rebuild of the index, which no
+    /// follower but the index reads.
+    pub turn: Option<DecisionId>,
+    /// The id of the request that caused the commit.
+    pub origin: Option<String>,
+}
+
+/// An entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    Record(Recorded),
+    Ended(EndedWrite),
+    Status(StatusChange),
+}
+
+impl Change {
+    /// Returns the approximate size of the index entries, which decides when the index merges a stream.
+    pub(crate) fn weight(&self) -> usize {
+        let Change::Record(Recorded { removed, added, .. }) = self else { return LEAST_WEIGHT };
+        LEAST_WEIGHT + removed.iter().chain(added).map(Vec::len).sum::<usize>()
+    }
+}
+
+/// A change of one record and its effect on the index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    #[serde(with = "tag")]
     pub resource: Resource,
     pub id: u64,
     pub change: ChangeKind,
@@ -87,13 +136,71 @@ pub struct Recorded {
     /// Index entries to remove and to add, both sorted.
     pub removed: Vec<Entry>,
     pub added: Vec<Entry>,
+    /// `None` if the record itself is unchanged, or if its change is in another stream of the same commit.
+    pub states: Option<RecordStates>,
 }
 
-/// The stored format. Resources have the same numbers as in keys.
+/// The record before and after a change, for followers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordStates {
+    /// The stored record before the change, if it existed.
+    pub before: Option<Vec<u8>>,
+    /// The record is deleted after the change.
+    pub deleted: bool,
+    /// The record is in the EHR after the change. Known for payments and adjustments only, otherwise `true`.
+    pub in_ehr: bool,
+}
+
+/// The end of a write to the EHR.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedWrite {
+    #[serde(with = "tag")]
+    pub resource: Resource,
+    pub id: u64,
+    pub operation: Operation,
+    pub result: WriteResult,
+    /// The reason for the failure.
+    pub reason: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WriteResult {
+    Complete,
+    Failed,
+    TimedOut,
+}
+
+/// A change of a location's read or write status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusChange {
+    pub read_ok_before: bool,
+    pub write_ok_before: bool,
+    pub after: SyncSummary,
+}
+
+/// Resources as their numbers in keys.
+mod tag {
+    use location::pull::Resource;
+    use records::schema::{RESOURCES, rules};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(resource: &Resource, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u8(rules(*resource).tag)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Resource, D::Error> {
+        let tag = u8::deserialize(from)?;
+        let found = RESOURCES.iter().copied().find(|resource| rules(*resource).tag == tag);
+        found.ok_or_else(|| Error::custom("no resource has this number"))
+    }
+}
+
+/// A change in the format of earlier versions.
 #[derive(Serialize, Deserialize)]
-struct Stored {
-    at: i64,
-    tag: u8,
+struct OldChange {
+    at: Timestamp,
+    #[serde(with = "tag")]
+    resource: Resource,
     id: u64,
     change: ChangeKind,
     readers: Readers,
@@ -101,54 +208,65 @@ struct Stored {
     added: Vec<Entry>,
 }
 
-impl Recorded {
-    fn to_bytes(&self) -> Vec<u8> {
-        let stored = Stored {
-            at: self.at.0,
-            tag: rules(self.resource).tag,
-            id: self.id,
-            change: self.change,
-            readers: self.readers,
-            removed: self.removed.clone(),
-            added: self.added.clone(),
-        };
-        postcard::to_allocvec(&stored).expect("numbers and bytes can always be written")
-    }
-
-    fn take(bytes: &[u8]) -> Option<(Recorded, &[u8])> {
-        let (stored, rest): (Stored, _) = postcard::take_from_bytes(bytes).ok()?;
-        let Stored { at, tag, id, change, readers, removed, added } = stored;
-        let resource = RESOURCES.iter().copied().find(|resource| rules(*resource).tag == tag)?;
-        Some((Recorded { at: Timestamp(at), resource, id, change, readers, removed, added }, rest))
+impl From<OldChange> for Change {
+    fn from(old: OldChange) -> Change {
+        let OldChange { resource, id, change, readers, removed, added, .. } = old;
+        Change::Record(Recorded { resource, id, change, readers, removed, added, states: None })
     }
 }
 
-/// Appends the changes of one commit to a stream, each with its own number. Returns their size.
-pub fn append(batch: &mut Batch, stream: Stream, changes: &[Recorded]) -> usize {
-    let (mut value, mut numbers, mut bytes) = (Vec::new(), 0, 0);
+/// Appends the changes of one commit to a stream, each with its own number. Returns their weight.
+pub fn append(batch: &mut Batch, stream: Stream, header: &CommitHeader, changes: &[Change]) -> usize {
+    let begin = || [&[VERSION][..], &encoded(header)].concat();
+    let (mut value, mut numbers) = (begin(), 0);
     for (index, change) in changes.iter().enumerate() {
-        value.extend(change.to_bytes());
+        value.extend(encoded(change));
         numbers += 1;
         if value.len() >= VALUE_BYTES || index + 1 == changes.len() {
-            bytes += value.len();
-            batch.append_many(stream.number(), std::mem::take(&mut numbers), std::mem::take(&mut value));
+            batch.append_many(stream.number(), std::mem::take(&mut numbers), std::mem::replace(&mut value, begin()));
         }
     }
-    bytes
+    changes.iter().map(Change::weight).sum()
 }
 
-/// Returns the changes of one value with their numbers. The key contains the number of the last one.
-pub(crate) fn parse(key: &Key, value: &[u8]) -> Result<Vec<(u64, Recorded)>, StoreError> {
+fn encoded(part: &impl Serialize) -> Vec<u8> {
+    postcard::to_allocvec(part).expect("plain data can always be written")
+}
+
+/// The content of a value.
+pub(crate) struct Value {
+    pub header: CommitHeader,
+    /// The changes by their numbers.
+    pub changes: Vec<(u64, Change)>,
+}
+
+/// Decodes a value. The key contains the number of the last change.
+pub(crate) fn parse(key: &Key, value: &[u8]) -> Result<Value, StoreError> {
     let damaged = |what| StoreError::damaged(key, what);
     let (_, last) = keys::parse_feed(key).ok_or_else(|| damaged("a key that is no change"))?;
-    let (mut changes, mut rest) = (Vec::new(), value);
-    while !rest.is_empty() {
-        let (change, after) = Recorded::take(rest).ok_or_else(|| damaged("a change that cannot be read"))?;
-        changes.push(change);
-        rest = after;
-    }
+    let (header, changes) = decoded(value).ok_or_else(|| damaged("a change that cannot be read"))?;
     let before = last.checked_sub(changes.len() as u64).ok_or_else(|| damaged("more changes than numbers"))?;
-    Ok((before + 1..).zip(changes).collect())
+    Ok(Value { header, changes: (before + 1..).zip(changes).collect() })
+}
+
+fn decoded(value: &[u8]) -> Option<(CommitHeader, Vec<Change>)> {
+    let mut changes = Vec::new();
+    let Some((&VERSION, rest)) = value.split_first() else {
+        let (mut at, mut rest) = (Timestamp::MAX, value);
+        while !rest.is_empty() {
+            let (old, after): (OldChange, _) = postcard::take_from_bytes(rest).ok()?;
+            (at, rest) = (at.min(old.at), after);
+            changes.push(old.into());
+        }
+        return Some((CommitHeader { at, turn: None, origin: None }, changes));
+    };
+    let (header, mut rest) = postcard::take_from_bytes(rest).ok()?;
+    while !rest.is_empty() {
+        let (change, after) = postcard::take_from_bytes(rest).ok()?;
+        rest = after;
+        changes.push(change);
+    }
+    Some((header, changes))
 }
 
 /// Returns the number of the next stream after `after` that has changes, and the time of its oldest change.
@@ -160,6 +278,73 @@ pub(crate) fn next(store: &dyn Store, after: Option<u64>) -> Result<Option<(u64,
     let first = store.scan(range, Direction::Forward, 1)?;
     let Some((key, value)) = first.first() else { return Ok(None) };
     let (stream, _) = keys::parse_feed(key).ok_or_else(|| StoreError::damaged(key, "a key that is no change"))?;
-    let eldest = parse(key, value)?.first().map_or(Timestamp::MAX, |(_, change)| change.at);
-    Ok(Some((stream, eldest)))
+    Ok(Some((stream, parse(key, value)?.header.at)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use location::ids::LocationId;
+
+    use super::*;
+
+    fn recorded(id: u64, states: Option<RecordStates>) -> Recorded {
+        Recorded {
+            resource: Resource::Patients,
+            id,
+            change: ChangeKind::Updated,
+            readers: Readers::Source(4),
+            removed: vec![vec![1, 2]],
+            added: Vec::new(),
+            states,
+        }
+    }
+
+    #[test]
+    fn values_of_earlier_versions_are_readable() {
+        // From 2020 on; the first byte of a time is never the version.
+        for at in (0..1_000).map(|n| Timestamp(1_577_836_800_000 + n * 7_777_777_777)) {
+            let old = |id| OldChange {
+                at,
+                resource: Resource::Patients,
+                id,
+                change: ChangeKind::Updated,
+                readers: Readers::Source(4),
+                removed: vec![vec![1, 2]],
+                added: Vec::new(),
+            };
+            let value = [encoded(&old(7)), encoded(&old(8))].concat();
+            assert_ne!(value[0], VERSION);
+            let Value { header, changes } = parse(&keys::feed(1, 12), &value).unwrap();
+            assert_eq!(header, CommitHeader { at, turn: None, origin: None });
+            assert_eq!(changes, [(11, Change::Record(recorded(7, None))), (12, Change::Record(recorded(8, None)))]);
+        }
+        // Bytes that the version before this format wrote.
+        let stored = [0x80, 0xa4, 0xe3, 0xd8, 0xbf, 0x68, rules(Resource::Patients).tag, 7, 1, 0, 4, 1, 2, 1, 2, 0];
+        let Value { header, changes } = parse(&keys::feed(1, 12), &stored).unwrap();
+        assert_eq!(changes, [(12, Change::Record(recorded(7, None)))]);
+        assert_eq!(header.at, Timestamp(1_795_255_200_000));
+    }
+
+    #[test]
+    fn long_commits_are_split_into_values_with_the_same_header() {
+        let turn = Some((LocationId(3), 9));
+        let header = CommitHeader { at: Timestamp(5), turn, origin: Some("request-1".into()) };
+        let states = |n| Some(RecordStates { before: Some(vec![n; 1_000]), deleted: false, in_ehr: true });
+        let changes: Vec<Change> = (0..10).map(|n| Change::Record(recorded(n.into(), states(n)))).collect();
+        let mut batch = Batch::new();
+        let weight = append(&mut batch, Stream::Source(4), &header, &changes);
+        assert_eq!(weight, 10 * (LEAST_WEIGHT + 2), "the records before the changes do not count");
+        let (mut number, mut found) = (0, Vec::new());
+        for value in batch.appends() {
+            assert!(value.value.len() < VALUE_BYTES + 1_100);
+            number += value.numbers;
+            let Value { header: read, changes } = parse(&keys::feed(value.stream, number), &value.value).unwrap();
+            assert_eq!(read, header);
+            found.extend(changes);
+        }
+        assert_eq!(batch.appends().len(), 4);
+        assert_eq!(found, (1..).zip(changes).collect::<Vec<_>>());
+        assert!(parse(&keys::feed(1, 1), &[VERSION, 1]).is_err());
+    }
 }

@@ -11,9 +11,10 @@ use processor::{
     unit_of_work::{TurnContext, UnitOfWork},
 };
 use query::{
-    feed::{ChangeKind, KEPT, Reader, page},
+    feed::{ChangeKind, Followed, KEPT, Reader, page},
     index::Index,
     retention,
+    stream::Stream,
 };
 use records::{AppointmentType, FeeSchedule, Operatory, record::Record};
 use store::{Batch, Direction, MemoryStore, Store, keys};
@@ -26,11 +27,13 @@ struct FeedWorld {
     store: Arc<MemoryStore>,
     index: Arc<Index>,
     now: i64,
+    /// The number up to which the changes of location 9 have been followed.
+    followed: u64,
 }
 
 impl FeedWorld {
     fn new() -> FeedWorld {
-        FeedWorld { store: Arc::new(MemoryStore::new()), index: Arc::default(), now: 100 * DAY }
+        FeedWorld { store: Arc::new(MemoryStore::new()), index: Arc::default(), now: 100 * DAY, followed: u64::MAX }
     }
 
     fn turn(&self, location: u32, work: impl FnOnce(&mut UnitOfWork<'_>)) {
@@ -43,7 +46,7 @@ impl FeedWorld {
         let mut unit_of_work = UnitOfWork::new(&*self.store, &pool, &self.index, home);
         work(&mut unit_of_work);
         let mut batch = Batch::new();
-        unit_of_work.into_batch(&mut batch);
+        unit_of_work.into_batch(&mut batch, 1, None).unwrap();
         self.store.commit_now(batch).unwrap();
     }
 
@@ -55,10 +58,13 @@ impl FeedWorld {
 
     fn run_retention(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let to = self.followed;
+        let followed: Arc<Followed> = Arc::new(move |location| Ok(if location.0 == 9 { to } else { u64::MAX }));
         runtime
             .block_on(retention::all(
                 &self.index,
                 &(self.store.clone() as Arc<dyn Store>),
+                &followed,
                 Timestamp(self.now),
                 std::time::Duration::ZERO,
             ))
@@ -197,6 +203,28 @@ fn changes_older_than_thirty_days_are_pruned_and_their_cursors_expire() {
     assert_eq!(world.page(700, &[], 10).unwrap(), (vec![(TYPE, 1, ChangeKind::Created)], 702, false));
     let left = world.store.scan_keys(keys::Space::Feed.range(), Direction::Forward, 99).unwrap();
     assert_eq!(left.len(), 1);
+}
+
+#[test]
+fn changes_that_are_not_followed_yet_are_not_pruned() {
+    let mut world = FeedWorld::new();
+    world.turn(9, |unit| (0..200).for_each(|id| unit.put(&operatory(id, 9)).unwrap()));
+    world.turn(8, |unit| unit.put(&operatory(900, 8)).unwrap());
+    world.turn(9, |unit| unit.put(&operatory(500, 9)).unwrap());
+    world.now += KEPT + MINUTE;
+    let left = |world: &FeedWorld| {
+        world.run_retention();
+        world.page(201, &[], 5_000).map(|(entries, ..)| entries.len())
+    };
+    world.followed = 0;
+    world.run_retention();
+    assert_eq!(world.page(0, &[ROOM], 5_000).unwrap().0.len(), 201);
+    let of_8 = keys::feed_after(Stream::Location(8).number(), 0);
+    assert_eq!(world.store.scan_keys(of_8, Direction::Forward, 9).unwrap().len(), 0, "only that of location 9 is kept");
+    world.followed = 200;
+    assert_eq!(left(&world), Some(1));
+    world.followed = 202;
+    assert_eq!(left(&world), None);
 }
 
 /// The stream without a data source is shared by several institutions. Pruning changes of one location does

@@ -56,7 +56,7 @@ impl ListsWorld {
         let mut unit_of_work = UnitOfWork::new(&*self.store, &self.pool, &self.index, home);
         work(&mut unit_of_work);
         let mut batch = Batch::new();
-        unit_of_work.into_batch(&mut batch);
+        unit_of_work.into_batch(&mut batch, 1, None).unwrap();
         self.store.commit_now(batch).unwrap();
     }
 

@@ -99,7 +99,7 @@ async fn load(store: &Arc<dyn Store>, index: &Arc<Index>, count: u32) -> BenchRe
             docs.put(&patient(n, count))?;
         }
         let mut batch = Batch::new();
-        docs.into_batch(&mut batch);
+        docs.into_batch(&mut batch, 1, None)?;
         under_way.push_back(store.commit(batch));
         if under_way.len() == COMMITS
             && let Some(oldest) = under_way.pop_front()

@@ -260,9 +260,8 @@ impl Location {
             let tripped = Event::GuardTripped { resource, deletions, known, whole: page.whole };
             return Decision::new(Reply::PageIgnored, vec![tripped]);
         }
-        let at_once = page.deletions_at_once.unwrap_or(DELETIONS_AT_ONCE);
-        if deleted.len() + page.past_deleted.len() > at_once {
-            return self.delete_some(cx, resource, page, &deleted, at_once);
+        if deleted.len() + page.past_deleted.len() > DELETIONS_AT_ONCE {
+            return self.delete_some(cx, resource, page, &deleted);
         }
         let barren = deleted.is_empty() && page.past_deleted.is_empty() && !page.news;
         let mut keep = Vec::new();
@@ -286,17 +285,6 @@ impl Location {
             self.deleted(resource, id, &mut events);
         }
         events.extend(page.past_deleted.iter().map(|id| past_gone(*id)));
-        if page.part {
-            // Records of the applied part are known when the page is read again.
-            self.read_again(
-                cx,
-                resource,
-                "one commit cannot hold the messages about the whole page",
-                &mut events,
-                &mut calls,
-            );
-            return Decision { reply: Reply::PageApplied { keep }, events, calls };
-        }
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
         let (records, estimate) = (page.records, page.estimate);
         let (next, sweeping) = (cursor.clone(), page.sweep_on.is_some() && !short);

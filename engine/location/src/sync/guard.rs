@@ -30,11 +30,10 @@ impl Location {
         resource: Resource,
         page: &PulledPage,
         deleted: &BTreeSet<u64>,
-        at_once: usize,
     ) -> Decision {
         let (mut events, mut calls) = (Vec::new(), Vec::new());
-        events.extend(page.past_deleted.iter().take(at_once).map(|id| past_gone(*id)));
-        for id in deleted.iter().take(at_once.saturating_sub(page.past_deleted.len())) {
+        events.extend(page.past_deleted.iter().take(DELETIONS_AT_ONCE).map(|id| past_gone(*id)));
+        for id in deleted.iter().take(DELETIONS_AT_ONCE.saturating_sub(page.past_deleted.len())) {
             self.deleted(resource, *id, &mut events);
         }
         self.read_again(cx, resource, "more deletions than one commit can hold", &mut events, &mut calls);

@@ -31,8 +31,6 @@ pub struct PulledPage {
     /// Start of the next step of the sweep, if the first one did not cover all known records. Nothing is deleted before
     /// all are counted.
     pub sweep_on: Option<String>,
-    /// Maximum deletions of this commit, if below the usual limit.
-    pub deletions_at_once: Option<usize>,
     /// Number of appointments or hours, and of deletions of such, without a known record. An unanswered write may have
     /// created one of them.
     pub unmatched: u32,
@@ -60,8 +58,6 @@ pub struct PulledPage {
     pub others: u32,
     /// Total number of records, if the EHR reports it.
     pub estimate: Option<u64>,
-    /// `true` if only a part of the page is included, because one commit cannot hold the messages about all records.
-    pub part: bool,
 }
 
 /// One step of the sweep for records missing from a whole pass.

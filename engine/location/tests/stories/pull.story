@@ -798,23 +798,6 @@ page appointments 1 cursor c1 last -> applied
 | a9 op1 prov1 10:00 30m patient p9
 expect slot op1 prov1 10:00 30m busy
 
-story a part of a page is applied, and the whole page is requested again
-settings pulls=appointments
-wake
-> pull appointments 0 cursor -
-page appointments 0 cursor c1 part -> applied
-| a9 op1 prov1 10:00 30m patient p9
-+ pulled a9 op1 prov1 10:00 30m
-+ pulling appointments 1 *
-> pull appointments 1 cursor -
-expect slot op1 prov1 10:00 30m busy
-page appointments 1 cursor c1 last -> applied
-| a9 op1 prov1 10:00 30m patient p9
-| a8 op1 prov1 11:00 30m patient p8
-expect slot op1 prov1 11:00 30m busy
-wake
-+ cycle_finished *
-
 story a failing describe is recorded once, and again with another reason after a while
 described retry "connection refused"
 + describe_failed "connection refused"

@@ -368,7 +368,6 @@ fn page(world: &StoryWorld, mut options: Options, records: &[&Line]) -> Result<P
             .transpose()?,
         unmatched: options.value("unmatched").map_or(Ok(0), |word| word.parse().map_err(|_| "how many unmatched?"))?,
         outdated: options.flag("outdated"),
-        part: options.flag("part"),
         ..PulledPage::default()
     };
     for line in records {

@@ -74,7 +74,7 @@ impl<R: Request> Job for RequestJob<R> {
     }
 
     fn is_long(&self) -> bool {
-        self.request.records() > 0
+        self.request.is_long()
     }
 
     fn describes(&self) -> bool {

@@ -247,6 +247,7 @@ impl LocationActor {
                 }
                 // A commit of unknown outcome may have become durable without `finish`.
                 self.deps.change_counter.providers_changed(processor.institution.id);
+                self.deps.change_doorbell.ring([self.id]);
                 // If the last event has a time in the future, the clock was set back since then.
                 (self.watch, self.set_back) = (Watch::since(processor.machine.state.latest), 0);
                 self.processor = Some(processor);

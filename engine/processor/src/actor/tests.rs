@@ -16,7 +16,7 @@ use records::{
     schema,
 };
 use store::{Direction, KeyRange, MemoryStore, Store, StoreError, keys};
-use testing::{FakeEhr, HookedStore, NoViews, insurance_plan, slot_query, until};
+use testing::{FakeEhr, HookedStore, insurance_plan, slot_query, until};
 use tokio::sync::watch;
 
 use super::*;
@@ -48,7 +48,7 @@ async fn comes_back<T>(make: impl Fn(Reply<T>) -> LocationMessage) {
         let fails = journal_away.load(Ordering::SeqCst) && keys::parse_journal(key).is_some();
         if fails { Err(StoreError::Away { why: "a test".into() }) } else { Ok(()) }
     });
-    let actor = actor(deps(Arc::new(store), practice(), Arc::new(NoViews)).0);
+    let actor = actor(deps(Arc::new(store), practice()));
     assert_eq!(ask(&actor, &make).await.err(), Some(EngineError::StoreAway));
     away.store(false, Ordering::SeqCst);
     for _ in 0..600 {
@@ -82,7 +82,7 @@ async fn late_commit_of_the_previous_node_is_refused() {
     let (store, way) = (Arc::new(MemoryStore::default()), watch::Sender::new(true));
     let node = |is_local: &Arc<AtomicBool>, gate: &watch::Sender<bool>| {
         let store = HookedStore::over(store.clone()).commits_behind(gate);
-        let (deps, _) = deps(Arc::new(store), practice(), Arc::new(NoViews));
+        let deps = deps(Arc::new(store), practice());
         let (mut deps, is_local) = (Arc::into_inner(deps).unwrap(), is_local.clone());
         deps.is_local = Some(Arc::new(move |_| is_local.load(Ordering::SeqCst)));
         actor(Arc::new(deps))
@@ -129,7 +129,7 @@ fn means_of(source: u32, ehr: &Arc<FakeEhr>) -> LocationRuntime {
 
 /// Returns an actor connected to data source 1, which finds `source` in force when it has loaded.
 fn connected(source: u32) -> (Addr<LocationActor>, Arc<FakeEhr>, Arc<Deps>) {
-    let (deps, _) = deps(Arc::new(MemoryStore::default()), Arc::new(practice_of(source)), Arc::new(NoViews));
+    let deps = deps(Arc::new(MemoryStore::default()), Arc::new(practice_of(source)));
     let ehr = Arc::new(FakeEhr::default());
     let actor = LocationActor::new(LocationId(1), deps.clone(), means_of(1, &ehr), Arc::default(), Arc::default());
     (actor.start(), ehr, deps)
@@ -182,7 +182,7 @@ async fn a_page_in_flight_is_requested_again_after_a_restart() {
     let store = Arc::new(MemoryStore::default());
     let mut actors = Vec::new();
     for restarted in [false, true] {
-        let (deps, _) = deps(store.clone(), Arc::new(practice_of(1)), Arc::new(NoViews));
+        let deps = deps(store.clone(), Arc::new(practice_of(1)));
         let ehr = Arc::new(FakeEhr::default());
         ehr.readable.send_replace(false);
         let actor = LocationActor::new(LocationId(1), deps, means_of(1, &ehr), Arc::default(), Arc::default()).start();

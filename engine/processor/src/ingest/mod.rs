@@ -46,8 +46,8 @@ impl Request for IngestPage {
         true
     }
 
-    fn records(&self) -> usize {
-        self.outcome.as_ref().map_or(0, |page| page.records.len() + page.deleted.len().max(SWEPT_AT_ONCE))
+    fn is_long(&self) -> bool {
+        self.outcome.is_ok()
     }
 
     fn prepare(
@@ -55,29 +55,6 @@ impl Request for IngestPage {
         at: &Processor,
         cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, ()), Reject> {
-        self.ingest(at, cx, unit, None)
-    }
-
-    fn prepare_part(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-        most: usize,
-    ) -> Result<(Decision, ()), Reject> {
-        self.ingest(at, cx, unit, Some(most))
-    }
-}
-
-impl IngestPage {
-    /// Ingests at most `part` records. If all records fit, the remainder limits the deletions.
-    fn ingest(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-        part: Option<usize>,
     ) -> Result<(Decision, ()), Reject> {
         let source = at.source().ok_or(Reject::Damaged("a page for a location without EHR"))?;
         let (mut appointments, mut tombstones) = (Vec::new(), Vec::new());
@@ -93,7 +70,7 @@ impl IngestPage {
                     tombstones: Vec::new(),
                     appointments: Vec::new(),
                 };
-                match intake.take(self.resource, page, part) {
+                match intake.take(self.resource, page) {
                     Ok(()) => {
                         (appointments, tombstones) = (intake.appointments, intake.tombstones);
                         Ok(intake.page)
@@ -163,10 +140,8 @@ impl Processor {
 }
 
 impl Intake<'_, '_, '_> {
-    fn take(&mut self, resource: Resource, page: &ehr::Page, part: Option<usize>) -> Result<(), IngestError> {
-        let part = part.map(|most| most.checked_sub(page.records.len()).ok_or(most));
-        let records = part.and_then(Result::err).unwrap_or(usize::MAX);
-        for (position, record) in page.records.iter().take(records).enumerate() {
+    fn take(&mut self, resource: Resource, page: &ehr::Page) -> Result<(), IngestError> {
+        for (position, record) in page.records.iter().enumerate() {
             if record.resource() != resource {
                 return Err(IngestError::Invalid(format!("record {position} of the page is not one of {resource:?}")));
             }
@@ -176,15 +151,6 @@ impl Intake<'_, '_, '_> {
                 }
                 rejected @ IngestError::Rejected(_) => rejected,
             })?;
-        }
-        match part {
-            // Deletions follow once all records have been ingested.
-            Some(Err(_)) => {
-                (self.page.part, self.page.whole) = (true, page.whole);
-                return Ok(());
-            }
-            Some(Ok(deletions)) => self.page.deletions_at_once = Some(deletions),
-            None => {}
         }
         for foreign_id in &page.deleted {
             if let Some(link) = self.unit.link(self.source, resource, foreign_id)? {
@@ -283,7 +249,7 @@ impl Intake<'_, '_, '_> {
             shown_before.collect::<Result<Vec<bool>, Reject>>()?.into_iter().filter(|shown| *shown).count();
         self.page.others = self.page.others.saturating_sub(shown_before as u32);
         if last && by_absence && !self.processor.machine.is_short(resource, &self.page) {
-            let step = self.processor.sweep_step(self.cx, resource, &mut pass, (None, SWEPT_AT_ONCE), self.unit)?;
+            let step = self.processor.sweep_step(self.cx, resource, &mut pass, None, self.unit)?;
             (self.page.known, self.page.absent, self.page.sweep_on) = (step.known, step.absent, step.next);
         }
         if self.page.sweep_on.is_some() {

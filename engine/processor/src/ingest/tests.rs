@@ -24,7 +24,6 @@ use records::{
 };
 use setup::{LocationSetup, Setup};
 use store::{MemoryStore, Store, keys::Space};
-use testing::NoViews;
 
 use super::*;
 use crate::{
@@ -54,7 +53,7 @@ struct IngestWorld {
 impl IngestWorld {
     fn new(by_absence: bool) -> IngestWorld {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup()));
-        let (deps, _) = deps(store.clone(), setup, Arc::new(NoViews));
+        let deps = deps(store.clone(), setup);
         let mut world = IngestWorld {
             deps,
             store,

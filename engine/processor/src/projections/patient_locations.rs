@@ -4,7 +4,6 @@ use location::{command::DecisionContext, pull::Resource};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
 use records::record::Record;
 use records::{Appointment, Patient};
-use webhooks::views::RelatedRecords;
 
 use crate::{
     error::Reject,
@@ -17,7 +16,7 @@ impl Processor {
     /// is read with a precondition, so that other commits do not require unchanged patients.
     pub fn seen_here(&self, cx: DecisionContext, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
-        let known = unit.stored(Resource::Patients, scope, id)?;
+        let known = unit.peek(Resource::Patients, scope, id)?;
         let known = known.map(|bytes| decode::<Record<Patient>>(&bytes)).transpose()?;
         if known.is_none_or(|patient| patient.location_ids.contains(&here)) {
             return Ok(());

@@ -4,16 +4,20 @@ pub mod merge_base;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use location::{pull::Resource, time::Timestamp};
+use location::{ids::LocationId, pull::Resource, time::Timestamp};
 use query::{
     idempotency::GuardedValues,
     index::{Index, IndexEntries},
-    stream::{self, ChangeKind, Readers, Recorded, Stream},
+    stream::{
+        self, Change, ChangeKind, CommitHeader, EndedWrite, Readers, RecordStates, Recorded, StatusChange, Stream,
+    },
 };
 use records::document::{Document, DocumentKind, Link};
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use store::{Batch, Key, Store, StoreError, Versioned, keys};
-use webhooks::views::RelatedRecords;
 
 use crate::{error::Reject, id_pool::Pool};
 
@@ -50,39 +54,46 @@ impl WrittenRecord {
 }
 
 impl WrittenRecord {
-    /// Returns the entries for the change feed, by stream. For readers of a location that the record leaves, it is
-    /// deleted.
-    fn recorded(self, change: ChangeKind, at: Timestamp) -> Vec<(Stream, Recorded)> {
-        let WrittenRecord { resource, id, readers, before, after, .. } = self;
-        let recorded =
-            |change, readers, (removed, added)| Recorded { at, resource, id, change, readers, removed, added };
+    /// Returns the entries for the log of changes, by stream. For readers of a location that the record leaves, it is
+    /// deleted. `written` is the record after the change.
+    fn recorded(self, change: ChangeKind, written: Option<&[u8]>) -> Result<Vec<(Stream, Recorded)>, Reject> {
+        let WrittenRecord { resource, id, readers, stored, before, after, .. } = self;
+        let states = RecordStates { before: stored, deleted: after.deleted, in_ehr: in_ehr(resource, written)? };
+        let recorded = |change, readers, (removed, added), states| Recorded {
+            resource,
+            id,
+            change,
+            readers,
+            removed,
+            added,
+            states,
+        };
         let (from, to) = (before.as_ref().and_then(IndexEntries::stream), after.stream());
         let stays = before.as_ref().filter(|_| from == to);
-        let arrives = to.map(|to| (to, recorded(change, readers, after.since(stays))));
+        let arrives = to.map(|to| (to, recorded(change, readers, after.since(stays), Some(states))));
         let Some((left, before)) = from.zip(before).filter(|_| from != to) else {
-            return arrives.into_iter().collect();
+            return Ok(arrives.into_iter().collect());
         };
         let gone = match (left, readers) {
             (Stream::Location(location), Readers::Location(_)) => Readers::Location(location),
             _ => Readers::None,
         };
-        let leaves = (left, recorded(ChangeKind::Deleted, gone, (before.into_entries(), Vec::new())));
-        [leaves].into_iter().chain(arrives).collect()
+        let leaves = (left, recorded(ChangeKind::Deleted, gone, (before.into_entries(), Vec::new()), None));
+        Ok([leaves].into_iter().chain(arrives).collect())
     }
 }
 
-/// A record whose value this turn changes.
-#[derive(Clone, Copy)]
-pub struct Changed<'a> {
-    pub resource: Resource,
-    pub id: u64,
-    pub change: ChangeKind,
-    /// The stored value.
-    pub before: Option<&'a [u8]>,
-    pub after: &'a [u8],
-    /// The record was deleted before the turn.
-    pub was_deleted: bool,
-    pub deleted: bool,
+/// Returns `true` if the EHR has a payment or adjustment. Returns `true` for other records, for which no follower needs
+/// it.
+fn in_ehr(resource: Resource, written: Option<&[u8]>) -> Result<bool, Reject> {
+    #[derive(Deserialize)]
+    struct Filed {
+        foreign_id: Option<IgnoredAny>,
+    }
+    match written.filter(|_| matches!(resource, Resource::Payments | Resource::Adjustments)) {
+        Some(written) => Ok(decode::<Filed>(written)?.foreign_id.is_some()),
+        None => Ok(true),
+    }
 }
 
 pub struct UnitOfWork<'a> {
@@ -99,6 +110,8 @@ pub struct UnitOfWork<'a> {
     /// Stored values that only this location writes.
     read: BTreeMap<Key, Option<Vec<u8>>>,
     touched: BTreeMap<Key, WrittenRecord>,
+    ended: Vec<EndedWrite>,
+    status: Option<StatusChange>,
 }
 
 impl<'a> UnitOfWork<'a> {
@@ -113,6 +126,8 @@ impl<'a> UnitOfWork<'a> {
             expected: BTreeMap::new(),
             read: BTreeMap::new(),
             touched: BTreeMap::new(),
+            ended: Vec::new(),
+            status: None,
         }
     }
 
@@ -143,6 +158,13 @@ impl<'a> UnitOfWork<'a> {
     /// Returns a value as it was read, if the commit requires it to be unchanged.
     fn expected(&self, key: &Key) -> Option<Option<Vec<u8>>> {
         self.expected.get(key).map(|found| found.as_ref().map(|found| found.value.clone()))
+    }
+
+    /// Looks up a stored document without a precondition on the commit.
+    pub fn peek(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = keys::record(DocumentKind::Of(resource).byte(), scope, id);
+        let known = self.written.get(&key).or_else(|| self.read.get(&key)).cloned().or_else(|| self.expected(&key));
+        known.map_or_else(|| self.store.get(&key), Ok)
     }
 
     /// Reads a value that only this location writes.
@@ -267,6 +289,7 @@ impl<'a> UnitOfWork<'a> {
         self.written.clear();
         self.expected.clear();
         self.touched.clear();
+        (self.ended, self.status) = (Vec::new(), None);
         self.release();
     }
 
@@ -276,36 +299,51 @@ impl<'a> UnitOfWork<'a> {
         }
     }
 
-    /// Returns the records whose values this turn changes, in the order of their keys.
-    pub fn changes(&self) -> impl Iterator<Item = Changed<'_>> {
-        self.touched.iter().filter_map(|(key, touched)| {
-            let written = self.written.get(key)?;
-            Some(Changed {
-                resource: touched.resource,
-                id: touched.id,
-                change: touched.change(written)?,
-                before: touched.stored.as_deref(),
-                after: written.as_deref()?,
-                was_deleted: touched.before.as_ref().is_some_and(|before| before.deleted),
-                deleted: touched.after.deleted,
-            })
-        })
+    /// Returns `true` if this turn changes the value of a record of the resource.
+    pub fn changes(&self, resource: Resource) -> bool {
+        let mut touched = self.touched.iter().filter(|(_, touched)| touched.resource == resource);
+        touched.any(|(key, touched)| self.written.get(key).is_some_and(|written| touched.change(written).is_some()))
     }
 
-    /// Adds all writes and preconditions to the turn's batch, with the changes for the feed and the index.
-    pub fn into_batch(mut self, batch: &mut Batch) {
-        let mut changes: BTreeMap<Stream, Vec<Recorded>> = BTreeMap::new();
+    /// Adds the end of a write to the log of changes.
+    pub fn write_ended(&mut self, ended: EndedWrite) {
+        self.ended.push(ended);
+    }
+
+    /// Adds a change of the read or write status to the log of changes.
+    pub fn status_changed(&mut self, change: StatusChange) {
+        self.status = Some(change);
+    }
+
+    /// Adds all writes and preconditions to the turn's batch, with its entries in the log of changes. `seq` is the
+    /// number of the turn in the journal, `origin` the id of the request that caused it.
+    pub fn into_batch(mut self, batch: &mut Batch, seq: u64, origin: Option<&str>) -> Result<(), Reject> {
+        let mut changes: BTreeMap<Stream, Vec<Change>> = BTreeMap::new();
+        let (here, mut streams) = (Stream::Location(self.home.location), BTreeMap::new());
         for (key, touched) in std::mem::take(&mut self.touched) {
-            let Some(change) = self.written.get(&key).and_then(|written| touched.change(written)) else {
+            let written = self.written.get(&key);
+            let Some((written, change)) = written.and_then(|written| Some((written, touched.change(written)?))) else {
                 self.written.remove(&key);
                 continue;
             };
-            for (stream, recorded) in touched.recorded(change, self.home.now) {
-                changes.entry(stream).or_default().push(recorded);
+            let record = (touched.resource, touched.id);
+            for (stream, recorded) in touched.recorded(change, written.as_deref())? {
+                streams.insert(record, stream);
+                changes.entry(stream).or_default().push(Change::Record(recorded));
             }
         }
+        // Next to the change of the record, so that most turns append to few streams.
+        for ended in std::mem::take(&mut self.ended) {
+            let stream = streams.get(&(ended.resource, ended.id)).copied().unwrap_or(here);
+            changes.entry(stream).or_default().push(Change::Ended(ended));
+        }
+        if let Some(status) = self.status.take() {
+            changes.entry(here).or_default().push(Change::Status(status));
+        }
+        let turn = Some((LocationId(self.home.location), seq));
+        let header = CommitHeader { at: self.home.now, turn, origin: origin.map(str::to_owned) };
         for (stream, changes) in changes {
-            self.index.journaled(stream, stream::append(batch, stream, &changes));
+            self.index.journaled(stream, stream::append(batch, stream, &header, &changes));
         }
         self.taken.clear();
         for (key, found) in std::mem::take(&mut self.expected) {
@@ -317,6 +355,7 @@ impl<'a> UnitOfWork<'a> {
                 None => batch.delete(key),
             };
         }
+        Ok(())
     }
 }
 
@@ -327,15 +366,6 @@ impl GuardedValues for UnitOfWork<'_> {
 
     fn write(&mut self, key: Key, value: Option<Vec<u8>>) {
         self.written.insert(key, value);
-    }
-}
-
-/// Read-only lookups. They add no precondition to the commit.
-impl RelatedRecords for UnitOfWork<'_> {
-    fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = keys::record(DocumentKind::Of(resource).byte(), scope, id);
-        let known = self.written.get(&key).or_else(|| self.read.get(&key)).cloned().or_else(|| self.expected(&key));
-        known.map_or_else(|| self.store.get(&key), Ok)
     }
 }
 
@@ -379,7 +409,7 @@ mod tests {
             let mut unit = UnitOfWork::new(&store, &pool, &index, home);
             work(&mut unit);
             let mut batch = Batch::new();
-            unit.into_batch(&mut batch);
+            unit.into_batch(&mut batch, 1, None).unwrap();
             let written = batch.writes().len() + batch.appends().len();
             store.commit(batch).await.unwrap();
             (store.reads() - before, written)

@@ -171,8 +171,8 @@ impl UnmergedChanges {
             let range = keys::feed_after(stream.number(), changes.last);
             let found = store.scan(range, Direction::Forward, READ_AT_ONCE)?;
             for (key, value) in &found {
-                changes.bytes += value.len();
-                for (number, change) in stream::parse(key, value)? {
+                for (number, change) in stream::parse(key, value)?.changes {
+                    changes.bytes += change.weight();
                     changes.last = number;
                     apply_change(&mut changes.entries, change);
                 }

@@ -20,7 +20,7 @@ use store::{
 use super::{IndexEntries, merge::merge, segment::Manifest};
 use crate::{
     reading::reading,
-    stream::{self, ChangeKind, Readers, Recorded, Stream, append},
+    stream::{self, Change, ChangeKind, CommitHeader, Readers, Recorded, Stream, append},
 };
 
 /// Records and keys per commit.
@@ -42,7 +42,7 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
         }
         store.commit(batch).await?;
     }
-    let mut records = 0;
+    let (mut records, header) = (0, CommitHeader { at: now, turn: None, origin: None });
     for resource in RESOURCES {
         let mut range = all_of(*resource);
         loop {
@@ -50,20 +50,20 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
             let page = reading(store, move |store| store.scan(at, Direction::Forward, RECORDS_AT_ONCE)).await?;
             let Some((last, _)) = page.last() else { break };
             range = range.after(last);
-            let (mut batch, mut changes) = (Batch::new(), BTreeMap::<Stream, Vec<Recorded>>::new());
+            let (mut batch, mut changes) = (Batch::new(), BTreeMap::<Stream, Vec<Change>>::new());
             for (key, value) in &page {
                 // A damaged record is skipped here and reported when it is read.
                 let Some(indexed) = on(*resource, Read(value)) else { continue };
                 let (Some((.., id)), Some(stream)) = (keys::parse_record(key), indexed.stream()) else { continue };
                 let (removed, added) = indexed.since(None);
                 let (change, readers) = (ChangeKind::Updated, Readers::None);
-                let recorded = Recorded { at: now, resource: *resource, id, change, readers, removed, added };
-                changes.entry(stream).or_default().push(recorded);
+                let recorded = Recorded { resource: *resource, id, change, readers, removed, added, states: None };
+                changes.entry(stream).or_default().push(Change::Record(recorded));
                 records += 1;
             }
             for (stream, changes) in changes {
                 begin(store, &mut batch, &mut begun, stream).await?;
-                append(&mut batch, stream, &changes);
+                append(&mut batch, stream, &header, &changes);
             }
             store.commit(batch).await?;
         }

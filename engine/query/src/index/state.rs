@@ -11,7 +11,7 @@ use super::{
     cursor::{Cursor, PointLookup},
     segment::{EntryTable, Manifest, Segment},
 };
-use crate::stream::{self, Entry, Stream};
+use crate::stream::{self, Change, Entry, Stream};
 
 /// Number of values of the stream per read.
 const READ_AT_ONCE: usize = 256;
@@ -48,7 +48,7 @@ impl IndexState {
             let found =
                 store.scan(keys::feed_after(self.stream.number(), applied), Direction::Forward, READ_AT_ONCE)?;
             for (key, value) in &found {
-                for (number, change) in stream::parse(key, value)? {
+                for (number, change) in stream::parse(key, value)?.changes {
                     applied = number;
                     apply_change(&mut news, change);
                 }
@@ -88,7 +88,8 @@ impl IndexState {
 }
 
 /// Applies a change to the index entries.
-pub(super) fn apply_change(entries: &mut BTreeMap<Entry, bool>, change: stream::Recorded) {
+pub(super) fn apply_change(entries: &mut BTreeMap<Entry, bool>, change: Change) {
+    let Change::Record(change) = change else { return };
     entries.extend(change.removed.into_iter().map(|entry| (entry, false)));
     entries.extend(change.added.into_iter().map(|entry| (entry, true)));
 }

@@ -1,0 +1,93 @@
+//! Entries of a turn in the log of changes, in addition to its changed records: ended writes, and changes of the read
+//! and write status. Followers turn them into messages; no code of this crate knows the followers.
+
+use location::{
+    event::{Event, InsertFailure},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
+    time::Timestamp,
+};
+use query::stream::{EndedWrite, StatusChange, WriteResult};
+use records::sync_state::SyncSummary;
+
+use crate::processor::Processor;
+
+/// Returns the write that an event ends, unless it was withdrawn.
+pub(crate) fn ended_write(event: &Event) -> Option<EndedWrite> {
+    let done = |(resource, id, operation)| {
+        Some(EndedWrite { resource, id, operation, result: WriteResult::Complete, reason: None })
+    };
+    let failed = |(resource, id, operation), how: InsertFailure, reason: &str| {
+        let result = match how {
+            InsertFailure::Failed => WriteResult::Failed,
+            InsertFailure::TimedOut => WriteResult::TimedOut,
+            InsertFailure::Withdrawn => return None,
+        };
+        Some(EndedWrite { resource, id, operation, result, reason: Some(reason.to_owned()) })
+    };
+    let insert = |appointment: u64| (Resource::Appointments, appointment, Operation::Create);
+    match event {
+        Event::InsertDone { appointment, .. } => done(insert(appointment.0)),
+        Event::InsertFailed { appointment, how, reason } => failed(insert(appointment.0), *how, reason),
+        Event::WriteDone { work, .. } => done(written(*work)?),
+        Event::WriteFailed { work, how, reason, .. } => failed(written(*work)?, *how, reason),
+        _ => None,
+    }
+}
+
+/// Returns the record of a write, or `None` for inserts of appointments, which have separate events.
+fn written(work: WriteIntent) -> Option<(Resource, u64, Operation)> {
+    match work {
+        WriteIntent::CreatePatient(patient) => Some((Resource::Patients, u64::from(patient.0), Operation::Create)),
+        WriteIntent::CreateAppointment(_) => None,
+        WriteIntent::Reschedule(id)
+        | WriteIntent::Cancel(id)
+        | WriteIntent::Confirm(id)
+        | WriteIntent::CheckIn(id)
+        | WriteIntent::Note(id) => Some((Resource::Appointments, id.0, Operation::Update)),
+        WriteIntent::Record { resource, id, operation } => Some((resource, id, operation)),
+    }
+}
+
+impl Processor {
+    /// Returns the change of the read or write status since the previous turn.
+    pub(crate) fn status_change(&self, now: Timestamp, events: &[Event]) -> Option<StatusChange> {
+        let description = self.description.as_ref();
+        let before = SyncSummary::flags(&self.machine, description, self.last_turn.unwrap_or(now));
+        let unchanged = SyncSummary::flags(&self.machine, description, now);
+        let red = unchanged != (true, true);
+        let unread = self.machine.state.pulls.progress.is_empty();
+        let matter =
+            events.iter().any(|event| matters(event, red) || (unread && matches!(event, Event::PageApplied { .. })));
+        let evolved = matter.then(|| {
+            let mut machine = self.machine.clone();
+            events.iter().for_each(|event| machine.evolve(now, event));
+            machine
+        });
+        let machine = evolved.as_ref().unwrap_or(&self.machine);
+        if before == SyncSummary::flags(machine, description, now) {
+            return None;
+        }
+        let after = SyncSummary::from_location(machine, description, now);
+        Some(StatusChange { read_ok_before: before.0, write_ok_before: before.1, after })
+    }
+}
+
+/// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if `red`.
+fn matters(event: &Event, red: bool) -> bool {
+    match event {
+        Event::PullFailed { .. }
+        | Event::PullSuspended { .. }
+        | Event::GuardTripped { .. }
+        | Event::BreakerOpened { .. }
+        | Event::GateTurned { .. }
+        | Event::PauseTurned { .. } => true,
+        Event::CycleFinished { .. }
+        | Event::BreakerClosed
+        | Event::SyncRequested
+        | Event::WriteDone { .. }
+        | Event::WriteFailed { .. } => red,
+        _ => false,
+    }
+}
