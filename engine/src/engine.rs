@@ -58,6 +58,7 @@ use webhooks::{
     delivery_log::DeliveryLog,
     dispatcher::Dispatcher,
     egress::{Egress, Reach, SetupError},
+    follower::Follower,
     load_error::WebhookLoadError,
     outbox::{Doorbell, Outbox},
     placement,
@@ -148,6 +149,8 @@ pub struct Engine {
     connections: Arc<Connections>,
     webhooks: Arc<Webhooks>,
     webhook_log: DeliveryLog,
+    /// Renders records for clients that read the feed of changes.
+    pub(crate) views: Arc<dyn Views>,
     metrics: Arc<Metrics>,
     gateway: Arc<Gateway>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
@@ -197,14 +200,15 @@ impl Engine {
         let (index, long_work) = (Arc::new(Index::default()), LongWork::on(&*store));
         let shared = (store.clone(), index.clone());
         let is_local = cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as IsLocal);
+        let follower = Follower::new(current.clone(), store.clone(), outbox, views.clone(), is_local.clone());
+        let change_doorbell = Arc::default();
         let deps = Arc::new(Deps {
             change_counter,
+            change_doorbell,
             setup: current.clone(),
             store,
             ids,
             pool,
-            outbox,
-            views,
             secrets,
             index,
             long_work,
@@ -215,12 +219,17 @@ impl Engine {
         let backups = Backups::new(current.clone(), store.clone(), owner);
         let rotation = Rotation::new(store.clone(), parts.key_file, cluster.is_some(), backups.clone());
         rotation.resume()?;
+        let followed = {
+            let follower = follower.clone();
+            Arc::new(move |location| follower.followed_to(location))
+        };
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
         let mut tasks = vec![
             tokio::spawn(directory.clone().watch()),
             tokio::spawn(index::run(index.clone(), store.clone())),
-            tokio::spawn(retention::run(index, store.clone(), upkeep(&cluster))),
+            tokio::spawn(retention::run(index, store.clone(), followed, upkeep(&cluster))),
+            tokio::spawn(follower.run(deps.change_doorbell.clone())),
             tokio::spawn(history::run(store.clone(), move || current.now().engine.history_days, upkeep(&cluster))),
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(backups.clone().run()),
@@ -240,6 +249,7 @@ impl Engine {
             connections,
             webhooks,
             webhook_log,
+            views,
             metrics,
             gateway,
             dispatcher,

@@ -2,7 +2,7 @@
 //! crates of this folder.
 //!
 //! ```text
-//!  api ──► engine ──► processor ──► location, records, query, webhooks (outbox), store
+//!  api ──► engine ──► processor ──► location, records, query, store
 //!             ├─────► query, webhooks, workstations, adapter-host
 //!             └─────► setup, runtime
 //! ```

@@ -221,14 +221,14 @@ impl Engine {
         version: &str,
         amounts: bool,
     ) -> Result<Option<Shown>, EngineError> {
-        let (deps, store) = (self.deps(), &*self.deps().store);
+        let store = &*self.deps().store;
         let setup = self.setup();
         let place = setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
         let scope = scope_of(resource, place.institution.0, place.source, location.0);
         let Some(stored) = store.stored(resource, scope, id)? else { return Ok(None) };
         let frame: Frame = parsed(DocumentKind::Of(resource), &stored)?;
         let context = ViewContext { setup: &setup, location: place, version, amounts, now: self.now() };
-        let record = deps.views.record(&context, resource, &stored, &store).map_err(|error| match error {
+        let record = self.views.record(&context, resource, &stored, &store).map_err(|error| match error {
             ViewError::Store(error) => error.into(),
             ViewError::Damaged => EngineError::Damaged,
         })?;

@@ -43,12 +43,7 @@ use store::{
 };
 use testing::{Answer, FakeEhr, HookedStore, NoViews, PlainViews, Received, Receiver, insurance_plan, until};
 use tokio::sync::watch;
-use webhooks::{
-    model::Owner,
-    outbox::{Doorbell, Outbox},
-    registry::NewSubscription,
-    sign::SecretKey,
-};
+use webhooks::{model::Owner, registry::NewSubscription, sign::SecretKey};
 
 use crate::{
     data_dir::{DataDir, salvage_data},
@@ -84,12 +79,11 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     let deps = Arc::new(Deps {
         is_local: None,
         change_counter: ChangeCounter::new(&setup),
+        change_doorbell: Arc::default(),
         setup: Current::new(setup),
         store: store.clone(),
         ids: Arc::new(Ids::new(store.clone())),
         pool: Pool::default(),
-        outbox: Outbox::new(Arc::default(), Arc::new(Doorbell::default())),
-        views: Arc::new(NoViews),
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: LongWork::default(),

@@ -52,7 +52,9 @@ fn owner_field(space: Space) -> OwnerField {
         | Space::Lease => OwnerField::Location(AFTER_SPACE),
         Space::Wake => OwnerField::Location(AFTER_TIME),
         Space::Link | Space::SandboxChange | Space::Subscriber => OwnerField::Source(AFTER_SPACE),
-        Space::Claim | Space::PatientMatch | Space::WebhookHeard => OwnerField::Institution(AFTER_SPACE),
+        Space::Claim | Space::PatientMatch | Space::WebhookHeard | Space::WebhookPosition => {
+            OwnerField::Institution(AFTER_SPACE)
+        }
         Space::Record | Space::Before => OwnerField::Records(AFTER_SPACE),
         Space::Feed | Space::FeedPruned | Space::IndexBlock | Space::IndexManifest => OwnerField::Stream(AFTER_SPACE),
         Space::Counter
@@ -186,7 +188,7 @@ mod tests {
             assert_eq!(owner_for_key(&key[..1]), KeyOwner::Shared, "{space:?}, cut short");
         }
         for space in Space::ALL {
-            let webhooks = (Space::Endpoint as u8..=Space::DeliveryStripes as u8).contains(&(*space as u8));
+            let webhooks = (Space::Endpoint as u8..=Space::WebhookPosition as u8).contains(&(*space as u8));
             assert_eq!(known.iter().any(|(it, ..)| it == space), !webhooks, "{space:?}");
             assert_eq!(owner_for_range(&space.range()), webhooks_or_shared(*space), "{space:?}");
         }

@@ -96,6 +96,8 @@ spaces! {
     WebhookHeard = 0x5C "webhook heard",
     /// block of stripes -> the node that owns these counters
     DeliveryStripes = 0x5D "webhook delivery stripes",
+    /// institution -> the position of its webhooks in the log of changes
+    WebhookPosition = 0x5E "webhook position",
     /// digest of a pairing code -> its location and the remaining uses
     PairingCode = 0x60 "pairing code",
     /// location, expiry, digest of a pairing code -> empty
@@ -592,7 +594,7 @@ mod tests {
             (Space::Link, link(1, 2, b"EHR-7")),
             (Space::Claim, claim(1, &[7; 32])),
         ];
-        let webhooks = 13;
+        let webhooks = 14;
         assert_eq!(keys.len() + webhooks, Space::ALL.len());
         for (space, key) in keys {
             assert_eq!(Space::from_key(&key), Some(space));

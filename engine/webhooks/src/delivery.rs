@@ -48,6 +48,9 @@ pub struct Delivery {
     /// The id of the request that caused the event. For logs only: receivers must not learn of other clients' requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// The data may show a state after a later change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_newer: bool,
     /// Attempts so far.
     #[serde(default)]
     pub attempts: u32,
@@ -113,6 +116,8 @@ struct DeliveryBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     location_id: Option<LocationId>,
     sequence: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_newer: bool,
     data: &'a RawValue,
     delivery_errors: &'a [DeliveryError],
 }
@@ -136,6 +141,7 @@ impl Delivery {
             institution_id: self.institution_id,
             location_id: self.location_id,
             sequence: sequence(self.id),
+            is_newer: self.is_newer,
             data,
             delivery_errors: &self.delivery_errors,
         };
@@ -283,6 +289,7 @@ mod tests {
                 event_time: Timestamp(0),
                 record: String::new(),
                 origin: None,
+                is_newer: false,
                 attempts: 0,
                 attempted_at: None,
                 delivery_errors: Vec::new(),

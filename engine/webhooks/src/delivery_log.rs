@@ -104,6 +104,7 @@ impl DeliveryLog {
                 event_time: now,
                 record: String::new(),
                 origin: origin::current().map(|origin| origin.to_string()),
+                is_newer: false,
                 attempts: 0,
                 attempted_at: None,
                 delivery_errors: Vec::new(),

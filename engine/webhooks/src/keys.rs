@@ -25,6 +25,7 @@ const COUNT: u8 = Space::DeliveryCount as u8;
 const CHANGES: u8 = Space::WebhookChanges as u8;
 const STRIPES: u8 = Space::DeliveryStripes as u8;
 const HEARD: u8 = Space::WebhookHeard as u8;
+const POSITION: u8 = Space::WebhookPosition as u8;
 
 /// The number of endpoints whose counts share a value: few and small values for an event to many endpoints.
 const COUNTED_TOGETHER: i32 = 64;
@@ -189,6 +190,11 @@ pub(crate) fn changes() -> Key {
 
 pub(crate) fn changes_of(institution: InstitutionId) -> Key {
     key(HEARD, &[&institution.0.to_be_bytes()])
+}
+
+/// The position of the follower of an institution.
+pub(crate) fn position(institution: InstitutionId) -> Key {
+    key(POSITION, &[&institution.0.to_be_bytes()])
 }
 
 /// The value of `finished` keys, sufficient to find the entry in the log.

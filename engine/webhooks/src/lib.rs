@@ -1,14 +1,16 @@
 //! Webhooks: events of committed changes become signed messages that are sent until they are received.
 //!
 //! ```text
-//! a commit ──► outbox ──► deliveries (in the same batch) ──► dispatcher ──► attempt ──► egress ──► https
-//!                │                                               ▲             │
-//!         subscriptions ◄── registry ◄── the owner's calls    endpoint_queues  ▼
-//!       backlog, counts                                                     schedule: retry, or given up
+//! log of changes ──► follower ──► outbox ──► deliveries ──► dispatcher ──► attempt ──► egress ──► https
+//!                                   │                           ▲             │
+//!         subscriptions ◄───────────┘                        endpoint_queues  ▼
+//!       backlog, counts ◄── registry ◄── the owner's calls                 schedule: retry, or given up
 //!                             delivery_log ◄── outcomes: results of attempts, in group commits
 //! ```
 //!
-//! Dispatcher, attempts and outcomes run on separate threads: locations and clients never wait for them.
+//! The follower reads committed changes and enqueues their messages. A message is durable after its change, never lost,
+//! and sent at least once. Dispatcher, attempts and outcomes run on separate threads: locations and clients wait for
+//! none of them.
 //!
 //! Several processes, the nodes of a cluster, may share the store. `placement` assigns endpoints to nodes. A single
 //! process has all endpoints, and none of the following costs it anything.
@@ -17,13 +19,16 @@
 //!   endpoint only after its attempts in flight have ended. A node that loses contact with the others begins no attempt
 //!   either. An attempt it began before may overlap with those of the new node, for at most the duration of an attempt.
 //!   Once a second a node looks for deliveries that others left for its endpoints.
-//! - Every node holds all endpoints and subscriptions in memory. `shared` counts their changes, and `decided` makes a
-//!   commit conflict that was based on outdated subscriptions.
+//! - The node that hosts an institution follows its changes. The version of its position makes the batch of any other
+//!   follower conflict.
+//! - Every node holds all endpoints and subscriptions in memory. `shared` counts their changes, and `Outbox::begin`
+//!   makes a commit conflict that was based on outdated subscriptions.
 //! - Each node counts waiting deliveries in its own stripes (`counts`) and reads those of the others once a second. So
 //!   a queue may exceed its limit by the events of a second. The reported overflow may be too low if two nodes dropped
 //!   events.
-//! - Delivery ids are higher than those of the node that had a record before. A new message is not due before the
-//!   waiting ones. This holds for clocks up to `limits::MAX_CLOCK_SKEW` apart, and delays a message by at most that.
+//! - Delivery ids are higher than those of the node that followed an institution before. A new message is not due
+//!   before the waiting ones. This holds for clocks up to `limits::MAX_CLOCK_SKEW` apart, and delays a message by at
+//!   most that.
 //! - One node prunes finished deliveries.
 //!
 //! `catalogue` lists the events, `payload` builds the `data` of a message from the views of the API (`views`), and
@@ -43,6 +48,7 @@ pub mod delivery_log;
 pub mod dispatcher;
 pub mod egress;
 mod endpoint_queues;
+pub mod follower;
 mod keys;
 pub mod limits;
 pub mod load_error;
@@ -57,7 +63,6 @@ pub mod registry;
 pub mod schedule;
 mod shared;
 pub mod sign;
-mod subscription_fence;
 pub mod subscriptions;
 mod upkeep;
 pub mod views;

@@ -1,5 +1,5 @@
-//! The outbox: turns events into deliveries inside the batch that commits the change, so that deliveries and changes
-//! always match.
+//! The outbox: adds the deliveries of events to the batch of a follower, so that deliveries and its position always
+//! match.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,14 +20,13 @@ use super::{
     keys,
     limits::MAX_CLOCK_SKEW,
     model::{EndpointId, Subscription},
-    subscription_fence::SubscriptionFence,
     subscriptions::{Recipients, Subscriptions},
 };
 
 /// Wakes the dispatcher for the endpoints with new deliveries.
 pub type Doorbell = runtime::doorbell::Doorbell<EndpointId>;
 
-/// An event that is being committed and sent to subscribers.
+/// A committed event that is sent to subscribers.
 pub struct CommittedEvent<'a> {
     pub institution: InstitutionId,
     /// The institution's subdomain, as receivers know it.
@@ -40,6 +39,8 @@ pub struct CommittedEvent<'a> {
     pub data: &'a Map<String, Value>,
     /// The id of the request that caused the event.
     pub origin: Option<&'a str>,
+    /// The data may be newer than the event.
+    pub is_newer: bool,
 }
 
 /// The webhook part of a batch. Must be passed to `Outbox::committed` once the batch is durable.
@@ -50,8 +51,8 @@ pub struct Enqueued {
     count: Option<CountChange>,
     /// Dropped events per endpoint.
     dropped: BTreeMap<EndpointId, Overflow>,
-    /// The precondition on the subscriptions, if other nodes may change them.
-    decided: Option<SubscriptionFence>,
+    /// The first delivery id of the last event.
+    last: Option<Uuid>,
 }
 
 impl Enqueued {
@@ -66,9 +67,9 @@ impl Enqueued {
         }
     }
 
-    pub fn deliveries(&self) -> usize {
-        let deliveries: i64 = self.count.iter().flat_map(|count| count.by().values()).sum();
-        deliveries.unsigned_abs() as usize
+    /// Returns the first delivery id of the last event.
+    pub(crate) fn last(&self) -> Option<Uuid> {
+        self.last
     }
 
     /// Returns `true` if the batch holds neither deliveries nor overflows.
@@ -83,7 +84,7 @@ pub const fn keys_of(deliveries: usize) -> usize {
     4 * deliveries + 1
 }
 
-/// The webhook outbox of an actor.
+/// The webhook outbox of a process.
 #[derive(Clone)]
 pub struct Outbox {
     subscriptions: Arc<Subscriptions>,
@@ -95,17 +96,15 @@ impl Outbox {
         Outbox { subscriptions, doorbell }
     }
 
-    /// Must be called before the events of an institution are collected, even without subscribers. If nodes share the
-    /// store, the batch conflicts when the recipients of the institution have changed, and the next turn sees the
-    /// change.
+    /// Must be called before the events of an institution are collected. If nodes share the store, loads the changes of
+    /// the institution's recipients, and the batch conflicts if they change again before its commit.
     pub fn begin(&self, institution: InstitutionId, batch: &mut Batch) -> Result<Enqueued, StoreError> {
-        let decided = SubscriptionFence::put(&self.subscriptions, institution, batch)?;
-        Ok(Enqueued { decided, ..Enqueued::default() })
-    }
-
-    /// Returns `true` if the institution has any subscription.
-    pub fn has_subscribers(&self, institution: InstitutionId) -> bool {
-        self.subscriptions.any(institution)
+        if let Some(shared) = &self.subscriptions.shared {
+            let (changes, row) = shared.changes_of(institution)?;
+            self.subscriptions.at_least(changes)?;
+            batch.expect_unchanged(keys::changes_of(institution), row);
+        }
+        Ok(Enqueued::default())
     }
 
     /// Returns `true` if an event has subscribers.
@@ -113,9 +112,13 @@ impl Outbox {
         !self.subscriptions.subscribed(institution, event).is_empty()
     }
 
-    /// Returns the recipients of a message.
-    pub fn recipients(&self, institution: InstitutionId, name: EventName) -> Vec<Recipients> {
-        self.subscriptions.recipients(institution, name)
+    /// Returns the recipients of a message about the change with the given number.
+    pub fn recipients(&self, institution: InstitutionId, name: EventName, change: u64) -> Vec<Recipients> {
+        self.subscriptions.recipients(institution, name, change)
+    }
+
+    pub(crate) fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
     }
 
     /// Adds a delivery for each subscription whose endpoint has room in its queue. Reads no disk. `new_id` creates
@@ -136,6 +139,7 @@ impl Outbox {
         for admitted in admitted.chunks(MAX_OF_ONE_EVENT) {
             let first = self.subscriptions.delivery_ids.next(event.time, new_id());
             batch.put(keys::data(first), data.clone());
+            enqueued.last = Some(first);
             for (number, subscription) in admitted.iter().enumerate() {
                 let endpoint = subscription.webhook_endpoint_id;
                 let delivery = Delivery {
@@ -150,6 +154,7 @@ impl Outbox {
                     event_time: event.time,
                     record: record.clone(),
                     origin: event.origin.map(str::to_owned),
+                    is_newer: event.is_newer,
                     attempts: 0,
                     attempted_at: None,
                     delivery_errors: Vec::new(),
@@ -191,9 +196,6 @@ impl Outbox {
 
     /// Handles the durable batch: applies the counts and wakes the dispatcher.
     pub fn committed(&self, enqueued: Enqueued) {
-        if let Some(decided) = enqueued.decided {
-            decided.committed();
-        }
         for (endpoint, dropped) in enqueued.dropped {
             self.subscriptions.backlogs.overflowed_by(endpoint, dropped);
         }
@@ -243,9 +245,9 @@ mod tests {
         ] {
             let (name, data) = (EventName::change(event).unwrap(), data.as_object().unwrap());
             let (institution, time) = (InstitutionId(1), Timestamp(0));
-            let told =
-                CommittedEvent { institution, subdomain: "smile", location: None, name, time, data, origin: None };
-            assert_eq!(record(&told), expected);
+            let (subdomain, location, origin, is_newer) = ("smile", None, None, false);
+            let event = CommittedEvent { institution, subdomain, location, name, time, data, origin, is_newer };
+            assert_eq!(record(&event), expected);
         }
     }
 }

@@ -8,7 +8,10 @@ use location::{
     time::{Millis, Timestamp},
 };
 use parking_lot::RwLock;
-use query::idempotency::{self, IdempotencyKey, InBatch, Lookup};
+use query::{
+    feed,
+    idempotency::{self, IdempotencyKey, InBatch, Lookup},
+};
 use serde::{Serialize, de::DeserializeOwned};
 use setup::WebhookRules;
 use store::{
@@ -141,7 +144,7 @@ impl EndpointRegistry {
         let last = store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
         let delivery_ids = DeliveryIds::after(last.first().and_then(|key| keys::parse_delivery(key)));
         let backlogs = Backlogs::load(&*store, rules.queue, placement.is_some())?;
-        let shared = placement.map(|placement| SharedEndpoints::new(store.clone(), placement));
+        let shared = placement.map(|placement| SharedEndpoints { store: store.clone(), placement });
         let subscriptions = Arc::new(Subscriptions::new(backlogs, delivery_ids, audience, shared));
         subscriptions.load(&*store)?;
         let rules = RwLock::new(rules);
@@ -327,6 +330,9 @@ impl EndpointRegistry {
             let mut after = (*before).clone();
             after.active = active.unwrap_or(before.active);
             after.updated_at = now;
+            if after.active && !before.active {
+                after.starts_after = feed::end(&*self.store, before.institution_id.0)?;
+            }
             let mut gone_subscriptions = Vec::new();
             if let Some(target) = new_endpoint.filter(|target| *target != endpoint_id) {
                 self.endpoint(owner, target).map_err(|_| RegistryError::NoTarget(target))?;
@@ -427,6 +433,7 @@ impl EndpointRegistry {
                 location_id: new.location_id,
                 active: new.active,
                 api_version: new.api_version.to_owned(),
+                starts_after: feed::end(&*self.store, new.institution_id.0)?,
                 created_at: now,
                 updated_at: now,
             };
@@ -533,18 +540,14 @@ impl EndpointRegistry {
             Some(_) => self.subscriptions.affected_institutions(&changed),
             None => BTreeSet::new(),
         };
-        for institution in &affected_institutions {
-            batch.put(keys::changes_of(*institution), changes.to_be_bytes().to_vec());
+        for institution in affected_institutions {
+            batch.put(keys::changes_of(institution), changes.to_be_bytes().to_vec());
         }
         let this = self.clone();
         let commit = tokio::spawn(async move {
             let committed = this.store.commit(batch).await;
             if committed.is_ok() {
                 this.subscriptions.apply(changed, changes);
-                this.subscriptions
-                    .shared
-                    .iter()
-                    .for_each(|shared| shared.forget(affected_institutions.iter().copied()));
             }
             drop(turn);
             committed

@@ -1,14 +1,13 @@
 //! State for several processes, the nodes of a cluster, that share the store. A single process has none.
 //!
 //! Every node holds all endpoints and subscriptions in memory. A number in the store counts their changes. Each change
-//! has that number as a precondition, and nodes load each other's changes. A batch with events has only a row of its
+//! has that number as a precondition, and nodes load each other's changes. A batch with messages has only a row of its
 //! institution as a precondition, so that institutions do not block each other. The row holds the number of the last
 //! change of the institution's recipients.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use location::ids::InstitutionId;
-use parking_lot::{Mutex, MutexGuard};
 use store::{Key, Store, StoreError, Version};
 
 use super::{keys, placement::Placement};
@@ -17,15 +16,9 @@ use super::{keys, placement::Placement};
 pub(super) struct SharedEndpoints {
     pub store: Arc<dyn Store>,
     pub placement: Arc<dyn Placement>,
-    /// The rows of institutions that match the subscriptions in memory.
-    rows: Mutex<HashMap<InstitutionId, Version>>,
 }
 
 impl SharedEndpoints {
-    pub(super) fn new(store: Arc<dyn Store>, placement: Arc<dyn Placement>) -> SharedEndpoints {
-        SharedEndpoints { store, placement, rows: Mutex::default() }
-    }
-
     /// Returns the number of changes of endpoints and subscriptions, and the version of that value.
     pub(super) fn changes(&self) -> Result<(u64, Option<Version>), StoreError> {
         self.number(&keys::changes())
@@ -41,26 +34,5 @@ impl SharedEndpoints {
         let bytes = found.value.as_slice().try_into();
         let number = bytes.map_err(|_| StoreError::damaged(key, "the count of changes is not a number"))?;
         Ok((u64::from_be_bytes(number), Some(found.version)))
-    }
-
-    pub(super) fn row(&self, institution: InstitutionId) -> Option<Version> {
-        self.rows().get(&institution).copied()
-    }
-
-    /// Remembers a row that matches the subscriptions in memory.
-    pub(super) fn keep(&self, institution: InstitutionId, row: Version) {
-        self.rows().insert(institution, row);
-    }
-
-    /// Forgets rows that may not match the subscriptions in memory any more.
-    pub(super) fn forget(&self, institutions: impl IntoIterator<Item = InstitutionId>) {
-        let mut rows = self.rows();
-        for institution in institutions {
-            rows.remove(&institution);
-        }
-    }
-
-    fn rows(&self) -> MutexGuard<'_, HashMap<InstitutionId, Version>> {
-        self.rows.lock()
     }
 }

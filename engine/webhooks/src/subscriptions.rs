@@ -188,11 +188,11 @@ impl Subscriptions {
         wanted.filter(|s| index.endpoints.get(&s.webhook_endpoint_id).is_some_and(heard)).cloned().collect()
     }
 
-    /// Returns the recipients of a message, grouped by content.
-    pub fn recipients(&self, institution: InstitutionId, name: EventName) -> Vec<Recipients> {
+    /// Returns the recipients of a message about the change with the given number, grouped by content.
+    pub fn recipients(&self, institution: InstitutionId, name: EventName, change: u64) -> Vec<Recipients> {
         let mut endpoints: BTreeMap<(EndpointId, String), (Arc<Subscription>, Locations)> = BTreeMap::new();
         let subscribed = self.subscribed(institution, name.event());
-        for subscription in subscribed.into_iter().filter(|it| it.topic().takes(name)) {
+        for subscription in subscribed.into_iter().filter(|it| it.topic().takes(name) && it.starts_after < change) {
             let location = subscription.location_id;
             let of = (subscription.webhook_endpoint_id, subscription.api_version.clone());
             let (_, locations) = endpoints.entry(of).or_insert_with(|| (subscription, Some(BTreeSet::new())));
@@ -220,9 +220,17 @@ impl Subscriptions {
         self.audience.may_receive(owner, institution, kind)
     }
 
-    /// Returns `true` if the institution has any subscription, active or not.
-    pub fn any(&self, institution: InstitutionId) -> bool {
-        self.read().by_institution.get(&institution).is_some_and(|ids| !ids.is_empty())
+    /// Returns the lowest and the highest number after which subscriptions of the institution, active or not, are sent
+    /// changes. Returns `None` without subscriptions.
+    pub fn starts(&self, institution: InstitutionId) -> Option<(u64, u64)> {
+        let index = self.read();
+        let of_institution =
+            index.by_institution.get(&institution)?.iter().filter_map(|id| index.subscriptions.get(id));
+        let starts = of_institution.map(|it| it.starts_after);
+        starts.fold(None, |starts, at| match starts {
+            Some((lowest, highest)) => Some((at.min(lowest), at.max(highest))),
+            None => Some((at, at)),
+        })
     }
 
     pub fn endpoint(&self, id: EndpointId) -> Option<Arc<Endpoint>> {

@@ -24,14 +24,8 @@ use processor::{
 };
 use records::ehr::Ehr;
 use runtime::clock;
-use setup::{Setup, WebhookRules, current::Current};
+use setup::{Setup, current::Current};
 use store::{Store, counters::Ids, secrets::Secrets};
-use webhooks::{
-    egress::{Egress, Reach},
-    outbox::{Doorbell, Outbox},
-    registry::EndpointRegistry,
-    subscriptions::Everyone,
-};
 
 use super::{
     options::{BenchResult, Options},
@@ -101,14 +95,6 @@ fn query(from: i32) -> SlotQuery {
 async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn Error>> {
     let ids = Arc::new(Ids::new(store.clone()));
     let secrets = Secrets::load(&store).await?;
-    let registry = EndpointRegistry::load(
-        store.clone(),
-        ids.clone(),
-        Arc::new(Egress::new(Reach::Public)?),
-        WebhookRules::default(),
-        Arc::new(Everyone),
-    )?;
-    let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
     let change_counter = ChangeCounter::new(&setup);
     Ok(Arc::new(Deps {
         is_local: None,
@@ -116,13 +102,12 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn E
         store,
         ids,
         pool: Pool::default(),
-        outbox,
-        views: RecordViews::shared(),
         secrets,
         index: Arc::default(),
         long_work: Default::default(),
         untold: Default::default(),
         change_counter,
+        change_doorbell: Arc::default(),
     }))
 }
 

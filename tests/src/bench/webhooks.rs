@@ -185,11 +185,11 @@ async fn happened(store: &dyn Store, outbox: &Outbox, event: usize) -> BenchResu
     let name = EventName::written(Event::AppointmentInsertion, WriteOutcome::Complete).ok_or("no such event")?;
     let data = data(event);
     let mut batch = Batch::new();
-    let (institution, time) = (fixtures::INSTITUTION, clock::now());
-    let told =
-        CommittedEvent { institution, subdomain: "practice", location: None, name, time, data: &data, origin: None };
+    let (institution, time, subdomain) = (fixtures::INSTITUTION, clock::now(), "practice");
+    let (location, origin, is_newer) = (None, None, false);
+    let told = CommittedEvent { institution, subdomain, location, name, time, data: &data, origin, is_newer };
     let mut enqueued = Enqueued::default();
-    for to in outbox.recipients(institution, name) {
+    for to in outbox.recipients(institution, name, u64::MAX) {
         let new_id = || uuid::Uuid::from_bytes(clock::random());
         outbox.enqueue(&to.subscriptions, &mut batch, &told, new_id, &mut enqueued);
     }

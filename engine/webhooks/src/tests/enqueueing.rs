@@ -155,7 +155,7 @@ async fn an_endpoint_with_overlapping_subscriptions_gets_one_message() {
     }
     let told = |outcome| {
         let name = EventName::written(Event::AppointmentInsertion, outcome).unwrap();
-        let groups = world.outbox.recipients(SMILE, name);
+        let groups = world.outbox.recipients(SMILE, name, u64::MAX);
         let mut told = Vec::new();
         for group in groups {
             let at = group.locations.map(|at| at.into_iter().map(|it| it.0).collect::<Vec<_>>());

@@ -175,8 +175,9 @@ impl World {
         let data = json!({"appointment": {"id": id, "note": "Zahnärztin 🦷"}});
         let data: &Map<_, _> = data.as_object().unwrap();
         let (time, mut enqueued) = (self.clock.now(), self.outbox.begin(institution, batch).unwrap());
-        let event = CommittedEvent { institution, subdomain: "smile", location: None, name, time, data, origin: None };
-        for to in self.outbox.recipients(institution, name) {
+        let (subdomain, location, origin, is_newer) = ("smile", None, None, false);
+        let event = CommittedEvent { institution, subdomain, location, name, time, data, origin, is_newer };
+        for to in self.outbox.recipients(institution, name, u64::MAX) {
             self.outbox.enqueue(&to.subscriptions, batch, &event, Uuid::new_v4, &mut enqueued);
         }
         enqueued

@@ -1,0 +1,398 @@
+//! The follower of the log of changes: it enqueues the messages of each commit, in order, after the commit.
+//!
+//! ```text
+//!  log of changes ──► steps of each commit ──► render ──► batch: deliveries, counts, position ──► store
+//!       │                                        ▲
+//!       └─ later changes ──► history ────────────┘ records after the commit
+//! ```
+//!
+//! A position per institution is the durable cursor. Deliveries, their counts and the position enter one batch, which
+//! expects the position that was read. So each message is enqueued once, by one of the processes that share the store,
+//! and a follower that stops at any point continues there. A change is never lost: the log keeps it until it is
+//! followed (`followed_to`).
+//!
+//! A message shows the records as they were after its commit (`history`). Changes that are followed late, after more
+//! later changes than are read ahead, may show a newer state; their messages have `is_newer`. Related records may be
+//! newer by the changes committed while the message is rendered.
+//!
+//! An institution without subscriptions costs one look-up in memory. A subscription gets the changes after the number
+//! at which it was created. The lowest of these numbers is where an institution without a position begins. Changes that
+//! cause no message move the position in memory only, until there are many of them.
+
+mod batch;
+mod history;
+mod position;
+mod render;
+mod run;
+mod steps;
+mod sync_status;
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    rc::Rc,
+    sync::Arc,
+};
+
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
+use parking_lot::Mutex;
+use query::{
+    feed,
+    log::{self, LoggedCommit, LoggedCommits},
+    stream::{Change, CommitHeader, Stream},
+};
+use setup::{Institution, LocationSetup, Setup, current::Current};
+use store::{Batch, Key, Store, StoreError, Version};
+
+use self::{
+    batch::{Cause, MessageBatch, Outgoing},
+    history::History,
+    position::Position,
+    render::Renderer,
+    steps::{Step, steps},
+    sync_status::{StatusNews, StatusThrottle},
+};
+use crate::{
+    catalogue::{Event, EventName},
+    outbox::{Enqueued, Outbox},
+    payload::Message,
+    subscriptions::Recipients,
+    views::{ViewContext, ViewError, Views},
+};
+
+/// Size of the changes that are read for one batch. Several times what fits into it in most cases.
+const WINDOW_BYTES: usize = 2 << 20;
+/// Size of the later changes that are read to find the states of records. It bounds the memory and the work of a
+/// follower that is far behind.
+const LOOK_AHEAD_BYTES: usize = 4 << 20;
+/// Numbers of changes without messages after which the position is stored. A start reads at most these again.
+const STORED_EVERY: u64 = 10_000;
+
+/// Predicate that returns `true` if an institution is currently placed on this node.
+pub type IsLocal = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
+
+/// The follower of all institutions that are placed on this node.
+pub struct Follower {
+    setup: Arc<Current>,
+    store: Arc<dyn Store>,
+    outbox: Outbox,
+    views: Arc<dyn Views>,
+    /// `None` if one process follows all institutions.
+    is_local: Option<IsLocal>,
+    /// The number up to which changes cause no message, by institution, and the version of the stored position.
+    passed: Mutex<HashMap<InstitutionId, (Option<Version>, u64)>>,
+}
+
+/// The next work of an institution.
+#[derive(Default)]
+pub struct FollowerStep {
+    /// The batch to commit, if there is one.
+    pub batch: Option<FollowerBatch>,
+    /// There are more changes to follow.
+    pub more: bool,
+    /// The time at which a held message is due.
+    pub due: Option<Timestamp>,
+}
+
+/// A batch of messages. Pass it to `Follower::committed` once its `batch` is durable.
+pub struct FollowerBatch {
+    pub batch: Batch,
+    enqueued: Enqueued,
+}
+
+impl Follower {
+    pub fn new(
+        setup: Arc<Current>,
+        store: Arc<dyn Store>,
+        outbox: Outbox,
+        views: Arc<dyn Views>,
+        is_local: Option<IsLocal>,
+    ) -> Arc<Follower> {
+        Arc::new(Follower { setup, store, outbox, views, is_local, passed: Mutex::default() })
+    }
+
+    /// Prepares the next batch of an institution, without changing anything.
+    pub fn prepare(&self, institution: InstitutionId, now: Timestamp) -> Result<FollowerStep, StoreError> {
+        let setup = self.setup.now();
+        let Some(followed) = setup.institutions.get(&institution) else { return Ok(FollowerStep::default()) };
+        if self.outbox.subscriptions().starts(institution).is_none() {
+            return Ok(FollowerStep::default());
+        }
+        let mut batch = Batch::new();
+        let enqueued = self.outbox.begin(institution, &mut batch)?;
+        let Some((lowest, _)) = self.outbox.subscriptions().starts(institution) else {
+            return Ok(FollowerStep::default());
+        };
+        let (stored, version) = Position::read(&*self.store, institution)?;
+        if let Some(last) = stored.last_delivery {
+            self.outbox.subscriptions().delivery_ids.go_on_after(last);
+        }
+        let passed = self.passed.lock().get(&institution).filter(|(of, _)| *of == version).map_or(0, |(_, to)| *to);
+        let position = stored.at_least(lowest).at_least(passed);
+        let (places, end) = (Places::new(&setup, institution), feed::end(&*self.store, institution.0)?);
+        // Read after the end of the log: a subscription then applies to all changes after it.
+        let highest = self.outbox.subscriptions().starts(institution).map_or(0, |(_, highest)| highest);
+        let read = places.commits(&*self.store, (position.after, end), WINDOW_BYTES)?;
+        let (wants_status, mut throttle) = (self.wants_status(institution), StatusThrottle::default());
+        if wants_status {
+            throttle = StatusThrottle::load(&*self.store, places.locations.iter().copied())?;
+        }
+        let is_due = |throttle: &StatusThrottle| throttle.due().is_some_and(|at| at <= now);
+        if read.commits.is_empty() && !is_due(&throttle) {
+            return Ok(FollowerStep { batch: None, more: false, due: throttle.due() });
+        }
+
+        let stored_records = self.wanted_records(institution, &read.commits)?;
+        let now_end = feed::end(&*self.store, institution.0)?;
+        let ahead = places.commits(&*self.store, (read.read_to, now_end), LOOK_AHEAD_BYTES)?;
+        let all = read.commits.iter().chain(&ahead.commits);
+        let history = History::new(&*self.store, all, stored_records, ahead.read_to >= now_end);
+        let mut publisher = Publisher {
+            follower: self,
+            setup: &setup,
+            institution: followed,
+            history: &history,
+            highest,
+            recipients: HashMap::new(),
+            wants_status,
+            throttle,
+            messages: MessageBatch::new(&self.outbox, followed, batch, enqueued),
+        };
+        let (reached, is_full) = publisher.publish(&read, position)?;
+        let more = is_full || reached.after < end;
+        // Alone in a batch, so that there is room for them.
+        if !more && publisher.messages.enqueued.is_empty() && is_due(&publisher.throttle) {
+            publisher.publish_due(now)?;
+        }
+        let due = publisher.throttle.due();
+        if !is_full && publisher.is_empty() && reached.after.saturating_sub(stored.after) < STORED_EVERY {
+            self.passed.lock().insert(institution, (version, reached.after));
+            return Ok(FollowerStep { batch: None, more, due });
+        }
+        let batch = publisher.finish(reached, stored, version);
+        Ok(FollowerStep { batch: Some(batch), more, due })
+    }
+
+    /// Handles the durable batch.
+    pub fn committed(&self, batch: FollowerBatch) {
+        self.outbox.committed(batch.enqueued);
+    }
+
+    /// Returns the number up to which the changes of a location are followed: later ones must be kept. Returns
+    /// `u64::MAX` if no follower needs any.
+    pub fn followed_to(&self, location: LocationId) -> Result<u64, StoreError> {
+        let setup = self.setup.now();
+        let institution = setup.locations.get(&location).map(|location| location.institution);
+        let Some((institution, (lowest, _))) =
+            institution.and_then(|id| Some((id, self.outbox.subscriptions().starts(id)?)))
+        else {
+            return Ok(u64::MAX);
+        };
+        Ok(Position::read(&*self.store, institution)?.0.at_least(lowest).after)
+    }
+
+    fn wants_status(&self, institution: InstitutionId) -> bool {
+        let events = [Event::SyncStatusReadChange, Event::SyncStatusWriteChange];
+        events.into_iter().any(|event| self.outbox.has_subscribers_for(institution, event))
+    }
+
+    /// Reads the changed records that subscribers are sent.
+    fn wanted_records(
+        &self,
+        institution: InstitutionId,
+        commits: &[LoggedCommit],
+    ) -> Result<HashMap<Key, Option<Vec<u8>>>, StoreError> {
+        let (mut keys, mut wanted) = (BTreeSet::new(), HashMap::new());
+        for step in commits.iter().flat_map(steps) {
+            let (event, of_step): (Event, Vec<Key>) = match step {
+                Step::Status(_) => continue,
+                Step::Ended { name, key, .. } => (name.event(), key.into_iter().collect()),
+                Step::Changed { name, records } => {
+                    (name.event(), records.into_iter().map(|record| record.key).collect())
+                }
+            };
+            if *wanted.entry(event).or_insert_with(|| self.outbox.has_subscribers_for(institution, event)) {
+                keys.extend(of_step);
+            }
+        }
+        let keys: Vec<Key> = keys.into_iter().collect();
+        let found = self.store.read_many(&keys)?;
+        Ok(keys.into_iter().zip(found.into_iter().map(|found| found.map(|found| found.value))).collect())
+    }
+}
+
+/// The locations of an institution, and the streams with their changes.
+struct Places {
+    locations: BTreeSet<LocationId>,
+    streams: Vec<Stream>,
+}
+
+impl Places {
+    fn new(setup: &Setup, institution: InstitutionId) -> Places {
+        let of_institution = |location: &&Arc<LocationSetup>| location.institution == institution;
+        let here: Vec<&Arc<LocationSetup>> = setup.locations.values().filter(of_institution).collect();
+        // Records created without a data source are stored under data source 0.
+        let mut sources: BTreeSet<u32> = here.iter().map(|location| location.source.unwrap_or(0)).collect();
+        let of_institution = setup.sources.values().filter(|source| source.institution == institution);
+        sources.extend(of_institution.map(|source| source.id));
+        let mut streams = vec![Stream::Institution(institution.0)];
+        streams.extend(sources.into_iter().map(Stream::Source));
+        streams.extend(here.iter().map(|location| Stream::Location(location.id.0)));
+        Places { locations: here.iter().map(|location| location.id).collect(), streams }
+    }
+
+    /// Reads commits of the institution. Data source 0 has commits of other institutions, too.
+    fn commits(&self, store: &dyn Store, range: (u64, u64), enough: usize) -> Result<LoggedCommits, StoreError> {
+        let is_ours = |header: &CommitHeader, _: &Change| {
+            header.turn.is_some_and(|(location, _)| self.locations.contains(&location))
+        };
+        log::commits(store, &self.streams, range, enough, is_ours)
+    }
+}
+
+struct Publisher<'p> {
+    follower: &'p Follower,
+    setup: &'p Setup,
+    institution: &'p Institution,
+    history: &'p History<'p>,
+    /// The highest number after which a subscription is sent changes.
+    highest: u64,
+    /// The recipients of messages about a change, by event and number. All numbers above `highest` count as one.
+    recipients: HashMap<(EventName, u64), Vec<Rc<Recipients>>>,
+    wants_status: bool,
+    throttle: StatusThrottle,
+    messages: MessageBatch<'p>,
+}
+
+impl Publisher<'_> {
+    /// Adds the messages of the commits from a position. Returns the position reached, and `true` if the batch is full.
+    fn publish(&mut self, read: &LoggedCommits, from: Position) -> Result<(Position, bool), StoreError> {
+        let mut position = from;
+        for commit in &read.commits {
+            let done = std::mem::take(&mut position.steps);
+            for (number, step) in steps(commit).iter().enumerate().skip(done) {
+                let throttle = matches!(step, Step::Status(_)).then(|| self.throttle.clone());
+                let messages = match self.rendered(commit, step) {
+                    Ok(messages) => messages,
+                    Err(ViewError::Store(error)) => return Err(error),
+                    Err(ViewError::Damaged) => {
+                        let institution = self.institution.id;
+                        tracing::error!(%institution, change = commit.last, "a record for webhooks cannot be decoded");
+                        Vec::new()
+                    }
+                };
+                let is_newer = self.may_be_newer(commit, step);
+                let cause = Cause { time: commit.header.at, origin: commit.header.origin.as_deref(), is_newer };
+                if !self.messages.add(messages, cause) {
+                    if let Some(throttle) = throttle {
+                        self.throttle = throttle;
+                    }
+                    return Ok((Position { steps: number, ..position }, true));
+                }
+            }
+            position.after = commit.last;
+        }
+        Ok((Position { after: read.read_to.max(position.after), ..position }, false))
+    }
+
+    /// Adds held messages that are due.
+    fn publish_due(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let mut messages = Vec::new();
+        for (location, news) in self.throttle.due_messages(now) {
+            let Some(location) = self.setup.locations.get(&location) else { continue };
+            match self.rendered_status(location, u64::MAX, now, &[news]) {
+                Ok(rendered) => messages.extend(rendered),
+                Err(ViewError::Store(error)) => return Err(error),
+                Err(ViewError::Damaged) => {}
+            }
+        }
+        self.messages.add(messages, Cause { time: now, origin: None, is_newer: false });
+        Ok(())
+    }
+
+    /// Returns `true` if the batch would change nothing but the position.
+    fn is_empty(&self) -> bool {
+        self.messages.enqueued.is_empty() && !self.throttle.is_changed()
+    }
+
+    fn finish(self, reached: Position, stored: Position, version: Option<Version>) -> FollowerBatch {
+        let MessageBatch { mut batch, enqueued, .. } = self.messages;
+        self.throttle.put(&mut batch);
+        let last_delivery = enqueued.last().or(stored.last_delivery);
+        Position { last_delivery, ..reached }.put(self.institution.id, version, &mut batch);
+        FollowerBatch { batch, enqueued }
+    }
+
+    fn rendered(&mut self, commit: &LoggedCommit, step: &Step<'_>) -> Result<Vec<Outgoing>, ViewError> {
+        let (setup, number, at) = (self.setup, commit.last, commit.header.at);
+        let location = commit.header.turn.and_then(|(location, _)| setup.locations.get(&location));
+        let Some(location) = location else { return Ok(Vec::new()) };
+        match step {
+            Step::Status(change) => {
+                if !self.wants_status {
+                    return Ok(Vec::new());
+                }
+                let news = self.throttle.change(location.id, change, at);
+                self.rendered_status(location, number, at, &news)
+            }
+            Step::Ended { name, write, key } => self.rendered_for_all(*name, location, number, at, |renderer| {
+                renderer.ended(name.event(), write, key.as_ref())
+            }),
+            Step::Changed { name, records } => {
+                self.rendered_for_all(*name, location, number, at, |renderer| renderer.changed(name.event(), records))
+            }
+        }
+    }
+
+    fn rendered_status(
+        &mut self,
+        location: &Arc<LocationSetup>,
+        number: u64,
+        at: Timestamp,
+        news: &[StatusNews],
+    ) -> Result<Vec<Outgoing>, ViewError> {
+        let mut messages = Vec::new();
+        for news in news {
+            let Some(name) = EventName::change(news.event) else { continue };
+            messages.extend(self.rendered_for_all(name, location, number, at, |renderer| renderer.status(name, news))?);
+        }
+        Ok(messages)
+    }
+
+    /// Renders messages once for all recipients of the same content.
+    fn rendered_for_all(
+        &mut self,
+        name: EventName,
+        location: &Arc<LocationSetup>,
+        number: u64,
+        now: Timestamp,
+        render: impl Fn(Renderer<'_>) -> Result<Vec<Message>, ViewError>,
+    ) -> Result<Vec<Outgoing>, ViewError> {
+        let (outbox, institution) = (&self.follower.outbox, self.institution.id);
+        let number_of_group = number.min(self.highest.saturating_add(1));
+        let groups = self.recipients.entry((name, number_of_group)).or_insert_with(|| {
+            outbox.recipients(institution, name, number_of_group).into_iter().map(Rc::new).collect()
+        });
+        let mut messages = Vec::new();
+        for recipients in groups.iter() {
+            let (version, amounts) = (recipients.version.as_str(), recipients.amounts);
+            let context = ViewContext { setup: self.setup, location, version, amounts, now };
+            let (views, history) = (&*self.follower.views, self.history);
+            let rendered = render(Renderer { views, history, context, recipients, number })?;
+            messages.extend(rendered.into_iter().map(|message| Outgoing::new(name, recipients.clone(), message)));
+        }
+        Ok(messages)
+    }
+
+    fn may_be_newer(&self, commit: &LoggedCommit, step: &Step<'_>) -> bool {
+        match step {
+            Step::Status(_) => false,
+            Step::Ended { key, .. } => key.as_ref().is_some_and(|key| self.history.may_be_newer(key, commit.last)),
+            Step::Changed { records, .. } => {
+                records.iter().any(|record| self.history.may_be_newer(&record.key, commit.last))
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The task that runs the follower: woken by commits, by timers of held messages, and by a clock, which finds changes
+//! whose wake-up was lost, or that another node left.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+    sync::Arc,
+    time::Duration,
+};
+
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{Millis, Timestamp},
+};
+use runtime::{clock, doorbell::Doorbell};
+use store::{CommitError, StoreError};
+use tokio::{
+    task::{JoinSet, spawn_blocking},
+    time::{MissedTickBehavior, interval, sleep},
+};
+
+use super::{Follower, FollowerStep};
+use crate::limits::MAX_SLEEP;
+
+/// Number of institutions that are followed concurrently.
+const AT_ONCE: usize = 8;
+/// Batches of one institution before others have their turn.
+const BATCHES_AT_ONCE: usize = 4;
+/// The interval at which all institutions are compared with the log: on a store that nodes share, and on another one.
+const LOOK_SHARED: Duration = Duration::from_secs(5);
+const LOOK_ALONE: Duration = Duration::from_secs(60);
+/// Pause after a failure of the store.
+const AFTER_FAILURE: Millis = 1_000;
+/// Pause after a conflict.
+const AFTER_CONFLICT: Duration = Duration::from_millis(20);
+
+/// Returns the next institution that waits and is not being followed.
+fn next(
+    waiting: &BTreeSet<InstitutionId>,
+    last: InstitutionId,
+    busy: &BTreeSet<InstitutionId>,
+) -> Option<InstitutionId> {
+    let after = waiting.range((Bound::Excluded(last), Bound::Unbounded));
+    after.chain(waiting).copied().find(|institution| !busy.contains(institution))
+}
+
+/// The end of a task.
+struct Followed {
+    institution: InstitutionId,
+    more: bool,
+    due: Option<Timestamp>,
+    failed: bool,
+}
+
+impl Follower {
+    /// Follows all local institutions forever. `commits` receives the locations with new commits.
+    pub async fn run(self: Arc<Self>, commits: Arc<Doorbell<LocationId>>) {
+        let every = if self.is_local.is_some() { LOOK_SHARED } else { LOOK_ALONE };
+        let (mut tasks, mut busy) = (JoinSet::new(), BTreeSet::new());
+        let (mut waiting, mut due) = (BTreeSet::new(), BTreeMap::<InstitutionId, Timestamp>::new());
+        let (mut looks, mut last) = (interval(every), InstitutionId(0));
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let now = clock::now();
+            waiting.extend(due.extract_if(.., |_, at| *at <= now).map(|(institution, _)| institution));
+            // Round robin, so that institutions with much work delay the others by some batches only.
+            while tasks.len() < AT_ONCE
+                && let Some(institution) = next(&waiting, last, &busy)
+            {
+                waiting.remove(&institution);
+                last = institution;
+                if self.is_local.as_ref().is_none_or(|is_local| is_local(institution)) && self.has_work(institution) {
+                    busy.insert(institution);
+                    tasks.spawn(self.clone().follow(institution));
+                }
+            }
+            let pause = due.values().min().map_or(MAX_SLEEP, |at| at.since(now).clamp(1, MAX_SLEEP));
+            tokio::select! {
+                Some(done) = tasks.join_next() => match done {
+                    Ok(Followed { institution, more, due: held, failed }) => {
+                        busy.remove(&institution);
+                        if more {
+                            waiting.insert(institution);
+                        }
+                        if failed {
+                            due.insert(institution, clock::now().plus(AFTER_FAILURE));
+                        } else if let Some(at) = held {
+                            due.insert(institution, at);
+                        }
+                    }
+                    // A panic is already logged. The institution is not followed again until the next start.
+                    Err(error) => tracing::error!(%error, "the follower of an institution panicked"),
+                },
+                () = commits.wait() => {
+                    let setup = self.setup.now();
+                    let changed = commits.answer().into_iter().filter_map(|id| setup.locations.get(&id));
+                    waiting.extend(changed.map(|location| location.institution));
+                }
+                _ = looks.tick() => waiting.extend(self.setup.now().institutions.keys().copied()),
+                () = sleep(Duration::from_millis(pause.unsigned_abs())) => {}
+            }
+        }
+    }
+
+    /// Returns `true` if the institution has subscriptions.
+    fn has_work(&self, institution: InstitutionId) -> bool {
+        self.outbox.subscriptions().starts(institution).is_some()
+    }
+
+    /// Follows an institution for some batches.
+    async fn follow(self: Arc<Self>, institution: InstitutionId) -> Followed {
+        let mut followed = Followed { institution, more: true, due: None, failed: false };
+        for _ in 0..BATCHES_AT_ONCE {
+            match self.follow_once(institution).await {
+                Ok(FollowerStep { more, due, .. }) => (followed.more, followed.due) = (more, due),
+                // Another node follows the institution, or its recipients have changed.
+                Err(CommitError::Conflict { .. }) => {
+                    followed.more = true;
+                    sleep(AFTER_CONFLICT).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%institution, %error, "webhooks do not follow the changes; trying again");
+                    return Followed { more: false, failed: true, ..followed };
+                }
+            }
+            if !followed.more {
+                break;
+            }
+        }
+        followed
+    }
+
+    /// Commits the next batch, if there is one.
+    async fn follow_once(self: &Arc<Self>, institution: InstitutionId) -> Result<FollowerStep, CommitError> {
+        // Reads wait for a remote store, and rendering takes long.
+        let this = self.clone();
+        let prepared = spawn_blocking(move || this.prepare(institution, clock::now())).await;
+        let mut step = prepared.unwrap_or_else(|ended| Err(StoreError::Unknown { why: ended.to_string() }))?;
+        if let Some(mut prepared) = step.batch.take() {
+            self.store.commit(std::mem::take(&mut prepared.batch)).await?;
+            self.committed(prepared);
+        }
+        Ok(step)
+    }
+}

@@ -1,0 +1,233 @@
+//! Messages about whether reading and writing work. They are throttled: after a message about one direction of a
+//! location, five minutes pass before the next one. The status after that time is sent if it differs from the last
+//! message.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use location::{
+    ids::LocationId,
+    time::{MINUTE, Millis, Timestamp},
+};
+use query::stream::StatusChange;
+use records::{document::DocumentKind, sync_state::SyncSummary};
+use serde::{Deserialize, Serialize};
+use store::{Batch, Key, Store, StoreError, keys};
+
+use crate::catalogue::Event;
+
+/// Minimum time between two messages. An EHR that restarts is back by then.
+const QUIET: Millis = 5 * MINUTE;
+
+/// The last message about one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct LastNotifiedStatus {
+    ok: bool,
+    at: Timestamp,
+    /// The status changed too soon for another message.
+    held: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct LastNotified {
+    read: Option<LastNotifiedStatus>,
+    write: Option<LastNotifiedStatus>,
+    /// The current status, while a message is held. Earlier versions did not store it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    current: Option<SyncSummary>,
+}
+
+impl LastNotified {
+    /// Returns the time at which a held message may be sent.
+    fn due(&self) -> Option<Timestamp> {
+        self.current.as_ref()?;
+        let held = [self.read, self.write].into_iter().flatten().filter(|last| last.held);
+        held.map(|last| last.at.plus(QUIET)).min()
+    }
+}
+
+/// A message about one direction.
+pub(super) struct StatusNews {
+    pub event: Event,
+    pub status: SyncSummary,
+    pub previous: (&'static str, &'static str),
+}
+
+/// The last messages of an institution's locations.
+#[derive(Clone, Default)]
+pub(super) struct StatusThrottle {
+    last: BTreeMap<LocationId, LastNotified>,
+    changed: BTreeSet<LocationId>,
+}
+
+impl StatusThrottle {
+    pub(super) fn load(
+        store: &dyn Store,
+        locations: impl IntoIterator<Item = LocationId>,
+    ) -> Result<StatusThrottle, StoreError> {
+        let locations: Vec<LocationId> = locations.into_iter().collect();
+        let keys: Vec<Key> = locations.iter().map(|location| key(*location)).collect();
+        let mut last = BTreeMap::new();
+        for ((location, key), found) in locations.into_iter().zip(&keys).zip(store.read_many(&keys)?) {
+            let Some(found) = found else { continue };
+            let known = serde_json::from_slice(&found.value);
+            last.insert(location, known.map_err(|_| StoreError::damaged(key, "a status that cannot be decoded"))?);
+        }
+        Ok(StatusThrottle { last, changed: BTreeSet::new() })
+    }
+
+    /// Applies a change of the status, and returns the messages to send now.
+    pub(super) fn change(&mut self, location: LocationId, change: &StatusChange, at: Timestamp) -> Vec<StatusNews> {
+        self.advance(location, (change.read_ok_before, change.write_ok_before), &change.after, at)
+    }
+
+    /// Returns the held messages that are due, by location.
+    pub(super) fn due_messages(&mut self, now: Timestamp) -> Vec<(LocationId, StatusNews)> {
+        let due: Vec<(LocationId, SyncSummary)> = self
+            .last
+            .iter()
+            .filter(|(_, last)| last.due().is_some_and(|at| at <= now))
+            .filter_map(|(location, last)| Some((*location, last.current.clone()?)))
+            .collect();
+        let messages = due.into_iter().flat_map(|(location, status)| {
+            let news = self.advance(location, (status.read_ok, status.write_ok), &status, now);
+            news.into_iter().map(move |news| (location, news))
+        });
+        messages.collect()
+    }
+
+    /// Returns the time at which the next held message is due.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        self.last.values().filter_map(LastNotified::due).min()
+    }
+
+    pub(super) fn is_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// Adds the changed values to a batch.
+    pub(super) fn put(&self, batch: &mut Batch) {
+        for (location, last) in self.last.iter().filter(|(location, _)| self.changed.contains(*location)) {
+            batch.put(key(*location), serde_json::to_vec(last).expect("plain data makes JSON"));
+        }
+    }
+
+    fn advance(
+        &mut self,
+        location: LocationId,
+        (read_before, write_before): (bool, bool),
+        after: &SyncSummary,
+        at: Timestamp,
+    ) -> Vec<StatusNews> {
+        let last = self.last.entry(location).or_default();
+        let (read, read_news) = next(last.read, (read_before, after.read_ok), at);
+        let (write, write_news) = next(last.write, (write_before, after.write_ok), at);
+        let is_held = [read, write].into_iter().flatten().any(|last| last.held);
+        let now = LastNotified { read, write, current: is_held.then(|| after.clone()) };
+        if *last != now {
+            *last = now;
+            self.changed.insert(location);
+        }
+        let (reading, writing) = (Event::SyncStatusReadChange, Event::SyncStatusWriteChange);
+        [(reading, read_news, "read_status", after.read_ok), (writing, write_news, "write_status", after.write_ok)]
+            .into_iter()
+            .filter(|(_, news, ..)| *news)
+            .map(|(event, _, field, ok)| {
+                let previous = (field, if ok { "red" } else { "green" });
+                StatusNews { event, status: after.clone(), previous }
+            })
+            .collect()
+    }
+}
+
+fn key(location: LocationId) -> Key {
+    keys::record(DocumentKind::ReportedSyncStatus.byte(), 0, location.0.into())
+}
+
+/// Returns the last message as of now, and whether it is sent now.
+fn next(
+    last: Option<LastNotifiedStatus>,
+    (before, after): (bool, bool),
+    now: Timestamp,
+) -> (Option<LastNotifiedStatus>, bool) {
+    let news = Some(LastNotifiedStatus { ok: after, at: now, held: false });
+    match last {
+        Some(last) if now.since(last.at) < QUIET => {
+            (Some(LastNotifiedStatus { held: last.held || before != after, ..last }), false)
+        }
+        Some(last) if last.held => match after == last.ok {
+            true => (Some(LastNotifiedStatus { held: false, ..last }), false),
+            false => (news, true),
+        },
+        _ if before != after => (news, true),
+        _ => (last, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UP: bool = true;
+    const DOWN: bool = false;
+
+    /// Returns the messages about a status that changes at these minutes.
+    fn sent_messages(lights: &[(i64, bool)]) -> Vec<(i64, bool)> {
+        let (mut last, mut light, mut sent) = (None, UP, Vec::new());
+        for (minute, now) in lights {
+            let (after, news) = next(last, (light, *now), Timestamp(minute * MINUTE));
+            if news {
+                sent.push((*minute, *now));
+            }
+            (last, light) = (after, *now);
+        }
+        sent
+    }
+
+    #[test]
+    fn change_is_sent_at_once_and_only_once() {
+        assert_eq!(
+            sent_messages(&[(0, UP), (10, DOWN), (11, DOWN), (30, DOWN), (40, UP), (50, UP)]),
+            [(10, DOWN), (40, UP)]
+        );
+    }
+
+    #[test]
+    fn flapping_status_sends_one_message() {
+        let flutter = [(10, DOWN), (11, UP), (12, DOWN), (13, UP), (14, DOWN), (16, DOWN), (20, DOWN)];
+        assert_eq!(sent_messages(&flutter), [(10, DOWN)]);
+    }
+
+    #[test]
+    fn status_after_the_pause_is_sent_if_it_differs() {
+        assert_eq!(sent_messages(&[(10, DOWN), (11, UP), (16, UP), (17, UP)]), [(10, DOWN), (16, UP)]);
+        // The status changes back with the commit that would have reported it.
+        assert_eq!(sent_messages(&[(10, DOWN), (11, UP), (16, DOWN), (30, UP)]), [(10, DOWN), (30, UP)]);
+    }
+
+    #[test]
+    fn held_status_is_due_after_the_pause_and_sent_once() {
+        let status = |ok| SyncSummary {
+            read_ok: ok,
+            read_at: Timestamp(0),
+            write_ok: true,
+            write_at: Timestamp(0),
+            ehr_name: None,
+            ehr_hosting: None,
+        };
+        let change = |ok: bool| StatusChange { read_ok_before: !ok, write_ok_before: true, after: status(ok) };
+        let (mut throttle, here) = (StatusThrottle::default(), LocationId(1));
+        assert_eq!(throttle.change(here, &change(DOWN), Timestamp(0)).len(), 1);
+        assert_eq!(
+            (throttle.change(here, &change(UP), Timestamp(MINUTE)).len(), throttle.due()),
+            (0, Some(Timestamp(QUIET)))
+        );
+        assert_eq!(throttle.due_messages(Timestamp(QUIET - 1)).len(), 0);
+        let sent = throttle.due_messages(Timestamp(QUIET));
+        assert_eq!(sent.iter().map(|(_, news)| news.previous).collect::<Vec<_>>(), [("read_status", "red")]);
+        assert_eq!(throttle.due(), None);
+        // A document of an earlier version has no current status. The next change sends it.
+        let old: LastNotified =
+            serde_json::from_str(r#"{"read":{"ok":true,"at":0,"held":true},"write":null}"#).expect("JSON");
+        assert_eq!(old.due(), None);
+    }
+}
