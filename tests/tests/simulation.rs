@@ -11,6 +11,7 @@ mod clients;
 mod directory;
 mod disk;
 mod ehr;
+mod followers;
 mod invariants;
 mod ledger;
 mod liveness;

@@ -26,18 +26,6 @@ pub enum Ask {
 impl Request for Ask {
     type Reply = Option<Booked>;
 
-    fn wakes(&self) -> bool {
-        matches!(self, Ask::Command(Command::Wake))
-    }
-
-    fn records(&self) -> usize {
-        match self {
-            Ask::Page(page) => page.records(),
-            Ask::Command(command) => command.records(),
-            _ => 0,
-        }
-    }
-
     fn prepare(
         &self,
         at: &Processor,
@@ -50,20 +38,6 @@ impl Request for Ask {
             Ask::Command(command) => command.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
             Ask::Retry(write) => RetryWrite(*write).prepare(at, cx, unit).map(|(decision, _)| (decision, None)),
             Ask::Drop(write) => DropWrite(*write).prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
-        }
-    }
-
-    fn prepare_part(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-        most: usize,
-    ) -> Result<(Decision, Option<Booked>), Reject> {
-        match self {
-            Ask::Page(page) => page.prepare_part(at, cx, unit, most).map(|(decision, ())| (decision, None)),
-            Ask::Command(command) => command.prepare_part(at, cx, unit, most).map(|(decision, ())| (decision, None)),
-            _ => self.prepare(at, cx, unit),
         }
     }
 }

@@ -38,6 +38,11 @@ impl SimDisk {
         SimDisk { store, waiting, troubles: Mutex::default() }
     }
 
+    /// Returns the store without faults.
+    pub fn reliable(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
     pub fn fail_next_commit(&self, fault: DiskFault) {
         self.troubles().faults.push_back(fault);
     }

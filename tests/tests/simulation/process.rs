@@ -9,7 +9,6 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use endpoints::views::record_views::RecordViews;
 use location::{
     command::{Command, DecisionContext},
     decision::Refusal,
@@ -25,16 +24,13 @@ use processor::{
 };
 use setup::{Setup, current::Current};
 use store::{CommitError, Store, StoreError, counters::Ids, journal, keys, secrets::Secrets};
-use webhooks::{
-    outbox::{Doorbell, Outbox},
-    subscriptions::Subscriptions,
-};
+use webhooks::follower::Follower;
 
 use super::{
     agenda::SimEvent,
     ask::Ask,
     disk::{DiskFault, SimDisk},
-    invariants,
+    followers, invariants,
     sim::Sim,
 };
 
@@ -52,6 +48,7 @@ pub struct LocationHost {
 
 pub struct Process {
     pub deps: Arc<Deps>,
+    pub follower: Arc<Follower>,
     pub hosts: BTreeMap<LocationId, LocationHost>,
     pub up: bool,
 }
@@ -75,23 +72,22 @@ enum Death {
 
 impl Process {
     pub fn start(setup: Arc<Setup>, store: Arc<SimDisk>) -> Process {
-        Process { deps: environment(setup, store), hosts: BTreeMap::new(), up: true }
+        let follower = followers::start(setup.clone(), store.clone());
+        Process { deps: environment(setup, store), follower, hosts: BTreeMap::new(), up: true }
     }
 }
 
 pub fn environment(setup: Arc<Setup>, store: Arc<SimDisk>) -> Arc<Deps> {
-    let outbox = Outbox::new(Arc::new(Subscriptions::default()), Arc::new(Doorbell::default()));
     let ids = Arc::new(Ids::new(store.clone()));
     let stamps = processor::change_counter::ChangeCounter::new(&setup);
     Arc::new(Deps {
         is_local: None,
         change_counter: stamps,
+        change_doorbell: Arc::default(),
         setup: Current::new(setup),
         store,
         ids,
         pool: Pool::default(),
-        outbox,
-        views: RecordViews::shared(),
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: Default::default(),

@@ -15,13 +15,14 @@ use processor::processor::Deps;
 use records::{self, ehr::EhrAppointment};
 use setup::Setup;
 use store::{Batch, Store, journal, keys};
+use webhooks::follower::Follower;
 
 use super::{
     agenda::{Agenda, SimEvent},
     ask::Ask,
     disk::SimDisk,
     ehr::{Reachability, SimEhr},
-    invariants,
+    followers, invariants,
     ledger::Ledger,
     liveness,
     log::Log,
@@ -48,6 +49,8 @@ pub struct Sim {
     pub rival: Arc<Deps>,
     /// The other process's handle of the store.
     pub rivals: Arc<SimDisk>,
+    /// The other process's follower.
+    pub rival_follower: Arc<Follower>,
     pub ehrs: BTreeMap<u32, SimEhr>,
     pub agenda: Agenda,
     pub ledger: Ledger,
@@ -71,8 +74,10 @@ impl Sim {
         let (plan, ehrs) = SimPlan::draw(&mut random);
         let [store, rivals] = disks(&plan.setup).map(Arc::new);
         create_standalone_location(&store, plan.start);
+        followers::subscribe(&plan.setup, store.reliable(), plan.start);
         let process = Process::start(plan.setup.clone(), store.clone());
         let rival = environment(plan.setup.clone(), rivals.clone());
+        let rival_follower = followers::start(plan.setup.clone(), rivals.clone());
         Sim {
             random,
             log: Log::new(aloud),
@@ -82,6 +87,7 @@ impl Sim {
             process,
             rival,
             rivals,
+            rival_follower,
             ehrs,
             agenda: Agenda::default(),
             ledger: Ledger::default(),
@@ -115,7 +121,9 @@ impl Sim {
             liveness::accept_deletions(self);
             assert!(self.step(), "liveness: nothing is planned, yet unfinished: {}", liveness::unfinished(self));
         }
+        self.follow_to_the_end();
         liveness::check(self);
+        followers::check(self);
     }
 
     /// Runs the next event. Returns `false` if there is none.
@@ -126,6 +134,9 @@ impl Sim {
         assert!(self.agenda.len() < PLANS, "bounded: the agenda has {} plans", self.agenda.len());
         self.now = self.now.max(at);
         self.happen(what);
+        if self.random.chance(200) {
+            self.follow();
+        }
         self.happened += 1;
         if self.happened.is_multiple_of(SWEEP_EVERY) {
             let turn = (self.happened / SWEEP_EVERY) as usize % self.process.hosts.len().max(1);

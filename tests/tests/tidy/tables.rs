@@ -64,8 +64,8 @@ pub const ARROWS: &[CrateDependencies] = &[
             "membership",
         ],
     ),
-    // Independent of each other, except that the processor writes the outbox of the webhooks.
-    ("processor", &["location", "records", "runtime", "setup", "store", "query", "webhooks"]),
+    // Independent of each other: webhooks follow the log of changes that the processor writes.
+    ("processor", &["location", "records", "runtime", "setup", "store", "query"]),
     ("webhooks", &["location", "records", "runtime", "setup", "store", "query"]),
     ("workstations", &["location", "records", "runtime", "setup", "store", "adapter-host"]),
     // Fixtures, for dev-dependencies.
