@@ -64,7 +64,7 @@ pub(super) fn example(path: &str, shape: &Shape) -> Value {
 const MOSTLY_FALSE: &[&str] = &[
     "cancelled", "checked_out", "unavailable", "patient_missed", "inactive", "disabled", "non_patient", "replay",
     "paused", "has_previous_page", "is_guardian", "is_past_patient", "unsubscribe_sms", "ehr_unsubscribe_sms",
-    "ehr_unsubscribe_emails",
+    "ehr_unsubscribe_emails", "is_newer",
 ];
 
 /// Fields that most records do not have. They are null in examples if the schema admits null.

@@ -112,6 +112,9 @@ fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
             "sequence": {"type": "integer", "format": "int64", "description":
                 "Sequence number that orders the messages about one record: later messages have greater numbers. The \
                  numbers have gaps."},
+            "is_newer": {"type": "boolean", "description":
+                "True if the message was created late and may show the records after a later change. Absent \
+                 otherwise."},
             "data": data(event, versions, schemas),
             "delivery_errors": {"type": "array", "items": delivery_error, "description":
                 "Failed attempts before this one."},
