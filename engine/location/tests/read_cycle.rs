@@ -177,7 +177,6 @@ fn prefetched_page_is_used_only_if_its_predecessor_was_just_applied() {
     };
     assert_eq!(prefetched(numbered(2), &[]), (true, true));
     assert_eq!(prefetched(PulledPage { outdated: true, ..numbered(2) }, &[]), (true, false), "read again");
-    assert_eq!(prefetched(PulledPage { part: true, ..numbered(2) }, &[]), (true, false), "applied in part");
     assert_eq!(prefetched(PulledPage { last: true, ..numbered(2) }, &[]), (true, false), "another pass");
     let paused = Event::PauseTurned { to: Directions { reading: true, writing: false } };
     assert_eq!(prefetched(numbered(2), &[paused]), (false, false));

@@ -224,7 +224,7 @@ async fn read_patients(
     count: usize,
 ) -> (Addr<LocationActor>, Arc<Metrics>) {
     let (memory, metrics) = (store.inner.clone(), Arc::<Metrics>::default());
-    let (deps, _) = deps(Arc::new(store), Arc::new(setup), Arc::new(NoViews));
+    let deps = deps(Arc::new(store), Arc::new(setup));
     let actor = LocationActor::new(LocationId(1), deps, means_of(1, ehr), metrics.clone(), Arc::default()).start();
     let stored = async || memory.scan_keys(patient_keys(), Direction::Forward, 99).unwrap().len() == count;
     until("the patients", stored).await;
