@@ -976,8 +976,8 @@ async fn records_are_rendered_once_per_version_and_only_for_subscribers() {
         world.subscribe(1, Event::PatientCreated, "v3.1.0").await,
     );
     world.sync(MAIN).await;
-    assert_eq!(world.views.rendered.get(), 1_000, "each new patient once in each version");
     let told = world.news();
+    assert_eq!(world.views.rendered.get(), 1_000, "each new patient once in each version");
     let of = |endpoint| told.iter().filter(|it| it.endpoint == endpoint).collect::<Vec<_>>();
     assert_eq!([deaf, one, other, quiet].map(|endpoint| of(endpoint).len()), [5, 5, 5, 0]);
     assert!(of(one).iter().all(|it| it.data["patients"].as_array().unwrap().len() == 100));
