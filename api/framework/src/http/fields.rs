@@ -440,6 +440,24 @@ mod tests {
     }
 
     #[test]
+    fn rows_beyond_the_limit_of_a_list_are_dropped_and_reported() {
+        let body = |count: usize| json!({"items": vec![json!({"id": 1}); count]});
+        let items = |b: &mut Fields| b.objects("items", "", |one| one.required("id", id())).len();
+        let (found, mut fields) = read(body(MAX_VALUES), items);
+        assert_eq!((found, fields.take_problems()), (MAX_VALUES, Vec::new()));
+        for count in [MAX_VALUES + 1, 10 * MAX_VALUES] {
+            let (found, mut fields) = read(body(count), items);
+            assert_eq!((found, fields.take_problems()), (0, vec!["items holds more than 1000 values.".to_owned()]));
+        }
+        let mut described = Fields::describing();
+        items(&mut described);
+        let names = Box::leak(Box::new(Names::new(&described.expected())));
+        let long = JsonBytes(body(10 * MAX_VALUES).to_string().into());
+        let fields = Fields::parse(&long, names).unwrap();
+        assert!(matches!(fields.row.get("items"), Some(Given::List(kept)) if kept.len() == MAX_VALUES + 1));
+    }
+
+    #[test]
     fn a_body_other_than_an_object_is_refused() {
         for body in [json!([]), json!("x"), json!(1)] {
             assert_eq!(read(body, |_| ()).1.take_problems(), ["The body must be a JSON object."]);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, map::Entry};
 use crate::values::{
     expected::{Also, Expected},
     kinds::echo,
-    limits::MAX_DEPTH,
+    limits::{MAX_DEPTH, MAX_VALUES},
 };
 
 /// Message of the error for a value that is nested too deeply.
@@ -268,7 +268,10 @@ impl<'de> Visitor<'de> for StrictJson {
         let one = StrictJson { names: self.names.filter(|_| self.is_list), ..self.inside()? };
         let mut all = Vec::new();
         while let Some(element) = elements.next_element_seed(one)? {
-            all.push(element);
+            // A row takes up to a hundred times the memory of its text, and longer lists are refused.
+            if one.names.is_none() || all.len() <= MAX_VALUES {
+                all.push(element);
+            }
         }
         Ok(match one.names {
             Some(_) => Given::List(all),
