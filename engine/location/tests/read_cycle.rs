@@ -161,6 +161,13 @@ fn prefetched_call_has_the_time_and_deadline_of_its_request() {
     world.now = world.now.minus(MINUTE);
     world.page(numbered(3));
     assert_eq!((world.calling().asked_at, world.calling().until), (world.now, world.now.plus(longest)));
+    // The location records a larger change of the clock.
+    let asked_at = world.prefetch();
+    world.now = world.now.minus(MINUTE);
+    world.location.evolve(world.now, &Event::ClockSetBack { by: MINUTE });
+    world.now = world.now.plus(500);
+    world.page(numbered(4));
+    assert_eq!(world.calling().asked_at, asked_at.minus(MINUTE));
 }
 
 #[test]

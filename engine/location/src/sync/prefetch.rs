@@ -18,8 +18,12 @@ pub(crate) struct Prefetch {
 }
 
 impl Prefetch {
-    /// Collects the record that a write reached.
+    /// Collects the record that a write reached. Moves the time of the request if the clock was set back, so that the
+    /// page does not count as newer than it is.
     pub(crate) fn apply(&mut self, event: &Event) {
+        if let Event::ClockSetBack { by } = event {
+            self.asked_at = self.asked_at.minus(*by);
+        }
         let reached = event.reached().filter(|(resource, _)| *resource == self.resource);
         self.written.extend(reached.map(|(_, id)| id));
     }
