@@ -233,7 +233,8 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
 }
 
 async fn salvage_into(old: &DataDir, new: &DataDir, keys: StoreKeys) -> Result<Report, Incomplete> {
-    copy_beside(&old.dir, &new.dir, None)?;
+    // The copy is not part of an incomplete move to another engine.
+    copy_beside(&old.dir, &new.dir, Some(&old.migrating))?;
     let report = salvage::salvage(&old.store, &keys, &new.store, &new.dir.join("salvage")).await?;
     // A lost block of the index would close the lists of its owner, and a lost change would hide a record.
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(StoreConfig::new(&new.store, keys))?);

@@ -227,6 +227,8 @@ async fn salvaged_store_lists_records_missing_from_its_index() {
     drop(store);
     until("the end of all who read the store", async || open_elsewhere.strong_count() == 0).await;
 
+    // An incomplete move to another engine, which the damage has stopped.
+    std::fs::write(DataDir::new(&from).migrating, "").unwrap();
     salvage_data(&from, &to).await.unwrap();
     let engine = started(open(&to), &ehr, EngineRules::default()).await;
     let found = plans(&engine);
