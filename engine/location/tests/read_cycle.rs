@@ -191,6 +191,15 @@ fn prefetched_page_is_used_only_if_its_predecessor_was_just_applied() {
     assert_eq!(prefetched(numbered(2), &[shut]), (false, false));
 }
 
+/// Otherwise the page would count as newer than changes made after its request.
+#[test]
+fn the_request_in_flight_is_as_old_after_the_clock_is_set_back() {
+    let mut world = ReadCycleWorld::new(&TWO);
+    let before = (world.calling().asked_at, world.calling().until);
+    world.location.evolve(world.now.minus(MINUTE), &Event::ClockSetBack { by: MINUTE });
+    assert_eq!((world.calling().asked_at, world.calling().until), (before.0.minus(MINUTE), before.1.minus(MINUTE)));
+}
+
 #[test]
 fn expired_prefetched_page_is_requested_again() {
     let mut world = ReadCycleWorld::new(&TWO);

@@ -393,7 +393,8 @@ impl Pulls {
         }
     }
 
-    /// Moves due times back by `by` and caps start times at `at`, after a backward step of the clock.
+    /// Moves due times and the time of the request in flight back by `by`, and caps start times at `at`, after a
+    /// backward step of the clock.
     pub fn set_back(&mut self, at: Timestamp, by: Millis) {
         self.next_cycle = self.next_cycle.minus(by);
         self.retry_at = self.retry_at.map(|retry| retry.minus(by));
@@ -403,7 +404,7 @@ impl Pulls {
             (silent.since, silent.noted) = (silent.since.min(at), silent.noted.min(at));
         }
         if let Some(call) = &mut self.calling {
-            call.until = call.until.minus(by);
+            (call.asked_at, call.until) = (call.asked_at.minus(by), call.until.minus(by));
         }
         if let Some((since, _)) = &mut self.failing {
             *since = (*since).min(at);
