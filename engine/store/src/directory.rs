@@ -26,9 +26,10 @@ impl DirectoryLock {
     pub fn claim(path: &Path) -> Result<Self, StoreError> {
         let io = |error| StoreError::io(format!("the store's directory {}", path.display()))(error);
         create_for_owner(path).map_err(io)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(path.join("lock")).map_err(io)?;
         let until = Instant::now() + PATIENCE;
         loop {
+            // Opened for each attempt, because another store may take this one's place meanwhile.
+            let lock = File::options().create(true).truncate(false).write(true).open(path.join("lock")).map_err(io)?;
             match lock.try_lock() {
                 Ok(()) => return Ok(Self { path: path.to_path_buf(), _lock: lock }),
                 Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(Duration::from_millis(10)),
