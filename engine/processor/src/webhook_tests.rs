@@ -30,7 +30,7 @@ use records::{
 use serde::Serialize;
 use serde_json::{Value, json};
 use setup::{LocationSetup, Setup};
-use store::{Batch, CommitError, Direction, KeyRange, MemoryStore, Store, counters::Ids, keys::Space};
+use store::{Batch, CommitError, Direction, KeyRange, MemoryStore, Store, StoreError, counters::Ids, keys::Space};
 use testing::{HookedStore, PlainViews};
 use webhooks::{
     catalogue::{Event, ResourceType},
@@ -40,6 +40,7 @@ use webhooks::{
     follower::{Follower, FollowerBatch},
     model::{EndpointId, Owner},
     outbox::{Doorbell, Outbox},
+    placement::Placement,
     registry::{EndpointRegistry, NewSubscription},
     sign::SecretKey,
     subscriptions::Everyone,
@@ -387,13 +388,40 @@ impl NotifyWorld {
 
 /// Returns the webhooks of a process on a store.
 fn follower(store: Arc<dyn Store>, deps: &Deps, views: &Arc<PlainViews>) -> (Arc<EndpointRegistry>, Arc<Follower>) {
+    follower_among(store, deps, views, None)
+}
+
+/// Returns the webhooks of one of several processes on a store.
+fn follower_among(
+    store: Arc<dyn Store>,
+    deps: &Deps,
+    views: &Arc<PlainViews>,
+    placement: Option<Arc<dyn Placement>>,
+) -> (Arc<EndpointRegistry>, Arc<Follower>) {
     let ids = Arc::new(Ids::new(store.clone()));
     let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-    let rules = Default::default();
-    let registry = EndpointRegistry::load(store.clone(), ids, egress, rules, Arc::new(Everyone)).unwrap();
+    let (rules, audience) = (Default::default(), Arc::new(Everyone));
+    let registry = EndpointRegistry::load_among(store.clone(), ids, egress, rules, audience, placement).unwrap();
     let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
     let follower = Follower::new(deps.setup.clone(), store, outbox, views.clone(), None);
     (registry, follower)
+}
+
+/// A node that sends to all endpoints.
+struct AllEndpoints;
+
+impl Placement for AllEndpoints {
+    fn is_here(&self, _: EndpointId) -> bool {
+        true
+    }
+
+    fn name(&self) -> String {
+        "node".into()
+    }
+
+    fn is_gone(&self, _: &str) -> Result<bool, StoreError> {
+        Ok(true)
+    }
 }
 
 impl PracticeEhr {
@@ -1222,6 +1250,44 @@ async fn subscription_gets_no_change_from_before_and_each_later_one() {
         world.news().iter().map(|it| (it.endpoint, it.data["payment"]["amount"]["amount"].clone())).collect();
     told.sort_by_key(|(endpoint, amount)| (*endpoint, amount.to_string()));
     assert_eq!(told, [(early, json!("1.00")), (early, json!("2.00")), (late, json!("2.00"))]);
+}
+
+/// The subscription is created, and a change is committed, while a follower of another node reads.
+#[tokio::test]
+async fn subscription_of_another_node_gets_a_change_that_is_read_at_once() {
+    let mut world = NotifyWorld::new().await;
+    let node = |store: Arc<dyn Store>, world: &NotifyWorld| {
+        follower_among(store, &world.deps, &world.views, Some(Arc::new(AllEndpoints)))
+    };
+    (world.registry, world.follower) = node(world.store.clone(), &world);
+    world.subscribe(1, Event::PatientCreated, "v3.0.0").await;
+    let early = world.store.fork();
+    let endpoint = world.subscribe(1, Event::PaymentCreated, "v3.0.0").await;
+    world.ehr().payment("one", "1.00");
+    world.sync(MAIN).await;
+    let later = world.store.scan(KeyRange::new(vec![0], vec![255]), Direction::Forward, 1_000_000).unwrap();
+
+    for space in [Space::WebhookHeard, Space::WebhookPosition, Space::FeedEnd] {
+        let (store, is_armed) = (Arc::new(early.fork()), Arc::new(AtomicBool::new(false)));
+        let (inner, later, armed) = (store.clone(), later.clone(), is_armed.clone());
+        let hooked = HookedStore::over(store.clone()).before_read(move |key| {
+            if key.first() == Some(&(space as u8)) && armed.swap(false, Ordering::SeqCst) {
+                let mut batch = Batch::new();
+                for (key, value) in later.iter().filter(|(key, _)| key[0] != Space::DeliveryStripes as u8) {
+                    batch.put(key.clone(), value.clone());
+                }
+                inner.commit_now(batch).unwrap();
+            }
+            Ok(())
+        });
+        (world.registry, world.follower) = node(Arc::new(hooked), &world);
+        world.registry.arrive().await.unwrap();
+        world.store = store;
+        is_armed.store(true, Ordering::SeqCst);
+        world.follow_changes();
+        let told: Vec<_> = world.news().into_iter().map(|it| (it.endpoint, it.event)).collect();
+        assert_eq!(told, [(endpoint, "payment_created".to_owned())], "{space:?}");
+    }
 }
 
 #[tokio::test]

@@ -120,20 +120,21 @@ impl Follower {
         if self.outbox.subscriptions().starts(institution).is_none() {
             return Ok(FollowerStep::default());
         }
+        // Read in this order: a partly enqueued commit is not after `end`, and every subscription that was created
+        // before a change up to `end` is known, also those of other nodes.
+        let (stored, version) = Position::read(&*self.store, institution)?;
+        let end = feed::end(&*self.store, institution.0)?;
         let mut batch = Batch::new();
         let enqueued = self.outbox.begin(institution, &mut batch)?;
-        let Some((lowest, _)) = self.outbox.subscriptions().starts(institution) else {
+        let Some((lowest, highest)) = self.outbox.subscriptions().starts(institution) else {
             return Ok(FollowerStep::default());
         };
-        let (stored, version) = Position::read(&*self.store, institution)?;
         if let Some(last) = stored.last_delivery {
             self.outbox.subscriptions().delivery_ids.go_on_after(last);
         }
         let passed = self.passed.lock().get(&institution).filter(|(of, _)| *of == version).map_or(0, |(_, to)| *to);
         let position = stored.at_least(lowest).at_least(passed);
-        let (places, end) = (Places::new(&setup, institution), feed::end(&*self.store, institution.0)?);
-        // Read after the end of the log: a subscription then applies to all changes after it.
-        let highest = self.outbox.subscriptions().starts(institution).map_or(0, |(_, highest)| highest);
+        let places = Places::new(&setup, institution);
         let read = places.commits(&*self.store, (position.after, end), WINDOW_BYTES)?;
         let (wants_status, mut throttle) = (self.wants_status(institution), StatusThrottle::default());
         if wants_status {
