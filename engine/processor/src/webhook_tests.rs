@@ -20,6 +20,7 @@ use location::{
     settings::WriteRules,
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
 };
+use query::stream::{self, Change, ChangeKind, CommitHeader, Readers, Recorded, Stream};
 use records::{
     Payment, Writeback,
     document::DocumentKind,
@@ -1288,6 +1289,37 @@ async fn subscription_of_another_node_gets_a_change_that_is_read_at_once() {
         let told: Vec<_> = world.news().into_iter().map(|it| (it.endpoint, it.event)).collect();
         assert_eq!(told, [(endpoint, "payment_created".to_owned())], "{space:?}");
     }
+}
+
+/// Earlier versions and a rebuild of the index append changes that cause no message.
+#[tokio::test]
+async fn changes_without_a_turn_are_read_once() {
+    let mut world = NotifyWorld::new().await;
+    world.subscribe(1, Event::PaymentCreated, "v3.0.0").await;
+    for _ in 0..300 {
+        let header = CommitHeader { at: world.now, turn: None, origin: None };
+        let change = Change::Record(Recorded {
+            resource: Resource::Payments,
+            id: 1,
+            change: ChangeKind::Updated,
+            readers: Readers::Location(MAIN),
+            removed: Vec::new(),
+            added: Vec::new(),
+            states: None,
+        });
+        let mut batch = Batch::new();
+        stream::append(&mut batch, Stream::Location(MAIN), &header, &[change]);
+        world.store.commit_now(batch).unwrap();
+    }
+    let hooked = Arc::new(HookedStore::over(world.store.clone()));
+    (world.registry, world.follower) = follower(hooked.clone(), &world.deps, &world.views);
+    let found = || {
+        let before = hooked.found.get();
+        world.follow_changes();
+        hooked.found.get() - before
+    };
+    let (first, second) = (found(), found());
+    assert!(first > 300 && second < 30, "{first} and {second} values read");
 }
 
 #[tokio::test]

@@ -141,8 +141,13 @@ impl Follower {
             throttle = StatusThrottle::load(&*self.store, places.locations.iter().copied())?;
         }
         let is_due = |throttle: &StatusThrottle| throttle.due().is_some_and(|at| at <= now);
-        if read.commits.is_empty() && !is_due(&throttle) {
-            return Ok(FollowerStep { batch: None, more: false, due: throttle.due() });
+        let is_near = |to: u64| to.saturating_sub(stored.after) < STORED_EVERY;
+        let pass = |to: u64, more: bool, due: Option<Timestamp>| {
+            self.passed.lock().insert(institution, (version, to));
+            FollowerStep { batch: None, more, due }
+        };
+        if read.commits.is_empty() && !is_due(&throttle) && is_near(read.read_to) {
+            return Ok(pass(read.read_to, false, throttle.due()));
         }
 
         let stored_records = self.wanted_records(institution, &read.commits)?;
@@ -168,9 +173,8 @@ impl Follower {
             publisher.publish_due(now)?;
         }
         let due = publisher.throttle.due();
-        if !is_full && publisher.is_empty() && reached.after.saturating_sub(stored.after) < STORED_EVERY {
-            self.passed.lock().insert(institution, (version, reached.after));
-            return Ok(FollowerStep { batch: None, more, due });
+        if !is_full && publisher.is_empty() && is_near(reached.after) {
+            return Ok(pass(reached.after, more, due));
         }
         let batch = publisher.finish(reached, stored, version);
         Ok(FollowerStep { batch: Some(batch), more, due })
@@ -295,7 +299,7 @@ impl Publisher<'_> {
             }
             position.after = commit.last;
         }
-        Ok((Position { after: read.read_to.max(position.after), ..position }, false))
+        Ok((Position { after: read.read_to.max(position.after), steps: 0, ..position }, false))
     }
 
     /// Adds held messages that are due.
