@@ -8,6 +8,10 @@ use crate::stream::{self, Change, CommitHeader, Stream, Value};
 
 /// Values of a stream per read.
 const READ_AT_ONCE: usize = 100;
+/// Entries of a page. It bounds the memory of a follower that is behind in many streams.
+const PAGE_ENTRIES: usize = if cfg!(test) { 50 } else { 10_000 };
+/// Size of a new record, which followers read from the store. An updated one is about as large as before.
+const NEW_RECORD_BYTES: usize = 1_000;
 
 /// An entry of the log.
 pub(crate) struct LogEntry {
@@ -35,7 +39,7 @@ pub(crate) fn read(
 ) -> Result<LogPage, StoreError> {
     let (mut entries, mut complete_to, mut looked_at) = (BTreeMap::new(), end, 0);
     for stream in streams.iter().copied() {
-        if entries.len() as u64 == end.saturating_sub(after) {
+        if entries.len() as u64 == complete_to.saturating_sub(after) {
             // The entries of all numbers are found, so the other streams have none.
             break;
         }
@@ -56,8 +60,11 @@ pub(crate) fn read(
             let last = keys::parse_feed(key).map_or(after, |(_, number)| number);
             complete_to = complete_to.min(last);
         }
+        if entries.len() > PAGE_ENTRIES {
+            complete_to = entries.keys().nth(PAGE_ENTRIES - 1).map_or(complete_to, |last| complete_to.min(*last));
+        }
+        drop(entries.split_off(&complete_to.saturating_add(1)));
     }
-    entries.retain(|number, _| *number <= complete_to);
     Ok(LogPage { entries, complete_to, looked_at })
 }
 
@@ -108,11 +115,63 @@ pub fn commits(
     Ok(LoggedCommits { commits, read_to })
 }
 
-/// Returns the approximate size of a change in memory.
+/// Returns the approximate size of a change in memory, with a record that it creates.
 fn size(change: &Change) -> usize {
     let states = match change {
         Change::Record(recorded) => recorded.states.as_ref(),
         Change::Ended(_) | Change::Status(_) => None,
     };
-    change.weight() + states.and_then(|states| states.before.as_ref()).map_or(0, Vec::len)
+    change.weight() + states.map_or(0, |states| states.before.as_ref().map_or(NEW_RECORD_BYTES, Vec::len))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use location::{ids::LocationId, pull::Resource, time::Timestamp};
+    use store::{Batch, MemoryStore};
+
+    use super::*;
+    use crate::stream::{ChangeKind, Readers, RecordStates, Recorded, append};
+
+    /// Commits `turns` turns, each of which creates a record in each stream.
+    fn log_of(streams: &[Stream], turns: u64) -> MemoryStore {
+        let store = MemoryStore::new();
+        for turn in 1..=turns {
+            let header = CommitHeader { at: Timestamp(5), turn: Some((LocationId(1), turn)), origin: None };
+            let mut batch = Batch::new();
+            for stream in streams {
+                let change = Change::Record(Recorded {
+                    resource: Resource::Patients,
+                    id: turn,
+                    change: ChangeKind::Created,
+                    readers: Readers::None,
+                    removed: Vec::new(),
+                    added: Vec::new(),
+                    states: Some(RecordStates { before: None, deleted: false, in_ehr: true }),
+                });
+                append(&mut batch, *stream, &header, &[change]);
+            }
+            store.commit_now(batch).unwrap();
+        }
+        store
+    }
+
+    #[test]
+    fn pages_over_many_streams_are_bounded_and_complete() {
+        let streams: Vec<Stream> = (1..=9).map(Stream::Location).collect();
+        let store = log_of(&streams, 40);
+        let page = read(&store, &streams, (0, 360), |_, _| true).unwrap();
+        assert_eq!((page.entries.len(), page.complete_to), (PAGE_ENTRIES, PAGE_ENTRIES as u64));
+        let all = commits(&store, &streams, (0, 360), usize::MAX, |_, _| true).unwrap();
+        assert_eq!((all.commits.len(), all.read_to), (40, 360));
+        assert!(all.commits.iter().all(|commit| commit.changes.len() == 9));
+    }
+
+    #[test]
+    fn records_that_followers_read_count_for_the_size() {
+        let streams = [Stream::Location(1)];
+        let store = log_of(&streams, 300);
+        let some = commits(&store, &streams, (0, 300), 20 * NEW_RECORD_BYTES, |_, _| true).unwrap();
+        assert_eq!((some.commits.len(), some.read_to), (PAGE_ENTRIES - 1, PAGE_ENTRIES as u64 - 1));
+    }
 }
