@@ -223,8 +223,8 @@ impl Follower {
             }
         }
         let keys: Vec<Key> = keys.into_iter().collect();
-        let found = self.store.read_many(&keys)?;
-        Ok(keys.into_iter().zip(found.into_iter().map(|found| found.map(|found| found.value))).collect())
+        let found = self.store.get_many(&keys)?;
+        Ok(keys.into_iter().zip(found).collect())
     }
 }
 

@@ -67,9 +67,9 @@ impl StatusThrottle {
         let locations: Vec<LocationId> = locations.into_iter().collect();
         let keys: Vec<Key> = locations.iter().map(|location| key(*location)).collect();
         let mut last = BTreeMap::new();
-        for ((location, key), found) in locations.into_iter().zip(&keys).zip(store.read_many(&keys)?) {
+        for ((location, key), found) in locations.into_iter().zip(&keys).zip(store.get_many(&keys)?) {
             let Some(found) = found else { continue };
-            let known = serde_json::from_slice(&found.value);
+            let known = serde_json::from_slice(&found);
             last.insert(location, known.map_err(|_| StoreError::damaged(key, "a status that cannot be decoded"))?);
         }
         Ok(StatusThrottle { last, changed: BTreeSet::new() })
