@@ -149,6 +149,7 @@ pub struct Engine {
     connections: Arc<Connections>,
     webhooks: Arc<Webhooks>,
     webhook_log: DeliveryLog,
+    pub(crate) follower: Arc<Follower>,
     /// Renders records for clients that read the feed of changes.
     pub(crate) views: Arc<dyn Views>,
     metrics: Arc<Metrics>,
@@ -229,7 +230,7 @@ impl Engine {
             tokio::spawn(directory.clone().watch()),
             tokio::spawn(index::run(index.clone(), store.clone())),
             tokio::spawn(retention::run(index, store.clone(), followed, upkeep(&cluster))),
-            tokio::spawn(follower.run(deps.change_doorbell.clone())),
+            tokio::spawn(follower.clone().run(deps.change_doorbell.clone())),
             tokio::spawn(history::run(store.clone(), move || current.now().engine.history_days, upkeep(&cluster))),
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(backups.clone().run()),
@@ -249,6 +250,7 @@ impl Engine {
             connections,
             webhooks,
             webhook_log,
+            follower,
             views,
             metrics,
             gateway,
@@ -375,6 +377,7 @@ impl Engine {
         let subscriptions = self.webhooks.subscriptions();
         let workstations = self.gateway.count();
         let health = self.deps.store.health();
+        let (now, lag) = (clock::now(), self.webhook_lag());
         Numbers {
             store_damaged: u64::from(self.alarm().is_some()),
             workstations_connected: workstations.connected,
@@ -383,10 +386,12 @@ impl Engine {
             webhooks_waiting: subscriptions.backlogs.waiting(),
             webhooks_overflowed: subscriptions.backlogs.overflowed(),
             webhook_endpoints_failing: subscriptions.failing() as u64,
+            webhook_changes_waiting: lag.map_or(0, |lag| lag.changes),
+            webhook_oldest_change_seconds: lag.map_or(0, |lag| lag.seconds(now)),
             store_free_bytes: health.free.unwrap_or(0),
             store_commit_micros: health.last_commit.as_micros().try_into().unwrap_or(u64::MAX),
             store_batches_waiting: health.waiting as u64,
-            ..self.metrics.numbers(clock::now())
+            ..self.metrics.numbers(now)
         }
     }
 

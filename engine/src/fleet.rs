@@ -1,10 +1,11 @@
-//! The status of all locations. No location is asked or loaded for it.
+//! The status of all locations and of their webhooks. No location is asked or loaded for it.
 
 use std::collections::BTreeMap;
 
 use location::ids::LocationId;
 use records::sync_state::{AdapterState, GateStatus};
 use runtime::{metrics::LocationHealth, recent_errors::RecentError};
+use webhooks::follower::Lag;
 
 use crate::{Engine, engine::adapter_state};
 
@@ -29,5 +30,10 @@ impl Engine {
     pub fn adapter_at(&self, location: LocationId) -> Option<AdapterState> {
         let (source, standing) = self.connections().adapter(self.setup().locations.get(&location)?)?;
         Some(adapter_state(&source.adapter, standing))
+    }
+
+    /// Returns the changes on this node whose webhook messages are not enqueued yet, or `None` without any.
+    pub fn webhook_lag(&self) -> Option<Lag> {
+        self.follower.lag()
     }
 }

@@ -53,6 +53,13 @@ struct WebhooksPage {
     rows: Vec<EndpointRow>,
     /// Only failing endpoints are shown.
     only_failing: bool,
+    behind: Option<LagRow>,
+}
+
+/// The changes on this node whose messages are not enqueued yet.
+struct LagRow {
+    changes: u64,
+    oldest: RelativeTime,
 }
 
 /// The page of one message to an endpoint.
@@ -144,10 +151,13 @@ pub(crate) fn failing(api: &Api) -> usize {
     all.iter().filter(|it| it.failing_since.is_some()).count()
 }
 
-/// Returns a hash that changes with the endpoints and their backlogs.
+/// Returns a hash that changes with the endpoints, their backlogs, and the changes without messages.
 pub(crate) fn version(api: &Api) -> u64 {
     let all = api.engine.webhooks().subscriptions().endpoints();
-    hash(api, all.iter().map(|it| &**it))
+    let mut hasher = DefaultHasher::new();
+    hash(api, all.iter().map(|it| &**it)).hash(&mut hasher);
+    api.engine.webhook_lag().map(|lag| (lag.changes, lag.oldest.0)).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns a hash for the endpoints with subscriptions in an institution.
@@ -182,7 +192,9 @@ pub(crate) async fn list(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleE
     let mut rows: Vec<EndpointRow> = shown.map(|it| EndpointRow::new(api, it, now)).collect();
     rows.sort_by_key(|it| (it.badge.color != "bad", std::cmp::Reverse(it.waiting), it.id));
     let frame = PageFrame { live: Some(live), ..visit.frame("webhooks", "Webhooks") };
-    visit.show("GET /console/webhooks", &WebhooksPage { frame, rows, only_failing }).await
+    let behind = api.engine.webhook_lag();
+    let behind = behind.map(|lag| LagRow { changes: lag.changes, oldest: RelativeTime::new(lag.oldest, now) });
+    visit.show("GET /console/webhooks", &WebhooksPage { frame, rows, only_failing, behind }).await
 }
 
 pub(crate) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<HttpResponse, ConsoleError> {

@@ -176,6 +176,9 @@ pub struct Numbers {
     pub webhooks_waiting: u64,
     pub webhooks_overflowed: u64,
     pub webhook_endpoints_failing: u64,
+    /// Changes whose webhook messages are not enqueued yet, and the age of the oldest one.
+    pub webhook_changes_waiting: u64,
+    pub webhook_oldest_change_seconds: u64,
     pub store_free_bytes: u64,
     /// Duration of the last group of commits in microseconds, and the number of batches waiting for the next.
     pub store_commit_micros: u64,

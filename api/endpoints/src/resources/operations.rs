@@ -142,6 +142,8 @@ fn render_metrics(api: &Api) -> Result<String, ApiError> {
             "Active webhook endpoints whose last message failed.",
             n.webhook_endpoints_failing,
         ),
+        ("webhook_changes_waiting", "Changes whose webhook messages are not enqueued yet.", n.webhook_changes_waiting),
+        ("webhook_oldest_change_seconds", "Age of the oldest of these changes.", n.webhook_oldest_change_seconds),
         ("workstations_connected", "Workstations connected.", n.workstations_connected),
         ("gates_open", "Locations whose gate is open.", n.gates_open),
         (

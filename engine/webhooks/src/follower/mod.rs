@@ -21,6 +21,7 @@
 
 mod batch;
 mod history;
+mod lag;
 mod position;
 mod render;
 mod run;
@@ -46,9 +47,11 @@ use query::{
 use setup::{Institution, LocationSetup, Setup, current::Current};
 use store::{Batch, Key, Store, StoreError, Version};
 
+pub use self::lag::Lag;
 use self::{
     batch::{Cause, MessageBatch, Outgoing},
     history::History,
+    lag::Lags,
     position::Position,
     render::Renderer,
     steps::{Step, steps},
@@ -83,6 +86,7 @@ pub struct Follower {
     is_local: Option<IsLocal>,
     /// The number up to which changes cause no message, by institution, and the version of the stored position.
     passed: Mutex<HashMap<InstitutionId, (Option<Version>, u64)>>,
+    lags: Lags,
 }
 
 /// The next work of an institution.
@@ -100,6 +104,9 @@ pub struct FollowerStep {
 pub struct FollowerBatch {
     pub batch: Batch,
     enqueued: Enqueued,
+    institution: InstitutionId,
+    /// The lag once the batch is durable.
+    lag: Option<Lag>,
 }
 
 impl Follower {
@@ -110,10 +117,10 @@ impl Follower {
         views: Arc<dyn Views>,
         is_local: Option<IsLocal>,
     ) -> Arc<Follower> {
-        Arc::new(Follower { setup, store, outbox, views, is_local, passed: Mutex::default() })
+        Arc::new(Follower { setup, store, outbox, views, is_local, passed: Mutex::default(), lags: Lags::default() })
     }
 
-    /// Prepares the next batch of an institution, without changing anything.
+    /// Prepares the next batch of an institution, without changing the store.
     pub fn prepare(&self, institution: InstitutionId, now: Timestamp) -> Result<FollowerStep, StoreError> {
         let setup = self.setup.now();
         let Some(followed) = setup.institutions.get(&institution) else { return Ok(FollowerStep::default()) };
@@ -136,6 +143,7 @@ impl Follower {
         let position = stored.at_least(lowest).at_least(passed);
         let places = Places::new(&setup, institution);
         let read = places.commits(&*self.store, (position.after, end), WINDOW_BYTES)?;
+        self.lags.set(institution, Lag::new(position.after, end, &read.commits));
         let (wants_status, mut throttle) = (self.wants_status(institution), StatusThrottle::default());
         if wants_status {
             throttle = StatusThrottle::load(&*self.store, places.locations.iter().copied())?;
@@ -173,16 +181,24 @@ impl Follower {
             publisher.publish_due(now)?;
         }
         let due = publisher.throttle.due();
+        let lag = Lag::new(reached.after, now_end, read.commits.iter().chain(&ahead.commits));
         if !is_full && publisher.is_empty() && is_near(reached.after) {
+            self.lags.set(institution, lag);
             return Ok(pass(reached.after, more, due));
         }
-        let batch = publisher.finish(reached, stored, version);
+        let batch = publisher.finish(reached, stored, version, lag);
         Ok(FollowerStep { batch: Some(batch), more, due })
     }
 
     /// Handles the durable batch.
     pub fn committed(&self, batch: FollowerBatch) {
         self.outbox.committed(batch.enqueued);
+        self.lags.set(batch.institution, batch.lag);
+    }
+
+    /// Returns the lag of the institutions that this process follows, or `None` if it has followed all changes.
+    pub fn lag(&self) -> Option<Lag> {
+        self.lags.total(|institution| self.follows(institution))
     }
 
     /// Returns the number up to which the changes of a location are followed: later ones must be kept. Returns
@@ -322,12 +338,13 @@ impl Publisher<'_> {
         self.messages.enqueued.is_empty() && !self.throttle.is_changed()
     }
 
-    fn finish(self, reached: Position, stored: Position, version: Option<Version>) -> FollowerBatch {
+    fn finish(self, reached: Position, stored: Position, version: Option<Version>, lag: Option<Lag>) -> FollowerBatch {
         let MessageBatch { mut batch, enqueued, .. } = self.messages;
         self.throttle.put(&mut batch);
         let last_delivery = enqueued.last().or(stored.last_delivery);
-        Position { last_delivery, ..reached }.put(self.institution.id, version, &mut batch);
-        FollowerBatch { batch, enqueued }
+        let institution = self.institution.id;
+        Position { last_delivery, ..reached }.put(institution, version, &mut batch);
+        FollowerBatch { batch, enqueued, institution, lag }
     }
 
     fn rendered(&mut self, commit: &LoggedCommit, step: &Step<'_>) -> Result<Vec<Outgoing>, ViewError> {

@@ -69,7 +69,7 @@ impl Follower {
             {
                 waiting.remove(&institution);
                 last = institution;
-                if self.is_local.as_ref().is_none_or(|is_local| is_local(institution)) && self.has_work(institution) {
+                if self.follows(institution) {
                     busy.insert(institution);
                     tasks.spawn(self.clone().follow(institution));
                 }
@@ -94,7 +94,10 @@ impl Follower {
                 () = commits.wait() => {
                     let setup = self.setup.now();
                     let changed = commits.answer().into_iter().filter_map(|id| setup.locations.get(&id));
-                    waiting.extend(changed.map(|location| location.institution));
+                    for institution in changed.map(|location| location.institution).filter(|id| self.follows(*id)) {
+                        self.lags.begin(institution, clock::now());
+                        waiting.insert(institution);
+                    }
                 }
                 _ = looks.tick() => waiting.extend(self.setup.now().institutions.keys().copied()),
                 () = sleep(Duration::from_millis(pause.unsigned_abs())) => {}
@@ -102,9 +105,10 @@ impl Follower {
         }
     }
 
-    /// Returns `true` if the institution has subscriptions.
-    fn has_work(&self, institution: InstitutionId) -> bool {
-        self.outbox.subscriptions().starts(institution).is_some()
+    /// Returns `true` if this process follows the institution: it is local and has subscriptions.
+    pub(super) fn follows(&self, institution: InstitutionId) -> bool {
+        let is_local = self.is_local.as_ref().is_none_or(|is_local| is_local(institution));
+        is_local && self.outbox.subscriptions().starts(institution).is_some()
     }
 
     /// Follows an institution for some batches.
