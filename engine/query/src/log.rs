@@ -29,15 +29,16 @@ pub(crate) struct LogPage {
     pub looked_at: usize,
 }
 
-/// Reads entries with numbers after `after`, up to `end`. The streams may contain entries that are numbered by other
-/// sequences, which `keep` must reject.
+/// Reads entries with numbers after `after`, up to `end`. Stops at the stream with the last missing number, so streams
+/// with new entries should come first. The streams may contain entries that are numbered by other sequences, which
+/// `keep` must reject.
 pub(crate) fn read(
     store: &dyn Store,
     streams: &[Stream],
     (after, end): (u64, u64),
     keep: impl Fn(&CommitHeader, &Change) -> bool,
 ) -> Result<LogPage, StoreError> {
-    let (mut entries, mut complete_to, mut looked_at) = (BTreeMap::new(), end, 0);
+    let (mut entries, mut complete_to, mut looked_at): (BTreeMap<u64, LogEntry>, _, _) = (BTreeMap::new(), end, 0);
     for stream in streams.iter().copied() {
         if entries.len() as u64 == complete_to.saturating_sub(after) {
             // The entries of all numbers are found, so the other streams have none.
@@ -46,24 +47,28 @@ pub(crate) fn read(
         let mut range = keys::feed_after(stream.number(), after);
         range.end = range.end.min(keys::feed(stream.number(), end.saturating_add(1)));
         let found = store.scan(range, Direction::Forward, READ_AT_ONCE)?;
-        let full = found.len() == READ_AT_ONCE;
+        if let Some((key, _)) = found.last().filter(|_| found.len() == READ_AT_ONCE) {
+            let last = keys::parse_feed(key).map_or(after, |(_, number)| number);
+            if last < complete_to {
+                complete_to = last;
+                entries.retain(|number, _| *number <= last);
+            }
+        }
         for (key, value) in &found {
             let Value { header, changes } = stream::parse(key, value)?;
             let header = Arc::new(header);
             looked_at += changes.len();
             // A value that ends after `after` may begin before it.
-            let wanted = changes.into_iter().filter(|(number, change)| after < *number && keep(&header, change));
+            let wanted = changes
+                .into_iter()
+                .filter(|(number, change)| after < *number && *number <= complete_to && keep(&header, change));
             entries
                 .extend(wanted.map(|(number, change)| (number, LogEntry { stream, header: header.clone(), change })));
         }
-        if let Some((key, _)) = found.last().filter(|_| full) {
-            let last = keys::parse_feed(key).map_or(after, |(_, number)| number);
-            complete_to = complete_to.min(last);
-        }
         if entries.len() > PAGE_ENTRIES {
             complete_to = entries.keys().nth(PAGE_ENTRIES - 1).map_or(complete_to, |last| complete_to.min(*last));
+            drop(entries.split_off(&complete_to.saturating_add(1)));
         }
-        drop(entries.split_off(&complete_to.saturating_add(1)));
     }
     Ok(LogPage { entries, complete_to, looked_at })
 }

@@ -18,10 +18,15 @@
 //! An institution without subscriptions costs one look-up in memory. A subscription gets the changes after the number
 //! at which it was created. The lowest of these numbers is where an institution without a position begins. Changes that
 //! cause no message move the position in memory only, until there are many of them.
+//!
+//! The position passes a number only if its change was found, or if no stream of the institution has it. Reads begin
+//! with the streams of locations that reported commits (`places`). So the cost of a batch does not grow with the number
+//! of locations, if the store numbers the changes of the institution without gaps.
 
 mod batch;
 mod history;
 mod lag;
+mod places;
 mod position;
 mod render;
 mod run;
@@ -41,8 +46,7 @@ use location::{
 use parking_lot::Mutex;
 use query::{
     feed,
-    log::{self, LoggedCommit, LoggedCommits},
-    stream::{Change, CommitHeader, Stream},
+    log::{LoggedCommit, LoggedCommits},
 };
 use setup::{Institution, LocationSetup, Setup, current::Current};
 use store::{Batch, Key, Store, StoreError, Version};
@@ -52,6 +56,7 @@ use self::{
     batch::{Cause, MessageBatch, Outgoing},
     history::History,
     lag::Lags,
+    places::{ActiveLocations, Places},
     position::Position,
     render::Renderer,
     steps::{Step, steps},
@@ -87,6 +92,7 @@ pub struct Follower {
     /// The number up to which changes cause no message, by institution, and the version of the stored position.
     passed: Mutex<HashMap<InstitutionId, (Option<Version>, u64)>>,
     lags: Lags,
+    active: ActiveLocations,
 }
 
 /// The next work of an institution.
@@ -117,7 +123,16 @@ impl Follower {
         views: Arc<dyn Views>,
         is_local: Option<IsLocal>,
     ) -> Arc<Follower> {
-        Arc::new(Follower { setup, store, outbox, views, is_local, passed: Mutex::default(), lags: Lags::default() })
+        Arc::new(Follower {
+            setup,
+            store,
+            outbox,
+            views,
+            is_local,
+            passed: Mutex::default(),
+            lags: Lags::default(),
+            active: ActiveLocations::default(),
+        })
     }
 
     /// Prepares the next batch of an institution, without changing the store.
@@ -141,7 +156,8 @@ impl Follower {
         }
         let passed = self.passed.lock().get(&institution).filter(|(of, _)| *of == version).map_or(0, |(_, to)| *to);
         let position = stored.at_least(lowest).at_least(passed);
-        let places = Places::new(&setup, institution);
+        let active = self.active.take(institution);
+        let places = Places::new(&setup, institution, &active);
         let read = places.commits(&*self.store, (position.after, end), WINDOW_BYTES)?;
         self.lags.set(institution, Lag::new(position.after, end, &read.commits));
         let (wants_status, mut throttle) = (self.wants_status(institution), StatusThrottle::default());
@@ -176,6 +192,9 @@ impl Follower {
         };
         let (reached, is_full) = publisher.publish(&read, position)?;
         let more = is_full || reached.after < end;
+        if more {
+            self.active.add(institution, active);
+        }
         // Alone in a batch, so that there is room for them.
         if !more && publisher.messages.enqueued.is_empty() && is_due(&publisher.throttle) {
             publisher.publish_due(now)?;
@@ -241,35 +260,6 @@ impl Follower {
         let keys: Vec<Key> = keys.into_iter().collect();
         let found = self.store.get_many(&keys)?;
         Ok(keys.into_iter().zip(found).collect())
-    }
-}
-
-/// The locations of an institution, and the streams with their changes.
-struct Places {
-    locations: BTreeSet<LocationId>,
-    streams: Vec<Stream>,
-}
-
-impl Places {
-    fn new(setup: &Setup, institution: InstitutionId) -> Places {
-        let of_institution = |location: &&Arc<LocationSetup>| location.institution == institution;
-        let here: Vec<&Arc<LocationSetup>> = setup.locations.values().filter(of_institution).collect();
-        // Records created without a data source are stored under data source 0.
-        let mut sources: BTreeSet<u32> = here.iter().map(|location| location.source.unwrap_or(0)).collect();
-        let of_institution = setup.sources.values().filter(|source| source.institution == institution);
-        sources.extend(of_institution.map(|source| source.id));
-        let mut streams = vec![Stream::Institution(institution.0)];
-        streams.extend(sources.into_iter().map(Stream::Source));
-        streams.extend(here.iter().map(|location| Stream::Location(location.id.0)));
-        Places { locations: here.iter().map(|location| location.id).collect(), streams }
-    }
-
-    /// Reads commits of the institution. Data source 0 has commits of other institutions, too.
-    fn commits(&self, store: &dyn Store, range: (u64, u64), enough: usize) -> Result<LoggedCommits, StoreError> {
-        let is_ours = |header: &CommitHeader, _: &Change| {
-            header.turn.is_some_and(|(location, _)| self.locations.contains(&location))
-        };
-        log::commits(store, &self.streams, range, enough, is_ours)
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep},
 };
 
-use super::{Follower, FollowerStep};
+use super::{Follower, FollowerStep, places::by_institution};
 use crate::limits::MAX_SLEEP;
 
 /// Number of institutions that are followed concurrently.
@@ -91,18 +91,25 @@ impl Follower {
                     // A panic is already logged. The institution is not followed again until the next start.
                     Err(error) => tracing::error!(%error, "the follower of an institution panicked"),
                 },
-                () = commits.wait() => {
-                    let setup = self.setup.now();
-                    let changed = commits.answer().into_iter().filter_map(|id| setup.locations.get(&id));
-                    for institution in changed.map(|location| location.institution).filter(|id| self.follows(*id)) {
-                        self.lags.begin(institution, clock::now());
-                        waiting.insert(institution);
-                    }
-                }
+                () = commits.wait() => waiting.extend(self.begin(commits.answer())),
                 _ = looks.tick() => waiting.extend(self.setup.now().institutions.keys().copied()),
                 () = sleep(Duration::from_millis(pause.unsigned_abs())) => {}
             }
         }
+    }
+
+    /// Records new commits of locations. Returns the institutions to follow.
+    pub(super) fn begin(&self, locations: BTreeSet<LocationId>) -> Vec<InstitutionId> {
+        let mut active = by_institution(&self.setup.now(), locations);
+        active.retain(|institution, _| self.follows(*institution));
+        active
+            .into_iter()
+            .map(|(institution, locations)| {
+                self.lags.begin(institution, clock::now());
+                self.active.add(institution, locations);
+                institution
+            })
+            .collect()
     }
 
     /// Returns `true` if this process follows the institution: it is local and has subscriptions.
