@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Maximum size of a batch. Other commits of the store wait for a group with it.
-const MOST_KEYS: usize = 20_000;
+pub(super) const MOST_KEYS: usize = 20_000;
 const MOST_BYTES: usize = 8 << 20;
 /// Maximum size of a batch with a single step: the limits of the store, minus the keys of the follower. Messages beyond
 /// the limits are counted for their endpoints like those beyond the capacity of a queue.
@@ -59,20 +59,26 @@ pub(super) struct MessageBatch<'a> {
     pub institution: &'a Institution,
     pub batch: Batch,
     pub enqueued: Enqueued,
+    most_keys: usize,
     keys: usize,
     bytes: usize,
 }
 
 impl<'a> MessageBatch<'a> {
-    pub(super) fn new(outbox: &'a Outbox, institution: &'a Institution, batch: Batch, enqueued: Enqueued) -> Self {
-        MessageBatch { outbox, institution, batch, enqueued, keys: 0, bytes: 0 }
+    pub(super) fn new(
+        outbox: &'a Outbox,
+        institution: &'a Institution,
+        (batch, enqueued): (Batch, Enqueued),
+        most_keys: usize,
+    ) -> Self {
+        MessageBatch { outbox, institution, batch, enqueued, most_keys, keys: 0, bytes: 0 }
     }
 
     /// Adds the messages of a step. Returns `false` if they must wait for the next batch.
     pub(super) fn add(&mut self, messages: Vec<Outgoing>, cause: Cause<'_>) -> bool {
         let keys: usize = messages.iter().map(Outgoing::keys).sum();
         let bytes: usize = messages.iter().map(|message| message.bytes).sum();
-        if self.keys > 0 && (self.keys + keys > MOST_KEYS || self.bytes + bytes > MOST_BYTES) {
+        if self.keys > 0 && (self.keys + keys > self.most_keys || self.bytes + bytes > MOST_BYTES) {
             return false;
         }
         let mut left_out = 0;

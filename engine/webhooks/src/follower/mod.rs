@@ -32,6 +32,8 @@ mod render;
 mod run;
 mod steps;
 mod sync_status;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -53,7 +55,7 @@ use store::{Batch, Key, Store, StoreError, Version};
 
 pub use self::lag::Lag;
 use self::{
-    batch::{Cause, MessageBatch, Outgoing},
+    batch::{Cause, MOST_KEYS, MessageBatch, Outgoing},
     history::History,
     lag::Lags,
     places::{ActiveLocations, Places},
@@ -70,11 +72,23 @@ use crate::{
     views::{ViewContext, ViewError, Views},
 };
 
-/// Size of the changes that are read for one batch. Several times what fits into it in most cases.
-const WINDOW_BYTES: usize = 2 << 20;
-/// Size of the later changes that are read to find the states of records. It bounds the memory and the work of a
-/// follower that is far behind.
-const LOOK_AHEAD_BYTES: usize = 4 << 20;
+/// Limits of a batch. Tests set lower ones.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// Size of the changes that are read for one batch. Several times what fits into it in most cases.
+    window: usize,
+    /// Size of the later changes that are read to find the states of records. It bounds the memory and the work of a
+    /// follower that is far behind.
+    look_ahead: usize,
+    batch_keys: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { window: 2 << 20, look_ahead: 4 << 20, batch_keys: MOST_KEYS }
+    }
+}
+
 /// Numbers of changes without messages after which the position is stored. A start reads at most these again.
 const STORED_EVERY: u64 = 10_000;
 
@@ -93,6 +107,7 @@ pub struct Follower {
     passed: Mutex<HashMap<InstitutionId, (Option<Version>, u64)>>,
     lags: Lags,
     active: ActiveLocations,
+    sizes: Sizes,
 }
 
 /// The next work of an institution.
@@ -132,6 +147,7 @@ impl Follower {
             passed: Mutex::default(),
             lags: Lags::default(),
             active: ActiveLocations::default(),
+            sizes: Sizes::default(),
         })
     }
 
@@ -158,7 +174,7 @@ impl Follower {
         let position = stored.at_least(lowest).at_least(passed);
         let active = self.active.take(institution);
         let places = Places::new(&setup, institution, &active);
-        let read = places.commits(&*self.store, (position.after, end), WINDOW_BYTES)?;
+        let read = places.commits(&*self.store, (position.after, end), self.sizes.window)?;
         self.lags.set(institution, Lag::new(position.after, end, &read.commits));
         let (wants_status, mut throttle) = (self.wants_status(institution), StatusThrottle::default());
         if wants_status {
@@ -176,7 +192,7 @@ impl Follower {
 
         let stored_records = self.wanted_records(institution, &read.commits)?;
         let now_end = feed::end(&*self.store, institution.0)?;
-        let ahead = places.commits(&*self.store, (read.read_to, now_end), LOOK_AHEAD_BYTES)?;
+        let ahead = places.commits(&*self.store, (read.read_to, now_end), self.sizes.look_ahead)?;
         let all = read.commits.iter().chain(&ahead.commits);
         let history = History::new(&*self.store, all, stored_records, ahead.read_to >= now_end);
         let mut publisher = Publisher {
@@ -188,7 +204,7 @@ impl Follower {
             recipients: HashMap::new(),
             wants_status,
             throttle,
-            messages: MessageBatch::new(&self.outbox, followed, batch, enqueued),
+            messages: MessageBatch::new(&self.outbox, followed, (batch, enqueued), self.sizes.batch_keys),
         };
         let (reached, is_full) = publisher.publish(&read, position)?;
         let more = is_full || reached.after < end;
