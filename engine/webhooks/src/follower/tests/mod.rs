@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod each_step;
+mod lag;
+mod places;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

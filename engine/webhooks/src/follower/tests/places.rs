@@ -1,0 +1,63 @@
+//! The number of scans for an institution with many locations.
+
+use testing::{Counter, HookedStore};
+
+use super::*;
+
+/// Returns the scans of the log for a batch about a change of one location.
+async fn scans(locations: u32, is_reported: bool) -> usize {
+    let (store, setup) = (Arc::new(MemoryStore::new()), setup_of(locations));
+    subscribe(store.clone()).await;
+    let scans = Arc::new(Counter::default());
+    let counted = scans.clone();
+    let hooked = HookedStore::over(store.clone()).before_read(move |key| {
+        counted.add(usize::from(key.first() == Some(&(Space::Feed as u8))));
+        Ok(())
+    });
+    let follower = start(Arc::new(hooked), &setup, Sizes::default());
+    let log = LogWriter::new(store.clone());
+    let (location, charge) = (locations, Write::new(Resource::Charges, 1, ChangeKind::Created));
+    let hours = |change| Write::new(Resource::WorkingHours, 2, change);
+    log.write(location, &[charge, hours(ChangeKind::Created)]);
+    follow(&follower, &store);
+    let before = scans.get();
+    log.write(location, &[hours(ChangeKind::Updated)]);
+    if is_reported {
+        assert_eq!(follower.begin(BTreeSet::from([LocationId(location)])), [INSTITUTION]);
+    }
+    follow(&follower, &store);
+    assert_eq!(sent(&store), log.expected());
+    scans.get() - before
+}
+
+#[tokio::test]
+async fn number_of_scans_does_not_grow_with_the_number_of_locations() {
+    let few = scans(2, true).await;
+    assert_eq!(scans(1_000, true).await, few, "the institution, its data source, and the location");
+    assert!(few <= 3, "{few}");
+}
+
+/// Another node committed the change, or its wake-up was lost.
+#[tokio::test]
+async fn change_of_a_location_that_was_not_reported_is_found() {
+    assert!(scans(1_000, false).await > 1_000);
+}
+
+/// A location reported a commit, and other locations have changes too.
+#[tokio::test]
+async fn changes_of_other_locations_are_not_passed_over() {
+    let (store, setup) = (Arc::new(MemoryStore::new()), setup_of(20));
+    subscribe(store.clone()).await;
+    let follower = start(store.clone(), &setup, Sizes::default());
+    let log = LogWriter::new(store.clone());
+    for round in 0..300_u64 {
+        let location = 1 + (round % 20) as u32;
+        log.write(location, &[Write::new(Resource::WorkingHours, 1_000 + round, ChangeKind::Created)]);
+        if round % 7 == 0 {
+            follower.begin(BTreeSet::from([LocationId(location)]));
+            follow(&follower, &store);
+        }
+    }
+    follow(&follower, &store);
+    assert_eq!(sent(&store), log.expected());
+}
