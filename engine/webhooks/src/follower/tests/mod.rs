@@ -3,6 +3,7 @@
 
 mod each_step;
 mod lag;
+mod late;
 mod places;
 
 use std::{
