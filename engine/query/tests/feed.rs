@@ -16,8 +16,9 @@ use query::{
     retention,
     stream::Stream,
 };
-use records::{AppointmentType, FeeSchedule, Operatory, record::Record};
+use records::{AppointmentType, FeeSchedule, Operatory, record::Record, schema::rules};
 use store::{Batch, Direction, MemoryStore, Store, keys};
+use testing::earlier_change;
 
 type FeedPage = (Vec<(Resource, u64, ChangeKind)>, u64, bool);
 
@@ -203,6 +204,36 @@ fn changes_older_than_thirty_days_are_pruned_and_their_cursors_expire() {
     assert_eq!(world.page(700, &[], 10).unwrap(), (vec![(TYPE, 1, ChangeKind::Created)], 702, false));
     let left = world.store.scan_keys(keys::Space::Feed.range(), Direction::Forward, 99).unwrap();
     assert_eq!(left.len(), 1);
+}
+
+#[test]
+fn changes_of_an_earlier_version_are_read_and_pruned_without_a_follower() {
+    let mut world = FeedWorld::new();
+    // The time of the earlier changes.
+    world.now = 1_795_255_200_000;
+    let earlier =
+        |resource, id, change, readers: &[u8]| earlier_change(rules(resource).tag, id, change, readers, [&[], &[]]);
+    let mut batch = Batch::new();
+    batch.append_many(Stream::Institution(3).number(), 1, earlier(TYPE, 1, 0, &[0, 1]));
+    let made_and_changed = [earlier(ROOM, 5, 0, &[1, 9]), earlier(ROOM, 5, 1, &[1, 9])].concat();
+    batch.append_many(Stream::Location(9).number(), 2, made_and_changed);
+    // Index entries only, and a record of another location.
+    batch.append_many(Stream::Institution(3).number(), 1, earlier(TYPE, 1, 1, &[2]));
+    batch.append_many(Stream::Location(9).number(), 1, earlier(ROOM, 6, 2, &[1, 8]));
+    batch.append_many(Stream::Location(9).number(), 1, earlier(ROOM, 7, 2, &[1, 9]));
+    world.store.commit_now(batch).unwrap();
+    world.now += MINUTE;
+    world.turn(9, |unit| unit.put(&kind(2)).unwrap());
+    use ChangeKind::{Created, Deleted};
+    let entries = vec![(TYPE, 1, Created), (ROOM, 5, Created), (ROOM, 7, Deleted), (TYPE, 2, Created)];
+    assert_eq!(world.page(0, &[], 100).unwrap(), (entries, 7, false));
+
+    world.now += KEPT - 1;
+    world.followed = 0;
+    world.run_retention();
+    assert_eq!(world.page(0, &[], 100), None);
+    assert_eq!(world.page(6, &[], 100).unwrap(), (vec![(TYPE, 2, Created)], 7, false));
+    assert_eq!(world.store.scan_keys(keys::Space::Feed.range(), Direction::Forward, 99).unwrap().len(), 1);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use processor::{
 };
 use proptest::prelude::*;
 use query::{
-    index::{Index, ReadBudget, merge, rebuild},
+    index::{Index, IndexEntries, ReadBudget, merge, rebuild},
     lists::{Filter, ListQuery, Lists, Order, PageAt, PageRequest, Position, Range},
     stream::Stream,
 };
@@ -24,7 +24,7 @@ use records::{
     document::{Document, Link},
 };
 use store::{Batch, Direction, MemoryStore, Store, keys};
-use testing::HookedStore;
+use testing::{HookedStore, earlier_change};
 
 const OWNER: u32 = 7;
 const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"];
@@ -175,6 +175,37 @@ fn each_condition_finds_its_records_on_pages_of_any_size() {
     }
     let other = ListQuery::new([OWNER + 1], Order::Id);
     assert!(world.ids(&other, 10, Direction::Forward).is_empty());
+}
+
+#[tokio::test]
+async fn entries_of_an_earlier_version_are_found_before_and_after_a_merge() {
+    let world = ListsWorld::new();
+    let (before, after) = (patient(1, 0, false, world.now), patient(1, 4, true, world.now + 1));
+    let old = IndexEntries::from_record(&before);
+    let tag = Record::<Patient>::KIND.byte();
+    let value = |change, (removed, added): (Vec<Vec<u8>>, Vec<Vec<u8>>)| {
+        earlier_change(tag, 1, change, &[0, 1], [&removed, &added])
+    };
+    let mut batch = Batch::new();
+    batch.put(keys::record(tag, OWNER, 1), serde_json::to_vec(&after).unwrap());
+    let stream = Stream::Institution(OWNER).number();
+    batch.append_many(stream, 1, value(0, old.since(None)));
+    batch.append_many(stream, 1, value(1, IndexEntries::from_record(&after).since(Some(&old))));
+    world.store.commit_now(batch).unwrap();
+    world.turn(|unit_of_work| unit_of_work.put(&patient(2, 0, false, world.now + 2)).unwrap());
+    for merged in [false, true] {
+        if merged {
+            world.merge().await;
+        }
+        let found = |filters: Vec<Filter>| {
+            let query = ListQuery::new([OWNER], Order::Id).filtered(filters);
+            world.ids(&query, 10, Direction::Forward)
+        };
+        assert_eq!(found(vec![]), [1, 2], "merged: {merged}");
+        assert_eq!(found(vec![Filter::Name("ada".to_owned())]), [2], "merged: {merged}");
+        assert_eq!(found(vec![Filter::Name("adler".to_owned())]), [1], "merged: {merged}");
+        assert_eq!(found(vec![Filter::Inactive(true)]), [1], "merged: {merged}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! | `hooked_store` | `HookedStore`: counts reads, and delays or refuses calls |
 //! | `views` | `NoViews` and `PlainViews`: records as webhooks show them |
 //! | `receiver` | `Receiver`: a receiver of webhooks on loopback with scripted answers |
-//! | `samples` | records and queries with the fields that most tests leave alone |
+//! | `samples` | records and queries with the fields that most tests leave alone, changes of an earlier version |
 //! | `clock`, `counter` | `ManualClock` and `Counter` |
 //! | `until` | waits for a condition |
 //!
@@ -32,7 +32,7 @@ pub use counter::Counter;
 pub use ehr::FakeEhr;
 pub use hooked_store::HookedStore;
 pub use receiver::{Answer, Received, Receiver};
-pub use samples::{insurance_plan, slot_query, working_hour};
+pub use samples::{earlier_change, insurance_plan, slot_query, working_hour};
 pub use setups::{institution, location, one_location, setup, source};
 pub use until::{PATIENCE, until, until_blocking};
 pub use views::{NoViews, PlainViews};

@@ -52,3 +52,21 @@ pub fn slot_query(from: Date, days: u16, length: i64, not_before: Timestamp) -> 
         limit: 1_000,
     }
 }
+
+/// Returns a change in the stored format before the log of changes, with a time in 2026 and no request. `change` is 0
+/// for created, 1 for updated, and 2 for deleted. `readers` is `[0, source]`, `[1, location]` or `[2]`. `entries` are
+/// index entries to remove and to add. Several changes of one commit follow each other in a value.
+pub fn earlier_change(tag: u8, id: u8, change: u8, readers: &[u8], entries: [&[Vec<u8>]; 2]) -> Vec<u8> {
+    // The time 1,795,255,200,000 as a signed variable-length integer. All other numbers take one byte.
+    let mut value = vec![0x80, 0xa4, 0xe3, 0xd8, 0xbf, 0x68, tag, id, change];
+    let length = |bytes: usize| u8::try_from(bytes).ok().filter(|length| *length < 128).unwrap();
+    value.extend(readers);
+    for entries in entries {
+        value.push(length(entries.len()));
+        for entry in entries {
+            value.push(length(entry.len()));
+            value.extend(entry);
+        }
+    }
+    value
+}

@@ -17,7 +17,8 @@
 //!
 //! An institution without subscriptions costs one look-up in memory. A subscription gets the changes after the number
 //! at which it was created. The lowest of these numbers is where an institution without a position begins. Changes that
-//! cause no message move the position in memory only, until there are many of them.
+//! cause no message move the position in memory only, until there are many of them. Among these are the changes of
+//! versions that sent messages in the commit of a change: their headers have no turn.
 //!
 //! The position passes a number only if its change was found, or if no stream of the institution has it. Reads begin
 //! with the streams of locations that reported commits (`places`). So the cost of a batch does not grow with the number
@@ -180,18 +181,8 @@ impl Follower {
         if wants_status {
             throttle = StatusThrottle::load(&*self.store, places.locations.iter().copied())?;
         }
-        let is_due = |throttle: &StatusThrottle| throttle.due().is_some_and(|at| at <= now);
-        let is_near = |to: u64| to.saturating_sub(stored.after) < STORED_EVERY;
-        let pass = |to: u64, more: bool, due: Option<Timestamp>| {
-            self.passed.lock().insert(institution, (version, to));
-            FollowerStep { batch: None, more, due }
-        };
-        if read.commits.is_empty() && !is_due(&throttle) && is_near(read.read_to) {
-            return Ok(pass(read.read_to, false, throttle.due()));
-        }
-
         let stored_records = self.wanted_records(institution, &read.commits)?;
-        let now_end = feed::end(&*self.store, institution.0)?;
+        let now_end = if read.commits.is_empty() { end } else { feed::end(&*self.store, institution.0)? };
         let ahead = places.commits(&*self.store, (read.read_to, now_end), self.sizes.look_ahead)?;
         let all = read.commits.iter().chain(&ahead.commits);
         let history = History::new(&*self.store, all, stored_records, ahead.read_to >= now_end);
@@ -212,14 +203,16 @@ impl Follower {
             self.active.add(institution, active);
         }
         // Alone in a batch, so that there is room for them.
-        if !more && publisher.messages.enqueued.is_empty() && is_due(&publisher.throttle) {
+        let is_due = publisher.throttle.due().is_some_and(|at| at <= now);
+        if !more && publisher.messages.enqueued.is_empty() && is_due {
             publisher.publish_due(now)?;
         }
         let due = publisher.throttle.due();
         let lag = Lag::new(reached.after, now_end, read.commits.iter().chain(&ahead.commits));
-        if !is_full && publisher.is_empty() && is_near(reached.after) {
+        if !is_full && publisher.is_empty() && reached.after.saturating_sub(stored.after) < STORED_EVERY {
+            self.passed.lock().insert(institution, (version, reached.after));
             self.lags.set(institution, lag);
-            return Ok(pass(reached.after, more, due));
+            return Ok(FollowerStep { batch: None, more, due });
         }
         let batch = publisher.finish(reached, stored, version, lag);
         Ok(FollowerStep { batch: Some(batch), more, due })

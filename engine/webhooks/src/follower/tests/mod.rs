@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod each_step;
+mod earlier_version;
 mod lag;
 mod late;
 mod places;
