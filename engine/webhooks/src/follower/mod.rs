@@ -291,7 +291,8 @@ impl Publisher<'_> {
     fn publish(&mut self, read: &LoggedCommits, from: Position) -> Result<(Position, bool), StoreError> {
         let mut position = from;
         for commit in &read.commits {
-            let done = std::mem::take(&mut position.steps);
+            let done = if position.steps_of == commit.last { position.steps } else { 0 };
+            position.steps = 0;
             for (number, step) in steps(commit).iter().enumerate().skip(done) {
                 let throttle = matches!(step, Step::Status(_)).then(|| self.throttle.clone());
                 let messages = match self.rendered(commit, step) {
@@ -309,7 +310,7 @@ impl Publisher<'_> {
                     if let Some(throttle) = throttle {
                         self.throttle = throttle;
                     }
-                    return Ok((Position { steps: number, ..position }, true));
+                    return Ok((Position { steps: number, steps_of: commit.last, ..position }, true));
                 }
             }
             position.after = commit.last;

@@ -14,6 +14,10 @@ pub(super) struct Position {
     pub after: u64,
     /// The number of steps of the next commit whose messages are enqueued.
     pub steps: usize,
+    /// The number of the last change of that commit. The next commit may be another one, if a new setup removes its
+    /// location.
+    #[serde(default)]
+    pub steps_of: u64,
     /// The last delivery id of the institution. Ids continue above it, even if another node with another clock follows.
     pub last_delivery: Option<Uuid>,
 }

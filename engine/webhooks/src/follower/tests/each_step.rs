@@ -115,3 +115,21 @@ async fn follower_that_stops_after_each_step_sends_each_message_once_with_its_st
         assert!(batches >= deliveries(&store).len(), "seed {seed}: a batch has several steps");
     }
 }
+
+#[tokio::test]
+async fn steps_of_a_removed_location_do_not_count_for_the_next_commit() {
+    let (store, setup) = (Arc::new(MemoryStore::new()), setup_of(2));
+    subscribe(store.clone()).await;
+    let log = LogWriter::new(store.clone());
+    let create = |id| Write::new(Resource::Charges, id, ChangeKind::Created);
+    log.write(2, &[create(1), create(2)]);
+    log.write(1, &[create(3), create(4)]);
+    let follower = start(store.clone(), &setup, Sizes { batch_keys: 1, ..Sizes::default() });
+    let mut first = follower.prepare(INSTITUTION, T0).unwrap().batch.unwrap();
+    store.commit_now(std::mem::take(&mut first.batch)).unwrap();
+    follower.committed(first);
+    setup.replace(setup_of(1).now());
+    follow(&follower, &store);
+    let sent: Vec<u64> = sent(&store).into_keys().map(|(_, id)| id).collect();
+    assert_eq!(sent, [1, 3, 4]);
+}
