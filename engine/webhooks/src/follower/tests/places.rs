@@ -61,3 +61,19 @@ async fn changes_of_other_locations_are_not_passed_over() {
     follow(&follower, &store);
     assert_eq!(sent(&store), log.expected());
 }
+
+/// The stream of the reported location has more values than a read returns.
+#[tokio::test]
+async fn changes_between_those_of_a_busy_location_are_not_passed_over() {
+    let (store, setup) = (Arc::new(MemoryStore::new()), setup_of(3));
+    subscribe(store.clone()).await;
+    let follower = start(store.clone(), &setup, Sizes::default());
+    let log = LogWriter::new(store.clone());
+    for round in 0..330_u64 {
+        let location = if round % 55 == 54 { 2 } else { 1 };
+        log.write(location, &[Write::new(Resource::WorkingHours, round, ChangeKind::Created)]);
+    }
+    follower.begin(BTreeSet::from([LocationId(1)]));
+    follow(&follower, &store);
+    assert_eq!(sent(&store), log.expected());
+}
