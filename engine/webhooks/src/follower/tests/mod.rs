@@ -16,7 +16,7 @@ use location::{
     ids::{InstitutionId, LocationId},
     pull::Resource,
     resource::Operation,
-    time::Timestamp,
+    time::{SECOND, Timestamp},
 };
 use parking_lot::Mutex;
 use query::stream::{
@@ -152,7 +152,9 @@ impl LogWriter {
             let previous = previous.filter(|_| event.is_update());
             expected.push(Sent { event: event.name().to_owned(), version, previous, is_newer: false });
         }
-        let (at, turn) = (T0.plus(version.try_into().unwrap()), Some((LocationId(location), version)));
+        // Each commit is older than the one before, so that times do not order the messages.
+        let at = T0.minus(SECOND * i64::try_from(version).unwrap());
+        let turn = Some((LocationId(location), version));
         let header = CommitHeader { at, turn, origin: None };
         for (stream, changes) in &changes {
             stream::append(&mut batch, *stream, &header, changes);
