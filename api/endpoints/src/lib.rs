@@ -5,13 +5,14 @@
 //!  views ◄ resources ◄ routes ◄ openapi
 //! ```
 //!
-//! `routes::table` lists all endpoints; `resources` is grouped like the table. `memory` is for `/metrics` and the
-//! commands.
+//! `routes::table` lists all endpoints; `resources` is grouped like the table. `prelude` has the imports that most
+//! handlers and views share. `memory` is for `/metrics` and the commands.
 
 #![warn(unreachable_pub)]
 
 pub mod memory;
 pub mod openapi;
+mod prelude;
 pub mod resources;
 pub mod routes;
 pub mod views;

@@ -1,18 +1,14 @@
 //! The failures of an endpoint, by status.
 
 use actix_web::http::StatusCode;
-use framework::{
-    http::{
-        endpoint::Access,
-        errors::ApiError,
-        rate_limit::{Exceeded, Per, RateLimitState},
-    },
-    values::failures::Failure,
+use framework::http::{
+    endpoint::Access,
+    rate_limit::{Exceeded, Per, RateLimitState},
 };
 use serde_json::{Map, Value, json};
 
 use super::schemas::Schemas;
-use crate::routes::route::Route;
+use crate::{prelude::*, routes::route::Route};
 
 /// Every failure status with its meaning and a typical failure.
 const STATUSES: [(u16, &str, Failure); 13] = [

@@ -5,24 +5,13 @@ pub mod charges;
 pub mod fee_schedules;
 pub mod ledger_entry;
 
-use engine::{
-    lists::Filter,
-    records::{Adjustment, AdjustmentType, Payment, PaymentType, record::Schema, values::Day},
-};
-use framework::{
-    access::{
-        arguments::AtLocation,
-        call::ApiCall,
-        respond::{Answer, Paged},
-    },
-    records::listing::{Listing, listing},
-    values::kinds::{shared::active, times::date},
-};
-use location::pull::Resource;
-use view_macro::input;
+use engine::records::{Adjustment, AdjustmentType, Payment, PaymentType, record::Schema, values::Day};
 
 use self::ledger_entry::{LedgerEntry, LedgerEntryInput};
-use crate::views::catalogue::{AdjustmentTypeView, PaymentTypeView};
+use crate::{
+    prelude::*,
+    views::catalogue::{AdjustmentTypeView, PaymentTypeView},
+};
 
 listing!(ListPayments: |it| it.sort().foreign_ids().patient().provider().guarantor()
         .id("charge_id", "Id of the charge.", Filter::Charge).id("claim_id", "Id of the claim.", Filter::Claim)

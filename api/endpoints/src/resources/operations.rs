@@ -9,19 +9,14 @@ use actix_web::{
 };
 use engine::{Engine, records::sync_state::AdapterStatus};
 use framework::{
-    access::{api::Api, authentication::for_operators},
-    http::{
-        connections::Connections,
-        errors::{ApiError, HttpResult},
-        metrics::Families,
-        tls::Certificates,
-    },
+    access::authentication::for_operators,
+    http::{connections::Connections, errors::HttpResult, metrics::Families, tls::Certificates},
 };
 use location::time::SECOND;
 use serde_json::{Value, json};
 
 use super::operators::adapter_costs;
-use crate::memory;
+use crate::{memory, prelude::*};
 
 pub async fn healthz(_: HttpRequest) -> HttpResult {
     Ok(HttpResponse::Ok().json(json!({ "status": "ok" })))

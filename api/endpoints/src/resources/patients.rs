@@ -8,15 +8,9 @@ pub mod list;
 pub mod show;
 pub mod update;
 
-use engine::records::{Patient, record::Record};
+use engine::records::Patient;
 
-use framework::{
-    access::{
-        call::ApiCall,
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::errors::ApiError,
-};
+use crate::prelude::*;
 
 /// Finds a patient of any location that is open to the caller.
 pub fn find(call: &ApiCall, tenant: &Tenant, id: u32) -> Result<Record<Patient>, ApiError> {

@@ -3,20 +3,13 @@
 
 use std::marker::PhantomData;
 
-use engine::records::record::Record;
 use framework::{
-    access::{
-        arguments::{AtLocation, FromInput, Id, InTenant, InTenants},
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, Answers, One, Paged, Wraps},
-        tenancy::Tenant,
-    },
-    records::{listing::Listing, visible::is_live},
+    access::respond::{Answers, Wraps},
+    records::visible::is_live,
 };
 
 use super::related::Related;
-use crate::views::render::RecordView;
+use crate::{prelude::*, views::render::RecordView};
 
 /// The values of `include[]`, if the view has any.
 pub struct Requested<V> {

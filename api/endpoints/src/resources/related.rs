@@ -2,18 +2,13 @@
 
 use std::{any::Any, cell::OnceCell};
 
-use engine::{
-    lists::Filter,
-    records::record::{Body, Record, Scope},
-};
-use framework::{
-    access::{call::ApiCall, tenancy::Tenant},
-    http::errors::ApiError,
-    values::{limits::MAX_RELATED, versions::Version},
-};
-use location::pull::Resource;
+use engine::records::record::{Body, Scope};
+use framework::values::{limits::MAX_RELATED, versions::Version};
 
-use crate::views::render::{IncludedRecords, Reader};
+use crate::{
+    prelude::*,
+    views::render::{IncludedRecords, Reader},
+};
 
 /// The requested related records of an institution.
 pub(super) struct Related<'a> {

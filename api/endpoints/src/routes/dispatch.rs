@@ -21,19 +21,16 @@ use engine::{
 };
 use framework::{
     access::{
-        api::Api,
         audited::{self, AuditCaller, AuditGuard},
         authentication::{for_operators, is_of_operator},
-        call::ApiCall,
         conditional,
     },
     http::{
         context::RequestContext,
         endpoint::{Access, ServedTo},
-        errors::ApiError,
         version_header,
     },
-    values::{failures::Failure, versions::Version},
+    values::versions::Version,
 };
 
 use super::{
@@ -41,6 +38,7 @@ use super::{
     route::{Answering, Route, Serves},
     route_map::RouteMap,
 };
+use crate::prelude::*;
 
 /// Serves all routes as the app's default service. Resources of actix-web would be tried one after the other, with a
 /// regular expression for each path that has parameters.

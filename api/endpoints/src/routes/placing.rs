@@ -5,16 +5,13 @@ use std::{rc::Rc, time::Duration};
 
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, dev::Payload, http::Method, web::Bytes};
 use engine::{CLUSTER_WIDE, Place};
-use location::ids::{InstitutionId, LocationId};
 use tokio::time::{Instant, sleep, timeout};
 
 use framework::{
-    access::api::Api,
     http::{
         body::{self, BodyRules},
         context::RequestContext,
         endpoint::Endpoint,
-        errors::ApiError,
         query::Params,
     },
     nodes::{
@@ -22,6 +19,8 @@ use framework::{
         forward::{NodeCall, NotForwarded, Peers},
     },
 };
+
+use crate::prelude::*;
 
 /// Maximum wait for an institution in transfer. A planned shutdown transfers faster than this.
 const PATIENCE: Duration = Duration::from_secs(3);

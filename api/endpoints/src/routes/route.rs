@@ -6,20 +6,18 @@ use actix_web::{Error, HttpRequest, HttpResponse, http::Method, web::Payload};
 use framework::{
     access::{
         arguments::{FromCall, FromPath},
-        call::ApiCall,
         respond::{Answers, schema_of},
     },
     http::{
         describe::{Described, Notes},
         endpoint::{ALL_VERSIONS, Access, Endpoint, Group, SchemaOf},
-        errors::{ApiError, Fails},
+        errors::Fails,
         row::Names,
     },
     values::{audience::Audience, role::Role, versions::Version},
 };
-use schemars::JsonSchema;
 
-use crate::resources::operators::operator_actions::Action;
+use crate::{prelude::*, resources::operators::operator_actions::Action};
 
 /// Future of a handler's response.
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;

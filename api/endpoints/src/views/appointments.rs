@@ -1,16 +1,13 @@
 //! Appointments, for their endpoints, the feed of changes and webhook messages.
 
 use engine::{
-    records::{Appointment, Operatory, Patient, Provider, Writeback, record::Record},
-    setup::LocationSetup,
+    records::{Appointment, Operatory, Patient, Provider, Writeback},
     webhooks::views::ViewContext,
 };
-use framework::values::times::{self, At};
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
+use framework::values::times;
 
 use super::parts::WriteState;
+use crate::prelude::*;
 
 /// An appointment, or a block of unavailable time.
 #[view(of = Appointment, named = "appointment", args(location: &LocationSetup, provider_name: Option<String>))]

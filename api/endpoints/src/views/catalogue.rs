@@ -5,18 +5,10 @@ use std::collections::BTreeMap;
 use engine::records::{
     AdjustmentAction, AdjustmentType, AppointmentDescriptor, AppointmentType, Fee, FeeSchedule, PaymentType,
 };
-use framework::values::{
-    record_uuid::uuid,
-    times::At,
-    words::{Word, closed},
-};
-use location::pull::Resource;
-use schemars::JsonSchema;
-use serde::Serialize;
+use framework::values::{record_uuid::uuid, words::closed};
 use uuid::Uuid;
-use view_macro::view;
 
-use crate::views::parts::Price;
+use crate::{prelude::*, views::parts::Price};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParentType {

@@ -2,16 +2,12 @@
 
 use engine::records::{
     ClinicalNote, IntervalUnit, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
-    ProcedureStatus, RecallType, TreatmentPlan,
-    record::{Record, Schema},
+    ProcedureStatus, RecallType, TreatmentPlan, record::Schema,
 };
-use framework::values::{record_uuid::uuid, times::At, words::Word};
-use schemars::JsonSchema;
-use serde::Serialize;
+use framework::values::record_uuid::uuid;
 use uuid::Uuid;
-use view_macro::view;
 
-use crate::views::parts::Price;
+use crate::{prelude::*, views::parts::Price};
 
 /// An entry of the catalogue of billable procedures.
 #[view(of = ProcedureCode, named = "procedure code", published)]

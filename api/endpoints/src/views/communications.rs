@@ -5,19 +5,14 @@ use engine::records::{
     record::{Schema, WriteStatus},
     values::{Json, Seconds},
 };
-use framework::values::{
-    kinds::times::{Clock, instant},
-    record_uuid::uuid,
-    times::At,
-    words::Word,
-};
-use schemars::JsonSchema;
-use serde::Serialize;
+use framework::values::{kinds::times::Clock, record_uuid::uuid};
 use serde_json::Value;
 use uuid::Uuid;
-use view_macro::view;
 
-use crate::views::parts::{WriteState, failure_reason, second, status};
+use crate::{
+    prelude::*,
+    views::parts::{WriteState, failure_reason, second, status},
+};
 
 /// An alert of a patient.
 #[view(of = PatientAlert, named = "alert", published)]

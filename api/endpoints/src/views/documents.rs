@@ -1,11 +1,8 @@
 //! Documents of patients.
 
 use engine::records::{Document, DocumentType};
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
 
-use framework::values::times::At;
+use crate::prelude::*;
 
 /// A type of document.
 #[view(of = DocumentType, named = "document type", published)]

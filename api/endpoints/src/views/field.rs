@@ -6,10 +6,9 @@ use engine::records::{
     record::RecordWrite,
     values::{Day, Seconds},
 };
-use framework::values::{times::At, words::Word};
-use location::time::Timestamp;
 
 use super::parts::{Price, WriteState};
+use crate::prelude::*;
 
 /// A field of a view, made from the field of type `Source` of a record.
 pub(crate) trait ViewField<'a, Source: ?Sized> {

@@ -2,16 +2,16 @@
 
 use engine::records::{
     FormResponse, FormSchema,
-    record::{Record, Schema, WriteStatus},
+    record::{Schema, WriteStatus},
 };
-use framework::values::{record_uuid::uuid, times::At, words::Word};
-use schemars::JsonSchema;
-use serde::Serialize;
+use framework::values::record_uuid::uuid;
 use serde_json::{Value, json, value::RawValue};
 use uuid::Uuid;
-use view_macro::view;
 
-use crate::views::parts::{WriteState, second, status};
+use crate::{
+    prelude::*,
+    views::parts::{WriteState, second, status},
+};
 
 /// A patient intake form.
 #[view(of = FormSchema, named = "form")]

@@ -1,14 +1,9 @@
 //! The gate of a health record system that opens only while staff is logged in to it at a workstation (our addition).
 
 use engine::records::sync_state::{GateState, GateStatus, SyncState};
-use location::{
-    ids::LocationId,
-    time::{SECOND, Timestamp},
-};
-use schemars::JsonSchema;
-use serde::Serialize;
+use location::time::SECOND;
 
-use framework::values::times::At;
+use crate::prelude::*;
 
 /// The gate of a location, which is open while its health record system can be reached through a workstation.
 #[derive(Serialize, JsonSchema)]

@@ -1,11 +1,8 @@
 //! Medical history (specification 2.5).
 
-use engine::records::{HistoryItem, PatientHistoryItem, record::Record};
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
+use engine::records::{HistoryItem, PatientHistoryItem};
 
-use crate::views::parts::WriteState;
+use crate::{prelude::*, views::parts::WriteState};
 
 /// An item of the medical history catalogue.
 #[view(of = HistoryItem, named = "item", published)]

@@ -1,17 +1,15 @@
 //! Working hours and their labels.
 
 use chrono_tz::Tz;
-use engine::records::{WorkingHour, record::Record};
-use framework::values::{times, words::Word};
-use location::{
-    hours::{HourSource, Recurrence, RecurrenceUnit, Weekday},
-    time::Timestamp,
-};
-use schemars::JsonSchema;
-use serde::Serialize;
+use engine::records::WorkingHour;
+use framework::values::times;
+use location::hours::{HourSource, Recurrence, RecurrenceUnit, Weekday};
 use sha2::{Digest, Sha256};
 
-use crate::views::{catalogue::AppointmentTypeView, parts::WriteState};
+use crate::{
+    prelude::*,
+    views::{catalogue::AppointmentTypeView, parts::WriteState},
+};
 
 /// Working hours of a provider.
 #[derive(Serialize, JsonSchema)]

@@ -1,13 +1,12 @@
 //! Insurance plans, coverages, subscribers.
 
-use engine::records::{Coverage, InsurancePlan, InsuranceType, Patient, Relation, record::Record};
-use framework::values::{times::At, words::Word};
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
+use engine::records::{Coverage, InsurancePlan, InsuranceType, Patient, Relation};
 
 use super::catalogue::FeeScheduleView;
-use crate::views::parts::{Included, Price, WriteState, day};
+use crate::{
+    prelude::*,
+    views::parts::{Included, Price, WriteState, day},
+};
 
 /// An insurance plan.
 #[view(

@@ -1,9 +1,8 @@
 //! Locations inside other records.
 
-use engine::setup::{LocationSetup, LocationStatus};
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
+use engine::setup::LocationStatus;
+
+use crate::prelude::*;
 
 /// A location inside another resource.
 #[derive(Serialize, JsonSchema)]

@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 
-use engine::records::{Operatory, record::Record};
-use framework::values::times::At;
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
+use engine::records::Operatory;
 
 use super::catalogue::AppointmentTypeView;
+use crate::prelude::*;
 
 /// A chair, column or room where providers see patients.
 #[view(of = Operatory, named = "operatory", published)]

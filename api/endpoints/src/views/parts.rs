@@ -3,14 +3,11 @@
 use engine::records::{
     Appointment, Writeback,
     money::Money,
-    record::{Body, Record, RecordWrite, WriteStatus},
+    record::{Body, RecordWrite, WriteStatus},
     values::Seconds,
 };
-use location::time::Timestamp;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use framework::values::{times::At, words::Word};
+use crate::prelude::*;
 
 /// An optional related record: absent unless requested, null if it does not exist.
 pub(crate) type Included<T> = Option<Option<T>>;

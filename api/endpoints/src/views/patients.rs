@@ -1,10 +1,6 @@
 //! Patients for their own endpoints, with optional related records.
 
 use engine::records::{Appointment, Patient, values::Address};
-use framework::values::times::At;
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
 
 use super::{
     clinical::ProcedureView,
@@ -14,6 +10,7 @@ use super::{
     parts::{Included, WriteState},
     people::{PatientBasic, PersonView, cell_phone, preferred_phone},
 };
+use crate::prelude::*;
 
 /// A patient in a list.
 #[view(of = Patient, args(adapter: Option<&'a str>))]

@@ -1,12 +1,9 @@
 //! Persons inside other records: patients, providers, users.
 
-use engine::records::{Patient, Provider, record::Record};
-use framework::values::times::At;
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
+use engine::records::{Patient, Provider};
 
 use super::parts::{WriteState, foreign_id_type};
+use crate::prelude::*;
 
 /// A patient or provider inside another record.
 #[view(of = Patient)]

@@ -5,24 +5,26 @@ use std::sync::Arc;
 use engine::{
     records::{
         Appointment, Document, HistoryItem, Operatory, Patient, PatientHistoryItem, PatientRecall, Procedure, Provider,
-        RecallType, TreatmentPlan, WorkingHour, record::Record, sync_state::SyncSummary,
+        RecallType, TreatmentPlan, WorkingHour, sync_state::SyncSummary,
     },
     webhooks::views::{RelatedRecords, ViewContext, ViewError, Views},
 };
 use framework::{http::endpoint::SchemaOf, values::versions::Version};
-use location::pull::Resource;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::views::{
-    appointments::AppointmentEvent,
-    clinical::{PatientRecallView, TreatmentPlanView},
-    documents::PatientDocumentView,
-    history::PatientMedicalHistoryItemView,
-    hours::WorkingHourView,
-    patients::{PatientByVersion, PatientDetail, PatientProfile},
-    render::{Published, Reader, RecordView, Rendered, json},
-    sync_status,
+use crate::{
+    prelude::*,
+    views::{
+        appointments::AppointmentEvent,
+        clinical::{PatientRecallView, TreatmentPlanView},
+        documents::PatientDocumentView,
+        history::PatientMedicalHistoryItemView,
+        hours::WorkingHourView,
+        patients::{PatientByVersion, PatientDetail, PatientProfile},
+        render::{Published, Reader, RecordView, Rendered, json},
+        sync_status,
+    },
 };
 
 /// The views in webhook messages and in the feed of changes.

@@ -2,16 +2,14 @@
 //! [`RecordView`] for most views.
 
 use engine::{
-    lists::Filter,
-    records::record::{Body, Record, Schema},
+    records::record::{Body, Schema},
     webhooks::views::{RelatedRecords, ViewContext, ViewError},
 };
 use framework::values::versions::Version;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::parts::Included;
+use crate::prelude::*;
 
 /// The reader of a view: a call, the feed of changes, or a webhook subscription.
 pub trait Reader {

@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use engine::{
     records::sync_state::{SyncState, SyncSummary},
-    setup::{LocationSetup, Setup},
+    setup::Setup,
 };
-use framework::values::times::At;
-use location::{ids::InstitutionId, time::Timestamp};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::{gate::GateView, locations::LocationBasic};
+use crate::prelude::*;
 
 /// The read and write status of a health record system, for the locations that share it.
 #[derive(Serialize, JsonSchema)]

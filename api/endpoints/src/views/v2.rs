@@ -1,15 +1,13 @@
 //! Fields that records have only in v2.2.2. The views of the ledger contain them as a flattened part between their
 //! other fields, because clients may depend on the order. Views of later versions have no such part.
 
-use engine::records::{Adjustment, Charge, Payment, record::Record};
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
+use engine::records::{Adjustment, Charge, Payment};
 
 use super::{
     parts::Price,
     render::{Reader, RecordView},
 };
+use crate::prelude::*;
 
 /// Returns the fields of v2.2.2. Returns `None` for readers of a later version.
 pub fn fields<'a, V: RecordView>(entry: &'a Record<V::Body>, reader: &'a dyn Reader) -> Option<V::View<'a>> {

@@ -1,13 +1,6 @@
 //! POST /authenticates: exchanges an API key for a bearer token (specification 5.2).
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use framework::access::{
-    arguments::Anywhere,
-    call::ApiCall,
-    respond::{Answer, Created},
-};
+use crate::prelude::*;
 
 /// A bearer token for authenticating all other calls.
 #[derive(Serialize, JsonSchema)]

@@ -2,28 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use engine::setup::{Environment, LocationSetup, LocationStatus};
+use engine::setup::{Environment, LocationStatus};
 use framework::{
-    access::{
-        arguments::Anywhere,
-        call::ApiCall,
-        respond::{Answer, One},
-        tenancy::Tenant,
-    },
     http::{
         rate_limit::PATIENCE,
         rules::{HttpRules, RateRules},
     },
-    values::{grant::Grant, words::Word},
+    values::grant::Grant,
 };
-use location::{
-    ids::{InstitutionId, LocationId},
-    time::{Millis, SECOND},
-};
-use schemars::JsonSchema;
-use serde::Serialize;
+use location::time::{Millis, SECOND};
 
-use crate::resources::practice::locations::is_visible;
+use crate::{prelude::*, resources::practice::locations::is_visible};
 
 /// The calling API key: its permissions, scope and limits.
 #[derive(Serialize, JsonSchema)]

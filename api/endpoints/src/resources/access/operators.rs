@@ -1,20 +1,10 @@
 //! GET /operator and /operators: the operators of the service (our addition).
 
-use engine::setup::{LocationSetup, LocationStatus};
-use location::ids::{InstitutionId, LocationId};
-use schemars::JsonSchema;
-use serde::Serialize;
+use engine::setup::LocationStatus;
 
-use framework::{
-    access::{
-        arguments::Anywhere,
-        call::ApiCall,
-        operators::Operator,
-        respond::{Answer, Listed, One},
-        tenancy::Tenant,
-    },
-    values::{role::Role, times::At, words::Word},
-};
+use framework::{access::operators::Operator, values::role::Role};
+
+use crate::prelude::*;
 
 /// The operator who owns the token of the call.
 #[derive(Serialize, JsonSchema)]

@@ -1,27 +1,22 @@
 //! POST /intent/booking/book
 
-use engine::{EngineError, PatientDetails, commands::BookSlot, records::values::Address};
-use framework::{
-    access::{arguments::InLocations, call::ApiCall},
-    http::errors::ApiError,
-    values::{
-        kinds::{
-            email, filled, gender, object, person_name, phone,
-            shared::{family_name, given_name, note, slot_token},
-            text,
-            times::birth_date,
-        },
-        limits::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_TEXT},
+use engine::{PatientDetails, commands::BookSlot, records::values::Address};
+use framework::values::{
+    kinds::{
+        email, gender, phone,
+        shared::{family_name, given_name, slot_token},
+        times::birth_date,
     },
+    limits::MAX_IDEMPOTENCY_KEY,
 };
 use location::decision::Refusal;
-use view_macro::input;
 
 use super::{
     BookingAnswer, BookingResponse, booked,
     failure::BookingFailure,
     offers::{like, offers, open, recall},
 };
+use crate::prelude::*;
 
 #[input]
 pub struct BookingInput {

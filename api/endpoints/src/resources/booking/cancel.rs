@@ -1,17 +1,10 @@
 //! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
 
 use engine::records::Writeback;
-use framework::{
-    access::{arguments::InTenant, call::ApiCall},
-    values::{
-        kinds::{filled, text},
-        limits::MAX_TEXT,
-    },
-};
 use location::ids::AppointmentId;
-use view_macro::input;
 
 use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::BookingFailure, find};
+use crate::prelude::*;
 
 #[input]
 pub struct NewCancellation {

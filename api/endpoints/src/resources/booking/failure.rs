@@ -6,17 +6,15 @@ use actix_web::{
     HttpResponse, ResponseError,
     http::{StatusCode, header::RETRY_AFTER},
 };
-use engine::EngineError;
 use framework::{
     access::respond::Plain,
-    http::errors::{ApiError, Fails, described, failure_of},
-    values::{failures::Failure, kinds::echo},
+    http::errors::{Fails, described, failure_of},
+    values::kinds::echo,
 };
 use location::{decision::Refusal, slots::Slot};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::offer_view::OfferView;
+use crate::prelude::*;
 
 /// The result of a handler of the booking intent.
 pub(crate) type BookingAnswer<V> = Result<Plain<V>, BookingFailure>;

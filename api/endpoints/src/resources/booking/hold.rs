@@ -1,20 +1,12 @@
 //! POST and DELETE /intent/booking/hold: keeps the slot of a token for a while (our addition).
 
-use framework::{
-    access::{arguments::InLocations, call::ApiCall, input::Input},
-    values::{
-        kinds::{filled, shared::slot_token},
-        times::{self, At},
-    },
-};
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::input;
+use framework::values::{kinds::shared::slot_token, times};
 
 use super::{
     failure::{BookingAnswer, BookingFailure},
     offers::{like, offers, open},
 };
+use crate::prelude::*;
 
 /// The response to holding a slot, and to releasing it.
 #[derive(Serialize, JsonSchema)]

@@ -10,27 +10,16 @@ mod offers;
 pub mod search;
 pub mod status;
 
-use engine::records::{Appointment, Booking, Writeback, record::Record};
-use framework::{
-    access::{
-        call::ApiCall,
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::errors::ApiError,
-    values::{
-        kinds::{Kind, text},
-        limits::MAX_NAME,
-        times,
-        words::Word,
-    },
-};
-use location::{event::is_avoidable_at_another_time, ids::LocationId};
-use schemars::JsonSchema;
-use serde::Serialize;
+use engine::records::{Appointment, Booking, Writeback};
+use framework::values::times;
+use location::event::is_avoidable_at_another_time;
 
 use self::failure::{BookingAnswer, BookingFailure};
 use super::practice::providers::ProviderNames;
-use crate::views::locations::{BookingLocation, booking_location};
+use crate::{
+    prelude::*,
+    views::locations::{BookingLocation, booking_location},
+};
 
 pub(crate) use self::failure::BookingRefusal;
 

@@ -1,9 +1,6 @@
 //! A slot with the token that books it, in searches and refusals.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use framework::values::times::At;
+use crate::prelude::*;
 
 /// A free slot with the token to book it.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,28 +1,14 @@
 //! Offers: slots with the tokens that book them.
 
 use engine::commands::Offer;
-use framework::{
-    access::{
-        call::ApiCall,
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::errors::ApiError,
-    values::{
-        slot_token::Terms,
-        times::{self, At},
-    },
-};
-use location::{
-    ids::AppointmentTypeId,
-    slots::Slot,
-    time::{MINUTE, Timestamp},
-};
+use framework::values::{slot_token::Terms, times};
+use location::{ids::AppointmentTypeId, slots::Slot, time::MINUTE};
 
 use super::{
     failure::BookingFailure,
     offer_view::{OfferLocation, OfferView},
 };
-use crate::{resources::practice::providers::ProviderNames, views::locations::booking_location};
+use crate::{prelude::*, resources::practice::providers::ProviderNames, views::locations::booking_location};
 
 /// Properties of an offer in addition to its time.
 #[derive(Clone, Copy)]

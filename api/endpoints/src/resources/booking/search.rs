@@ -1,54 +1,39 @@
 //! POST /intent/booking/search
 
-use engine::{
-    Unmet,
-    records::{AppointmentType, record::Record},
-};
-use framework::{
-    access::{
-        arguments::{AtLocation, FromInput},
-        call::ApiCall,
-        tenancy::{OpenLocation, Tenant},
+use engine::records::AppointmentType;
+use framework::values::{
+    kinds::{
+        reference::Reference,
+        shared::{appointment_type, first_day},
+        times::time_of_day,
     },
-    http::errors::ApiError,
-    values::{
-        failures::Failure,
-        kinds::{
-            Kind, boolean, id, integer, long_id,
-            reference::Reference,
-            shared::{appointment_type, first_day},
-            times::time_of_day,
-        },
-        limits::{
-            DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
-        },
-        times,
+    limits::{
+        DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
     },
+    times,
 };
 use location::{
     hours::Weekday,
-    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId},
-    pull::Resource,
+    ids::{AppointmentTypeId, OperatoryId, ProviderId},
     slots::{Slot, SlotQuery},
-    time::{MINUTE, Timestamp},
-    zone::Date,
+    time::MINUTE,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::json;
-use view_macro::input;
 
 use super::{
     failure::{BookingAnswer, BookingFailure},
     offer_view::OfferView,
     offers::{OfferProperties, offers},
 };
-use crate::resources::{
-    practice::{operatories, providers},
-    schedule::{
-        appointment_types,
-        available_slots::{check_start_date, minutes},
-        slot_weeks::{begin, week},
+use crate::{
+    prelude::*,
+    resources::{
+        practice::{operatories, providers},
+        schedule::{
+            appointment_types,
+            available_slots::{check_start_date, minutes},
+            slot_weeks::{begin, week},
+        },
     },
 };
 

@@ -1,9 +1,7 @@
 //! GET /intent/booking/status
 
-use framework::access::{arguments::InTenant, call::ApiCall};
-use view_macro::input;
-
 use super::{BookingAnswer, BookingResponse, booked, booking_ref, find};
+use crate::prelude::*;
 
 #[input]
 pub struct ShowBooking {

@@ -1,35 +1,19 @@
 //! Procedures and their codes, treatment plans, clinical notes, recalls and conversations, as read from the EHR.
 
-use engine::{
-    lists::Filter,
-    records::{ClinicalNote, PatientRecall, PlanStatus, Procedure, RecallType, TreatmentPlan, record::Record},
-};
+use engine::records::{ClinicalNote, PatientRecall, PlanStatus, Procedure, RecallType, TreatmentPlan};
 use framework::{
-    access::{
-        arguments::{AtLocation, Id, InLocations, InTenant},
-        call::ApiCall,
-        respond::{Answer, Listed, Never, One, Paged},
-    },
-    http::errors::ApiError,
-    records::listing::{Listing, called, foreign_ids, listing},
-    values::{
-        failures::Failure,
-        kinds::{
-            shared::updated_since,
-            times::{date, instant},
-        },
-        words::word,
-    },
+    access::respond::Never,
+    records::listing::{called, foreign_ids},
+    values::kinds::shared::updated_since,
 };
-use location::{
-    time::{DAY, Timestamp},
-    zone::Date,
-};
-use view_macro::input;
+use location::time::DAY;
 
-use crate::views::{
-    clinical::{ClinicalNoteView, PatientRecallView, ProcedureView, RecallTypeView, TreatmentPlanView},
-    render::RecordView,
+use crate::{
+    prelude::*,
+    views::{
+        clinical::{ClinicalNoteView, PatientRecallView, ProcedureView, RecallTypeView, TreatmentPlanView},
+        render::RecordView,
+    },
 };
 
 listing!(ListProcedureCodeCategories: |it| it.foreign_ids().without_deleted());

@@ -1,42 +1,23 @@
 //! /communication_logs: requests to append to a patient's log in the EHR (specification 4.5)
 
-use engine::{
-    EngineError,
-    lists::Filter,
-    records::{
-        CommunicationLog, Direction, Mode,
-        record::{Record, Schema, WriteStatus},
-    },
+use engine::records::{
+    CommunicationLog, Direction, Mode,
+    record::{Schema, WriteStatus},
 };
 use framework::{
-    access::{
-        arguments::{AtLocation, Id, InTenant},
-        call::ApiCall,
-        input::Input,
-        respond::{Accepted, Answer, One, Paged},
-    },
-    http::errors::ApiError,
-    records::listing::Listing,
+    access::respond::Accepted,
     values::{
-        failures::Failure,
-        kinds::{
-            Sort, filled,
-            shared::{note, patient},
-            sorts,
-            times::instant,
-        },
+        kinds::{Sort, sorts},
         record_uuid,
-        words::word,
     },
 };
 use location::{
     decision::Refusal,
-    time::{DAY, MINUTE, Millis, Timestamp},
+    time::{DAY, MINUTE, Millis},
 };
 use uuid::Uuid;
-use view_macro::input;
 
-use crate::views::communications::CommunicationLogView;
+use crate::{prelude::*, views::communications::CommunicationLogView};
 
 /// Days that a list covers, by default and at most.
 const SINCE_DAYS: i64 = 30;

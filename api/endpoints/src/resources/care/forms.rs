@@ -1,32 +1,18 @@
 //! /form_schemas and /form_responses (specification 4.6)
 
-use engine::{
-    lists::Filter,
-    records::{
-        FormResponse, FormSchema,
-        record::{Record, Schema},
-        values::Json,
-    },
-};
+use engine::records::{FormResponse, FormSchema, record::Schema, values::Json};
 use framework::{
-    access::{
-        arguments::{AtLocation, FormId, FromInput},
-        call::ApiCall,
-        respond::{Answer, Created, One, Paged},
-        tenancy::OpenLocation,
-    },
-    http::errors::ApiError,
-    records::listing::{Listing, listing},
+    access::arguments::FormId,
     values::{
-        kinds::{Kind, json_object, shared::patient, uuid},
+        kinds::{json_object, uuid},
         limits::MAX_ANSWERS,
         record_uuid,
     },
 };
 use uuid::Uuid;
-use view_macro::input;
 
 use crate::{
+    prelude::*,
     resources::patients::find_at,
     views::{
         forms::{FormResponseView, FormSchemaDetail},

@@ -2,31 +2,16 @@
 
 use engine::{
     commands::SaveHistoryItem,
-    lists::Filter,
-    records::{
-        HistoryCategory, HistoryItem, PatientHistoryItem,
-        record::{Record, Schema},
-    },
+    records::{HistoryCategory, HistoryItem, PatientHistoryItem, record::Schema},
 };
 use framework::{
-    access::{
-        arguments::{AtLocation, FromInput},
-        call::ApiCall,
-        idempotency,
-        input::Input,
-        respond::{Answer, Listed, Paged},
-        tenancy::OpenLocation,
-    },
-    http::errors::{ApiError, name_of},
-    records::listing::Listing,
-    values::kinds::{
-        Kind, long_id, one_of,
-        shared::{active, note, part_of_name, patient},
-    },
+    access::idempotency,
+    http::errors::name_of,
+    values::kinds::{one_of, shared::part_of_name},
 };
-use view_macro::input;
 
 use crate::{
+    prelude::*,
     resources::patients::find_at,
     views::history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
 };

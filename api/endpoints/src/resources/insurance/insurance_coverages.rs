@@ -2,38 +2,17 @@
 
 use engine::{
     commands::RemoveRecord,
-    records::{
-        Coverage, InsurancePlan, Relation,
-        record::{Record, Schema},
-        values::Day,
-    },
+    records::{Coverage, InsurancePlan, Relation, record::Schema, values::Day},
 };
 use framework::{
-    access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, Created, Empty, One, Paged},
-    },
-    http::errors::{ApiError, name_of},
-    records::{listing::Listing, visible::is_live},
-    values::{
-        kinds::{
-            Kind, Raw, id, integer, long_id, object, person_name,
-            shared::{active, patient},
-            text,
-            times::{birth_date, date},
-        },
-        limits::{MAX_NAME, MAX_TEXT},
-        words::word,
-    },
+    http::errors::name_of,
+    records::visible::is_live,
+    values::kinds::{Raw, times::birth_date},
 };
-use location::pull::Resource;
 use serde_json::json;
-use view_macro::input;
 
 use super::insurance_plans::subscriber;
-use crate::views::insurance::InsuranceCoverageView;
+use crate::{prelude::*, views::insurance::InsuranceCoverageView};
 
 #[input]
 pub struct ListCoverages {

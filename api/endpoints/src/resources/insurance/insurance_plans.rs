@@ -1,29 +1,14 @@
 //! /insurance_plans (specification 4.2)
 
-use engine::{
-    lists::Filter,
-    records::{Coverage, FeeSchedule, InsurancePlan, record::Record, values::Address},
-};
-use framework::{
-    access::{
-        arguments::{AtLocation, FromInput, Id, InTenant},
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, Created, One, Paged},
-        tenancy::Tenant,
-    },
-    http::errors::ApiError,
-    records::{listing::listing, visible::is_live},
-    values::{
-        kinds::{object, person_name, text, two_letters},
-        limits::MAX_TEXT,
-    },
-};
-use view_macro::input;
+use engine::records::{Coverage, FeeSchedule, InsurancePlan, values::Address};
+use framework::{records::visible::is_live, values::kinds::two_letters};
 
-use crate::views::{
-    catalogue::FeeScheduleView,
-    insurance::{InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
+use crate::{
+    prelude::*,
+    views::{
+        catalogue::FeeScheduleView,
+        insurance::{InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
+    },
 };
 
 listing!(ListPlans: |it| it.sort().foreign_ids().since().include_deleted()

@@ -2,21 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use engine::{lists::Filter, records::GuarantorBalance};
-use framework::{
-    access::{
-        arguments::AtLocation,
-        call::ApiCall,
-        respond::{Answer, Paged},
-        tenancy::OpenLocation,
-    },
-    http::errors::ApiError,
-    records::listing::Listing,
-    values::kinds::{boolean, shared::patient},
-};
-use view_macro::input;
+use engine::records::GuarantorBalance;
 
-use crate::views::ledger::GuarantorBalanceView;
+use crate::{prelude::*, views::ledger::GuarantorBalanceView};
 
 #[input]
 pub struct ListGuarantorBalances {

@@ -1,23 +1,14 @@
 //! GET /charges
 
-use engine::{
-    lists::Filter,
-    records::{Charge, Claim},
-};
-use framework::{
-    access::{
-        arguments::AtLocation,
-        call::ApiCall,
-        respond::{Answer, Paged},
-    },
-    records::listing::Listing,
-    values::{kinds::includes, limits::MAX_RELATED},
-};
-use view_macro::input;
+use engine::records::{Charge, Claim};
+use framework::values::limits::MAX_RELATED;
 
-use crate::views::{
-    ledger::{ChargeView, ClaimPayoutView},
-    render::RecordView,
+use crate::{
+    prelude::*,
+    views::{
+        ledger::{ChargeView, ClaimPayoutView},
+        render::RecordView,
+    },
 };
 
 #[input]

@@ -1,21 +1,12 @@
 //! GET /fee_schedules, GET /fee_schedules/{id}, GET /fee_schedule_procedures
 
-use engine::{
-    lists::Filter,
-    records::{Fee, FeeSchedule, record::Record},
-};
-use framework::{
-    access::{
-        arguments::{AtLocation, Id, InTenant},
-        call::ApiCall,
-        respond::{Answer, One, Paged},
-    },
-    records::listing::{Listing, listing},
-    values::{kinds::shared::active, limits::MAX_WHOLE_LIST},
-};
-use view_macro::input;
+use engine::records::{Fee, FeeSchedule};
+use framework::values::limits::MAX_WHOLE_LIST;
 
-use crate::views::catalogue::{FeeScheduleView, ProcedureFee};
+use crate::{
+    prelude::*,
+    views::catalogue::{FeeScheduleView, ProcedureFee},
+};
 
 #[input]
 pub struct ListFeeSchedules {

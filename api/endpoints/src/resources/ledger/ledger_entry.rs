@@ -3,44 +3,31 @@
 use std::{collections::BTreeMap, marker::PhantomData};
 
 use engine::{
-    EngineError, Saved, Unmet,
     idempotency::IdempotencyKey,
     records::{
         ChargeSplit, ProviderSplit,
         currencies::CURRENCIES,
         money::{Currency, Money},
-        record::{Body, Record},
+        record::Body,
         values::Day,
     },
 };
 use framework::{
     access::{
-        arguments::{AtLocation, FromInput},
-        call::ApiCall,
         idempotency,
-        input::Input,
-        respond::{Accepted, Answer, Answers, Wraps},
-        tenancy::OpenLocation,
+        respond::{Accepted, Answers, Wraps},
     },
-    http::errors::{ApiError, name_of},
+    http::errors::name_of,
     values::{
-        failures::Failure,
-        kinds::{
-            Kind, Parsed, Raw, filled, long_id, money, named, nonzero_money,
-            reference::Reference,
-            shared::{note, patient},
-            text,
-            times::date_or_instant,
-        },
-        limits::{MAX_TEXT, MAX_VALUES},
+        kinds::{Parsed, Raw, money, named, nonzero_money, reference::Reference, times::date_or_instant},
+        limits::MAX_VALUES,
         times,
     },
 };
-use location::{ids::LocationId, pull::Resource, time::Timestamp, zone::Date};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use crate::views::render::RecordView;
+use crate::{prelude::*, views::render::RecordView};
 
 /// A ledger entry that clients create.
 pub trait LedgerEntry: Body {

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use engine::adapter_host::{CallCosts, CostsByCall};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use framework::http::metrics::Families;
+
+use crate::prelude::*;
 
 /// The cost of all calls of one kind for a location since the start of the process. Calls that did not start are not
 /// counted.

@@ -4,25 +4,10 @@
 use std::collections::BTreeMap;
 
 use engine::{AdapterVersion, RolledOut, Tried};
-use framework::{
-    access::{
-        arguments::{AdapterName, Anywhere, InTenants, OfLocation},
-        call::{ActionContext, ApiCall},
-        resource_names,
-        respond::{Answer, Listed, One},
-    },
-    values::{
-        kinds::{boolean, text},
-        limits::MAX_NAME,
-        times::At,
-    },
-};
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::input;
+use framework::access::{arguments::AdapterName, resource_names};
 
 use super::sync::AdapterView;
+use crate::prelude::*;
 
 /// Selects the version of the configuration instead of a SHA-256.
 pub const CONFIGURED: &str = "configured";

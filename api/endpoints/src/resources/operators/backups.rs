@@ -1,17 +1,8 @@
 //! GET and POST /backups: the store's backups, for operators (our addition).
 
 use engine::{BackupFile, BackupsNow};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use framework::{
-    access::{
-        arguments::Anywhere,
-        call::ApiCall,
-        respond::{Answer, One},
-    },
-    values::times::At,
-};
+use crate::prelude::*;
 
 /// The backups of the server's store.
 #[derive(Serialize, JsonSchema)]

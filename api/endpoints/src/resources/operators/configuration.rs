@@ -2,21 +2,11 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
-use serde::Serialize;
 use tokio::sync::oneshot;
 
-use framework::{
-    access::{
-        arguments::Anywhere,
-        call::ApiCall,
-        reloads::{ReloadOutcome, ReloadRequest},
-        respond::{Answer, One},
-    },
-    http::errors::ApiError,
-    values::kinds::{boolean, text},
-};
-use view_macro::input;
+use framework::access::reloads::{ReloadOutcome, ReloadRequest};
+
+use crate::prelude::*;
 
 /// Longest path of a configuration.
 const MAX_PATH: usize = 4_096;

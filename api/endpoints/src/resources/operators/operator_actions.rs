@@ -8,16 +8,8 @@ use std::{future::Future, pin::Pin, str::FromStr};
 
 use actix_web::http::Method;
 use engine::{webhooks::model::EndpointId, workstations::CodeKind};
-use framework::{
-    access::{call::ActionContext, resource_names},
-    http::errors::ApiError,
-    values::role::Role,
-};
-use location::{
-    ids::{LocationId, WriteId},
-    pause::Directions,
-    pull::Resource,
-};
+use framework::{access::resource_names, values::role::Role};
+use location::{ids::WriteId, pause::Directions};
 
 use self::ActionResult::{Done, PairingCode, Replay, RollOut};
 use super::{
@@ -25,10 +17,13 @@ use super::{
     sync::{self, CycleAction},
     webhooks::{redeliver_failed_messages, redeliver_message, send_test_message},
 };
-use crate::resources::{
-    practice::write_requests::{self, WriteAction, parsed},
-    webhook::webhook_deliveries::WebhookReplayView,
-    workstation::workstations::{PairingCodeView, create_code, revoke_workstation},
+use crate::{
+    prelude::*,
+    resources::{
+        practice::write_requests::{self, WriteAction, parsed},
+        webhook::webhook_deliveries::WebhookReplayView,
+        workstation::workstations::{PairingCodeView, create_code, revoke_workstation},
+    },
 };
 
 /// An action of operators.

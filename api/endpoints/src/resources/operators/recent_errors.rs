@@ -4,20 +4,12 @@ use engine::{
     Engine,
     recent_errors::{ErrorSource, RecentError},
 };
-use framework::{
-    access::{
-        arguments::OfLocation,
-        call::ApiCall,
-        resource_names::name,
-        respond::{Answer, Listed},
-    },
-    values::times::At,
-};
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
+use framework::access::resource_names::name;
 
-use crate::resources::practice::write_requests::{public_id, subject};
+use crate::{
+    prelude::*,
+    resources::practice::write_requests::{public_id, subject},
+};
 
 /// An error at a location, which may have occurred several times.
 #[derive(Serialize, JsonSchema)]

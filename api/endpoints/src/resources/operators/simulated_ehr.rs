@@ -7,23 +7,14 @@ use engine::{
     setup::{Environment, LocationStatus},
     simulated::SimulatedEhr,
 };
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use framework::{
-    access::{
-        arguments::{FromInput, OfLocation},
-        authentication::has_role,
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, One},
-        tenancy::OpenLocation,
-    },
-    http::errors::ApiError,
-    values::{failures::Failure, kinds::json_object, role::Role},
+    access::authentication::has_role,
+    values::{kinds::json_object, role::Role},
 };
+
+use crate::prelude::*;
 
 /// Commands as named in `Control`. A call has exactly one.
 const CONTROLS: [(&str, &str); 6] = [

@@ -1,17 +1,10 @@
 //! GET, POST and DELETE /store/keys: the keys that encrypt the store, for operators (our addition).
 
 use engine::{KeysNow, store::KeyId};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use framework::{
-    access::{
-        arguments::{Anywhere, StoreKeyName},
-        call::ApiCall,
-        respond::{Answer, One},
-    },
-    http::errors::ApiError,
-};
+use framework::access::arguments::StoreKeyName;
+
+use crate::prelude::*;
 
 /// The keys that seal the values of the server's store.
 #[derive(Serialize, JsonSchema)]

@@ -7,29 +7,15 @@ use std::{
 };
 
 use engine::records::sync_state::{AdapterState, AdapterStatus, SyncState};
-use framework::{
-    access::{
-        api::Api,
-        arguments::OfLocation,
-        call::{ActionContext, ApiCall},
-        resource_names::{name, resource},
-        respond::{Answer, One},
-    },
-    http::errors::ApiError,
-    values::{kinds::boolean, times::At},
-};
+use framework::access::resource_names::{name, resource};
 use location::{
-    ids::LocationId,
     pause::Directions,
-    pull::{Progress, Resource, Skip},
-    time::Timestamp,
+    pull::{Progress, Skip},
 };
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::input;
 
 use super::adapter_costs::AdapterCallsView;
 use crate::{
+    prelude::*,
     resources::practice::problems::{ProblemView, address, problems},
     views::gate::GateView,
 };

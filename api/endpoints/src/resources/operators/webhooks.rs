@@ -10,29 +10,18 @@ use engine::{
         registry::Made,
     },
 };
-use framework::{
-    access::{
-        api::Api,
-        arguments::{Anywhere, DeliveryId},
-        call::{ActionContext, ApiCall},
-        respond::{Answer, Created, Listed, One, Paged},
-    },
-    http::errors::ApiError,
-    values::{
-        times::At,
-        words::{Word, closed},
-    },
-};
+use framework::{access::arguments::DeliveryId, values::words::closed};
 use location::time::{DAY, Millis};
-use schemars::JsonSchema;
-use serde::Serialize;
 use uuid::Uuid;
 
-use crate::resources::webhook::{
-    webhook_deliveries::{
-        ListWebhookDeliveries, WebhookDeliveryView, WebhookReplayView, logged, redelivered, replayed, tested,
+use crate::{
+    prelude::*,
+    resources::webhook::{
+        webhook_deliveries::{
+            ListWebhookDeliveries, WebhookDeliveryView, WebhookReplayView, logged, redelivered, replayed, tested,
+        },
+        webhook_ownership::not_found,
     },
-    webhook_ownership::not_found,
 };
 
 /// Age up to which messages are sent again that were not delivered.

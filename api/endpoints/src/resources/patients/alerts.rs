@@ -1,28 +1,10 @@
 //! Alerts of a patient: /patients/{id}/alerts
 
-use engine::{
-    EngineError, Unmet,
-    commands::ChangeRecord,
-    lists::Filter,
-    records::{PatientAlert, record::Record},
-};
-use framework::{
-    access::{
-        arguments::{AlertId, Id, InTenant},
-        call::ApiCall,
-        respond::{Answer, Created, Listed, One},
-        tenancy::Tenant,
-    },
-    http::errors::ApiError,
-    values::{
-        failures::Failure,
-        kinds::{boolean, filled, shared::note},
-    },
-};
-use view_macro::input;
+use engine::{commands::ChangeRecord, records::PatientAlert};
+use framework::access::arguments::AlertId;
 
 use super::find;
-use crate::views::communications::PatientAlertView;
+use crate::{prelude::*, views::communications::PatientAlertView};
 
 #[input]
 pub struct ListAlerts {

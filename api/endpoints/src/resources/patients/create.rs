@@ -2,25 +2,19 @@
 
 use engine::{PatientDetails, commands::CreatePatient, records::values::Address};
 use framework::{
-    access::{
-        arguments::{AtLocation, FromInput},
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, Created},
-    },
     http::fields::Fields,
-    values::{
-        kinds::{
-            boolean, email, gender, integer, phone,
-            shared::{family_name, given_name, provider},
-            ssn, text,
-            times::birth_date,
-        },
-        limits::MAX_TEXT,
+    values::kinds::{
+        email, gender, phone,
+        shared::{family_name, given_name, provider},
+        ssn,
+        times::birth_date,
     },
 };
 
-use crate::views::{patients::PatientCreated, people::PatientBasic};
+use crate::{
+    prelude::*,
+    views::{patients::PatientCreated, people::PatientBasic},
+};
 
 pub struct NewPatient(CreatePatient);
 

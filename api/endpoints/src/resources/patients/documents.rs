@@ -1,21 +1,13 @@
 //! Documents of a patient in the EHR, and their types.
 
-use engine::{
-    lists::Filter,
-    records::{Document, DocumentType, record::Record},
-};
-use framework::{
-    access::{
-        arguments::{AtLocation, Id, InTenant},
-        call::ApiCall,
-        respond::{Answer, Listed, Never},
-    },
-    values::{failures::Failure, kinds::shared::active},
-};
-use view_macro::input;
+use engine::records::{Document, DocumentType};
+use framework::access::respond::Never;
 
 use super::find;
-use crate::views::documents::{DocumentTypeView, PatientDocumentView};
+use crate::{
+    prelude::*,
+    views::documents::{DocumentTypeView, PatientDocumentView},
+};
 
 pub async fn list(
     mut call: ApiCall,

@@ -3,22 +3,20 @@
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 use engine::{
-    lists::{Filter, ListQuery, MAX_SORTED, Order, PageRequest},
+    lists::{ListQuery, MAX_SORTED, Order, PageRequest},
     records::{
         Adjustment, Appointment, Charge, Coverage, InsurancePlan, Patient, PatientAlert, Payment, Procedure, Provider,
-        Writeback,
-        record::{Body, Record},
-        schema::patient_of,
+        Writeback, record::Body, schema::patient_of,
     },
 };
 use framework::{
-    access::{call::ApiCall, input::Input, tenancy::Tenant},
-    http::errors::{ApiError, name_of},
+    http::errors::name_of,
     values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
 };
 
 use super::{find, reachable};
 use crate::{
+    prelude::*,
     resources::{insurance::insurance_plans::subscriber, practice::providers::ProviderNames},
     views::{
         clinical::ProcedureView,

@@ -3,38 +3,26 @@
 use std::collections::BTreeSet;
 
 use engine::{
-    lists::{Filter, name_matches},
-    records::{Patient, demographics::phone::Number, patient::is_birth_date, record::Record},
+    lists::name_matches,
+    records::{Patient, demographics::phone::Number, patient::is_birth_date},
 };
 use framework::{
-    access::{
-        arguments::AtLocation,
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, Paged},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::{errors::ApiError, paging::ListPage},
-    records::listing::Listing,
+    http::paging::ListPage,
     values::{
-        kinds::{
-            boolean, phone,
-            shared::{patient, provider},
-            text,
-            times::birth_date,
-        },
-        limits::{MAX_EMAIL, MAX_NAME},
+        kinds::{phone, shared::provider, times::birth_date},
+        limits::MAX_EMAIL,
         versions::Version,
     },
 };
-use location::zone::Date;
-use view_macro::input;
 
 use super::{
     includes::{INCLUDES_OF_LIST, Related, requested_includes},
     reachable,
 };
-use crate::views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile};
+use crate::{
+    prelude::*,
+    views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile},
+};
 
 #[input]
 pub struct ListPatients {

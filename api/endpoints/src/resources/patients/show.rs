@@ -1,20 +1,15 @@
 //! GET /patients/{id}, with the requested includes.
 
-use framework::{
-    access::{
-        arguments::{Id, InTenant},
-        call::ApiCall,
-        respond::{Answer, One},
-    },
-    values::versions::Version,
-};
-use view_macro::input;
+use framework::values::versions::Version;
 
 use super::{
     find,
     includes::{INCLUDES, Related, requested_includes},
 };
-use crate::views::patients::{PatientByVersion, PatientDetail, PatientProfile};
+use crate::{
+    prelude::*,
+    views::patients::{PatientByVersion, PatientDetail, PatientProfile},
+};
 
 #[input]
 pub struct ShowPatient {

@@ -5,25 +5,16 @@ use engine::{
     records::values::Address,
 };
 use framework::{
-    access::{
-        arguments::{AtLocation, Id},
-        call::ApiCall,
-        respond::{Answer, One},
-    },
     http::fields::Fields,
-    values::{
-        kinds::{
-            email, filled, gender, object, phone,
-            shared::{family_name, given_name},
-            ssn, text,
-            times::birth_date,
-        },
-        limits::{MAX_NAME, MAX_TEXT},
+    values::kinds::{
+        email, gender, phone,
+        shared::{family_name, given_name},
+        ssn,
+        times::birth_date,
     },
 };
-use view_macro::input;
 
-use crate::views::patients::PatientProfile;
+use crate::{prelude::*, views::patients::PatientProfile};
 
 const MAX_EXTENSION: usize = 20;
 

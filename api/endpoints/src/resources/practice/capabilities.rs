@@ -3,16 +3,9 @@
 use std::collections::BTreeMap;
 
 use engine::records::ehr::Description;
-use framework::access::{
-    arguments::OfLocation,
-    call::ApiCall,
-    resource_names::name,
-    respond::{Answer, One},
-    tenancy::OpenLocation,
-};
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
+use framework::access::resource_names::name;
+
+use crate::prelude::*;
 
 /// The data that can be read from and written to the health record system of a location.
 #[derive(Serialize, JsonSchema)]

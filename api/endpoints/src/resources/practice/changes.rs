@@ -1,37 +1,24 @@
 //! GET /changes: changes at a location and in its EHR, in the order of commits (our addition).
 
 use engine::{
-    EngineError,
     feed::{ChangeKind, FeedEntry},
     lists::Position,
 };
 use framework::{
-    access::{
-        arguments::AtLocation,
-        call::ApiCall,
-        input::Input,
-        resource_names::{self, granted, name, resource},
-        respond::{Answer, Paged},
-        tenancy::OpenLocation,
-    },
+    access::resource_names::{self, granted, name, resource},
     http::{
-        errors::{ApiError, name_of},
+        errors::name_of,
         paging::{ListInfo, ListPage, PageInfo},
     },
     records::visible::is_about_patients,
     values::{
         cursor::QueryCursors,
-        failures::Failure,
-        kinds::{Kind, integer, text},
-        limits::{CHANGES_DEFAULT, MAX_TEXT, PER_PAGE},
-        times::At,
+        limits::{CHANGES_DEFAULT, PER_PAGE},
     },
 };
-use location::{pull::Resource, time::Timestamp};
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::Value;
-use view_macro::input;
+
+use crate::prelude::*;
 
 /// The latest change of a record since the previous page.
 #[derive(Serialize, JsonSchema)]

@@ -2,22 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use framework::{
-    access::{
-        arguments::{Anywhere, Id},
-        call::ApiCall,
-        respond::{Answer, Listed, One},
-        tenancy::Tenant,
-    },
-    http::errors::ApiError,
-    values::times::At,
-};
-use location::ids::InstitutionId;
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::locations::is_visible;
-use crate::views::locations::LocationBasic;
+use crate::{prelude::*, views::locations::LocationBasic};
 
 /// An institution that the key can access.
 #[derive(Serialize, JsonSchema)]

@@ -1,29 +1,12 @@
 //! GET /locations, GET /locations/{id}
 
-use engine::{
-    SetUp,
-    setup::{LocationSetup, LocationStatus},
-};
-use framework::{
-    access::{
-        arguments::{InTenants, OfLocation},
-        call::ApiCall,
-        respond::{Answer, Listed, One},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::errors::ApiError,
-    records::listing::foreign_ids,
-    values::{kinds::shared::inactive, times::At},
-};
-use location::{
-    ids::{InstitutionId, LocationId},
-    time::Timestamp,
-};
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::input;
+use engine::{SetUp, setup::LocationStatus};
+use framework::{records::listing::foreign_ids, values::kinds::shared::inactive};
 
-use crate::views::{gate::GateView, parts::foreign_id_type};
+use crate::{
+    prelude::*,
+    views::{gate::GateView, parts::foreign_id_type},
+};
 
 /// A location of an institution.
 #[derive(Serialize, JsonSchema)]

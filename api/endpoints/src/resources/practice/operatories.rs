@@ -3,32 +3,13 @@
 use std::sync::Arc;
 
 use engine::{
-    Request, Saved,
+    Request,
     commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
-    records::{Operatory, record::Record},
+    records::Operatory,
 };
-use framework::{
-    access::{
-        arguments::{AtLocation, Id, InTenant},
-        call::ApiCall,
-        respond::{Answer, Created, One, Paged},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::errors::ApiError,
-    records::listing::Listing,
-    values::{
-        kinds::{
-            filled, id, includes,
-            shared::{active, bookable_online, part_of_name},
-            text,
-        },
-        limits::MAX_NAME,
-    },
-};
-use location::{ids::LocationId, pull::Resource};
-use view_macro::input;
+use framework::values::kinds::shared::{bookable_online, part_of_name};
 
-use crate::{resources::schedule::appointment_types, views::operatories::OperatoryView};
+use crate::{prelude::*, resources::schedule::appointment_types, views::operatories::OperatoryView};
 
 /// Finds the operatory that a write refers to.
 pub fn find(call: &ApiCall, location: LocationId, id: u64) -> Result<Record<Operatory>, ApiError> {

@@ -2,13 +2,12 @@
 
 use engine::{
     records::sync_state::{Cause, SyncState},
-    setup::{LocationSetup, Setup},
+    setup::Setup,
 };
-use location::{ids::LocationId, pull::Resource};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use framework::access::resource_names;
+
+use crate::prelude::*;
 
 /// A problem of a location, for operators.
 #[derive(Clone, Serialize, JsonSchema)]

@@ -6,33 +6,18 @@ use std::{
 };
 
 use engine::{
-    Request, Saved, Unmet,
+    Request,
     commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
-    records::{AppointmentType, Provider, WorkingHour, record::Record},
+    records::{AppointmentType, Provider, WorkingHour},
 };
 use framework::{
-    access::{
-        arguments::{AtLocation, FromInput, Id, InLocations, InTenant},
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, Created, One, Paged},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::{errors::ApiError, fields::Fields},
-    records::listing::Listing,
-    values::{
-        kinds::{Kind, Sort, boolean, email, filled, id, includes, object, shared::inactive, sort, text},
-        limits::MAX_NAME,
-        times::At,
-    },
+    http::fields::Fields,
+    values::kinds::{Sort, email, shared::inactive, sort},
 };
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::{input, view};
 
 use super::locations::{Facts, LocationView};
 use crate::{
+    prelude::*,
     resources::schedule::{appointment_types, working_hours},
     views::{catalogue::AppointmentTypeView, hours::WorkingHourView},
 };

@@ -12,22 +12,18 @@ use actix_web::{
 };
 use engine::Place;
 use framework::{
-    access::{
-        arguments::InTenants,
-        call::ApiCall,
-        respond::{Answer, Listed, Wraps},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::{errors::ApiError, version_header::VERSION},
+    access::respond::Wraps,
+    http::version_header::VERSION,
     nodes::forward::{AGENT, NodeCall},
-    values::kinds::{id, name_of},
+    values::kinds::name_of,
 };
-use location::ids::LocationId;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use view_macro::input;
 
-use crate::views::sync_status::{DirectionHealth, SourceStatus, SyncStatusView, view};
+use crate::{
+    prelude::*,
+    views::sync_status::{DirectionHealth, SourceStatus, SyncStatusView, view},
+};
 
 /// Ids per query to another node, well within the limit of a request line.
 const ASKED_AT_ONCE: usize = 50;

@@ -8,34 +8,20 @@ use engine::{
 };
 use framework::{
     access::{
-        api::Api,
-        arguments::{AtLocation, FromCall},
-        call::{ActionContext, ApiCall},
+        arguments::FromCall,
         resource_names::{granted, name, resource},
-        respond::{Answer, One, Paged},
-        tenancy::OpenLocation,
     },
-    http::{errors::ApiError, paging::Paging},
+    http::paging::Paging,
     values::{
-        kinds::{Kind, Sort, boolean, shared::updated_since, sort, text, times::instant},
-        limits::MAX_NAME,
+        kinds::{Sort, shared::updated_since, sort},
         record_uuid::uuid,
-        times::At,
-        words::{Word, word},
     },
 };
-use location::{
-    ids::{LocationId, WriteId},
-    intent::WriteIntent,
-    pull::Resource,
-    resource::Operation,
-    time::Timestamp,
-};
-use schemars::JsonSchema;
-use serde::Serialize;
+use location::{ids::WriteId, intent::WriteIntent, resource::Operation};
 use serde_json::json;
 use uuid::Uuid;
-use view_macro::input;
+
+use crate::prelude::*;
 
 /// A write to the health record system.
 #[derive(Serialize, JsonSchema)]

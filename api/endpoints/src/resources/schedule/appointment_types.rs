@@ -3,33 +3,20 @@
 use std::collections::HashMap;
 
 use engine::{
-    Request, Saved,
+    Request,
     commands::{AppointmentTypeChange, ChangeAppointmentType, CreateAppointmentType, RemoveAppointmentType},
-    records::{AppointmentType, record::Record},
+    records::AppointmentType,
 };
-use framework::{
-    access::{
-        arguments::{Id, InLocations, InTenant},
-        call::ApiCall,
-        respond::{Answer, Created, Listed, One},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::errors::ApiError,
-    values::{
-        failures::Failure,
-        kinds::{
-            Kind, id, integer, person_name,
-            shared::{self, bookable_online},
-        },
-        limits::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
-        words::word,
-    },
+use framework::values::{
+    kinds::shared::{self, bookable_online},
+    limits::{DEFAULT_MINUTES, SLOT_MINUTES},
 };
-use location::{ids::LocationId, pull::Resource};
-use view_macro::input;
 
 use super::descriptors::{self, ListDescriptors};
-use crate::views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType};
+use crate::{
+    prelude::*,
+    views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType},
+};
 
 /// Returns the types of an institution that are not deleted, by id.
 pub fn by_id(call: &ApiCall, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {

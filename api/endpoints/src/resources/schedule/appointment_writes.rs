@@ -1,50 +1,34 @@
 //! POST /appointments, PATCH /appointments/{id}. Their messages are those of specification 7.3.
 
 use engine::{
-    EngineError, PatientDetails, Unmet,
+    PatientDetails,
     commands::{AppointmentChange, ChangeAppointment, CreateAppointment},
-    records::{Appointment, Writeback, record::Record},
+    records::{Appointment, Writeback},
 };
 use framework::{
-    access::{
-        arguments::{AtLocationOfBody, FromCall, FromInput, FromPath, Id, InLocationsOfQuery},
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, Created, One},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::{errors::ApiError, fields::Fields},
+    access::arguments::{AtLocationOfBody, FromCall, FromPath, InLocationsOfQuery},
+    http::fields::Fields,
     values::{
-        failures::Failure,
         kinds::{
-            Kind, boolean, gender, id, object,
-            shared::{
-                appointment_type, appointments_per_timeslot, family_name, given_name, note, operatory, patient,
-                provider,
-            },
-            text,
-            times::{Clock, birth_date, instant},
+            gender,
+            shared::{appointment_type, appointments_per_timeslot, family_name, given_name, operatory, provider},
+            times::{Clock, birth_date},
         },
-        limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME},
+        limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD},
     },
 };
 use location::{
     decision::{NotOpenReason, Refusal},
-    ids::{AppointmentId, LocationId},
-    pull::Resource,
+    ids::AppointmentId,
     slots::Fit,
-    time::{DAY, MINUTE, Span, Timestamp},
-    zone::Date,
+    time::{DAY, MINUTE, Span},
 };
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::input;
 
 use super::{
     appointments::{find, view},
     available_slots::minutes,
 };
-use crate::{resources::practice::providers::ProviderNames, views::appointments::AppointmentView};
+use crate::{prelude::*, resources::practice::providers::ProviderNames, views::appointments::AppointmentView};
 
 /// An appointment that was created or changed.
 #[derive(Serialize, JsonSchema)]

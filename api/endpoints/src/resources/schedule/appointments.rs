@@ -1,40 +1,24 @@
 //! GET /appointments, GET /appointments/{id} and its descriptors. Writes are in `appointment_writes`.
 
-use engine::{
-    lists::Filter,
-    records::{Appointment, AppointmentDescriptor, Patient, Procedure, record::Record},
-};
+use engine::records::{Appointment, AppointmentDescriptor, Patient, Procedure};
 use framework::{
-    access::{
-        arguments::{FromInput, Id, InLocations, InTenant},
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, Listed, One, Paged},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::{errors::ApiError, paging::ListPage},
-    records::listing::Listing,
+    http::paging::ListPage,
     values::{
         kinds::{
-            Sort, boolean, id,
+            Sort,
             shared::{appointment_type, operatories, providers, updated_since},
             sort,
-            times::{end_of, instant},
+            times::end_of,
             zone,
         },
         limits::MAX_RELATED,
     },
 };
-use location::{
-    ids::{AppointmentId, LocationId},
-    time::{Span, Timestamp},
-};
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::input;
+use location::{ids::AppointmentId, time::Span};
 
 use super::descriptors::{self, ListDescriptors};
 use crate::{
+    prelude::*,
     resources::{practice::providers::ProviderNames, related::Related},
     views::{
         appointments::AppointmentView,

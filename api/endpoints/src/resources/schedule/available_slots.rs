@@ -2,42 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use engine::records::{AppointmentType, record::Record};
-use framework::{
-    access::{
-        arguments::InTenant,
-        call::ApiCall,
-        input::Input,
-        respond::{Answer, Listed},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::errors::ApiError,
-    values::{
-        kinds::{
-            boolean, id, integer, long_id,
-            shared::{appointment_type, appointments_per_timeslot, first_day, operatories, providers},
-        },
-        limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
-        times,
-        words::word,
-    },
+use engine::records::AppointmentType;
+use framework::values::{
+    kinds::shared::{appointment_type, appointments_per_timeslot, first_day, operatories, providers},
+    limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
+    times,
 };
 use location::{
     hours::HourSource,
-    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId, WorkingHourId},
+    ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
     slots::{Slot, SlotQuery},
     time::MINUTE,
-    zone::Date,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::input;
 
 use super::{
     appointment_types,
     slot_weeks::{begin, week},
 };
 use crate::{
+    prelude::*,
     resources::practice::{operatories, providers},
     views::hours::label_id,
 };

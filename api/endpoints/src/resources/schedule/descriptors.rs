@@ -2,24 +2,11 @@
 
 use engine::{
     lists::{ListQuery, Order, PageRequest},
-    records::{AppointmentDescriptor, record::Record},
+    records::AppointmentDescriptor,
 };
-use framework::{
-    access::{
-        arguments::OfLocation,
-        call::ApiCall,
-        respond::{Answer, Listed},
-        tenancy::Tenant,
-    },
-    http::errors::ApiError,
-    values::{
-        kinds::text,
-        limits::{MAX_NAME, MAX_WHOLE_LIST},
-    },
-};
-use view_macro::input;
+use framework::values::limits::MAX_WHOLE_LIST;
 
-use crate::views::catalogue::AppointmentDescriptorView;
+use crate::{prelude::*, views::catalogue::AppointmentDescriptorView};
 
 type Descriptor = Record<AppointmentDescriptor>;
 

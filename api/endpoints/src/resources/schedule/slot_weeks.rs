@@ -1,17 +1,11 @@
 //! Searches for free slots week by week, so that the actor can serve other requests between the weeks.
 
 use engine::FreeSlots;
-use location::{
-    slots::{Slot, SlotQuery},
-    time::Timestamp,
-    zone::Date,
-};
+use location::slots::{Slot, SlotQuery};
 
-use framework::{
-    access::{call::ApiCall, tenancy::OpenLocation},
-    http::errors::ApiError,
-    values::times,
-};
+use framework::values::times;
+
+use crate::prelude::*;
 
 /// Days per query. The grid of slots restarts with each query, which is visible only if working hours never pause.
 const DAYS: u16 = 7;

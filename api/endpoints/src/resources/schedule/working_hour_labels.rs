@@ -7,17 +7,14 @@ use engine::{
     store::Direction,
 };
 use framework::{
-    access::{
-        arguments::InLocations,
-        call::ApiCall,
-        respond::{Answer, Paged},
-    },
     http::paging::{ListPage, Paging},
-    values::kinds::shared::{active, part_of_name},
+    values::kinds::shared::part_of_name,
 };
-use view_macro::input;
 
-use crate::views::hours::{WorkingHourLabelView, label_id};
+use crate::{
+    prelude::*,
+    views::hours::{WorkingHourLabelView, label_id},
+};
 
 #[input]
 pub struct ListLabels {

@@ -2,43 +2,31 @@
 
 use std::collections::HashMap;
 
-use engine::records::record::Record;
 use engine::{
-    EngineError, Request, Saved, Unmet,
+    Request,
     commands::{ChangeWorkingHour, CreateWorkingHour, RemoveWorkingHour, WorkingHourChange, WorkingHourDetails},
     records::WorkingHour,
 };
 use framework::{
-    access::{
-        arguments::{AtLocation, Id, InTenant},
-        call::ApiCall,
-        respond::{Answer, Created, Empty, One, Paged},
-        tenancy::{OpenLocation, Tenant},
-    },
-    http::{errors::ApiError, fields::Fields},
-    records::listing::Listing,
+    http::fields::Fields,
     values::{
         kinds::{
-            Kind, boolean, id, includes, integer, long_id, object,
             reference::Reference,
-            shared::{active, operatory, provider},
-            times::{date, time_of_day},
+            shared::{operatory, provider},
+            times::time_of_day,
         },
         times,
-        words::word,
     },
 };
-use location::{
-    hours::{HourSource, Recurrence, WorkingHour as Rules},
-    ids::LocationId,
-    pull::Resource,
-};
-use view_macro::input;
+use location::hours::{HourSource, Recurrence, WorkingHour as Rules};
 
 use super::appointment_types;
-use crate::views::{
-    catalogue::AppointmentTypeView,
-    hours::{WorkingHourView, label_id},
+use crate::{
+    prelude::*,
+    views::{
+        catalogue::AppointmentTypeView,
+        hours::{WorkingHourView, label_id},
+    },
 };
 
 #[input]

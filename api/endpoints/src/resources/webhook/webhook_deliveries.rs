@@ -1,7 +1,6 @@
 //! /webhook_endpoints/{id}/deliveries: the messages of an endpoint, and their redelivery (our addition).
 
 use engine::{
-    EngineError,
     idempotency::IdempotencyKey,
     lists::{Position, Range},
     store::StoreError,
@@ -14,31 +13,15 @@ use engine::{
     },
 };
 use framework::{
-    access::{
-        api::Api,
-        arguments::{Anywhere, DeliveryId},
-        call::{ActionContext, ApiCall},
-        input::Input,
-        respond::{Answer, Created, One, Paged},
-        webhook_audience::may_receive,
-    },
-    http::{errors::ApiError, paging::Paging},
-    values::{
-        kinds::{boolean, id, text, times::instant},
-        limits::MAX_NAME,
-        secret::random,
-        times::At,
-        words::{Word, closed, word},
-    },
+    access::{arguments::DeliveryId, webhook_audience::may_receive},
+    http::paging::Paging,
+    values::{secret::random, words::closed},
 };
-use location::{ids::InstitutionId, time::Timestamp};
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
-use view_macro::input;
 
 use super::webhook_ownership::{named, own_endpoint, owner};
+use crate::prelude::*;
 
 /// A message to a webhook endpoint.
 #[derive(Serialize, JsonSchema)]

@@ -5,28 +5,12 @@ use engine::webhooks::{
     model::{Endpoint, EndpointId},
     sign::SecretKey,
 };
-use framework::{
-    access::{
-        arguments::Anywhere,
-        call::ApiCall,
-        respond::{Answer, Created, Empty, Listed, One},
-    },
-    http::errors::ApiError,
-    values::{
-        failures::Failure,
-        kinds::{Kind, filled, integer, shared::active, text},
-        limits::MAX_URL,
-        secret::random,
-        times::At,
-    },
-};
+use framework::values::{limits::MAX_URL, secret::random};
 use location::time::HOUR;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::json;
-use view_macro::input;
 
 use super::webhook_ownership::{may_subscribe, named, own_endpoint, owner};
+use crate::prelude::*;
 
 const LONGEST_OVERLAP: i64 = MAX_SECRET_OVERLAP / HOUR;
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use engine::webhooks::model::{Endpoint, EndpointId, Owner, Subscription};
-use framework::{
-    access::{call::ApiCall, webhook_audience::may_receive},
-    http::errors::ApiError,
-};
+use framework::access::webhook_audience::may_receive;
+
+use crate::prelude::*;
 
 pub fn owner(call: &ApiCall) -> Owner {
     Owner(call.key.organisation.clone())

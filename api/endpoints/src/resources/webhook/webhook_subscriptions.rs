@@ -7,29 +7,11 @@ use engine::webhooks::{
     model::{EndpointId, Subscription, SubscriptionId},
     registry::NewSubscription,
 };
-use framework::{
-    access::{
-        arguments::{InLocationsOfQuery, InTenants},
-        call::ApiCall,
-        respond::{Answer, Created, Empty, Listed, One},
-        tenancy::Tenant,
-        webhook_audience::may_receive,
-    },
-    http::errors::ApiError,
-    values::{
-        failures::Failure,
-        kinds::{Kind, filled, id, shared::active, text},
-        limits::MAX_NAME,
-        times::At,
-    },
-};
-use location::ids::{InstitutionId, LocationId};
-use schemars::JsonSchema;
-use serde::Serialize;
+use framework::access::{arguments::InLocationsOfQuery, webhook_audience::may_receive};
 use serde_json::json;
-use view_macro::input;
 
 use super::webhook_ownership::{may_subscribe, named, owner};
+use crate::prelude::*;
 
 /// A subscription of an endpoint to one kind of event of an institution.
 #[derive(Serialize, JsonSchema)]

@@ -7,25 +7,14 @@ use engine::workstations::{
     CodeKind, EhrAccess, Paired, Workstation,
     limits::{ENROLMENT_HOURS, ENROLMENT_USES},
 };
-use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
 use uuid::Uuid;
 
 use framework::{
-    access::{
-        arguments::{Anywhere, Id, InTenants, OfLocation, WorkstationId},
-        call::{ActionContext, ApiCall},
-        respond::{Answer, Empty, Listed, One, Plain},
-    },
-    http::errors::ApiError,
-    values::{
-        kinds::{filled, integer, person_name, text, uuid},
-        limits::MAX_NAME,
-        times::At,
-    },
+    access::{arguments::WorkstationId, respond::Plain},
+    values::kinds::uuid,
 };
-use view_macro::input;
+
+use crate::prelude::*;
 
 /// Maximum length of a code as typed, with hyphens and spaces between its letters.
 const MAX_CODE: usize = 64;

@@ -1,14 +1,13 @@
 //! Balances by age in days.
 
 use engine::records::{GuarantorBalance, InsuranceBalance};
-use framework::values::times::At;
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
 
-use crate::views::{
-    parts::{Included, Price},
-    people::PatientBasic,
+use crate::{
+    prelude::*,
+    views::{
+        parts::{Included, Price},
+        people::PatientBasic,
+    },
 };
 
 /// The balance of a guarantor. An amount is null if the health record system does not provide it.

@@ -1,21 +1,17 @@
 //! Charges and insurance claims, in one file because each may contain the other.
 
-use engine::{
-    lists::Filter,
-    records::{Charge, Claim, ClaimAmounts, ClaimStatus, money::Money, record::Record},
-};
-use framework::values::times::At;
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
+use engine::records::{Charge, Claim, ClaimAmounts, ClaimStatus, money::Money};
 
-use crate::views::{
-    catalogue::FeeView,
-    clinical::ProcedureView,
-    parts::{Included, Price},
-    people::{PatientBasic, PersonView, ProviderBasic},
-    render::IncludedRecords,
-    v2::{self, ChargeV2},
+use crate::{
+    prelude::*,
+    views::{
+        catalogue::FeeView,
+        clinical::ProcedureView,
+        parts::{Included, Price},
+        people::{PatientBasic, PersonView, ProviderBasic},
+        render::IncludedRecords,
+        v2::{self, ChargeV2},
+    },
 };
 
 /// A charge on the ledger.

@@ -1,17 +1,16 @@
 //! Payments, adjustments and payment plans.
 
 use engine::records::{Adjustment, Claim, Payment, PaymentPlan};
-use framework::values::times::At;
-use schemars::JsonSchema;
-use serde::Serialize;
-use view_macro::view;
 
 use super::charges_and_claims::{ClaimView, PatientLedgerCharge};
-use crate::views::{
-    catalogue::{AdjustmentTypeView, PaymentTypeView},
-    parts::{Included, Price, WriteState},
-    people::{PatientBasic, ProviderBasic},
-    v2::{self, AdjustmentV2, PaymentV2},
+use crate::{
+    prelude::*,
+    views::{
+        catalogue::{AdjustmentTypeView, PaymentTypeView},
+        parts::{Included, Price, WriteState},
+        people::{PatientBasic, ProviderBasic},
+        v2::{self, AdjustmentV2, PaymentV2},
+    },
 };
 
 /// A payment on the ledger.

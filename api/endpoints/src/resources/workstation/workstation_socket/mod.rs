@@ -22,15 +22,16 @@ use engine::{
     },
 };
 use framework::{
-    access::api::Api,
-    http::errors::{ApiError, HttpResult},
+    http::errors::HttpResult,
     nodes::{admission::from_node, socket::NodeSocket},
-    values::failures::Failure,
 };
 use futures_core::Stream;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
-use crate::resources::workstation::workstation_socket::frame_limits::{FrameLimits, LimitedBytes};
+use crate::{
+    prelude::*,
+    resources::workstation::workstation_socket::frame_limits::{FrameLimits, LimitedBytes},
+};
 
 type BoxedPayloadStream = Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>;
 
