@@ -7,18 +7,19 @@ use location::{
 use query::idempotency::{self, IdempotencyKey, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{error::Reject, processor::Processor, reply::Saved, unit_of_work::UnitOfWork, unmet::Unmet};
+use crate::{
+    error::{Prepared, Reject},
+    processor::Processor,
+    reply::Saved,
+    unit_of_work::UnitOfWork,
+    unmet::Unmet,
+};
 
 pub trait Request: Send + 'static {
     type Reply: Send + 'static;
 
     /// Returns the machine's decision and the reply. Documents to write go into the unit of work.
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Self::Reply), Reject>;
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply>;
 
     /// Returns `true` if the EHR is asked for its capabilities again. A caller that requests a read may have changed
     /// them.
@@ -59,12 +60,7 @@ impl Request for Command {
         matches!(self, Command::Wake)
     }
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, ()), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<()> {
         // Due work precedes a sweep, which is due until it ends.
         let due = || at.machine.due_at().is_some_and(|due| due <= cx.now);
         if matches!(self, Command::Wake)
@@ -92,12 +88,7 @@ where
 {
     type Reply = Saved<T>;
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Saved<T>), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Saved<T>> {
         let Some(key) = &self.key else { return self.request.prepare(at, cx, unit) };
         match idempotency::lookup(unit, key, cx.now)? {
             Lookup::Fresh => {}

@@ -12,7 +12,7 @@ use std::{
 
 use location::{
     command::{Command, DecisionContext, Failure, Outcome, Placement, Written},
-    decision::{Call, Decision},
+    decision::Call,
     event::CallKind,
     gate::{Gate, Shut},
     ids::{AppointmentId, InstitutionId, LocationId, OperatoryId, ProviderId},
@@ -52,7 +52,7 @@ use crate::{
         AppointmentChange, BookSlot, ChangeAppointment, ChangePatient, CreateAppointment, CreatePatient, CreateRecord,
         Offer, PatientChange,
     },
-    error::Reject,
+    error::Prepared,
     ingest::IngestPage,
     patients::PatientDetails,
     processor::{Deps, Processor, decode},
@@ -72,12 +72,7 @@ enum Own {
 impl Request for Own {
     type Reply = ();
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, ()), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<()> {
         match self {
             Own::Page(page) => page.prepare(at, cx, unit),
             Own::Command(command) => command.prepare(at, cx, unit),

@@ -23,7 +23,7 @@ use store::{Direction, keys};
 
 use self::intake::Intake;
 use crate::{
-    error::Reject,
+    error::{Prepared, Reject},
     ingest::record::{IngestError, put_appointment},
     pass::ReadPass,
     processor::Processor,
@@ -50,12 +50,7 @@ impl Request for IngestPage {
         self.outcome.is_ok()
     }
 
-    fn prepare(
-        &self,
-        at: &Processor,
-        cx: DecisionContext,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, ()), Reject> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<()> {
         let source = at.source().ok_or(Reject::Damaged("a page for a location without EHR"))?;
         let (mut appointments, mut tombstones) = (Vec::new(), Vec::new());
         let outcome = match &self.outcome {
