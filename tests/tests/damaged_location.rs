@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use endpoints::views::record_views::RecordViews;
-use engine::{Engine, Parts, commands::CreateAppointmentType};
+use engine::{Engine, Parts, commands::WriteAppointmentType, records::AppointmentType};
 use location::ids::AppointmentId;
 use processor::error::EngineError;
 use store::{Batch, CommitError, Store, keys, memory::Fault};
@@ -36,13 +36,9 @@ async fn without_ehr(store: Arc<HookedStore>) -> Engine {
 async fn conflict_reloads_the_journal_only_if_the_journal_conflicted() {
     let (store, journals_read) = store();
     let engine = without_ehr(store.clone()).await;
-    let recall = || CreateAppointmentType {
-        name: "Recall".into(),
-        minutes: 30,
-        bookable_online: true,
-        descriptor_ids: Vec::new(),
-        of_location: true,
-    };
+    let body =
+        AppointmentType { name: "Recall".into(), minutes: 30, bookable_online: true, ..AppointmentType::default() };
+    let recall = || WriteAppointmentType::Create { body: body.clone(), of_location: true };
     engine.send(fixtures::MAIN_STREET, recall()).await.unwrap();
     for (key, reads) in [(keys::record(1, 1, 1), 0), (keys::journal(fixtures::MAIN_STREET.0, 1), 2)] {
         let before = journals_read.get();

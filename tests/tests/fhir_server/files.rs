@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use location::pull::Resource;
 use processor::{
-    commands::{ChangePatient, CreateRecord, PatientChange, RemoveRecord, SaveHistoryItem},
+    commands::{ChangePatient, ChangeRecord, CreateRecord, PatientChange, SaveHistoryItem},
     reply::Saved,
     request::Request,
 };
@@ -111,7 +111,7 @@ async fn insurance_goes_both_ways(harness: &FhirHarness, patient: u32, theirs: &
 
     // Each side deletes one.
     harness.server.delete("Coverage", second.foreign_id.as_deref().unwrap()).await;
-    let _: Record<Coverage> = save(harness, RemoveRecord::<Coverage>::new(coverage.id)).await;
+    let _: Record<Coverage> = save(harness, ChangeRecord::<Coverage> { id: coverage.id, body: None }).await;
     harness.idle().await;
     assert!(harness.server.search("Coverage", &[]).await.is_empty(), "the one was removed here, the other there");
     harness.sync_of_none(Resource::Coverages).await;

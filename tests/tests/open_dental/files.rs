@@ -1,7 +1,7 @@
 //! The practice's files, in both directions: insurance, history, communication logs, the ledger.
 
 use location::pull::Resource;
-use processor::commands::{CreateRecord, RemoveRecord, SaveHistoryItem};
+use processor::commands::{ChangeRecord, CreateRecord, SaveHistoryItem};
 use records::{
     Adjustment, AdjustmentType, Charge, CommunicationLog, Coverage, Direction, Fee, GuarantorBalance, HistoryCategory,
     InsurancePlan, Mode, PatientHistoryItem, PatientRecall, Payment, PaymentType, Procedure, ProcedureStatus, Relation,
@@ -155,7 +155,7 @@ async fn insurance_is_written_and_removed() {
     assert_eq!((seen.id, seen.body.plan_id, seen.body.subscriber_id), (id, plan_id, Some(zoe)));
     assert_eq!(harness.entry::<InsurancePlan>(&harness.filed::<InsurancePlan>(plan_id).await).id, plan_id);
 
-    harness.save(RemoveRecord::<Coverage>::new(id)).await;
+    harness.save(ChangeRecord::<Coverage> { id, body: None }).await;
     harness.idle().await;
     assert!(harness.server.database().row("patplans", foreign.parse().unwrap()).is_none());
     assert_eq!(harness.server.database().rows("inssubs").count(), 2, "the subscription stays");

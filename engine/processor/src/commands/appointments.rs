@@ -1,12 +1,9 @@
 //! Shared parts of the requests that create appointments.
 
-use location::{
-    command::{DecisionContext, Placement},
-    ids::{AppointmentId, PatientId},
-};
-use records::{Appointment, record::Record};
+use location::command::Placement;
+use records::Appointment;
 
-use crate::processor::Processor;
+use super::prelude::*;
 
 const SAME_TIME: &str = "The patient has another appointment at this location at the same time.";
 

@@ -2,24 +2,17 @@
 //! documents.
 
 use location::{
-    command::{Book, BookPatient, Command, DecisionContext, KeyUse, Placement},
+    command::{Book, BookPatient, KeyUse, Placement},
     decision::Reply,
-    ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, PatientId, ProviderId},
-    pull::Resource,
-    time::{Span, Timestamp},
+    ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
 };
-use records::{self, Booking, Writeback, record::Record};
+use records::{self, Booking, Writeback};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use store::keys;
 
-use crate::{
-    error::{Prepared, Reject},
-    patients::{PatientDetails, describe_patient, narrow},
-    processor::{Processor, decode},
-    request::Request,
-    unit_of_work::UnitOfWork,
-};
+use super::prelude::*;
+use crate::{patients::describe_patient, processor::decode};
 
 /// A slot that may be booked, as sealed into a slot token. The HTTP layer seals and unseals; the engine decides.
 #[derive(Clone, Debug, PartialEq, Eq)]

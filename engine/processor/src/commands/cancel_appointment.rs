@@ -1,17 +1,8 @@
 //! Cancels an appointment of the location.
 
-use location::{
-    command::{Command, DecisionContext},
-    decision::Reply,
-    ids::AppointmentId,
-};
+use location::decision::Reply;
 
-use crate::{
-    error::{Prepared, Reject},
-    processor::Processor,
-    request::Request,
-    unit_of_work::UnitOfWork,
-};
+use super::prelude::*;
 
 #[derive(Clone)]
 pub struct CancelAppointment {

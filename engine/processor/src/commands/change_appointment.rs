@@ -1,18 +1,9 @@
 //! Changes an appointment (specification 4.10, PATCH /appointments).
 
-use location::{
-    command::{Command, DecisionContext, Placement},
-    ids::{AppointmentId, OperatoryId},
-    intent::ChangedDetails,
-    pull::Resource,
-    time::{Span, Timestamp},
-};
-use records::{Appointment, record::Record};
+use location::{command::Placement, ids::OperatoryId, intent::ChangedDetails};
+use records::Appointment;
 
-use super::references::all_met;
-use crate::{
-    error::Prepared, processor::Processor, reply::Saved, request::Request, unit_of_work::UnitOfWork, unmet::Unmet,
-};
+use super::{prelude::*, references::all_met};
 
 #[derive(Clone)]
 pub struct ChangeAppointment {

@@ -1,22 +1,9 @@
 //! Changes a patient (specification 4.4).
 
-use location::{
-    command::DecisionContext, decision::Decision, ids::PatientId, order::OrderingKey, pull::Resource,
-    resource::Operation,
-};
-use records::{
-    Patient, PatientChange,
-    record::{Record, RecordWrite},
-};
+use records::{Patient, PatientChange};
 
-use super::save::queued;
-use crate::{
-    error::{Prepared, Reject},
-    processor::Processor,
-    reply::Saved,
-    request::Request,
-    unit_of_work::{UnitOfWork, merge_base::fields},
-};
+use super::{prelude::*, save::queued};
+use crate::unit_of_work::merge_base::fields;
 
 #[derive(Clone)]
 pub struct ChangePatient {

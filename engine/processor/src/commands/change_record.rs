@@ -1,28 +1,18 @@
-//! Changes a record that the scheduling rules do not depend on.
+//! Changes or removes a record that the scheduling rules do not depend on.
 
-use location::{command::DecisionContext, decision::Decision, resource::Operation};
-use records::{
-    record::{Body, Record, RecordWrite},
-    schema,
-};
+use records::schema;
 
 use super::{
+    prelude::*,
     references::all_met,
     save::{ordering_key_of, queued},
-};
-use crate::{
-    error::{Prepared, Reject},
-    processor::Processor,
-    reply::Saved,
-    request::Request,
-    unit_of_work::UnitOfWork,
-    unmet::Unmet,
 };
 
 #[derive(Clone)]
 pub struct ChangeRecord<T> {
     pub id: u64,
-    pub body: T,
+    /// `None` removes the record.
+    pub body: Option<T>,
 }
 
 impl<T: Body> Request for ChangeRecord<T> {
@@ -30,8 +20,12 @@ impl<T: Body> Request for ChangeRecord<T> {
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let before = at.record::<T>(self.id, unit)?;
-        all_met(at.unusable(&self.body, unit)?)?;
-        let after = Record { body: self.body.clone(), ..before.clone() };
+        let Some(body) = &self.body else {
+            let after = Record { deleted_at: Some(cx.now), ..before.clone() };
+            return at.put_changed(cx, Operation::Delete, before, after, unit);
+        };
+        all_met(at.unusable(body, unit)?)?;
+        let after = Record { body: body.clone(), ..before.clone() };
         at.put_changed(cx, Operation::Update, before, after, unit)
     }
 }

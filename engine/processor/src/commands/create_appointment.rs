@@ -1,22 +1,14 @@
 //! Creates an appointment without a slot token (specification 4.10 and 7.3).
 
 use location::{
-    command::{Book, BookPatient, Closed, Command, DecisionContext, Placement},
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
-    pull::Resource,
-    time::{Span, Timestamp},
+    command::{Book, BookPatient, Closed, Placement},
+    ids::{AppointmentTypeId, OperatoryId, ProviderId},
 };
-use records::{Appointment, Booking, Patient, Writeback, record::Record};
+use records::{Appointment, Booking, Patient, Writeback};
 
-use super::references::{all_met, set_aside};
-use crate::{
-    error::{Prepared, Reject},
-    patients::{PatientDetails, narrow},
-    processor::Processor,
-    reply::Saved,
-    request::Request,
-    unit_of_work::UnitOfWork,
-    unmet::Unmet,
+use super::{
+    prelude::*,
+    references::{all_met, set_aside},
 };
 
 /// Suffix of the foreign id of a patient whom the EHR shows on their first appointment only (specification 7.3).

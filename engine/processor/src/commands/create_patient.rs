@@ -1,27 +1,8 @@
 //! Creates a patient (specification 4.4 and 4.10).
 
-use location::{
-    command::DecisionContext,
-    decision::{Decision, Refusal},
-    ids::PatientId,
-    order::OrderingKey,
-    pull::Resource,
-    resource::Operation,
-};
-use records::{
-    self,
-    record::{Record, RecordWrite},
-};
+use location::decision::Refusal;
 
-use crate::{
-    error::{Prepared, Reject},
-    patients::{PatientDetails, narrow},
-    processor::Processor,
-    reply::Saved,
-    request::Request,
-    unit_of_work::UnitOfWork,
-    unmet::Unmet,
-};
+use super::prelude::*;
 
 #[derive(Clone)]
 pub struct CreatePatient {

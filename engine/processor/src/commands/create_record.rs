@@ -2,26 +2,15 @@
 
 use std::any::Any;
 
-use location::{command::DecisionContext, decision::Decision, pull::Resource, resource::Operation};
 use query::idempotency::{self, IdempotencyKey, Numbered};
-use records::{
-    FormResponse, FormSchema, form_answers,
-    record::{Body, Record, RecordWrite},
-};
+use records::{FormResponse, FormSchema, form_answers};
 
 use super::{
+    prelude::*,
     references::{all_met, set_aside},
     save::ordering_key_of,
 };
-use crate::{
-    error::{Prepared, Reject},
-    patients::narrow,
-    processor::Processor,
-    reply::Saved,
-    request::Request,
-    unit_of_work::{UnitOfWork, merge_base::fields},
-    unmet::Unmet,
-};
+use crate::unit_of_work::merge_base::fields;
 
 #[derive(Clone)]
 pub struct CreateRecord<T> {

@@ -1,22 +1,11 @@
 //! Drops a pending write with all writes that depend on it, or a failed write, so that it is not tried again.
 
-use location::{
-    command::{Command, DecisionContext},
-    event::Event,
-    ids::WriteId,
-    intent::WriteIntent,
-    resource::Operation,
-};
+use location::{event::Event, ids::WriteId, intent::WriteIntent};
 use records::FinishedWrite;
 use store::{Direction, keys};
 
-use crate::{
-    error::{Prepared, Reject},
-    note_keys::failed_writes_of,
-    processor::Processor,
-    request::Request,
-    unit_of_work::UnitOfWork,
-};
+use super::prelude::*;
+use crate::note_keys::failed_writes_of;
 
 /// Maximum number of failed writes that are searched for dependent ones.
 const LOOKED_AT: usize = 10_000;

@@ -1,17 +1,8 @@
 //! Holds a slot for a client before the booking (specification 4.8).
 
-use location::{
-    command::{Command, DecisionContext, Hold},
-    decision::Reply,
-    time::Timestamp,
-};
+use location::{command::Hold, decision::Reply};
 
-use crate::{
-    error::{Prepared, Reject},
-    processor::Processor,
-    request::Request,
-    unit_of_work::UnitOfWork,
-};
+use super::prelude::*;
 
 /// The requested hold. The location fills in `closed`.
 #[derive(Clone)]

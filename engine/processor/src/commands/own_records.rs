@@ -1,50 +1,77 @@
-//! Shared parts of the requests that create, change and remove providers and operatories of a location without EHR.
-//! These records exist here only.
+//! Creates, changes and removes providers and operatories of a location without EHR. These records exist here only.
 
-use std::any::Any;
+use std::{any::Any, sync::Arc};
 
-use location::{
-    command::{Command, DecisionContext, PulledOperatory},
-    ids::OperatoryId,
-    order::OrderingKey,
-    pull::Resource,
-    resource::Operation,
-};
-use records::{
-    Operatory,
-    record::{Body, Record},
-};
+use location::{command::PulledOperatory, ids::OperatoryId};
+use records::{Operatory, record::Scope};
 
-use super::references::all_met;
-use crate::{
-    error::{Prepared, Reject},
-    processor::Processor,
-    reply::Saved,
-    unit_of_work::UnitOfWork,
-    unmet::Unmet,
-};
+use super::{prelude::*, references::all_met};
 
 /// Maximum number of operatories created at a location. Its state contains each of them.
 const MAX_OPERATORIES: usize = 1_000;
 
+#[derive(Clone)]
+pub enum WriteOwnRecord<T> {
+    Create(T),
+    /// A change, applied to the record as it is when the request is prepared.
+    Change(u64, Arc<dyn Fn(&mut T) + Send + Sync>),
+    /// Appointments keep their reference to the removed record.
+    Remove(u64),
+}
+
+impl<T: Body> Request for WriteOwnRecord<T> {
+    type Reply = Saved<Record<T>>;
+
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
+        at.must_have_no_ehr()?;
+        match self {
+            WriteOwnRecord::Create(body) => {
+                let id = narrow(unit.allot(T::RESOURCE)?)?;
+                let location_id = (T::SCOPE == Scope::Location).then_some(at.setup.id.0);
+                let record = Record { location_id, ..Record::new(id, at.institution.id.0, cx.now, body.clone()) };
+                at.put_own(cx, Operation::Create, None, record, unit)
+            }
+            WriteOwnRecord::Change(id, change) => {
+                let before = at.own_record::<T>(*id, unit)?;
+                let mut after = before.clone();
+                change(&mut after.body);
+                if after == before {
+                    return Ok((Decision::nothing(), Saved::new(before)));
+                }
+                if T::is_deleted(&after) {
+                    at.must_not_work_here(T::RESOURCE, *id)?;
+                }
+                after.updated_at = cx.now;
+                at.put_own(cx, Operation::Update, Some(&before), after, unit)
+            }
+            WriteOwnRecord::Remove(id) => {
+                let before = at.own_record::<T>(*id, unit)?;
+                at.must_not_work_here(T::RESOURCE, *id)?;
+                let mut after = before.clone();
+                after.delete(cx.now);
+                at.put_own(cx, Operation::Delete, Some(&before), after, unit)
+            }
+        }
+    }
+}
+
 impl Processor {
     /// Returns an existing record created here.
-    pub fn own_record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
-        self.must_have_no_ehr()?;
+    fn own_record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
         let resource = T::RESOURCE;
         let found = unit.get::<Record<T>>(self.scope::<T>(), id)?.filter(|record| record.deleted_at.is_none());
         let record = found.ok_or(Unmet::NotFound { resource, id })?;
         if record.source_id.is_some() { Err(Unmet::NotUsable { resource, id }.into()) } else { Ok(record) }
     }
 
-    pub fn must_have_no_ehr(&self) -> Result<(), Reject> {
+    fn must_have_no_ehr(&self) -> Result<(), Reject> {
         match self.source() {
             None => Ok(()),
             Some(_) => Err(Unmet::OfEhr.into()),
         }
     }
 
-    pub fn put_own<T: Body>(
+    fn put_own<T: Body>(
         &self,
         cx: DecisionContext,
         operation: Operation,
@@ -80,7 +107,7 @@ impl Processor {
     }
 
     /// Refuses to remove a provider with working hours here, who would still be offered.
-    pub fn must_not_work_here(&self, resource: Resource, id: u64) -> Result<(), Reject> {
+    fn must_not_work_here(&self, resource: Resource, id: u64) -> Result<(), Reject> {
         let theirs = |provider: u32| resource == Resource::Providers && u64::from(provider) == id;
         match self.machine.state.hours.values().any(|hour| theirs(hour.provider.0)) {
             true => Err(Unmet::StillWorks { location: self.setup.id.0 }.into()),

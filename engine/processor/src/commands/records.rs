@@ -1,14 +1,9 @@
 //! Shared parts of the requests that create and change records that the scheduling rules do not depend on.
 
-use location::pull::Resource;
-use records::{
-    record::{Body, Record},
-    schema::{self, Visitor},
-};
+use records::schema::{self, Visitor};
 use serde_json::{Map, Value};
 
-use super::references::set_aside;
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
+use super::{prelude::*, references::set_aside};
 
 impl Processor {
     /// Returns the references of a body that this location cannot use.

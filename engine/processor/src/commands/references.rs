@@ -1,9 +1,8 @@
 //! Checks whether this location can use the references of a request.
 
-use location::pull::Resource;
-use records::{self, AppointmentDescriptor, record::Record};
+use records::{self, AppointmentDescriptor};
 
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
+use super::prelude::*;
 
 /// Collects a missing reference, so that the others are checked, too.
 pub(super) fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> Result<Option<T>, Reject> {

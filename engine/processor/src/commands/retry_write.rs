@@ -1,27 +1,18 @@
 //! Retries a failed write at the request of an operator.
 
 use location::{
-    command::{Command, DecisionContext, Retried, RetriedAppointment, Retry},
+    command::{Retried, RetriedAppointment, Retry},
     decision::{Refusal, Reply},
-    ids::{AppointmentTypeId, PatientId, WriteId},
+    ids::{AppointmentTypeId, WriteId},
     intent::WriteIntent,
-    order::OrderingKey,
-    pull::Resource,
-    resource::Operation,
 };
 use records::{
     Appointment, FinishedWrite, Patient, WorkingHour, Writeback,
-    record::{Body, Record},
     schema::{self, Visitor},
 };
 
-use crate::{
-    error::{Prepared, Reject},
-    processor::Processor,
-    projections::working_hours,
-    request::Request,
-    unit_of_work::UnitOfWork,
-};
+use super::prelude::*;
+use crate::projections::working_hours;
 
 #[derive(Clone)]
 pub struct RetryWrite(pub WriteId);

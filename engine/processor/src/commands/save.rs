@@ -1,15 +1,8 @@
 //! The machine's decision on a saved record, and the ordering key of its write.
 
-use location::{
-    command::{Command, DecisionContext, Save},
-    decision::{Decision, Reply},
-    ids::PatientId,
-    order::OrderingKey,
-    pull::Resource,
-    resource::Operation,
-};
+use location::{command::Save, decision::Reply};
 
-use crate::{error::Reject, processor::Processor};
+use super::prelude::*;
 
 impl Processor {
     pub fn decide_save(

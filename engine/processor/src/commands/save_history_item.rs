@@ -1,19 +1,10 @@
 //! Records that an item of a medical history catalogue applies or no longer applies to a patient. Each item has one
 //! entry.
 
-use location::{command::DecisionContext, pull::Resource};
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
-use records::{HistoryCategory, HistoryItem, PatientHistoryItem, record::Record};
+use records::{HistoryCategory, HistoryItem, PatientHistoryItem};
 
-use super::{change_record::ChangeRecord, create_record::CreateRecord};
-use crate::{
-    error::{Prepared, Reject},
-    processor::Processor,
-    reply::Saved,
-    request::Request,
-    unit_of_work::UnitOfWork,
-    unmet::Unmet,
-};
+use super::{change_record::ChangeRecord, create_record::CreateRecord, prelude::*};
 
 /// Maximum number of a patient's entries that are searched.
 const MOST_ENTRIES: usize = 10_000;
@@ -48,7 +39,7 @@ impl Request for SaveHistoryItem {
             extra: before.map(|before| before.extra).unwrap_or_default(),
         };
         match known {
-            Some(entry) => ChangeRecord { id: entry.id, body }.prepare(at, cx, unit),
+            Some(entry) => ChangeRecord { id: entry.id, body: Some(body) }.prepare(at, cx, unit),
             None => CreateRecord { body, patient: Some(self.patient_id), number: None }.prepare(at, cx, unit),
         }
     }

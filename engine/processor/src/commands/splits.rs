@@ -2,10 +2,9 @@
 
 use std::any::Any;
 
-use location::pull::Resource;
-use records::{Adjustment, Charge, Patient, Payment, ehr::singular, record::Record};
+use records::{Adjustment, Charge, Patient, Payment, ehr::singular};
 
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork, unmet::Unmet};
+use super::prelude::*;
 
 impl Processor {
     /// Returns the charges in the splits of a ledger entry that belong to another family than its patient. A family is

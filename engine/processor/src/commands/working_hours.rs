@@ -1,31 +1,28 @@
-//! Shared parts of the requests that create and change working hours set by hand. They offer slots at once, and are
-//! written to an EHR that accepts working hours.
+//! Creates, changes and removes working hours set by hand. They offer slots at once, and are written to an EHR that
+//! accepts working hours.
 
 use location::{
-    command::{Command, DecisionContext},
-    hours::{HourKind, HourSource},
-    pull::Resource,
+    decision::Refusal,
+    hours::{HourKind, HourSource, Recurrence},
+    ids::WorkingHourId,
 };
-use records::{
-    self,
-    record::{Record, RecordWrite, WriteStatus},
-};
+use records::{WorkingHour, record::WriteStatus};
 
-use super::{references::all_met, save::queued};
-use crate::{
-    error::{Prepared, Reject},
-    processor::Processor,
-    projections::working_hours,
-    reply::Saved,
-    unit_of_work::UnitOfWork,
-    unmet::Unmet,
-};
+use super::{prelude::*, references::all_met, save::queued};
+use crate::projections::working_hours;
 
 /// Equal times could mean a whole day, which is more likely a typing error.
 const NO_TIME: &str = "working_hour.end_time must differ from begin_time; a whole day is 00:00 to 24:00.";
 const NOT_TAKEN: &str = "The health record system takes no working hours: these stay here only, and offer slots here.";
 const OF_OUR_TYPES: &str = "The working hours are for appointment types the health record system does not have: they stay here only, \
                             and offer slots here.";
+
+#[derive(Clone)]
+pub enum WriteWorkingHour {
+    Create(WorkingHourDetails),
+    Change(u32, WorkingHourChange),
+    Remove(u32),
+}
 
 /// The requested working hours.
 #[derive(Clone)]
@@ -35,27 +32,82 @@ pub struct WorkingHourDetails {
     /// Minutes after local midnight.
     pub begin: u16,
     pub end: u16,
-    pub recurrence: location::hours::Recurrence,
+    pub recurrence: Recurrence,
     pub appointment_type_ids: Vec<u32>,
     pub active: bool,
 }
 
+/// Changes of working hours. Absent fields stay unchanged.
+#[derive(Clone, Default)]
+pub struct WorkingHourChange {
+    pub provider_id: Option<u32>,
+    /// `Some(None)` removes the operatory.
+    pub operatory_id: Option<Option<u64>>,
+    pub begin: Option<u16>,
+    pub end: Option<u16>,
+    pub recurrence: Option<Recurrence>,
+    pub appointment_type_ids: Option<Vec<u32>>,
+    pub active: Option<bool>,
+}
+
+impl Request for WriteWorkingHour {
+    type Reply = Saved<Record<WorkingHour>>;
+
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
+        match self {
+            WriteWorkingHour::Create(new) => {
+                let id = narrow(unit.allot(Resource::WorkingHours)?)?;
+                at.put_hour(cx, id, new, None, unit)
+            }
+            WriteWorkingHour::Change(id, change) => {
+                let before = at.working_hour(*id, unit)?;
+                if before.source == HourSource::Synced {
+                    return Err(Reject::Refused(Refusal::HourOfEhr));
+                }
+                at.put_hour(cx, *id, &change.applied_to(&before), Some(before), unit)
+            }
+            WriteWorkingHour::Remove(id) => {
+                let mut hour = at.working_hour(*id, unit)?;
+                let decision = at.decide(cx, &Command::RemoveHour { hour: WorkingHourId(*id) })?;
+                hour.delete(cx.now);
+                unit.put(&hour)?;
+                Ok((decision, Saved::new(hour)))
+            }
+        }
+    }
+}
+
+impl WorkingHourChange {
+    fn applied_to(&self, before: &WorkingHour) -> WorkingHourDetails {
+        let (recurrence, types) = (&self.recurrence, &self.appointment_type_ids);
+        WorkingHourDetails {
+            provider_id: self.provider_id.unwrap_or(before.provider_id),
+            operatory_id: self.operatory_id.unwrap_or(before.operatory_id),
+            begin: self.begin.unwrap_or(before.begin),
+            end: self.end.unwrap_or(before.end),
+            recurrence: recurrence.as_ref().unwrap_or(&before.recurrence).clone(),
+            appointment_type_ids: types.as_ref().unwrap_or(&before.appointment_type_ids).clone(),
+            active: self.active.unwrap_or(before.active),
+        }
+    }
+}
+
 impl Processor {
     /// Returns existing working hours.
-    pub fn working_hour(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<records::WorkingHour>, Reject> {
-        let found = unit.get::<Record<records::WorkingHour>>(self.setup.id.0, id.into())?;
+    fn working_hour(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<WorkingHour>, Reject> {
+        let found = unit.get::<Record<WorkingHour>>(self.setup.id.0, id.into())?;
         let found = found.filter(|hour| hour.deleted_at.is_none());
         Ok(found.ok_or(Unmet::NotFound { resource: Resource::WorkingHours, id: id.into() })?)
     }
 
-    pub fn put_hour(
+    fn put_hour(
         &self,
         cx: DecisionContext,
         id: u32,
         new: &WorkingHourDetails,
-        before: Option<Record<records::WorkingHour>>,
+        before: Option<Record<WorkingHour>>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Prepared<Saved<Record<records::WorkingHour>>> {
+    ) -> Prepared<Saved<Record<WorkingHour>>> {
         let mut wrong = Vec::new();
         if self.setup.map_by_operatory && new.operatory_id.is_none() {
             wrong.push(Unmet::Wrong("Operatory uuid can't be blank".to_owned()));
@@ -64,7 +116,7 @@ impl Processor {
         if new.begin == new.end && !unchanged {
             wrong.push(Unmet::Wrong(NO_TIME.to_owned()));
         }
-        let body = records::WorkingHour {
+        let body = WorkingHour {
             provider_id: new.provider_id,
             operatory_id: new.operatory_id,
             begin: new.begin,

@@ -1,7 +1,7 @@
 //! /insurance_coverages (specification 4.2)
 
 use engine::{
-    commands::RemoveRecord,
+    commands::ChangeRecord,
     records::{Coverage, InsurancePlan, Relation, record::Schema, values::Day},
 };
 use framework::{
@@ -137,7 +137,7 @@ pub async fn delete(mut call: ApiCall, Id(id): Id<u64>, InTenant(tenant, ()): In
     let location = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
     let location =
         location.ok_or_else(|| ApiError::not_found(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
-    call.save(&location, RemoveRecord::<Coverage>::new(id)).await?;
+    call.save(&location, ChangeRecord::<Coverage> { id, body: None }).await?;
     call.audit("delete", name_of(Coverage::RESOURCE), id);
     Ok(call.empty())
 }

@@ -85,7 +85,7 @@ pub async fn update(
     let location =
         call.location_for(&tenant, alert.source(), alert.location_id.as_slice()).ok_or_else(ApiError::internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
-    let saved = call.save(&location, ChangeRecord { id: alert.id.into(), body }).await?;
+    let saved = call.save(&location, ChangeRecord { id: alert.id.into(), body: Some(body) }).await?;
     call.audit("update", "Patient Alert", alert.id.into());
     Ok(call.show(PatientAlertView::from_record(&saved.record)))
 }

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{
-    Request,
-    commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
-    records::Operatory,
-};
+use engine::{commands::WriteOwnRecord, records::Operatory};
 use framework::values::kinds::shared::{bookable_online, part_of_name};
 
 use crate::{prelude::*, resources::schedule::appointment_types, views::operatories::OperatoryView};
@@ -90,7 +86,7 @@ pub async fn create(
     mut call: ApiCall,
     AtLocation(location, NewOperatory(new)): AtLocation<NewOperatory>,
 ) -> Answer<Created<OperatoryView<'static>>> {
-    save(&mut call, &location, CreateOwnRecord(new)).await
+    save(&mut call, &location, WriteOwnRecord::Create(new)).await
 }
 
 /// A change of an operatory; missing fields stay unchanged.
@@ -128,7 +124,7 @@ pub async fn update(
     Id(id): Id<u64>,
     AtLocation(location, change): AtLocation<OperatoryUpdate>,
 ) -> Answer<One<OperatoryView<'static>>> {
-    save(&mut call, &location, ChangeOwnRecord { id, change: Arc::new(move |it| change.onto(it)) }).await
+    save(&mut call, &location, WriteOwnRecord::Change(id, Arc::new(move |it: &mut Operatory| change.onto(it)))).await
 }
 
 pub async fn delete(
@@ -136,13 +132,13 @@ pub async fn delete(
     Id(id): Id<u64>,
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<OperatoryView<'static>>> {
-    save(&mut call, &location, RemoveOwnRecord::<Operatory>::new(id)).await
+    save(&mut call, &location, WriteOwnRecord::Remove(id)).await
 }
 
 async fn save<const STATUS: u16>(
     call: &mut ApiCall,
     location: &OpenLocation,
-    request: impl Request<Reply = Saved<Record<Operatory>>> + Clone,
+    request: WriteOwnRecord<Operatory>,
 ) -> Answer<One<OperatoryView<'static>, STATUS>> {
     let saved = call.save(location, request).await?;
     let types = appointment_types::by_id(call, &Tenant { institution: location.institution.clone() })?;

@@ -6,8 +6,7 @@ use std::{
 };
 
 use engine::{
-    Request,
-    commands::{ChangeOwnRecord, CreateOwnRecord, RemoveOwnRecord},
+    commands::WriteOwnRecord,
     records::{AppointmentType, Provider, WorkingHour},
 };
 use framework::{
@@ -188,7 +187,7 @@ pub async fn create(
     mut call: ApiCall,
     AtLocation(location, NewProvider(new)): AtLocation<NewProvider>,
 ) -> Answer<Created<ProviderView<'static>>> {
-    save(&mut call, &location, CreateOwnRecord(new)).await
+    save(&mut call, &location, WriteOwnRecord::Create(new)).await
 }
 
 /// A change of a provider; missing fields stay unchanged.
@@ -266,7 +265,8 @@ pub async fn update(
     if change.inactive == Some(true) {
         check_no_working_hours(&call, &location, id)?;
     }
-    save(&mut call, &location, ChangeOwnRecord { id: id.into(), change: Arc::new(move |it| change.onto(it)) }).await
+    save(&mut call, &location, WriteOwnRecord::Change(id.into(), Arc::new(move |it: &mut Provider| change.onto(it))))
+        .await
 }
 
 pub async fn delete(
@@ -275,7 +275,7 @@ pub async fn delete(
     AtLocation(location, ()): AtLocation<()>,
 ) -> Answer<One<ProviderView<'static>>> {
     check_no_working_hours(&call, &location, id)?;
-    save(&mut call, &location, RemoveOwnRecord::<Provider>::new(id.into())).await
+    save(&mut call, &location, WriteOwnRecord::Remove(id.into())).await
 }
 
 /// Refuses the removal if the provider has working hours at another open location. The command checks its own location.
@@ -295,7 +295,7 @@ fn check_no_working_hours(call: &ApiCall, location: &OpenLocation, id: u32) -> R
 async fn save<const STATUS: u16>(
     call: &mut ApiCall,
     location: &OpenLocation,
-    request: impl Request<Reply = Saved<Record<Provider>>> + Clone,
+    request: WriteOwnRecord<Provider>,
 ) -> Answer<One<ProviderView<'static>, STATUS>> {
     let saved = call.save(location, request).await?;
     let tenant = Tenant { institution: location.institution.clone() };

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use engine::{
-    Request,
-    commands::{AppointmentTypeChange, ChangeAppointmentType, CreateAppointmentType, RemoveAppointmentType},
+    commands::{AppointmentTypeChange, WriteAppointmentType},
     records::AppointmentType,
 };
 use framework::values::{
@@ -128,8 +127,8 @@ pub async fn create(
     let NewAppointmentType { parent, name, minutes, bookable_online, descriptor_ids } = new;
     let (location, of_location) = parent.location(&call, &tenant)?;
     let of_location = of_location.unwrap_or(false);
-    let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
-    save(&mut call, &location, new).await
+    let body = AppointmentType { name, minutes, bookable_online, descriptor_ids, ..AppointmentType::default() };
+    save(&mut call, &location, WriteAppointmentType::Create { body, of_location }).await
 }
 
 #[input(object("appointment_type", "The appointment type."))]
@@ -162,7 +161,7 @@ pub async fn update(
         _ => location,
     };
     let change = AppointmentTypeChange { of_location, name, minutes, bookable_online, descriptor_ids };
-    save(&mut call, &location, ChangeAppointmentType { id, change }).await
+    save(&mut call, &location, WriteAppointmentType::Change(id, change)).await
 }
 
 pub async fn delete(
@@ -175,13 +174,13 @@ pub async fn delete(
         Some(own) => call.location(&tenant, LocationId(own))?,
         None => location.map_or_else(|| any_location(&call, &tenant), Ok)?,
     };
-    save(&mut call, &location, RemoveAppointmentType(id)).await
+    save(&mut call, &location, WriteAppointmentType::Remove(id)).await
 }
 
 async fn save<const STATUS: u16>(
     call: &mut ApiCall,
     location: &OpenLocation,
-    request: impl Request<Reply = Saved<Record<AppointmentType>>> + Clone,
+    request: WriteAppointmentType,
 ) -> Answer<One<AppointmentTypeView, STATUS>> {
     let saved = call.save(location, request).await?;
     Ok(call.created(saved.replay, AppointmentTypeView::from_record(&saved.record)))

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use engine::{
-    Request,
-    commands::{ChangeWorkingHour, CreateWorkingHour, RemoveWorkingHour, WorkingHourChange, WorkingHourDetails},
+    commands::{WorkingHourChange, WorkingHourDetails, WriteWorkingHour},
     records::WorkingHour,
 };
 use framework::{
@@ -130,7 +129,7 @@ pub async fn create(
     mut call: ApiCall,
     AtLocation(location, NewWorkingHour(new)): AtLocation<NewWorkingHour>,
 ) -> Answer<Created<WorkingHourView<'static>>> {
-    let saved = save(&mut call, &location, CreateWorkingHour(new)).await?;
+    let saved = save(&mut call, &location, WriteWorkingHour::Create(new)).await?;
     name_oddities(&mut call, &location, &saved.record);
     let view = WorkingHourView::from_record(&saved.record, location.setup.zone, call.api.engine.now());
     Ok(call.created(saved.replay, view))
@@ -166,7 +165,7 @@ pub async fn update(
     InTenant(tenant, WorkingHourUpdate(change)): InTenant<WorkingHourUpdate>,
 ) -> Answer<One<WorkingHourView<'static>>> {
     let (location, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
-    let saved = save(&mut call, &location, ChangeWorkingHour { id, change }).await?;
+    let saved = save(&mut call, &location, WriteWorkingHour::Change(id, change)).await?;
     name_oddities(&mut call, &location, &saved.record);
     let types = types_of(&call, &location, &["appointment_types"])?;
     Ok(call.show(view(&saved.record, &location, &types, call.api.engine.now())))
@@ -174,7 +173,7 @@ pub async fn update(
 
 pub async fn delete(mut call: ApiCall, Id(id): Id<u32>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
     let (location, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
-    save(&mut call, &location, RemoveWorkingHour(id)).await?;
+    save(&mut call, &location, WriteWorkingHour::Remove(id)).await?;
     Ok(call.empty())
 }
 
@@ -195,7 +194,7 @@ fn name_oddities(call: &mut ApiCall, location: &OpenLocation, it: &Record<Workin
 async fn save(
     call: &mut ApiCall,
     location: &OpenLocation,
-    request: impl Request<Reply = Saved<Record<WorkingHour>>> + Clone,
+    request: WriteWorkingHour,
 ) -> Result<Saved<Record<WorkingHour>>, ApiError> {
     call.save(location, request).await.map_err(|refused| match refused {
         EngineError::Unmet(unmet) => unmet_of(unmet),
