@@ -8,10 +8,7 @@ pub mod ledger_entry;
 use engine::records::{Adjustment, AdjustmentType, Payment, PaymentType, record::Schema, values::Day};
 
 use self::ledger_entry::{LedgerEntry, LedgerEntryInput};
-use crate::{
-    prelude::*,
-    views::catalogue::{AdjustmentTypeView, PaymentTypeView},
-};
+use crate::prelude::*;
 
 listing!(ListPayments: |it| it.sort().foreign_ids().patient().provider().guarantor()
         .id("charge_id", "Id of the charge.", Filter::Charge).id("claim_id", "Id of the claim.", Filter::Claim)
@@ -65,29 +62,3 @@ ledger_entry!(Payment "payment" paid_at payment_type_id(PaymentType) true
     guarantor_id provider_id charge_id claim_id payment_plan_id insurance_plan_id);
 ledger_entry!(Adjustment "adjustment" adjusted_at adjustment_type_id(AdjustmentType) false
     guarantor_id provider_id charge_id claim_id);
-
-#[input]
-pub struct ListTypes {
-    #[query(active(), default = true)]
-    active: bool,
-    #[read(input.listing().since().done())]
-    listing: Listing,
-}
-
-pub async fn payment_types(
-    call: ApiCall,
-    AtLocation(location, ListTypes { active, listing }): AtLocation<ListTypes>,
-) -> Answer<Paged<PaymentTypeView<'static>>> {
-    let page = listing
-        .entries_at::<PaymentType>(&call, &location, |it| active == (it.body.active && it.deleted_at.is_none()))?;
-    Ok(call.page_of(&page, PaymentTypeView::from_record))
-}
-
-pub async fn adjustment_types(
-    call: ApiCall,
-    AtLocation(location, ListTypes { active, listing }): AtLocation<ListTypes>,
-) -> Answer<Paged<AdjustmentTypeView<'static>>> {
-    let page = listing
-        .entries_at::<AdjustmentType>(&call, &location, |it| active == (it.body.active && it.deleted_at.is_none()))?;
-    Ok(call.page_of(&page, AdjustmentTypeView::from_record))
-}

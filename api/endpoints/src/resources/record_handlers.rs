@@ -3,8 +3,10 @@
 
 use std::marker::PhantomData;
 
+use engine::records::record::Body;
 use framework::{
     access::respond::{Answers, Wraps},
+    http::paging::ListPage,
     records::visible::is_live,
 };
 
@@ -32,8 +34,30 @@ where
 {
     let listing: Listing = asked.into();
     let page = listing.entries_at::<V::Body>(&call, &location, is_live)?;
-    let answer: Paged<V::View<'_>> = call.page_of(&page, |it| V::render(it, &call));
-    Ok(Paged::wrap(answer.into_response()))
+    Ok(render_page::<V>(&call, &page))
+}
+
+#[input]
+pub struct ListInUse {
+    #[query(active(), default = true)]
+    active: bool,
+    #[read(input.listing().since().done())]
+    listing: Listing,
+}
+
+/// Lists the records of a location that are in use, or with `active=false` the others.
+pub(crate) async fn list_in_use<V: RecordView>(
+    call: ApiCall,
+    AtLocation(location, ListInUse { active, listing }): AtLocation<ListInUse>,
+) -> Answer<Paged<V::View<'static>>> {
+    let keep = |it: &Record<V::Body>| active == (Body::in_use(&it.body) && it.deleted_at.is_none());
+    let page = listing.entries_at(&call, &location, keep)?;
+    Ok(render_page::<V>(&call, &page))
+}
+
+fn render_page<V: RecordView>(call: &ApiCall, page: &ListPage<Record<V::Body>>) -> Paged<V::View<'static>> {
+    let answer: Paged<V::View<'_>> = call.page_of(page, |it| V::render(it, call));
+    Paged::wrap(answer.into_response())
 }
 
 /// Returns a record of an institution.

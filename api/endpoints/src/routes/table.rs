@@ -71,7 +71,7 @@ use crate::{
         practice::{
             capabilities, changes, institutions, locations, operatories, providers, sync_status, write_requests,
         },
-        record_handlers::{list, show, show_at, show_of_any},
+        record_handlers::{list, list_in_use, show, show_at, show_of_any},
         schedule::{
             appointment_types, appointment_writes, appointments, available_slots, descriptors, working_hour_labels,
             working_hours,
@@ -84,7 +84,7 @@ use crate::{
         route::{Route, action, delete, get, open, patch, post, websocket},
     },
     views::{
-        catalogue::{AdjustmentTypeView, FeeView, PaymentTypeView},
+        catalogue::{AdjustmentTypeView, FeeScheduleView, FeeView, PaymentTypeView},
         clinical::{ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView, RecallTypeView},
         communications::ConversationView,
         documents::DocumentTypeView,
@@ -803,7 +803,7 @@ fn ledger() -> Vec<Route> {
         get("/claims/{id}", show::<ClaimView>).about("Retrieve an insurance claim", "4.10"),
         get("/payment_plans", list::<PaymentPlanView, ledger::ListPaymentPlans>).about("List payment plans", "4.10"),
         get("/payment_plans/{id}", show_of_any::<PaymentPlanView>).about("Retrieve a payment plan", "4.10"),
-        get("/fee_schedules", fee_schedules::list).about("List fee schedules", "2.4"),
+        get("/fee_schedules", list_in_use::<FeeScheduleView>).about("List fee schedules", "2.4"),
         get("/fee_schedules/{id}", fee_schedules::show).about("Retrieve a fee schedule", "2.4"),
         get("/fee_schedule_procedures", list::<FeeView, fee_schedules::ListFees>)
             .about("List the fees of procedure codes", "2.4"),
@@ -817,9 +817,9 @@ fn ledger() -> Vec<Route> {
         get("/insurance_balances/{id}", show::<InsuranceBalanceView>).about("Retrieve an insurance balance", "4.10"),
     ];
     let catalogues = vec![
-        get("/payment_types", ledger::payment_types).about("List payment types", "4.10"),
+        get("/payment_types", list_in_use::<PaymentTypeView>).about("List payment types", "4.10"),
         get("/payment_types/{id}", show::<PaymentTypeView>).about("Retrieve a payment type", "4.10"),
-        get("/adjustment_types", ledger::adjustment_types).about("List adjustment types", "4.10"),
+        get("/adjustment_types", list_in_use::<AdjustmentTypeView>).about("List adjustment types", "4.10"),
         get("/adjustment_types/{id}", show::<AdjustmentTypeView>).about("Retrieve an adjustment type", "4.10"),
     ];
     amounts.into_iter().map(Route::financial).chain(catalogues).collect()
