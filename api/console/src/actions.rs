@@ -2,11 +2,9 @@
 //! on that page performs the action, protected by the CSRF token of the session (`csrf_token`).
 
 use actix_web::{
-    HttpResponse,
     http::StatusCode,
     web::{Form, Path},
 };
-use askama::Template;
 use endpoints::resources::{
     operators::{
         adapters::CONFIGURED,
@@ -15,12 +13,12 @@ use endpoints::resources::{
     },
     practice::write_requests::public_id,
 };
-use framework::{access::resource_names, http::errors::ApiError, values::times};
+use framework::access::resource_names;
 use uuid::Uuid;
 
 use crate::{
-    page::{ConsoleError, PageFrame, html, see_other},
-    visit::ConsoleRequest,
+    page::{html, see_other},
+    prelude::*,
     words::short,
     write_page,
 };

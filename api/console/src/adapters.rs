@@ -5,17 +5,9 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use actix_web::HttpResponse;
-use askama::Template;
 use engine::RolledOut;
-use framework::{access::api::Api, http::errors::ApiError};
-use location::ids::LocationId;
 
-use crate::{
-    page::{ConsoleError, PageFrame, live_address},
-    visit::{ConsoleRequest, read_blocking},
-    words::{self, Badge, RelativeTime},
-};
+use crate::{prelude::*, words};
 
 /// Maximum number of locations listed per version.
 const NAMED: usize = 20;

@@ -1,17 +1,10 @@
 //! The newest entries of the audit trail.
 
-use actix_web::HttpResponse;
-use askama::Template;
 use audit::{Actor, AuditError, Filter, Recorded, Trail};
 use endpoints::resources::practice::write_requests::{parsed, public_id};
-use framework::{access::api::Api, http::errors::ApiError, values::role::Role};
-use location::time::{DAY, Timestamp};
+use location::time::DAY;
 
-use crate::{
-    page::{ConsoleError, PageFrame, live_address},
-    visit::{ConsoleRequest, read_blocking},
-    words,
-};
+use crate::{prelude::*, words};
 
 /// Entries per page.
 const ENTRIES: usize = 200;

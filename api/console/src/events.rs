@@ -4,22 +4,14 @@
 use std::{convert::Infallible, sync::Arc, sync::atomic::Ordering, time::Duration};
 
 use actix_web::{
-    HttpResponse,
     http::header::CONTENT_TYPE,
     web::{Bytes, Data},
 };
 use engine::webhooks::model::EndpointId;
-use framework::{http::errors::ApiError, values::role::Role};
 use futures_util::stream;
-use location::ids::LocationId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{
-    adapters, audit, fleet, location_page,
-    page::ConsoleError,
-    visit::{ConsoleRequest, read_blocking},
-    webhooks,
-};
+use crate::{adapters, audit, fleet, location_page, prelude::*, webhooks};
 
 /// Maximum number of concurrent event streams.
 const STREAMS: usize = 64;

@@ -6,24 +6,15 @@ use std::{
     sync::Arc,
 };
 
-use actix_web::HttpResponse;
-use askama::Template;
 use endpoints::resources::practice::problems;
 use engine::{
     Place,
     metrics::LocationHealth,
     records::sync_state::{AdapterStatus, Cause, GateState},
-    setup::{Institution, LocationSetup, LocationStatus},
+    setup::{Institution, LocationStatus},
 };
-use framework::access::api::Api;
-use location::{ids::LocationId, time::Timestamp};
 
-use crate::{
-    page::{ConsoleError, PageFrame, live_address, query},
-    visit::{ConsoleRequest, read_blocking},
-    webhooks,
-    words::{self, Badge, RelativeTime},
-};
+use crate::{prelude::*, webhooks, words};
 
 /// Locations per page.
 const PAGE: usize = 50;

@@ -21,6 +21,7 @@ mod events;
 mod fleet;
 pub mod location_page;
 mod page;
+mod prelude;
 mod search;
 pub mod sign_in;
 mod system;

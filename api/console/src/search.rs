@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use actix_web::HttpResponse;
-use askama::Template;
 use endpoints::resources::practice::write_requests::parsed;
 use engine::{
     Place,
@@ -12,15 +10,14 @@ use engine::{
     records::{Appointment, record::Record},
     setup::Institution,
 };
-use framework::{http::errors::ApiError, values::times};
-use location::ids::{InstitutionId, LocationId};
+use location::ids::InstitutionId;
 
 use crate::{
     audit::AuditRow,
     location_page::{Write, standing},
-    page::{ConsoleError, PageFrame, query, see_other},
-    visit::{ConsoleRequest, read_blocking},
-    words::{Badge, clock},
+    page::see_other,
+    prelude::*,
+    words::clock,
     write_page::{self, RequestHistory},
 };
 

@@ -1,19 +1,13 @@
 //! The server (version, disk, backups, certificates, keys and operators), and the documents for operators.
 
-use actix_web::{HttpRequest, HttpResponse, web::Path};
-use askama::Template;
+use actix_web::{HttpRequest, web::Path};
 use endpoints::resources::documentation;
 use framework::{
     access::{keys::ApiKey, operators::Operator},
-    values::{role::Role, words::WireEnum},
+    values::words::WireEnum,
 };
-use location::time::Timestamp;
 
-use crate::{
-    page::{ConsoleError, PageFrame},
-    visit::ConsoleRequest,
-    words::{self, Badge, RelativeTime},
-};
+use crate::{prelude::*, words};
 
 #[derive(Template)]
 #[template(path = "console/system.html")]

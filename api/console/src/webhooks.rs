@@ -2,8 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use actix_web::{HttpResponse, web::Path};
-use askama::Template;
+use actix_web::web::Path;
 use endpoints::resources::{
     operators::webhooks::{Health, endpoint, without_secrets},
     webhook::webhook_deliveries::record_of,
@@ -17,19 +16,11 @@ use engine::{
         model::{Endpoint, EndpointId},
     },
 };
-use framework::{
-    access::api::Api,
-    http::errors::ApiError,
-    values::{role::Role, words::WireEnum},
-};
-use location::{ids::InstitutionId, time::Timestamp};
+use framework::values::words::WireEnum;
+use location::ids::InstitutionId;
 use uuid::Uuid;
 
-use crate::{
-    page::{ConsoleError, PageFrame, live_address, query},
-    visit::{ConsoleRequest, read_blocking},
-    words::{Badge, RelativeTime},
-};
+use crate::prelude::*;
 
 /// Deliveries per page, and maximum number of deliveries scanned for one page.
 const PAGE: usize = 50;

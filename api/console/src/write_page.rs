@@ -1,7 +1,6 @@
 //! The page of a write: its attempts with times and answers, its request and booking, and operators' actions.
 
-use actix_web::{HttpResponse, web::Path};
-use askama::Template;
+use actix_web::web::Path;
 use audit::{Filter, Recorded};
 use endpoints::resources::practice::write_requests::{parsed, public_id, subject};
 use engine::{
@@ -9,20 +8,9 @@ use engine::{
     write_history::{Happened, Step},
     write_requests::WriteRequest,
 };
-use framework::{http::errors::ApiError, values::role::Role};
-use location::{
-    ids::{AppointmentId, LocationId},
-    pull::Resource,
-    time::Timestamp,
-};
+use location::{ids::AppointmentId, pull::Resource};
 
-use crate::{
-    audit as audit_page,
-    location_page::Write,
-    page::{ConsoleError, PageFrame},
-    visit::{ConsoleRequest, read_blocking},
-    words::{Badge, RelativeTime},
-};
+use crate::{audit as audit_page, location_page::Write, prelude::*};
 
 /// Maximum number of audit entries shown per kind.
 const ENTRIES: usize = 20;

@@ -5,16 +5,10 @@ use std::collections::BTreeMap;
 use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
     records::{Appointment, Operatory, record::Record},
-    setup::LocationSetup,
 };
-use framework::{http::errors::ApiError, values::times};
-use location::{ids::OperatoryId, time::Timestamp, zone::Date};
+use location::{ids::OperatoryId, zone::Date};
 
-use crate::{
-    page::ConsoleError,
-    visit::ConsoleRequest,
-    words::{Badge, clock},
-};
+use crate::{prelude::*, words::clock};
 
 /// The grid of a day: 96 steps of a quarter of an hour, and lanes for overlapping appointments of an operatory.
 pub(crate) const STEPS: usize = 96;

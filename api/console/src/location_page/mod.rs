@@ -6,25 +6,18 @@ mod reading;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use actix_web::{HttpResponse, web::Path};
-use askama::Template;
+use actix_web::web::Path;
 use endpoints::resources::{
     operators::recent_errors::{RecentErrorView, recent_errors},
     practice::problems::{self, ProblemView},
 };
-use engine::{
-    records::sync_state::{Cause, SyncState},
-    setup::LocationSetup,
-};
-use framework::{access::api::Api, http::errors::ApiError, values::role::Role};
-use location::{ids::LocationId, time::Timestamp};
+use engine::records::sync_state::{Cause, SyncState};
 
 use crate::{
     fleet,
-    page::{ConsoleError, PageFrame, live_address},
-    visit::{ConsoleRequest, read_blocking},
+    prelude::*,
     webhooks::{self, EndpointRow},
-    words::{self, Badge, RelativeTime},
+    words,
 };
 
 pub(crate) use self::{

@@ -3,18 +3,12 @@
 use endpoints::resources::practice::write_requests::{public_id, subject};
 use engine::{
     lists::Range,
-    setup::LocationSetup,
     store::Direction,
     write_requests::{Status, WriteRequest},
 };
-use framework::{access::resource_names::name, values::role::Role};
-use location::time::Timestamp;
+use framework::access::resource_names::name;
 
-use crate::{
-    page::ConsoleError,
-    visit::ConsoleRequest,
-    words::{Badge, RelativeTime},
-};
+use crate::prelude::*;
 
 /// Maximum numbers of writes shown: the oldest pending ones, and the newest failed or ended ones.
 const WAITING: usize = 100;

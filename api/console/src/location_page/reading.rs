@@ -2,18 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use engine::{adapter_host::CallCosts, records::sync_state::SyncState, setup::LocationSetup};
-use framework::{access::resource_names::name, http::errors::ApiError, values::role::Role};
-use location::{
-    pull::{Progress, Resource},
-    time::Timestamp,
-};
+use engine::{adapter_host::CallCosts, records::sync_state::SyncState};
+use framework::access::resource_names::name;
+use location::pull::{Progress, Resource};
 
-use crate::{
-    page::ConsoleError,
-    visit::ConsoleRequest,
-    words::{self, Badge, RelativeTime},
-};
+use crate::{prelude::*, words};
 
 pub(super) struct Cycle {
     pub reading: Option<&'static str>,
