@@ -25,7 +25,6 @@ impl Engine {
         self.connections().adapters().list_versions(name)
     }
 
-    /// Returns the state of a configured adapter.
     pub fn configured_adapter(&self, name: &str) -> Option<AdapterState> {
         Some(adapter_state(name, self.connections().adapters().registry().load_state(name)?))
     }

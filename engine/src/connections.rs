@@ -101,7 +101,6 @@ impl Connections {
         &self.adapters
     }
 
-    /// Returns the data source of a location and the state of its adapter, if it has one.
     pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<(Arc<DataSource>, LoadState)> {
         let source = self.source(location)?;
         let own = self.own.contains_key(&location.id);
@@ -204,7 +203,6 @@ impl Connections {
         }
     }
 
-    /// Returns the transport of a location to its data source.
     fn network(&self, location: &LocationSetup, source: &Arc<DataSource>) -> Arc<dyn Transport> {
         let apart: Arc<dyn Transport> = Arc::new(self.network.apart());
         let own = match self.fence(location) {

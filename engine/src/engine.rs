@@ -418,7 +418,6 @@ impl Engine {
         self.directory.ask(location, |reply| LocationMessage::FreeSlots { query: query.clone(), reply }).await
     }
 
-    /// Sends a request to a location.
     pub async fn send<R: Request + Clone>(&self, location: LocationId, request: R) -> Result<R::Reply, EngineError> {
         self.directory.request(location, request).await
     }

@@ -84,7 +84,6 @@ pub trait EhrUnderTest: 'static {
     fn refused(&self, write: Write) -> impl Future<Output = Option<Write>>;
 }
 
-/// Address of the EHR.
 pub enum EhrAddress {
     /// The suite inserts its proxy.
     Loopback(SocketAddr),

@@ -54,7 +54,6 @@ impl Local {
         Ok((local, all))
     }
 
-    /// Connects this adapter to the EHR.
     pub fn connect(&self, adapter: &Arc<Adapter>, connection: Connection) -> Result<Arc<dyn Ehr>, String> {
         let key = |error: AddressError| match error {
             AddressError::BaseUrl(_) | AddressError::BaseUrlForm => {

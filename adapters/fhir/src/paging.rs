@@ -66,7 +66,6 @@ impl WalkPosition {
     }
 }
 
-/// A page.
 #[derive(Debug, Default)]
 pub struct Step {
     pub resources: Vec<Value>,

@@ -155,7 +155,6 @@ pub fn check_in(arrived: &mut Value, at: i64) {
     });
 }
 
-/// Sets the note.
 pub fn note(noted: &mut Value, text: Option<&str>) {
     // Pulls read the description as the note if there is no comment.
     if text.is_none_or(str::is_empty) && noted["comment"].is_null() {
@@ -208,7 +207,6 @@ fn replace_participant(appointment: &mut Value, resource_type: &str, id: &str) {
     push(appointment, "participant", participant(resource_type, id, "accepted"));
 }
 
-/// Returns `true` if the reference is to a resource of this type.
 fn is_of_type(reference: &Value, resource_type: &str) -> bool {
     let path = reference["reference"].as_str().unwrap_or_default();
     format!("/{path}").contains(&format!("/{resource_type}/"))
@@ -224,7 +222,6 @@ fn appointment_type(settings: &Settings, id: &str) -> Value {
     concept(system, id, configured.map(|kind| kind.name.as_str()))
 }
 
-/// Returns the concept of a code.
 pub fn concept(system: Option<&str>, code: &str, display: Option<&str>) -> Value {
     given(json!({"coding": [{"system": system, "code": code, "display": display}]}))
 }

@@ -38,7 +38,6 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
     }
 }
 
-/// Returns the appointment created with this key.
 pub fn find_created(_: &Settings, key: &str, _: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let search = requests::by_key(APPOINTMENT, "comments", key);
     let rows = client::search::<AppointmentRow>(&search)?;

@@ -102,7 +102,6 @@ pub fn page(mut domain: Vec<Value>, watched: &[&str], since: Option<i64>, after:
     Value::Array(domain)
 }
 
-/// Searches for the patients of parties.
 pub fn patients_of(parties: &[i64]) -> Search {
     let limit = u32::try_from(parties.len()).unwrap_or(u32::MAX);
     Search { model: "gnuhealth.patient", domain: json!([["party", "in", parties]]), limit }

@@ -3,7 +3,6 @@
 
 use crate::values::{Date, DateTime, Decimal, Flag};
 
-/// A type of a field in a row.
 pub trait Asked {
     /// Adds the fields to request. A value is one field with its path; a record adds its own fields.
     fn ask(path: &str, into: &mut Vec<String>) {

@@ -150,7 +150,6 @@ fn part<T: Asked>(model: &'static str) -> ModelQuery {
     ModelQuery { model, fields: fields::<T>(), domain: Vec::new(), watched: &[""], by_party: false }
 }
 
-/// Returns the models of a resource.
 pub fn models(settings: &Settings, resource: Resource) -> impl Iterator<Item = &'static str> {
     parts(settings, resource).into_iter().map(|part| part.model)
 }

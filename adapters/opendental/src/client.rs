@@ -211,7 +211,6 @@ fn opens(resource: &str) -> bool {
     answer.is_ok_and(|answer| answer.is_success())
 }
 
-/// Returns the path of one record.
 pub fn record(path: &str, id: &str) -> String {
     format!("{path}/{}", encode(id))
 }

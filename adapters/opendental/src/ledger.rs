@@ -60,7 +60,6 @@ pub fn insurance_plan(client: &Client, plan: InsPlan) -> Mapped {
     }))
 }
 
-/// Returns the coverages of one subscription.
 pub fn coverages(client: &Client, subscription: InsSub) -> Mapped {
     let key = id(subscription.ins_sub_num)?;
     let covered: Vec<PatPlan> = client.all("/patplans", &[("InsSubNum", key)])?;

@@ -181,7 +181,6 @@ fn without_reason(text: Option<String>) -> (Option<String>, Option<String>) {
     }
 }
 
-/// Returns `true` if the appointment is off the schedule.
 pub fn is_off_schedule(row: &Appointment) -> bool {
     matches!(row.apt_status.as_str(), "Broken" | "UnschedList")
 }

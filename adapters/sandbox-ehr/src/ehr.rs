@@ -91,7 +91,6 @@ impl SandboxEhr {
         &self.behaviours
     }
 
-    /// Returns a record.
     pub fn record(&self, resource: Resource, id: &str) -> Option<&Record> {
         self.practice.get(resource, id)
     }

@@ -39,7 +39,6 @@ pub(super) struct PracticeDatabase {
     write_key_ages: BTreeMap<u64, String>,
 }
 
-/// A page of a feed.
 pub(super) struct FeedPage<'a> {
     pub(super) records: Vec<&'a Record>,
     pub(super) deleted: Vec<&'a str>,

@@ -195,7 +195,6 @@ fn describe_problem(problem: &Value) -> String {
     format!("not {}{resource}: {}{address}", text(&problem["direction"]), text(&problem["reason"]))
 }
 
-/// The locations of a server.
 pub(super) struct ServerLocations {
     session: ServerSession,
     institutions: Vec<Value>,

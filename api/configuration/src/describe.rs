@@ -32,7 +32,6 @@ struct TableNote {
 #[derive(Clone, Default)]
 pub(super) struct ReferenceNotes(Rc<RefCell<Vec<TableNote>>>);
 
-/// The notes of one table.
 #[derive(Clone)]
 pub(super) struct TableNotes {
     notes: ReferenceNotes,

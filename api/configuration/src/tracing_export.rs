@@ -82,7 +82,6 @@ impl Traces {
         Ok(Traces(provider.build()))
     }
 
-    /// Returns the tracing layer for the subscriber.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,

@@ -5,7 +5,6 @@ use std::{io, net::TcpListener};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// A received message.
 pub(super) struct ReceivedMessage {
     pub timestamp: String,
     pub signature: String,

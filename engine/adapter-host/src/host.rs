@@ -102,7 +102,6 @@ impl Host {
         self.0.costs.by_adapter()
     }
 
-    /// Returns the durations of the calls.
     pub fn call_durations(&self) -> Vec<Family> {
         self.0.costs.durations.collect()
     }

@@ -58,7 +58,6 @@ pub(crate) fn plain_char(c: char) -> char {
     if c.is_control() || unseen { ' ' } else { c }
 }
 
-/// Returns a text as a log line.
 pub(crate) fn line(text: &str) -> String {
     plain(text, LOG_LINE_BYTES)
 }

@@ -91,7 +91,6 @@ impl Visitor for ToKnow<'_, '_, '_> {
     }
 }
 
-/// Returns the record that a write creates.
 fn created_record(work: WriteIntent) -> Option<(Resource, u64)> {
     match work {
         WriteIntent::CreatePatient(id) => Some((Resource::Patients, id.0.into())),

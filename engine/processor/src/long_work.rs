@@ -34,7 +34,6 @@ impl LongWork {
         LongWork { places: Arc::new(Semaphore::new(places)), takes_turns: false }
     }
 
-    /// Returns `true` if each turn is long work.
     pub(crate) fn takes_turns(&self) -> bool {
         self.takes_turns
     }

@@ -64,7 +64,6 @@ impl Processor {
         written.into_iter().filter_map(|number| Number::read(number, country)).collect()
     }
 
-    /// Returns `true` if the patient has one of the numbers.
     pub fn is_reached_by(&self, patient: &records::Patient, numbers: &[Number]) -> bool {
         self.numbers(patient.phones()).iter().any(|known| numbers.contains(known))
     }

@@ -13,7 +13,6 @@ const PAGE_ENTRIES: usize = if cfg!(test) { 50 } else { 10_000 };
 /// Size of a new record, which followers read from the store. An updated one is about as large as before.
 const NEW_RECORD_BYTES: usize = 1_000;
 
-/// An entry of the log.
 pub(crate) struct LogEntry {
     pub stream: Stream,
     pub header: Arc<CommitHeader>,

@@ -42,7 +42,6 @@ impl MetricCounter {
 /// Upper bounds of all histograms, in seconds: from a commit on a good disk to a hanging call of an EHR.
 const BOUNDS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
 
-/// Returns histograms of durations, by labels.
 pub fn durations_by(name: &str, help: &str, labels: &[&str]) -> HistogramVec {
     HistogramVec::new(durations(name, help), labels).expect("names and labels are words")
 }

@@ -162,7 +162,6 @@ impl Envelope {
     }
 }
 
-/// Returns the id of the key that sealed a value.
 pub(super) fn sealed_with(sealed: &[u8]) -> KeyId {
     let id = sealed.get(17..21).and_then(|id| id.try_into().ok());
     KeyId(id.map_or(0, u32::from_be_bytes))

@@ -6,7 +6,6 @@ use super::{
     range::{KeyRange, prefix_end},
 };
 
-/// The owner of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyOwner {
     Location(u32),

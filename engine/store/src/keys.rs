@@ -287,7 +287,6 @@ pub fn parse_feed(key: &[u8]) -> Option<(u64, u64)> {
     Parts::parse(Space::Feed, key, |parts| Some((parts.u64()?, parts.u64()?)))
 }
 
-/// Returns the range of a stream after a number.
 pub fn feed_after(stream: u64, number: u64) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::Feed).u64(stream).key()).after(&feed(stream, number))
 }

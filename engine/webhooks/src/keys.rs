@@ -55,7 +55,6 @@ pub(crate) fn subscribed(it: &Subscription) -> Key {
     key(SUBSCRIBED, &[&endpoint, &institution, it.topic().to_string().as_bytes(), location])
 }
 
-/// All deliveries.
 pub(crate) fn deliveries() -> KeyRange {
     KeyRange::prefix(&[DELIVERY])
 }

@@ -107,7 +107,6 @@ impl Outbox {
         Ok(Enqueued::default())
     }
 
-    /// Returns `true` if an event has subscribers.
     pub fn has_subscribers_for(&self, institution: InstitutionId, event: Event) -> bool {
         !self.subscriptions.subscribed(institution, event).is_empty()
     }

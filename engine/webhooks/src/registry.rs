@@ -473,7 +473,6 @@ impl EndpointRegistry {
         found.ok_or(RegistryError::NotFound)
     }
 
-    /// Returns `true` if an attempt changes the endpoint's health.
     pub(super) fn health_changes(&self, id: EndpointId, answer: AttemptOutcome, attempted: Timestamp) -> bool {
         let health = |endpoint: Arc<Endpoint>| schedule::health(endpoint.failing(), answer, attempted);
         self.subscriptions.endpoint(id).is_some_and(|endpoint| health(endpoint) != HealthChange::Unchanged)

@@ -48,7 +48,6 @@ pub fn retry(first_attempt: Timestamp, due: Timestamp, attempted: Timestamp, ran
     }
 }
 
-/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptOutcome {
     Delivered,

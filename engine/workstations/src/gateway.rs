@@ -314,7 +314,6 @@ impl Gateway {
         self.locations().values().for_each(|gated| gated.end_all(ByeReason::Shutdown));
     }
 
-    /// Returns the gateway of a location.
     pub fn location_gateway(&self, location: LocationId) -> Option<Arc<GatewayLocation>> {
         self.locations().get(&location).cloned()
     }

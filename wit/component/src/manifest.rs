@@ -86,7 +86,6 @@ impl Manifest {
         settings::refused(&self.settings, set)
     }
 
-    /// Returns the default of a setting.
     pub fn default_of(&self, setting: &str) -> Option<String> {
         Some(self.settings.get(setting)?.default.as_ref()?.to_string())
     }
@@ -110,7 +109,6 @@ impl Manifest {
         }
     }
 
-    /// Returns all problems of the manifest.
     pub fn problems(&self) -> Vec<String> {
         let id_fits = self.id.len() <= 40
             && self.id.starts_with(|c: char| c.is_ascii_lowercase())

@@ -4,7 +4,6 @@ use wasmparser::Payload;
 
 use crate::component::{InvalidComponent, outer};
 
-/// Returns the component without its sections of this name.
 pub fn without(component: &[u8], name: &str) -> Result<Vec<u8>, InvalidComponent> {
     let mut kept = component.to_vec();
     let held = outer(component)?.into_iter().find_map(|payload| match payload {
@@ -27,7 +26,6 @@ pub fn without(component: &[u8], name: &str) -> Result<Vec<u8>, InvalidComponent
     Ok(kept)
 }
 
-/// Appends a section.
 pub fn append(component: &mut Vec<u8>, name: &str, content: &[u8]) {
     let mut section = Vec::new();
     leb128(&mut section, name.len());

@@ -163,7 +163,6 @@ pub(crate) fn example(declared: &BTreeMap<String, Setting>) -> Option<String> {
     (!lines.is_empty()).then_some(lines)
 }
 
-/// Returns all problems of the declarations.
 pub(crate) fn problems(declared: &BTreeMap<String, Setting>) -> Vec<String> {
     declared.iter().filter_map(|(name, setting)| setting.problem(name)).collect()
 }

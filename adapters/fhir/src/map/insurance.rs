@@ -43,7 +43,6 @@ pub fn organization(resource: Value, settings: &Settings) -> Result<Record, Unma
     ))
 }
 
-/// Returns `true` if an Organization has this type code.
 pub fn is_of_type(organization: &Value, code: &str) -> bool {
     let concepts = organization["type"].as_array().into_iter().flatten();
     let mut codings = concepts.filter_map(|concept| concept["coding"].as_array()).flatten();

@@ -79,7 +79,6 @@ impl Seed<'_> {
         patients.take(FILES).map(|patient| chart(patient)).collect()
     }
 
-    /// Returns the day `days` days ago.
     fn ago(&self, days: usize) -> i64 {
         i64::from(self.profile.today) - i64::try_from(days).unwrap_or(0)
     }

@@ -18,7 +18,6 @@ pub fn find(call: &ApiCall, tenant: &Tenant, id: u32) -> Result<Record<Patient>,
     seen(call, found, id)
 }
 
-/// Finds a patient at a location.
 pub(crate) fn find_at(call: &ApiCall, location: &OpenLocation, id: u32) -> Result<Record<Patient>, ApiError> {
     let found = call.api.engine.patient(location.institution.id, id)?;
     seen(call, found.filter(|it| it.source_id == location.setup.source), id)

@@ -66,7 +66,6 @@ macro_rules! published {
             }
         }
 
-        /// Returns the schema of a resource's view.
         pub(crate) fn schema_of(resource: Resource) -> SchemaOf {
             match resource {
                 $( Resource::$resource => |it| it.subschema_for::<<engine::records::$body as Published>::View>(), )*

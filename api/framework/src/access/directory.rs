@@ -76,7 +76,6 @@ impl Directory {
     }
 }
 
-/// Current directory.
 pub(crate) struct CurrentDirectory(ArcSwap<Directory>);
 
 impl CurrentDirectory {

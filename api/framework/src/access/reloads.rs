@@ -17,7 +17,6 @@ pub struct ReloadRequest {
 
 pub(crate) type ReloadSender = mpsc::Sender<ReloadRequest>;
 
-/// Outcome of a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReloadOutcome {
     /// `true` if the new configuration is active.

@@ -39,7 +39,6 @@ pub fn allowed(origins: &[HeaderValue], request: &ServiceRequest) -> Option<Head
     origins.iter().find(|origin| *origin == from).cloned()
 }
 
-/// Returns `true` for a CORS preflight request.
 pub fn is_preflight(request: &ServiceRequest) -> bool {
     request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }

@@ -8,7 +8,6 @@ use crate::values::failures::Failure;
 #[derive(Serialize)]
 pub struct Envelope<'a, T> {
     pub code: bool,
-    /// Reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Failure>,
     pub description: Option<&'a str>,

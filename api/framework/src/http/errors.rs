@@ -164,7 +164,6 @@ impl ApiError {
         self.advice.as_deref().unwrap_or(self.failure.advice())
     }
 
-    /// Returns the value of `Retry-After`.
     pub fn retry_after(&self) -> Option<u64> {
         self.retry_after.map(|seconds| seconds.max(1))
     }

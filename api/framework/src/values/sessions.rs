@@ -15,7 +15,6 @@ pub struct Sessions {
     forms: MacKey,
 }
 
-/// The session of an operator.
 #[derive(Clone, Debug)]
 pub struct OperatorSession {
     /// The id of the operator's token. Its revocation ends the session.

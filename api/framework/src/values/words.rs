@@ -135,7 +135,6 @@ pub fn word<T: WireEnum>() -> Kind<T> {
     )
 }
 
-/// Returns the value of a word.
 pub fn spelled<T: WireEnum>(text: &str) -> Option<T> {
     T::ALL.iter().copied().find(|value| value.word() == text)
 }

@@ -8,7 +8,6 @@ use store::{Direction, Store, StoreError};
 use super::{block::Block, segment::EntryTable};
 use crate::stream::Entry;
 
-/// A position in one table.
 struct TablePosition {
     table: EntryTable,
     loaded: Option<(usize, Arc<Block>)>,

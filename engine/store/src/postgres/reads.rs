@@ -93,7 +93,6 @@ impl Readers {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
-    /// Returns the store's internal rows.
     pub(super) fn internal_rows(&self) -> Result<Vec<Row>, StoreError> {
         self.rows(|session| async move { session.client().query(OWN, &[&[FIRST_RESERVED].as_slice()]).await })
     }

@@ -239,7 +239,6 @@ mod tests {
         }
     }
 
-    /// Returns all values with their versions.
     fn values(store: &EmbeddedStore) -> BTreeMap<Key, (Version, Vec<u8>)> {
         let found = store.scan(KeyRange::prefix(&[]), Direction::Forward, usize::MAX).unwrap();
         found

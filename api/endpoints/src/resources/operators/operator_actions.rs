@@ -26,7 +26,6 @@ use crate::{
     },
 };
 
-/// An action of operators.
 pub struct Action {
     /// Name of the console's form.
     pub name: &'static str,

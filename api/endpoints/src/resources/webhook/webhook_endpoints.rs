@@ -67,7 +67,6 @@ impl<'a> WebhookEndpointView<'a> {
         }
     }
 
-    /// Returns the view with the new secret.
     fn with_secret(call: &ApiCall, endpoint: &'a Endpoint) -> WebhookEndpointView<'a> {
         let made = endpoint.next_secret.as_ref().map_or(&endpoint.secret_key, |next| &next.secret_key);
         WebhookEndpointView { secret_key: Some(made.reveal()), ..WebhookEndpointView::new(call, endpoint) }

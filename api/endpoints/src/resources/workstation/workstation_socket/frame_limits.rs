@@ -22,7 +22,6 @@ const MAX_FRAGMENTS: u32 = 10_000;
 /// Two bytes, a length of eight, a mask of four.
 const LONGEST_HEAD: usize = 14;
 
-/// The exceeded limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExceededLimit {
     TooLong,

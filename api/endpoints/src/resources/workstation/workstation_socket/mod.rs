@@ -64,7 +64,6 @@ pub async fn connect(request: HttpRequest, payload: Payload) -> HttpResult {
     Ok(response)
 }
 
-/// The origin of a connection.
 struct ConnectionOrigin {
     /// Forwarded by another node, which considers the location to be on this node.
     handed_on: bool,
