@@ -9,6 +9,7 @@ use std::{
 };
 
 use actix_web::HttpRequest;
+use arc_swap::ArcSwap;
 use audit::Trail;
 use engine::{
     Engine, NotReconfigurable, Reconfigured,
@@ -22,10 +23,10 @@ use tokio::sync::Semaphore;
 
 use super::{
     conditional::Tags,
-    directory::{CurrentDirectory, Directory},
-    edge::{CurrentEdge, Edge},
+    directory::Directory,
+    edge::Edge,
     keys::{ApiKey, KeyRing, Keys},
-    operators::{OperatorRing, OperatorToken, Operators},
+    operators::{OperatorToken, Operators},
     reloads::ReloadSender,
 };
 use crate::{
@@ -76,10 +77,10 @@ pub struct Api {
     pub audit: Option<Trail>,
     /// Channel for reload requests; unset if no task reloads the configuration.
     pub reloads: OnceLock<ReloadSender>,
-    directory: CurrentDirectory,
+    directory: ArcSwap<Directory>,
     keys: KeyRing,
-    edge: CurrentEdge,
-    operators: OperatorRing,
+    edge: ArcSwap<Edge>,
+    operators: ArcSwap<Operators>,
 }
 
 impl Api {
@@ -105,10 +106,10 @@ impl Api {
             certificates: Certificates::default(),
             audit: None,
             reloads: OnceLock::new(),
-            directory: CurrentDirectory::new(&engine.setup()),
+            directory: ArcSwap::from_pointee(Directory::from(&*engine.setup())),
             keys: keys.into(),
-            edge: CurrentEdge::new(rules),
-            operators: OperatorRing::default(),
+            edge: ArcSwap::from_pointee(Edge::new(rules)),
+            operators: ArcSwap::default(),
             simulated: RwLock::default(),
             engine,
         }
@@ -136,12 +137,12 @@ impl Api {
 
     /// Returns the rules of the HTTP edge for one call.
     pub fn edge(&self) -> Arc<Edge> {
-        self.edge.edge()
+        self.edge.load_full()
     }
 
     /// Replaces the rules, with effect from the next call. Listener settings change only at a restart.
     pub fn replace_rules(&self, rules: HttpRules) {
-        self.edge.replace(rules);
+        self.edge.store(Arc::new(self.edge().with(rules)));
     }
 
     pub fn certificates(&self) -> &Certificates {
@@ -153,17 +154,18 @@ impl Api {
     }
 
     pub fn operators(&self) -> Arc<Operators> {
-        self.operators.operators()
+        self.operators.load_full()
     }
 
     /// Replaces the operators, with effect from the next call.
     pub fn replace_operators(&self, tokens: Vec<OperatorToken>) {
-        self.operators.replace(tokens, |token| {
+        let operators = self.operators().replaced(tokens, |token| {
             self.engine.token_last_used(token).unwrap_or_else(|error| {
                 tracing::warn!(%error, "the last use of an operator token could not be read");
                 None
             })
         });
+        self.operators.store(Arc::new(operators));
     }
 
     /// Replaces the keys, with effect from the next call and webhook message, also for tokens already issued.
@@ -184,7 +186,7 @@ impl Api {
 
     /// Returns institutions and locations for one call.
     pub fn directory(&self) -> Arc<Directory> {
-        self.directory.directory()
+        self.directory.load_full()
     }
 
     /// Applies another setup from the next call on, or rejects all of it. Calls in flight keep their snapshot.
@@ -197,7 +199,7 @@ impl Api {
         let opened = taken.simulated.iter().map(|(source, ehr)| (*source, ehr.clone()));
         self.simulated.write().extend(opened);
         if !taken.changes.is_empty() {
-            self.directory.replace(&self.engine.setup());
+            self.directory.store(Arc::new(Directory::from(&*self.engine.setup())));
             self.rights_changed();
         }
         Ok(taken)

@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use arc_swap::ArcSwap;
 use engine::setup::{Institution, LocationSetup, Setup};
 use location::ids::{InstitutionId, LocationId};
 
@@ -73,21 +72,5 @@ impl Directory {
 
     pub fn adapter_of_source(&self, source: Option<u32>) -> Option<&str> {
         self.adapters.get(&source?).map(String::as_str)
-    }
-}
-
-pub(crate) struct CurrentDirectory(ArcSwap<Directory>);
-
-impl CurrentDirectory {
-    pub(crate) fn new(setup: &Setup) -> CurrentDirectory {
-        CurrentDirectory(ArcSwap::from_pointee(Directory::from(setup)))
-    }
-
-    pub(crate) fn directory(&self) -> Arc<Directory> {
-        self.0.load_full()
-    }
-
-    pub(crate) fn replace(&self, setup: &Setup) {
-        self.0.store(Arc::new(Directory::from(setup)));
     }
 }

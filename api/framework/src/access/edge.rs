@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-
 use crate::http::{rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules};
 
 /// Snapshot for the duration of one call.
@@ -14,7 +12,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    fn new(rules: HttpRules) -> Edge {
+    pub(crate) fn new(rules: HttpRules) -> Edge {
         Edge {
             rate_limits: Arc::new(RateLimits::new(&rules.rate_limits)),
             rejected_callers: Arc::new(RejectedCallers::new(rules.refused_per_minute)),
@@ -23,7 +21,7 @@ impl Edge {
     }
 
     /// Replaces the rules. Counters whose limits did not change are kept.
-    fn with(&self, rules: HttpRules) -> Edge {
+    pub(crate) fn with(&self, rules: HttpRules) -> Edge {
         let mut edge = Edge::new(rules);
         if edge.rules.rate_limits == self.rules.rate_limits {
             edge.rate_limits = self.rate_limits.clone();
@@ -32,21 +30,5 @@ impl Edge {
             edge.rejected_callers = self.rejected_callers.clone();
         }
         edge
-    }
-}
-
-pub(crate) struct CurrentEdge(ArcSwap<Edge>);
-
-impl CurrentEdge {
-    pub(crate) fn new(rules: HttpRules) -> CurrentEdge {
-        CurrentEdge(ArcSwap::from_pointee(Edge::new(rules)))
-    }
-
-    pub(crate) fn edge(&self) -> Arc<Edge> {
-        self.0.load_full()
-    }
-
-    pub(crate) fn replace(&self, rules: HttpRules) {
-        self.0.store(Arc::new(self.edge().with(rules)));
     }
 }

@@ -9,7 +9,6 @@ use std::{
     },
 };
 
-use arc_swap::ArcSwap;
 use engine::setup::Environment;
 use location::time::Timestamp;
 
@@ -94,25 +93,19 @@ impl Operators {
     pub fn all(&self) -> impl Iterator<Item = &Arc<Operator>> {
         self.by_hash.values()
     }
-}
 
-#[derive(Default)]
-pub(crate) struct OperatorRing(ArcSwap<Operators>);
-
-impl OperatorRing {
-    pub(crate) fn operators(&self) -> Arc<Operators> {
-        self.0.load_full()
-    }
-
-    /// Replaces the operators. An unchanged token keeps its last use; `noted` returns the stored last use of a new
-    /// token.
-    pub(crate) fn replace(&self, tokens: Vec<OperatorToken>, noted: impl Fn(&KeyHash) -> Option<Timestamp>) {
-        let before = self.operators();
-        let new = tokens.iter().map(|token| token.hash).filter(|hash| !before.by_hash.contains_key(hash));
+    /// Returns the operators with these tokens. An unchanged token keeps its last use; `noted` returns the stored last
+    /// use of a new token.
+    pub(crate) fn replaced(
+        &self,
+        tokens: Vec<OperatorToken>,
+        noted: impl Fn(&KeyHash) -> Option<Timestamp>,
+    ) -> Operators {
+        let new = tokens.iter().map(|token| token.hash).filter(|hash| !self.by_hash.contains_key(hash));
         let noted: HashMap<KeyHash, i64> = new.filter_map(|hash| Some((hash, noted(&hash)?.0))).collect();
         let by_hash = tokens.into_iter().map(|OperatorToken { name, hash, role }| {
             let load = |time: &AtomicI64| AtomicI64::new(time.load(Ordering::Relaxed));
-            let (last_used, noted) = match before.by_hash.get(&hash) {
+            let (last_used, noted) = match self.by_hash.get(&hash) {
                 Some(known) => (load(&known.last_used), load(&known.noted)),
                 None => {
                     let used = noted.get(&hash).copied().unwrap_or_default();
@@ -121,7 +114,7 @@ impl OperatorRing {
             };
             (hash, Arc::new(Operator { name, hash, role, last_used, noted }))
         });
-        self.0.store(Arc::new(Operators { by_hash: by_hash.collect() }));
+        Operators { by_hash: by_hash.collect() }
     }
 }
 
