@@ -16,13 +16,17 @@ use records::{
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
-/// Facts about a record that may be another one.
-struct Known {
-    created_at: Timestamp,
+/// Facts about a record of any resource.
+pub(crate) struct RecordFacts {
+    pub(crate) created_at: Timestamp,
     /// The record was deleted in the EHR, where others may get its identifier.
-    gone: bool,
+    pub(crate) gone: bool,
     /// The document shows that the record was created here.
-    ours: bool,
+    pub(crate) ours: bool,
+    pub(crate) deleted: bool,
+    /// The EHR rejected the creation of the record.
+    pub(crate) rejected: bool,
+    pub(crate) in_use: bool,
 }
 
 impl Processor {
@@ -55,7 +59,7 @@ impl Processor {
         let Some(link) = unit.link(source, resource, &written.foreign_id)?.filter(|link| link.id != id) else {
             return Ok(None);
         };
-        let (Some(ours), Some(other)) = (self.known(resource, id, unit)?, self.known(resource, link.id, unit)?) else {
+        let (Some(ours), Some(other)) = (self.facts(resource, id, unit)?, self.facts(resource, link.id, unit)?) else {
             return Ok(None);
         };
         // A pull may have shown the result of this write before its answer came, but not before the write existed.
@@ -71,23 +75,35 @@ impl Processor {
         Ok(Some(Failure::OfAnother(reason)))
     }
 
-    fn known(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Option<Known>, Reject> {
-        schema::on(resource, ToKnow { processor: self, id, unit })
+    pub(crate) fn facts(
+        &self,
+        resource: Resource,
+        id: u64,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Option<RecordFacts>, Reject> {
+        schema::on(resource, ReadFacts { processor: self, id, unit })
     }
 }
 
-struct ToKnow<'s, 'd, 'p> {
+struct ReadFacts<'s, 'd, 'p> {
     processor: &'s Processor,
     id: u64,
     unit: &'d mut UnitOfWork<'p>,
 }
 
-impl Visitor for ToKnow<'_, '_, '_> {
-    type Output = Result<Option<Known>, Reject>;
+impl Visitor for ReadFacts<'_, '_, '_> {
+    type Output = Result<Option<RecordFacts>, Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
         let record = self.unit.get::<Record<T>>(self.processor.scope::<T>(), self.id)?;
-        Ok(record.map(|it| Known { created_at: it.created_at, gone: T::is_deleted(&it), ours: T::is_made_here(&it) }))
+        Ok(record.map(|it| RecordFacts {
+            created_at: it.created_at,
+            gone: T::is_deleted(&it),
+            ours: T::is_made_here(&it),
+            deleted: it.deleted_at.is_some(),
+            rejected: it.rejected(),
+            in_use: it.body.in_use(),
+        }))
     }
 }
 

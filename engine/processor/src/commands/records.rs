@@ -1,6 +1,6 @@
 //! Shared parts of the requests that create and change records that the scheduling rules do not depend on.
 
-use records::schema::{self, Visitor};
+use records::schema;
 use serde_json::{Map, Value};
 
 use super::{prelude::*, references::set_aside};
@@ -19,13 +19,12 @@ impl Processor {
                     set_aside(self.synced_patient(id, unit), &mut Vec::new())?.is_some()
                 }
                 Resource::Providers => self.known_provider(u32::try_from(id).unwrap_or(u32::MAX), unit)?.is_some(),
-                _ => match schema::on(resource, Use { processor: self, id, unit: &mut *unit })? {
-                    Usable::Yes => true,
-                    Usable::Not => {
-                        inactive.push(Unmet::NotUsable { resource, id });
+                _ => match self.facts(resource, id, unit)?.filter(|it| !it.deleted && !it.rejected) {
+                    Some(it) => {
+                        inactive.extend((!it.in_use).then_some(Unmet::NotUsable { resource, id }));
                         true
                     }
-                    Usable::Unknown => false,
+                    None => false,
                 },
             };
             if !known {
@@ -55,34 +54,5 @@ impl Processor {
             })
         });
         too_long.collect()
-    }
-}
-
-enum Usable {
-    Yes,
-    Not,
-    Unknown,
-}
-
-/// Visitor that checks whether a record can be referred to.
-struct Use<'s, 'd, 'p> {
-    processor: &'s Processor,
-    id: u64,
-    unit: &'d mut UnitOfWork<'p>,
-}
-
-impl Visitor for Use<'_, '_, '_> {
-    type Output = Result<Usable, Reject>;
-
-    fn visit<T: Body>(self) -> Self::Output {
-        let found = self.unit.get::<Record<T>>(self.processor.scope::<T>(), self.id)?;
-        let Some(entry) = found else { return Ok(Usable::Unknown) };
-        Ok(if entry.deleted_at.is_some() || entry.rejected() {
-            Usable::Unknown
-        } else if !entry.body.in_use() {
-            Usable::Not
-        } else {
-            Usable::Yes
-        })
     }
 }

@@ -6,10 +6,7 @@ use location::{
     ids::{AppointmentTypeId, WriteId},
     intent::WriteIntent,
 };
-use records::{
-    Appointment, FinishedWrite, Patient, WorkingHour, Writeback,
-    schema::{self, Visitor},
-};
+use records::{Appointment, FinishedWrite, Patient, WorkingHour, Writeback};
 
 use super::prelude::*;
 use crate::projections::working_hours;
@@ -58,12 +55,13 @@ impl Processor {
     fn forgotten(&self, work: WriteIntent, unit: &mut UnitOfWork<'_>) -> Result<Retried, Reject> {
         let institution = self.institution.id.0;
         let refuse = |refusal| Err(Reject::Refused(refusal));
-        let failed = |failed: bool, what| if failed { Ok(what) } else { refuse(Refusal::WriteNotFailed) };
+        let mut record = |resource, id| {
+            let facts = self.facts(resource, id, unit)?;
+            let failed = facts.is_some_and(|it| !it.deleted && it.rejected);
+            if failed { Ok(Retried::Record) } else { refuse(Refusal::WriteNotFailed) }
+        };
         match work {
-            WriteIntent::CreatePatient(id) => {
-                let rejected = schema::on(Resource::Patients, Rejected { processor: self, id: id.0.into(), unit })?;
-                failed(rejected, Retried::Record)
-            }
+            WriteIntent::CreatePatient(id) => record(Resource::Patients, id.0.into()),
             WriteIntent::CreateAppointment(id) => {
                 let record = unit.get::<Record<Appointment>>(0, id.0)?;
                 let record = record.filter(|it| it.foreign_id.is_none() && !it.cancelled && refused(it));
@@ -86,9 +84,7 @@ impl Processor {
                     .map(|it| Retried::Hour(working_hours::rules(&it)))
                     .ok_or(Reject::Refused(Refusal::WriteNotFailed))
             }
-            WriteIntent::Record { resource, id, operation: Operation::Create } => {
-                failed(schema::on(resource, Rejected { processor: self, id, unit })?, Retried::Record)
-            }
+            WriteIntent::Record { resource, id, operation: Operation::Create } => record(resource, id),
             _ => refuse(Refusal::WriteWasPutBack),
         }
     }
@@ -96,20 +92,4 @@ impl Processor {
 
 fn refused(record: &Record<Appointment>) -> bool {
     record.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed)
-}
-
-/// Visitor that checks whether a record is missing in the EHR because it was rejected.
-struct Rejected<'s, 'd, 'p> {
-    processor: &'s Processor,
-    id: u64,
-    unit: &'d mut UnitOfWork<'p>,
-}
-
-impl Visitor for Rejected<'_, '_, '_> {
-    type Output = Result<bool, Reject>;
-
-    fn visit<T: Body>(self) -> Self::Output {
-        let record = self.unit.get::<Record<T>>(self.processor.scope::<T>(), self.id)?;
-        Ok(record.is_some_and(|it| it.deleted_at.is_none() && it.rejected()))
-    }
 }
