@@ -15,7 +15,7 @@ use indicatif::HumanBytes;
 use crate::{
     server::{ServerArguments, ServerSession, answer, text},
     store::{bar, show_step},
-    terminal::{fail, say},
+    terminal::{CommandResult, fail, say},
 };
 
 const LOOK: Duration = Duration::from_millis(500);
@@ -64,46 +64,35 @@ async fn make(server: &ServerArguments) -> Result<(), String> {
     }
 }
 
-pub fn restore(Restore { file, keys, to, engine, check }: &Restore) -> ExitCode {
-    if let Err(problem) = configuration::logging::start("warn") {
-        return fail(problem);
-    }
+pub fn restore(Restore { file, keys, to, engine, check }: &Restore) -> CommandResult {
+    configuration::logging::start("warn")?;
     match to {
         Some(to) if !check => restore_to(file, keys, to, *engine),
         _ => check_backup_file(file, keys),
     }
 }
 
-fn check_backup_file(file: &Path, keys: &Path) -> ExitCode {
+fn check_backup_file(file: &Path, keys: &Path) -> CommandResult {
     let (bar, mut done) = (bar(), 0);
     let checked = engine::check_backup(file, keys, |values| {
         done += values;
         show_step(&bar, CopyStep::Reading { done });
     });
     bar.finish_and_clear();
-    match checked {
-        Ok(backup) => {
-            say(format_args!("The backup is whole: {} values, {}.", backup.values, HumanBytes(backup.bytes)));
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(error),
-    }
+    let backup = checked?;
+    say(format_args!("The backup is whole: {} values, {}.", backup.values, HumanBytes(backup.bytes)));
+    Ok(ExitCode::SUCCESS)
 }
 
-fn restore_to(file: &Path, keys: &Path, to: &Path, engine: EngineKind) -> ExitCode {
+fn restore_to(file: &Path, keys: &Path, to: &Path, engine: EngineKind) -> CommandResult {
     let bar = bar();
     let restoring = engine::restore_data(file, keys, to, engine, |step| show_step(&bar, step));
     let restored = System::new().block_on(restoring);
     bar.finish_and_clear();
-    match restored {
-        Ok(backup) => {
-            say(format_args!(
-                "{} values were restored. To serve from them set `data_dir` to {} and `store_engine` to \"{engine}\".",
-                backup.values,
-                to.display()
-            ));
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(error),
-    }
+    say(format_args!(
+        "{} values were restored. To serve from them set `data_dir` to {} and `store_engine` to \"{engine}\".",
+        restored?.values,
+        to.display()
+    ));
+    Ok(ExitCode::SUCCESS)
 }

@@ -24,7 +24,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use crate::{
     server::{ListArguments, ServerArguments},
     store_keys,
-    terminal::{fail, say},
+    terminal::{CommandError, CommandResult, finish, say},
 };
 
 const TICK: Duration = Duration::from_millis(200);
@@ -116,40 +116,44 @@ pub enum StoreCommand {
 }
 
 pub fn run(command: StoreCommand) -> ExitCode {
+    finish(execute(command))
+}
+
+fn execute(command: StoreCommand) -> CommandResult {
     match command {
-        StoreCommand::Salvage { config, data, to } => salvage(config, data, &to),
+        StoreCommand::Salvage { config, data, to } => salvage(&data_dir(config, data)?, &to),
         StoreCommand::Copy { from: Some(from), to: Some(to), engine: Some(engine), .. } => {
             copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
                 engine::copy_data(&from, &to, engine, show).await
             })
         }
-        StoreCommand::Copy { from: Some(from), to_config: Some(file), .. } => with(&file, |config| {
+        StoreCommand::Copy { from: Some(from), to_config: Some(file), .. } => {
+            let config = Config::load(&file)?;
             let (setup, to) = (config.setup, config.data_dir);
             copy(to.clone(), EngineChosen::Database, async |show| {
                 engine::copy_to_database(&from, &setup, &to, show).await
             })
-        }),
+        }
         StoreCommand::Copy { from_config: Some(file), to: Some(to), engine: Some(engine), .. } => {
-            with(&file, |config| {
-                let (setup, from) = (config.setup, config.data_dir);
-                copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
-                    engine::copy_from_database(&setup, &from, &to, engine, show).await
-                })
+            let config = Config::load(&file)?;
+            let (setup, from) = (config.setup, config.data_dir);
+            copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
+                engine::copy_from_database(&setup, &from, &to, engine, show).await
             })
         }
-        StoreCommand::Copy { .. } => fail("--from or --from-config, and --to with --engine or --to-config are needed"),
-        StoreCommand::Migrate { data: Some(data), to: Some(to), .. } => move_store(&data, to, None),
-        StoreCommand::Migrate { config: Some(file), to, .. } => with(&file, |config| migrate(&config, to)),
-        StoreCommand::Migrate { .. } => fail("--config, or --data with --to is needed"),
-        StoreCommand::Check { config } => with(&config, |config| check(&config)),
-        StoreCommand::Compact { config, data } => compact(config, data),
-        StoreCommand::Keys(list) => store_keys::show(&list.server, list.json),
-        StoreCommand::RotateKey { config: Some(file), .. } => with(&file, |config| store_keys::rotate_at_rest(&config)),
-        StoreCommand::RotateKey { config: None, server } => store_keys::rotate(&server),
-        StoreCommand::DropKey { key, config: Some(file), .. } => {
-            with(&file, |config| store_keys::drop_at_rest(&config, key))
+        StoreCommand::Copy { .. } => {
+            Err("--from or --from-config, and --to with --engine or --to-config are needed".into())
         }
-        StoreCommand::DropKey { key, config: None, server } => store_keys::drop(&server, key),
+        StoreCommand::Migrate { data: Some(data), to: Some(to), .. } => move_store(&data, to, None),
+        StoreCommand::Migrate { config: Some(file), to, .. } => migrate(&Config::load(&file)?, to),
+        StoreCommand::Migrate { .. } => Err("--config, or --data with --to is needed".into()),
+        StoreCommand::Check { config } => check(&Config::load(&config)?),
+        StoreCommand::Compact { config, data } => compact(&data_dir(config, data)?),
+        StoreCommand::Keys(list) => Ok(store_keys::show(&list.server, list.json)),
+        StoreCommand::RotateKey { config: Some(file), .. } => store_keys::rotate_at_rest(&Config::load(&file)?),
+        StoreCommand::RotateKey { config: None, server } => Ok(store_keys::rotate(&server)),
+        StoreCommand::DropKey { key, config: Some(file), .. } => store_keys::drop_at_rest(&Config::load(&file)?, key),
+        StoreCommand::DropKey { key, config: None, server } => Ok(store_keys::drop(&server, key)),
     }
 }
 
@@ -185,78 +189,56 @@ pub(super) fn show_step(bar: &ProgressBar, step: CopyStep) {
 }
 
 /// Returns the given data directory, or that of the configuration.
-fn data_dir(config: Option<PathBuf>, data: Option<PathBuf>) -> Result<PathBuf, String> {
+fn data_dir(config: Option<PathBuf>, data: Option<PathBuf>) -> Result<PathBuf, CommandError> {
     match (data, config) {
         (Some(data), _) => Ok(data),
-        (None, Some(config)) => match Config::load(&config) {
-            Ok(config) => Ok(config.data_dir),
-            Err(error) => Err(error.to_string()),
-        },
+        (None, Some(config)) => Ok(Config::load(&config)?.data_dir),
         (None, None) => Err("--config or --data is missing".into()),
     }
 }
 
-fn compact(config: Option<PathBuf>, data: Option<PathBuf>) -> ExitCode {
-    let data = match data_dir(config, data) {
-        Ok(data) => data,
-        Err(problem) => return fail(problem),
-    };
-    if let Err(problem) = configuration::logging::start("warn") {
-        return fail(problem);
-    }
+fn compact(data: &Path) -> CommandResult {
+    configuration::logging::start("warn")?;
     let bar = bar();
     bar.set_message("copying");
-    let compacted = engine::compact_data(&data, |values, of| {
+    let compacted = engine::compact_data(data, |values, of| {
         bar.set_length(of);
         bar.set_position(values);
     });
     bar.finish_and_clear();
-    match compacted {
-        Ok(Compacted { values, before, after }) => {
-            let [before, after] = [before, after].map(HumanBytes);
-            say(format_args!("{values} values: the store's files shrank from {before} to {after}."));
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(error),
-    }
+    let Compacted { values, before, after } = compacted?;
+    let [before, after] = [before, after].map(HumanBytes);
+    say(format_args!("{values} values: the store's files shrank from {before} to {after}."));
+    Ok(ExitCode::SUCCESS)
 }
 
-fn with(file: &Path, work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
-    match Config::load(file) {
-        Ok(config) => work(config),
-        Err(error) => fail(error),
-    }
-}
-
-fn migrate(config: &Config, to: Option<EngineKind>) -> ExitCode {
+fn migrate(config: &Config, to: Option<EngineKind>) -> CommandResult {
     let engine = config.setup.engine.store_engine;
     match (engine, to) {
         (StoreEngine::Sled | StoreEngine::Fjall, Some(to)) => move_store(&config.data_dir, to, Some(engine)),
-        (StoreEngine::Sled | StoreEngine::Fjall, None) => fail("name the new engine: --to sled or --to fjall"),
-        (StoreEngine::Postgres, Some(_)) => fail(
-            "the store is in a database: `practice-sync store copy --from-config FILE` copies it to a data directory",
+        (StoreEngine::Sled | StoreEngine::Fjall, None) => Err("name the new engine: --to sled or --to fjall".into()),
+        (StoreEngine::Postgres, Some(_)) => Err(
+            "the store is in a database: `practice-sync store copy --from-config FILE` copies it to a data directory"
+                .into(),
         ),
         (StoreEngine::Postgres, None) => migrate_tables(config),
     }
 }
 
 /// Moves the store of a data directory. `configured`: the engine that its configuration names, if known.
-fn move_store(data: &Path, to: EngineKind, configured: Option<StoreEngine>) -> ExitCode {
-    if let Err(problem) = configuration::logging::start("warn") {
-        return fail(problem);
-    }
+fn move_store(data: &Path, to: EngineKind, configured: Option<StoreEngine>) -> CommandResult {
+    configuration::logging::start("warn")?;
     let bar = bar();
     let moved = System::new().block_on(engine::migrate_store(data, to, |step| show_step(&bar, step)));
     bar.finish_and_clear();
-    let old = match moved {
-        Ok(Migrated::Moved { copied, old }) => {
+    let old = match moved? {
+        Migrated::Moved { copied, old } => {
             if let Some(Contents { values, digest }) = copied {
                 say(format_args!("{values} values were copied and compared, sha256 {}.", hex::encode(digest)));
             }
             Some(old)
         }
-        Ok(Migrated::Unchanged) => None,
-        Err(error) => return fail(error),
+        Migrated::Unchanged => None,
     };
     say(format_args!("The store in {} is of the engine {to}.", data.display()));
     let names_it = match to {
@@ -269,33 +251,28 @@ fn move_store(data: &Path, to: EngineKind, configured: Option<StoreEngine>) -> E
     if let Some(old) = old {
         say(format_args!("The old store is in {}: delete it when it is no longer needed.", old.display()));
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
-fn migrate_tables(config: &Config) -> ExitCode {
-    let migrated = System::new().block_on(engine::migrate_database(&config.setup, &config.data_dir));
-    match migrated {
-        Ok((from, to)) if from == to => say(format_args!("The database has schema version {to} already.")),
-        Ok((from, to)) => say(format_args!("The database was migrated from schema version {from} to {to}.")),
-        Err(error) => return fail(error),
+fn migrate_tables(config: &Config) -> CommandResult {
+    let (from, to) = System::new().block_on(engine::migrate_database(&config.setup, &config.data_dir))?;
+    match from == to {
+        true => say(format_args!("The database has schema version {to} already.")),
+        false => say(format_args!("The database was migrated from schema version {from} to {to}.")),
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
-fn check(config: &Config) -> ExitCode {
+fn check(config: &Config) -> CommandResult {
     let spinner = spinner("checking");
     let checked = System::new().block_on(engine::check_database(&config.setup, &config.data_dir));
     spinner.finish_and_clear();
-    match checked {
-        Ok(checked) => {
-            say(format_args!("The store is sound: {checked}."));
-            for risk in &checked.risks {
-                say(format_args!("Risk: {risk}."));
-            }
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(error),
+    let checked = checked?;
+    say(format_args!("The store is sound: {checked}."));
+    for risk in &checked.risks {
+        say(format_args!("Risk: {risk}."));
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The destination of a copy.
@@ -308,51 +285,34 @@ fn copy(
     to: PathBuf,
     engine: EngineChosen,
     work: impl AsyncFnOnce(&mut dyn FnMut(CopyStep)) -> Result<Contents, Incomplete>,
-) -> ExitCode {
-    if let Err(problem) = configuration::logging::start("warn") {
-        return fail(problem);
-    }
+) -> CommandResult {
+    configuration::logging::start("warn")?;
     let bar = bar();
     let copied = System::new().block_on(work(&mut |step| show_step(&bar, step)));
     bar.finish_and_clear();
-    match copied {
-        Ok(contents) => {
-            let (values, digest, to) = (contents.values, hex::encode(contents.digest), to.display());
-            let how = match engine {
-                EngineChosen::Embedded(engine) => format!("set `data_dir` to {to} and `store_engine` to \"{engine}\""),
-                EngineChosen::Database => "start with the configuration that names the database".to_owned(),
-            };
-            say(format_args!(
-                "{values} values were copied and compared, sha256 {digest}. To serve from the copy {how}."
-            ));
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(error),
-    }
+    let Contents { values, digest } = copied?;
+    let (digest, to) = (hex::encode(digest), to.display());
+    let how = match engine {
+        EngineChosen::Embedded(engine) => format!("set `data_dir` to {to} and `store_engine` to \"{engine}\""),
+        EngineChosen::Database => "start with the configuration that names the database".to_owned(),
+    };
+    say(format_args!("{values} values were copied and compared, sha256 {digest}. To serve from the copy {how}."));
+    Ok(ExitCode::SUCCESS)
 }
 
-fn salvage(config: Option<PathBuf>, data: Option<PathBuf>, to: &Path) -> ExitCode {
-    let data = match data_dir(config, data) {
-        Ok(data) => data,
-        Err(problem) => return fail(problem),
-    };
-    if let Err(problem) = configuration::logging::start("warn") {
-        return fail(problem);
-    }
+fn salvage(data: &Path, to: &Path) -> CommandResult {
+    configuration::logging::start("warn")?;
     let spinner = spinner("salvaging");
-    let salvaged = System::new().block_on(engine::salvage_data(&data, to));
+    let salvaged = System::new().block_on(engine::salvage_data(data, to));
     spinner.finish_and_clear();
-    match salvaged {
-        Ok(report) => {
-            tell(&report);
-            say(format_args!(
-                "The intact values are in {}: make it the data_dir, or replace the old one with it.",
-                to.display()
-            ));
-            if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) }
-        }
-        Err(error) => fail(format_args!("{}: nothing can be salvaged, restore a backup ({error})", data.display())),
-    }
+    let report =
+        salvaged.map_err(|error| format!("{}: nothing can be salvaged, restore a backup ({error})", data.display()))?;
+    tell(&report);
+    say(format_args!(
+        "The intact values are in {}: make it the data_dir, or replace the old one with it.",
+        to.display()
+    ));
+    Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn tell(report: &Report) {

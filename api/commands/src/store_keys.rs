@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     server::{self, ServerArguments, ServerSession, answer, text},
     table::TextTable,
-    terminal::{fail, say},
+    terminal::{CommandResult, say},
 };
 
 const LOOK: Duration = Duration::from_millis(500);
@@ -72,29 +72,21 @@ async fn rotate_running(server: &ServerArguments) -> Result<(), String> {
     }
 }
 
-pub(super) fn rotate_at_rest(config: &Config) -> ExitCode {
-    if let Err(problem) = configuration::logging::start("warn") {
-        return fail(problem);
-    }
+pub(super) fn rotate_at_rest(config: &Config) -> CommandResult {
+    configuration::logging::start("warn")?;
     let mut bar = RotationProgress::new();
     let rotated = engine::rotate_key(&config.setup, &config.data_dir, |left| bar.show(left));
     bar.end();
-    match rotated {
-        Ok(key) => {
-            say(format_args!("All values are sealed with the key {key}. {KEEP}"));
-            append_audit_entry(config, "rotate store key", "practice-sync store rotate-key")
-        }
-        Err(error) => fail(error),
-    }
+    say(format_args!("All values are sealed with the key {}. {KEEP}", rotated?));
+    append_audit_entry(config, "rotate store key", "practice-sync store rotate-key")
 }
 
 /// Appends an audit entry for a completed change.
-fn append_audit_entry(config: &Config, action: &str, command: &str) -> ExitCode {
+fn append_audit_entry(config: &Config, action: &str, command: &str) -> CommandResult {
     let entry = service_entry(engine::clock::now(), action, "store", "done", command);
-    match audit_trail::append(&config.audit, &config.data_dir, &entry) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(format_args!("the change succeeded, but its audit entry could not be written: {error}")),
-    }
+    audit_trail::append(&config.audit, &config.data_dir, &entry)
+        .map_err(|error| format!("the change succeeded, but its audit entry could not be written: {error}"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 pub fn drop(server: &ServerArguments, key: KeyId) -> ExitCode {
@@ -107,14 +99,10 @@ pub fn drop(server: &ServerArguments, key: KeyId) -> ExitCode {
     server::run(dropped)
 }
 
-pub(super) fn drop_at_rest(config: &Config, key: KeyId) -> ExitCode {
-    match engine::drop_key(&config.setup, &config.data_dir, key) {
-        Ok(()) => {
-            say(format_args!("The key {key} was dropped. {OLDER}"));
-            append_audit_entry(config, "drop store key", "practice-sync store drop-key")
-        }
-        Err(error) => fail(error),
-    }
+pub(super) fn drop_at_rest(config: &Config, key: KeyId) -> CommandResult {
+    engine::drop_key(&config.setup, &config.data_dir, key)?;
+    say(format_args!("The key {key} was dropped. {OLDER}"));
+    append_audit_entry(config, "drop store key", "practice-sync store drop-key")
 }
 
 /// A progress bar, drawn on a terminal only. Its length is the number of remaining values at the first count.

@@ -14,6 +14,22 @@ pub fn fail(problem: impl Display) -> ExitCode {
     ExitCode::from(2)
 }
 
+/// The error of a command: the text of any error.
+pub struct CommandError(String);
+
+impl<E: Display> From<E> for CommandError {
+    fn from(error: E) -> CommandError {
+        CommandError(error.to_string())
+    }
+}
+
+pub type CommandResult = Result<ExitCode, CommandError>;
+
+/// Reports the error of a command, if there is one.
+pub fn finish(result: CommandResult) -> ExitCode {
+    result.unwrap_or_else(|CommandError(problem)| fail(problem))
+}
+
 /// Prints to stdout. A closed pipe is not an error.
 pub fn say(text: impl Display) {
     let _ = writeln!(io::stdout(), "{text}");

@@ -14,7 +14,9 @@ use crate::demo::{self, DemoArguments};
 #[cfg(feature = "demo")]
 use commands::adapter;
 use commands::{
-    audit, backup, check_client, config, doctor, keys, operate, operators, store, terminal::say, webhooks, workstations,
+    audit, backup, check_client, config, doctor, keys, operate, operators, store,
+    terminal::{finish, say},
+    webhooks, workstations,
 };
 use endpoints::{
     memory, openapi,
@@ -126,7 +128,7 @@ pub fn main() -> ExitCode {
         Command::AcceptDeletions(asked) => operate::accept_deletions(&asked),
         Command::Errors(asked) => operate::errors(&asked),
         Command::Backup(server) => backup::run(&server),
-        Command::Restore(restore) => backup::restore(&restore),
+        Command::Restore(restore) => finish(backup::restore(&restore)),
         Command::Workstations(command) => workstations::run(command),
         Command::Webhooks(command) => webhooks::run(command),
         Command::Doctor(asked) => doctor::run(&asked),
