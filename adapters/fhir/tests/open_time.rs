@@ -239,16 +239,8 @@ impl DayGenerator {
 fn day(random: &mut DayGenerator) -> Vec<Value> {
     let mut all = Vec::new();
     for n in 0..12 {
-        let status = random.pick(&[
-            "free",
-            "free",
-            "free",
-            "free",
-            "busy",
-            "busy-unavailable",
-            "busy-tentative",
-            "entered-in-error",
-        ]);
+        let status = random
+            .pick(&["free", "free", "free", "free", "busy", "busy-unavailable", "busy-tentative", "entered-in-error"]);
         all.push(slot(&format!("slot{n}"), random.pick(&["s1", "s2"]), status, random.span()));
     }
     for n in 0..random.below(6) {

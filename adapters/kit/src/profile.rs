@@ -28,22 +28,12 @@ impl Profile {
     pub(crate) fn settings(self) -> &'static [&'static str] {
         match self {
             Profile::Release => &[
-                "opt-level=3",
-                "lto=\"thin\"",
-                "codegen-units=1",
-                "panic=\"abort\"",
-                "debug=false",
+                "opt-level=3", "lto=\"thin\"", "codegen-units=1", "panic=\"abort\"", "debug=false",
                 "strip=\"debuginfo\"",
             ],
             Profile::Quick => &[
-                "opt-level=1",
-                "codegen-units=16",
-                "panic=\"abort\"",
-                "debug=false",
-                "strip=\"debuginfo\"",
-                "debug-assertions=false",
-                "overflow-checks=false",
-                "incremental=false",
+                "opt-level=1", "codegen-units=16", "panic=\"abort\"", "debug=false", "strip=\"debuginfo\"",
+                "debug-assertions=false", "overflow-checks=false", "incremental=false",
             ],
         }
     }

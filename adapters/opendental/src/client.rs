@@ -225,17 +225,8 @@ fn once<T>(held: &OnceCell<T>, look: impl FnOnce() -> Result<T, Fault>) -> Resul
 
 /// Parameters with the same name and value as a field of the requested rows.
 const EXACT: [&str; 11] = [
-    "PatNum",
-    "ClinicNum",
-    "Op",
-    "InsSubNum",
-    "PlanNum",
-    "Subscriber",
-    "CarrierNum",
-    "TreatPlanNum",
-    "PayNum",
-    "Category",
-    "SchedType",
+    "PatNum", "ClinicNum", "Op", "InsSubNum", "PlanNum", "Subscriber", "CarrierNum", "TreatPlanNum", "PayNum",
+    "Category", "SchedType",
 ];
 
 /// Returns `true` if a row matches the query. An office ignores the parameters that its version does not support and

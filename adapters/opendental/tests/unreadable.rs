@@ -200,17 +200,8 @@ fn null_and_empty_texts_are_absent() {
     // Every field of a row at once.
     let empty = |value: Value| {
         let names = [
-            "LName",
-            "FName",
-            "MiddleI",
-            "PatStatus",
-            "Gender",
-            "Birthdate",
-            "Address",
-            "HmPhone",
-            "Guarantor",
-            "Email",
-            "Language",
+            "LName", "FName", "MiddleI", "PatStatus", "Gender", "Birthdate", "Address", "HmPhone", "Guarantor",
+            "Email", "Language",
         ];
         let mut row = json!({"PatNum": 7});
         for name in names {

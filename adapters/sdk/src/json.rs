@@ -14,29 +14,14 @@ use crate::{Record, Resource, clock, records, time};
 
 /// List fields of the contract's records: absent in JSON means empty.
 const LISTS: [&str; 10] = [
-    "extra",
-    "messages",
-    "appointment_types",
-    "days",
-    "teeth",
-    "treatment_plans",
-    "procedures",
-    "charge_splits",
-    "provider_splits",
-    "payouts",
+    "extra", "messages", "appointment_types", "days", "teeth", "treatment_plans", "procedures", "charge_splits",
+    "provider_splits", "payouts",
 ];
 
 /// Flags that are rarely set: absent in JSON means `false`.
 const FLAGS: [&str; 9] = [
-    "inactive",
-    "new_patient",
-    "non_patient",
-    "unsubscribed_sms",
-    "unsubscribed_email",
-    "unavailable",
-    "patient_confirmed",
-    "patient_missed",
-    "cancelled",
+    "inactive", "new_patient", "non_patient", "unsubscribed_sms", "unsubscribed_email", "unavailable",
+    "patient_confirmed", "patient_missed", "cancelled",
 ];
 
 /// Date fields of the contract's records.

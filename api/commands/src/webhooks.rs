@@ -67,12 +67,7 @@ pub fn run(command: WebhooksCommand) -> ExitCode {
             WebhooksCommand::List(list) => {
                 let heads = ["ID", "STATUS", "ORGANISATION", "WAITING", "DROPPED", "FAILING SINCE", "URL"];
                 let fields = [
-                    "id",
-                    "status",
-                    "organisation",
-                    "waiting_deliveries",
-                    "dropped_events",
-                    "failing_since",
+                    "id", "status", "organisation", "waiting_deliveries", "dropped_events", "failing_since",
                     "target_url",
                 ];
                 show_list(&list, "/webhooks", None, &heads, &fields).await

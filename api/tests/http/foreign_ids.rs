@@ -80,20 +80,9 @@ async fn several_foreign_ids_find_exactly_their_records() {
     // The list of form responses has one row per patient.
     assert!(asked.iter().all(|(path, count)| *count > 1 || *path == "/form_responses"), "{asked:?}");
     let expected = [
-        "/operatories",
-        "/providers",
-        "/appointments",
-        "/patients",
-        "/insurance_plans",
-        "/form_responses",
-        "/procedure_codes",
-        "/patient_recalls",
-        "/recall_types",
-        "/conversations",
-        "/charges",
-        "/payments",
-        "/adjustments",
-        "/guarantor_balances",
+        "/operatories", "/providers", "/appointments", "/patients", "/insurance_plans", "/form_responses",
+        "/procedure_codes", "/patient_recalls", "/recall_types", "/conversations", "/charges", "/payments",
+        "/adjustments", "/guarantor_balances",
     ];
     let missing: Vec<_> = expected.iter().filter(|path| !asked.iter().any(|(known, _)| known == *path)).collect();
     assert!(missing.is_empty(), "{missing:?} are not among {asked:?}");

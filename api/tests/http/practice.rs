@@ -36,13 +36,8 @@ const ALL: [Resource; 6] = [
 ];
 
 const WRITES: [&str; 7] = [
-    "create-patient",
-    "create-appointment",
-    "reschedule-appointment",
-    "cancel-appointment",
-    "confirm-appointment",
-    "check-in-appointment",
-    "note-appointment",
+    "create-patient", "create-appointment", "reschedule-appointment", "cancel-appointment", "confirm-appointment",
+    "check-in-appointment", "note-appointment",
 ];
 
 /// Writes of working hours. The second location's EHR accepts them except for certain begin times.

@@ -15,39 +15,16 @@ use super::{
 
 /// Headers reserved for the connection and the engine.
 const DENIED_HEADERS: [&str; 10] = [
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "keep-alive",
-    "te",
-    "trailer",
-    "upgrade",
-    "expect",
+    "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
     "http2-settings",
 ];
 
 /// Prefixes of headers by which servers and proxies take a request for another one: with another path, method, sender
 /// or host.
 const MISLEADING_HEADERS: [&str; 18] = [
-    "proxy-",
-    "forwarded",
-    "via",
-    "x-forward",
-    "x-original-",
-    "x-originating-",
-    "x-rewrite-",
-    "x-real-ip",
-    "x-host",
-    "x-http-host",
-    "x-http-method",
-    "x-method",
-    "x-client-ip",
-    "x-cluster-client-ip",
-    "x-remote-",
-    "true-client-ip",
-    "client-ip",
-    "cf-connecting-ip",
+    "proxy-", "forwarded", "via", "x-forward", "x-original-", "x-originating-", "x-rewrite-", "x-real-ip", "x-host",
+    "x-http-host", "x-http-method", "x-method", "x-client-ip", "x-cluster-client-ip", "x-remote-", "true-client-ip",
+    "client-ip", "cf-connecting-ip",
 ];
 
 type Headers = Vec<(String, String)>;
@@ -375,21 +352,9 @@ mod tests {
             assert!(denied(with(name, "mine")).contains("header"), "{name}");
         }
         for name in [
-            "X-Original-URL",
-            "X-Rewrite-URL",
-            "X-HTTP-Method-Override",
-            "X-Method-Override",
-            "X-HTTP-Method",
-            "X-Forwarded-Host",
-            "X-Forwarded-For",
-            "Forwarded",
-            "X-Real-IP",
-            "X-Host",
-            "Via",
-            "True-Client-IP",
-            "X-Some-Override",
-            "Proxy-Authorization",
-            "Proxy-Connection",
+            "X-Original-URL", "X-Rewrite-URL", "X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method",
+            "X-Forwarded-Host", "X-Forwarded-For", "Forwarded", "X-Real-IP", "X-Host", "Via", "True-Client-IP",
+            "X-Some-Override", "Proxy-Authorization", "Proxy-Connection",
         ] {
             assert!(denied(with(name, "x")).contains("another request"), "{name}");
         }

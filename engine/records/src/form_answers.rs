@@ -279,10 +279,7 @@ mod tests {
         );
         let answers = json!({"name": " ", "smoker": "yes", "allergies": {"nuts": true}, "agreed": false, "kin": [{}]});
         let expected = [
-            "name is missing.",
-            "cigarettes is missing.",
-            "which is missing.",
-            "agreed is missing.",
+            "name is missing.", "cigarettes is missing.", "which is missing.", "agreed is missing.",
             "kin[0].age is missing.",
         ];
         assert_eq!(found(answers), expected);

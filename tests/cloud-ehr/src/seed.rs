@@ -22,26 +22,8 @@ const FIRST: [&str; 20] = [
     "Mateo", "Ingrid", "Samuel", "Aylin", "Tomás", "Grace", "Henry",
 ];
 const LAST: [&str; 20] = [
-    "Bennett",
-    "O’Brien",
-    "García",
-    "Nguyen",
-    "Kowalska",
-    "Okafor",
-    "Lindqvist",
-    "Patel",
-    "Rossi",
-    "Meyer",
-    "Haddad",
-    "Sato",
-    "Dubois",
-    "Novák",
-    "Carter",
-    "Silva",
-    "Yılmaz",
-    "Fischer",
-    "Walker",
-    "Moreau",
+    "Bennett", "O’Brien", "García", "Nguyen", "Kowalska", "Okafor", "Lindqvist", "Patel", "Rossi", "Meyer", "Haddad",
+    "Sato", "Dubois", "Novák", "Carter", "Silva", "Yılmaz", "Fischer", "Walker", "Moreau",
 ];
 const STREETS: [&str; 5] = ["Maple Street", "Oak Avenue", "Harbor Road", "Second Street", "Hill Lane"];
 const TYPES: [(&str, &str, u32); 4] =

@@ -244,21 +244,7 @@ impl EhrUnderTest for Fhir {
 
 /// All resource types of the adapter.
 const ALL: [&str; 17] = [
-    "Patient",
-    "Practitioner",
-    "PractitionerRole",
-    "Location",
-    "Schedule",
-    "Slot",
-    "Appointment",
-    "Organization",
-    "Coverage",
-    "AllergyIntolerance",
-    "Condition",
-    "MedicationStatement",
-    "Flag",
-    "Communication",
-    "Questionnaire",
-    "QuestionnaireResponse",
-    "PaymentNotice",
+    "Patient", "Practitioner", "PractitionerRole", "Location", "Schedule", "Slot", "Appointment", "Organization",
+    "Coverage", "AllergyIntolerance", "Condition", "MedicationStatement", "Flag", "Communication", "Questionnaire",
+    "QuestionnaireResponse", "PaymentNotice",
 ];

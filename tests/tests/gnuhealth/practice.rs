@@ -142,13 +142,7 @@ impl GnuHealthHarness {
     pub async fn in_ehr(&self, id: u64) -> Value {
         let foreign = number(self.appointment(id).foreign_id.as_deref().expect("it was written"));
         let fields = [
-            "patient",
-            "healthprof",
-            "state",
-            "appointment_date",
-            "appointment_date_end",
-            "comments",
-            "checked_in_date",
+            "patient", "healthprof", "state", "appointment_date", "appointment_date_end", "comments", "checked_in_date",
         ];
         self.server.one("gnuhealth.appointment", json!([["id", "=", foreign]]), &fields).await
     }

@@ -60,18 +60,8 @@ async fn typed_client_parses_all_rows_and_both_sides_see_each_others_writes() {
     harness.sync().await;
     let count = |table: &str| harness.server.database().rows(table).count();
     let tables = [
-        "patients",
-        "appointments",
-        "providers",
-        "operatories",
-        "carriers",
-        "insplans",
-        "inssubs",
-        "patplans",
-        "procedurecodes",
-        "procedurelogs",
-        "feescheds",
-        "fees",
+        "patients", "appointments", "providers", "operatories", "carriers", "insplans", "inssubs", "patplans",
+        "procedurecodes", "procedurelogs", "feescheds", "fees",
     ];
     let mut rows: Value = tables.map(|table| (table.to_owned(), json!(count(table)))).into_iter().collect();
     rows["schedules"] = json!(1);

@@ -361,17 +361,7 @@ async fn clocks_are_not_compared() {
         day.written(&booking, "under another clock").await;
     }
     let known = [
-        "type",
-        "lease",
-        "number",
-        "location",
-        "method",
-        "path",
-        "headers",
-        "body",
-        "deadline_ms",
-        "max_body",
-        "write",
+        "type", "lease", "number", "location", "method", "path", "headers", "body", "deadline_ms", "max_body", "write",
     ];
     for request in &day.running.seen().requests {
         let fields = request.as_object().unwrap();

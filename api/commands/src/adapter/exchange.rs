@@ -14,22 +14,8 @@ const HEADERS: [&str; 6] = ["content-type", "date", "etag", "last-modified", "lo
 
 /// Fields and parameters of common EHRs that contain no patient data, in addition to those of the contract.
 const PLAIN: [&str; 16] = [
-    "resourceType",
-    "system",
-    "code",
-    "reference",
-    "kind",
-    "currency",
-    "unit",
-    "use",
-    "limit",
-    "since",
-    "page",
-    "count",
-    "offset",
-    "sort",
-    "location",
-    "error",
+    "resourceType", "system", "code", "reference", "kind", "currency", "unit", "use", "limit", "since", "page",
+    "count", "offset", "sort", "location", "error",
 ];
 
 /// The replacement for dates.

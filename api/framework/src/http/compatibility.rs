@@ -34,25 +34,7 @@ impl Compatibility {
 
 /// Default products of common HTTP libraries, which do not identify the application.
 pub const DEFAULT_AGENTS: [&str; 21] = [
-    "curl",
-    "Wget",
-    "python-requests",
-    "Python-urllib",
-    "Python",
-    "aiohttp",
-    "python-httpx",
-    "Go-http-client",
-    "okhttp",
-    "axios",
-    "node-fetch",
-    "undici",
-    "node",
-    "Java",
-    "Java-http-client",
-    "Apache-HttpClient",
-    "Ruby",
-    "Faraday",
-    "reqwest",
-    "GuzzleHttp",
-    "libwww-perl",
+    "curl", "Wget", "python-requests", "Python-urllib", "Python", "aiohttp", "python-httpx", "Go-http-client",
+    "okhttp", "axios", "node-fetch", "undici", "node", "Java", "Java-http-client", "Apache-HttpClient", "Ruby",
+    "Faraday", "reqwest", "GuzzleHttp", "libwww-perl",
 ];

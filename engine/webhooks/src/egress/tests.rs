@@ -44,13 +44,7 @@ fn urls_that_are_refused_at_registration() {
     let egress = Egress::new(Reach::Public).unwrap();
     let refused = |url: &str, why: RefusedUrl| assert_eq!(egress.check_url(url).err(), Some(why), "{url}");
     for url in [
-        "",
-        "x",
-        "https://",
-        "https://:443/",
-        "//example.com",
-        "https://exa mple.com",
-        "https://256.1.1.1/",
+        "", "x", "https://", "https://:443/", "//example.com", "https://exa mple.com", "https://256.1.1.1/",
         "https://[::1",
     ] {
         refused(url, RefusedUrl::Invalid);
@@ -90,11 +84,7 @@ fn urls_that_are_refused_at_registration() {
 fn the_development_switch_opens_loopback_and_nothing_else() {
     let egress = development();
     for url in [
-        "http://127.0.0.1:9/",
-        "http://localhost:9/",
-        "https://127.0.0.1/",
-        "http://[::1]:9/",
-        "http://2130706433/",
+        "http://127.0.0.1:9/", "http://localhost:9/", "https://127.0.0.1/", "http://[::1]:9/", "http://2130706433/",
         "https://example.com/",
     ] {
         assert!(egress.check_url(url).is_ok(), "{url}");

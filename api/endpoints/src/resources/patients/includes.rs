@@ -48,13 +48,7 @@ pub(super) const INCLUDES: &[&str] = &[
 ];
 /// Includes of each patient of a list, in v2.2.2.
 pub(super) const INCLUDES_OF_LIST: &[&str] = &[
-    "upcoming_appts",
-    "procedures",
-    "insurance_coverages",
-    "adjustments",
-    "charges",
-    "payments",
-    "appointments",
+    "upcoming_appts", "procedures", "insurance_coverages", "adjustments", "charges", "payments", "appointments",
     "address",
 ];
 /// Includes that need the grant `financial`.

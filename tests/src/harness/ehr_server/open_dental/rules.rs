@@ -268,14 +268,7 @@ fn coverage(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleR
         row,
         "Relationship",
         &[
-            "Self",
-            "Spouse",
-            "Child",
-            "Employee",
-            "HandicapDep",
-            "SignifOther",
-            "InjuredPlantiff",
-            "LifePartner",
+            "Self", "Spouse", "Child", "Employee", "HandicapDep", "SignifOther", "InjuredPlantiff", "LifePartner",
             "Dependent",
         ],
     )?;

@@ -7,18 +7,8 @@ use super::super::table::{Answers, NEVER, NO_TIME, Since, Table, post, table};
 const CARRIER: &[&str] =
     &["Address", "Address2", "City", "State", "Zip", "Phone", "ElectID", "NoSendElect", "IsHidden"];
 const PLAN: &[&str] = &[
-    "GroupName",
-    "GroupNum",
-    "PlanNote",
-    "FeeSched",
-    "PlanType",
-    "CopayFeeSched",
-    "EmployerNum",
-    "IsMedical",
-    "CodeSubstNone",
-    "IsHidden",
-    "MonthRenew",
-    "IsBlueBookEnabled",
+    "GroupName", "GroupNum", "PlanNote", "FeeSched", "PlanType", "CopayFeeSched", "EmployerNum", "IsMedical",
+    "CodeSubstNone", "IsHidden", "MonthRenew", "IsBlueBookEnabled",
 ];
 
 pub fn all() -> Vec<Table> {
@@ -264,16 +254,8 @@ fn ledger() -> Vec<Table> {
             post: post(
                 &["PayAmt", "PatNum"],
                 &[
-                    "PayType",
-                    "PayDate",
-                    "CheckNum",
-                    "PayNote",
-                    "BankBranch",
-                    "ClinicNum",
-                    "isPatientPreferred",
-                    "isPrepayment",
-                    "procNums",
-                    "payPlanNum",
+                    "PayType", "PayDate", "CheckNum", "PayNote", "BankBranch", "ClinicNum", "isPatientPreferred",
+                    "isPrepayment", "procNums", "payPlanNum",
                 ],
                 Answers::Row,
             ),
