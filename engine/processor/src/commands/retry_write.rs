@@ -55,7 +55,7 @@ impl Processor {
     fn forgotten(&self, work: WriteIntent, unit: &mut UnitOfWork<'_>) -> Result<Retried, Reject> {
         let institution = self.institution.id.0;
         let refuse = |refusal| Err(Reject::Refused(refusal));
-        let mut record = |resource, id| {
+        let mut record = |resource: Resource, id: u64| -> Result<Retried, Reject> {
             let facts = self.facts(resource, id, unit)?;
             let failed = facts.is_some_and(|it| !it.deleted && it.rejected);
             if failed { Ok(Retried::Record) } else { refuse(Refusal::WriteNotFailed) }
