@@ -316,7 +316,7 @@ impl Publisher<'_> {
             }
             position.after = commit.last;
         }
-        Ok((Position { after: read.read_to.max(position.after), steps: 0, ..position }, false))
+        Ok((Position { after: read.read_to.max(position.after), ..position }, false))
     }
 
     /// Adds held messages that are due.
