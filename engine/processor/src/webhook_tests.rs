@@ -41,7 +41,7 @@ use webhooks::{
     follower::{Follower, FollowerBatch},
     model::{EndpointId, Owner},
     outbox::{Doorbell, Outbox},
-    placement::Placement,
+    placement::Placement as NodePlacement,
     registry::{EndpointRegistry, NewSubscription},
     sign::SecretKey,
     subscriptions::Everyone,
@@ -392,7 +392,7 @@ fn follower_among(
     store: Arc<dyn Store>,
     deps: &Deps,
     views: &Arc<PlainViews>,
-    placement: Option<Arc<dyn Placement>>,
+    placement: Option<Arc<dyn NodePlacement>>,
 ) -> (Arc<EndpointRegistry>, Arc<Follower>) {
     let ids = Arc::new(Ids::new(store.clone()));
     let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
@@ -406,7 +406,7 @@ fn follower_among(
 /// A node that sends to all endpoints.
 struct AllEndpoints;
 
-impl Placement for AllEndpoints {
+impl NodePlacement for AllEndpoints {
     fn is_here(&self, _: EndpointId) -> bool {
         true
     }
