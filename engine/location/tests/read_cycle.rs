@@ -195,6 +195,7 @@ fn prefetched_page_is_used_only_if_its_predecessor_was_just_applied() {
 #[test]
 fn the_request_in_flight_is_as_old_after_the_clock_is_set_back() {
     let mut world = ReadCycleWorld::new(&TWO);
+    world.page(numbered(1));
     let before = (world.calling().asked_at, world.calling().until);
     world.location.evolve(world.now.minus(MINUTE), &Event::ClockSetBack { by: MINUTE });
     assert_eq!((world.calling().asked_at, world.calling().until), (before.0.minus(MINUTE), before.1.minus(MINUTE)));
