@@ -42,6 +42,7 @@ fn owner_field(space: Space) -> OwnerField {
         Space::Journal
         | Space::Snapshot
         | Space::PullSeen
+        | Space::AuditPosition
         | Space::Active
         | Space::Asleep
         | Space::Restored
@@ -149,6 +150,7 @@ mod tests {
             (Space::Journal, keys::journal(7, 1), location),
             (Space::Snapshot, keys::snapshot(7), location),
             (Space::PullSeen, keys::pull_seen(7, 1, 2, 3), location),
+            (Space::AuditPosition, keys::audit_position(7), location),
             (Space::Wake, keys::wake(-5, 7), location),
             (Space::Active, keys::active(7), location),
             (Space::Asleep, keys::asleep(7), location),

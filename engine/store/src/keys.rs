@@ -28,6 +28,9 @@ spaces! {
     Snapshot = 0x11 "snapshot",
     /// location, kind, pass, block of ids -> the ids of the block that the pass has seen
     PullSeen = 0x12 "pull seen",
+    /// location -> the number of the last journal record that the audit trail has followed; (no parts) -> empty, once
+    /// the journals of an earlier version have positions
+    AuditPosition = 0x13 "audit position",
     /// due time, location -> empty
     Wake = 0x20 "wake",
     /// location -> empty, while the location is in memory
@@ -224,6 +227,14 @@ pub fn pull_seen(location: u32, kind: u8, pass: u64, block: u64) -> Key {
 /// Returns the range of ids seen by earlier passes.
 pub fn pull_seen_before(location: u32, kind: u8, pass: u64) -> KeyRange {
     KeyRange::new(pull_seen(location, kind, 0, 0), pull_seen(location, kind, pass, 0))
+}
+
+pub fn audit_position(location: u32) -> Key {
+    Build::new(Space::AuditPosition).u32(location).key()
+}
+
+pub fn audit_positions_set() -> Key {
+    Build::new(Space::AuditPosition).key()
 }
 
 pub fn wake(due: i64, location: u32) -> Key {
@@ -561,6 +572,7 @@ mod tests {
             (Space::Journal, journal(1, 2)),
             (Space::Snapshot, snapshot(1)),
             (Space::PullSeen, pull_seen(1, 2, 3, 4)),
+            (Space::AuditPosition, audit_position(1)),
             (Space::Wake, wake(-5, 1)),
             (Space::Active, active(1)),
             (Space::Asleep, asleep(1)),
