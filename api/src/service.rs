@@ -18,7 +18,7 @@ use engine::{Engine, simulated::OpenSimulated};
 use framework::{
     access::{
         api::Api,
-        audited::{audit_backups, audit_orphaned_changes, audit_workstation_actions},
+        audited::{audit_backups, audit_committed_changes, audit_workstation_actions},
         keys::KeyRing,
         token_uses,
     },
@@ -76,6 +76,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let secret = config.secret.map_or_else(|| Secret::load_or_create_in(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
+    engine.audit_follower().begin().await.map_err(|error| error.to_string())?;
     let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);
     let api = api.with_peers(peers).with_audit(trail).with_certificates(certificates);
     let api = Data::new(api);
@@ -92,7 +93,8 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
         actix_web::rt::spawn(watch_certificates(Arc::downgrade(&api.clone().into_inner())));
     }
     actix_web::rt::spawn(token_uses::run(Arc::downgrade(&api.clone().into_inner())));
-    actix_web::rt::spawn(audit_orphaned_changes(api.engine.clone(), Arc::downgrade(&api.clone().into_inner())));
+    let follower = api.engine.audit_follower().clone();
+    actix_web::rt::spawn(audit_committed_changes(follower, Arc::downgrade(&api.clone().into_inner())));
     actix_web::rt::spawn(audit_workstation_actions(
         api.engine.gateway().acts(),
         Arc::downgrade(&api.clone().into_inner()),
@@ -158,12 +160,12 @@ impl Running {
             }
         };
         join_all(others.iter().map(|other| other.stop(true))).await;
-        let told = async {
-            while engine.untold().waiting() > 0 {
+        let audited = async {
+            while engine.audit_follower().waiting() > 0 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        if tokio::time::timeout(server::LAST_SECOND, told).await.is_err() {
+        if tokio::time::timeout(server::LAST_SECOND, audited).await.is_err() {
             tracing::warn!("some changes have no entry in the audit trail yet; the next start writes them");
         }
         if tokio::time::timeout(server::LAST_SECOND, token_uses::note(&api)).await.is_err() {

@@ -28,7 +28,6 @@ use processor::{
     processor::{Deps, IsLocal},
     reply::{FreeSlots, Saved},
     request::{Idempotent, Request},
-    untold::AuditOutbox,
 };
 use query::{
     idempotency::IdempotencyKey,
@@ -47,9 +46,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::task::JoinHandle;
 
 use crate::{
-    adapter_versions::AdapterVersions, backups::Backups, cluster::Cluster, config_history, connections::Connections,
-    database::OwnersOfSetup, directory::Directory, gate_news, handover, provider_names::ProviderNameCache,
-    rotation::Rotation,
+    adapter_versions::AdapterVersions, audit_follower::AuditFollower, backups::Backups, cluster::Cluster,
+    config_history, connections::Connections, database::OwnersOfSetup, directory::Directory, gate_news, handover,
+    provider_names::ProviderNameCache, rotation::Rotation,
 };
 use setup::{LocationSetup, Setup, current::Current, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
@@ -161,6 +160,7 @@ pub struct Engine {
     pub(crate) owners: Arc<OwnersOfSetup>,
     pub(crate) rotation: Arc<Rotation>,
     pub(crate) provider_names: ProviderNameCache,
+    audit_follower: Arc<AuditFollower>,
     /// Tasks that run until the engine stops.
     tasks: Vec<JoinHandle<()>>,
 }
@@ -202,10 +202,11 @@ impl Engine {
         let shared = (store.clone(), index.clone());
         let is_local = cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as IsLocal);
         let follower = Follower::new(current.clone(), store.clone(), outbox, views.clone(), is_local.clone());
-        let change_doorbell = Arc::default();
+        let (change_doorbell, call_doorbell) = Default::default();
         let deps = Arc::new(Deps {
             change_counter,
             change_doorbell,
+            call_doorbell,
             setup: current.clone(),
             store,
             ids,
@@ -213,10 +214,10 @@ impl Engine {
             secrets,
             index,
             long_work,
-            untold: AuditOutbox::default(),
             is_local,
         });
         let (store, index) = shared;
+        let audit_follower = AuditFollower::new(store.clone(), deps.call_doorbell.clone());
         let backups = Backups::new(current.clone(), store.clone(), owner);
         let rotation = Rotation::new(store.clone(), parts.key_file, cluster.is_some(), backups.clone());
         rotation.resume()?;
@@ -260,6 +261,7 @@ impl Engine {
             owners: parts.owners,
             rotation,
             provider_names: ProviderNameCache::default(),
+            audit_follower,
             tasks,
         })
     }
@@ -296,9 +298,8 @@ impl Engine {
         &self.directory
     }
 
-    /// Returns the changes by calls that are not in the audit trail yet.
-    pub fn untold(&self) -> &AuditOutbox {
-        &self.deps.untold
+    pub fn audit_follower(&self) -> &Arc<AuditFollower> {
+        &self.audit_follower
     }
 
     /// Returns `true` if each read waits for another machine, which may be unavailable.

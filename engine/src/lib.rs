@@ -11,6 +11,7 @@
 
 mod adapter_calls;
 mod adapter_versions;
+mod audit_follower;
 mod backup_calls;
 mod backups;
 mod cluster;
@@ -48,13 +49,12 @@ mod write_request_calls;
 pub use ::{adapter_host, records, setup, store, webhooks, workstations};
 pub use membership::Place;
 pub use processor::{
-    commands,
+    call_changes, commands,
     error::EngineError,
     patients::PatientDetails,
     reply::{FreeSlots, Saved},
     request::Request,
     unmet::Unmet,
-    untold,
     write_history::{self, WriteHistory},
     write_requests,
 };
@@ -63,6 +63,7 @@ pub use runtime::{clock, metrics, origin, recent_errors, turns};
 
 pub use crate::{
     adapter_versions::{AdapterVersion, RolledOut, Tried, VersionError},
+    audit_follower::{AuditBatch, AuditFollower},
     backups::{BackupEnded, BackupError, BackupFile, BackupsNow, backup_files},
     cluster::Nodes,
     config_history::SetUp,

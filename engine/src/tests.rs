@@ -80,6 +80,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         is_local: None,
         change_counter: ChangeCounter::new(&setup),
         change_doorbell: Arc::default(),
+        call_doorbell: Arc::default(),
         setup: Current::new(setup),
         store: store.clone(),
         ids: Arc::new(Ids::new(store.clone())),
@@ -87,7 +88,6 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: LongWork::default(),
-        untold: Default::default(),
     });
     let mut processor = Processor::load(deps.clone(), PLACE).unwrap();
     let description = FakeEhr::default().description;

@@ -80,7 +80,7 @@ fn read(visit: &ConsoleRequest) -> SystemPage {
         free_mib: numbers.store_free_bytes >> 20,
         store: if numbers.store_damaged > 0 { Badge::bad("damaged") } else { Badge::good("intact") },
         backup,
-        audit_waiting: engine.untold().waiting() as u64,
+        audit_waiting: engine.audit_follower().waiting() as u64,
         node: engine.nodes().map(|nodes| nodes.name),
         certificates: api.certificates.all().map(|it| (it.listener, RelativeTime::new(it.expires(), now))).collect(),
         institutions: directory.institutions().count(),

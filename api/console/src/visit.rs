@@ -16,13 +16,7 @@ use engine::{
     setup::{Institution, LocationSetup},
 };
 use framework::{
-    access::{
-        api::Api,
-        audited::{self, AuditCaller, AuditGuard},
-        call::ActionContext,
-        operators::Operator,
-        shown::AccessLog,
-    },
+    access::{api::Api, audited::AuditCaller, call::ActionContext, operators::Operator, shown::AccessLog},
     http::{context::RequestContext, errors::ApiError},
     values::{role::Role, sessions::OperatorSession},
 };
@@ -166,7 +160,7 @@ impl ConsoleRequest {
     }
 
     pub(crate) async fn audited(&self, route: &str, answer: HttpResponse) -> Result<HttpResponse, ConsoleError> {
-        let audited = self.api.audited(&self.caller(route), Ok(answer)).await;
+        let audited = self.api.audited(&self.caller(route), None, Ok(answer)).await;
         audited.map_err(|_| ConsoleError::Api(ApiError::unavailable(RETRY_LATER)))
     }
 
@@ -175,16 +169,16 @@ impl ConsoleRequest {
         AuditCaller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone())
     }
 
-    /// Performs a change and responds once its audit entry is written, or certain to be written.
+    /// Performs a change and responds once its audit entry is durable, or certain to follow.
     pub(crate) async fn change<F>(&self, route: &str, acting: F) -> Result<HttpResponse, ConsoleError>
     where
         F: Future<Output = Result<HttpResponse, ConsoleError>>,
     {
         let caller = self.caller(route);
-        let handling = AuditGuard::new(&self.api, &caller);
-        let origin = handling.within(Origin::from(self.request_id.as_str()));
+        let change = self.api.change_by(&caller);
+        let origin = Origin::from(self.request_id.as_str()).changing(change.clone());
         let answer = on_behalf_of(Some(origin), acting).await?;
-        let audited = audited::changed(&self.api, &caller, &handling, Ok(answer)).await;
+        let audited = self.api.audited(&caller, change.as_deref(), Ok(answer)).await;
         audited.map_err(|_| ConsoleError::Api(ApiError::unavailable(RETRY_LATER)))
     }
 }

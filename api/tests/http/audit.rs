@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use actix_web::web::Data;
+use actix_web::{rt::task::JoinHandle, web::Data};
 use audit::{Disk, Filter, RealDisk, Rules, Trail};
 use engine::{
     setup::BackupRules,
@@ -36,6 +36,7 @@ struct Watched {
     folder: Arc<TempDir>,
     disk: Arc<Failing>,
     seen: Cell<usize>,
+    following: JoinHandle<()>,
 }
 
 /// A disk that fails on demand.
@@ -74,25 +75,25 @@ fn watched_in(mut world: ApiWorld, folder: Arc<TempDir>) -> Watched {
     let api = Api::new(world.engine.clone(), keys, &Secret::from_bytes([7; 32]), free_rates());
     api.replace_operators(operators());
     world.api = Data::new(api.with_audit(trail));
-    Watched { world, folder, disk, seen: Cell::new(0) }
+    let following = follow_changes(&world);
+    Watched { world, folder, disk, seen: Cell::new(0), following }
 }
 
 impl Watched {
-    async fn all_is_told(&self) {
-        until("an entry of every change", async || self.engine.untold().waiting() == 0).await;
+    async fn all_is_audited(&self) {
+        until("an entry of every change", async || self.engine.audit_follower().waiting() == 0).await;
     }
 
-    /// Audits pending changes as a service does after its start, for the first location only.
-    async fn tells_what_is_left(&self) {
-        let api = Arc::downgrade(&self.api.clone().into_inner());
-        let _telling = actix_web::rt::spawn(audited::audit_orphaned_changes(self.engine.clone(), api));
+    /// Loads the first location, as a service does after its start, and waits for the entries of its changes.
+    async fn audits_earlier_changes(&self) {
         self.engine.sync_state(LocationId(MAIN)).await.unwrap();
-        self.all_is_told().await;
+        self.all_is_audited().await;
     }
 
     /// Ends the process without an orderly unload of the locations.
     fn vanishes(self) {
-        let Watched { world: ApiWorld { api, engine, .. }, .. } = self;
+        let Watched { world: ApiWorld { api, engine, .. }, following, .. } = self;
+        following.abort();
         std::mem::forget(engine);
         drop(api);
     }
@@ -194,27 +195,29 @@ async fn the_entry_of_a_change_outlasts_a_disk_that_fails() {
     })
     .await;
     assert_eq!(world.patch(&path, email("third@example.com").1).version("v3.1.0").reply().await.status, 503);
-    assert!(world.engine.untold().waiting() > 0);
+    assert!(world.engine.audit_follower().waiting() > 0);
     assert_eq!(world.entries(), Vec::<Value>::new());
     world.disk.0.store(false, Ordering::SeqCst);
-    world.all_is_told().await;
+    world.all_is_audited().await;
     let entries = world.entries();
     let update = entries.iter().find(|entry| entry["action"] == "update").unwrap();
-    assert_eq!((&update["status"], &update["ids"]), (&json!("200"), &json!([PAT])), "{update}");
+    assert_eq!((&update["status"], &update["ids"]), (&json!("committed"), &json!([PAT])), "{update}");
     assert_eq!(update["decisions"][0][0], json!(MAIN), "{update}");
 }
 
-/// The handlers of some records add no entry; the committed decision does.
+/// The handlers of some records name no change; the committed decision does.
 #[actix_web::test]
-async fn each_change_of_a_record_has_an_entry_with_its_answer() {
+async fn each_change_of_a_record_has_one_entry() {
     let world = watched().await;
     let path = format!("/working_hours?subdomain=acme&location_id={MAIN}");
     let hour = json!({"provider_id": BEN, "operatory_id": CHAIR_2, "begin_time": "18:00", "end_time": "20:00", "days": ["Sunday"]});
     let made = world.post(&path, json!({"working_hour": hour})).answers(201).await["data"]["id"].clone();
-    world.all_is_told().await;
+    world.all_is_audited().await;
     let entries = world.entries();
-    let written = entries.iter().find(|entry| entry["action"] == "write").unwrap_or_else(|| panic!("{entries:?}"));
-    assert_eq!((&written["status"], &written["ids"]), (&json!("201"), &json!([made])), "{written}");
+    let changes: Vec<_> = entries.iter().filter(|entry| entry["action"] != "read").collect();
+    let [written] = changes.as_slice() else { panic!("{entries:?}") };
+    assert_eq!((&written["action"], &written["ids"]), (&json!("write"), &json!([made])), "{written}");
+    assert_eq!(written["status"], "committed", "{written}");
     assert_eq!(written["actor"], json!({"key": NAME}), "{written}");
 }
 
@@ -234,7 +237,7 @@ async fn changes_left_unaudited_by_a_crash_are_audited_after_a_restart() {
     first.vanishes();
 
     let second = life().await;
-    second.tells_what_is_left().await;
+    second.audits_earlier_changes().await;
     let entries = second.entries();
     let [update] = entries.as_slice() else { panic!("{entries:?}") };
     for (name, expected) in [
@@ -252,7 +255,7 @@ async fn changes_left_unaudited_by_a_crash_are_audited_after_a_restart() {
     }
 }
 
-/// A paused location takes no turn after the pause, so its journal cannot record that the entry exists. The trail can.
+/// The position of the location is in the store, so another trail gets no entry either.
 #[actix_web::test]
 async fn changes_already_in_the_trail_are_not_audited_again() {
     let (store, keys): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
@@ -263,15 +266,33 @@ async fn changes_already_in_the_trail_are_not_audited_again() {
     };
     let first = life(&kept).await;
     first.post(&format!("/locations/{MAIN}/pause"), json!({})).ok().await;
-    first.all_is_told().await;
-    assert_eq!(first.entries().len(), 1);
+    first.all_is_audited().await;
+    let entries = first.entries();
+    let [pause] = entries.as_slice() else { panic!("{entries:?}") };
+    assert_eq!((&pause["action"], &pause["record"]), (&json!("pause"), &json!("location")));
     first.vanishes();
 
-    for (folder, entries) in [(&empty, 1), (&kept, 1)] {
+    for (folder, entries) in [(&empty, 0), (&kept, 1)] {
         let next = life(folder).await;
-        next.tells_what_is_left().await;
+        next.audits_earlier_changes().await;
         assert_eq!(next.entries().len(), entries);
         next.vanishes();
+    }
+}
+
+/// A change without effect commits nothing. Its entry is that of the call.
+#[actix_web::test]
+async fn a_call_without_a_commit_leaves_an_entry_with_its_status() {
+    let world = watched().await;
+    let (path, change) = email("same@example.com");
+    for (status, decisions) in [("committed", true), ("200", false)] {
+        let changed = world.patch(&path, change.clone()).version("v3.1.0").reply().await;
+        assert_eq!(changed.status, 200, "{}", changed.text);
+        world.all_is_audited().await;
+        let entries = world.entries();
+        let updates: Vec<_> = entries.iter().filter(|entry| entry["action"] == "update").collect();
+        let [update] = updates.as_slice() else { panic!("{entries:?}") };
+        assert_eq!((&update["status"], update["decisions"].is_array()), (&json!(status), decisions), "{update}");
     }
 }
 
@@ -308,7 +329,7 @@ async fn every_endpoint_with_appointments_adds_entries() {
     let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
     let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
     let made = world.post("/intent/booking/book?subdomain=acme", body.clone()).ok().await;
-    world.all_is_told().await;
+    world.all_is_audited().await;
     let id = &made["booking"]["appointment_id"];
     assert_eq!(world.noted(), [format!("create appointment {id}")], "the response shows the created record");
     world.post("/intent/booking/book?subdomain=acme", body).ok().await;

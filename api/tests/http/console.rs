@@ -36,6 +36,7 @@ pub fn watched(mut world: ApiWorld) -> (ApiWorld, TempDir) {
     let api = Api::new(world.engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates()).with_audit(trail);
     api.replace_operators(operators());
     world.api = Data::new(api);
+    follow_changes(&world);
     (world, folder)
 }
 
@@ -392,7 +393,7 @@ async fn actions_need_confirmation_and_role_and_run_once() {
     assert!(!operator.page("/console/locations/1?done=%3Cb%3Eown").await.contains("<b>own"));
     let last_sync = async || world.engine.sync_state(LocationId(MAIN)).await.unwrap().last_sync;
     until("a read cycle", async || last_sync().await > before).await;
-    until("the audit entries", async || world.engine.untold().waiting() == 0).await;
+    until("the audit entries", async || world.engine.audit_follower().waiting() == 0).await;
     assert!(entries(&folder, OPERATOR).contains(&"start read cycle location".to_owned()));
 
     // An action is refused without the form token, with that of another session, and without the role.

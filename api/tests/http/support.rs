@@ -12,6 +12,7 @@ use std::{
 
 use actix_web::{
     http::{Method, StatusCode, header::HeaderMap},
+    rt::task::JoinHandle,
     test::{TestRequest, call_service, init_service, read_body},
     web::Data,
 };
@@ -31,6 +32,7 @@ use engine::{
 use framework::{
     access::{
         api::Api,
+        audited,
         keys::{ApiKey, Grants, KeyRing, hash},
         operators::OperatorToken,
     },
@@ -221,6 +223,12 @@ pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>
 
 async fn pulled(engine: &Engine, location: LocationId) {
     until("the first read cycle", async || engine.sync_state(location).await.unwrap().last_sync.is_some()).await;
+}
+
+/// Starts the task that appends the audit entries of changes, as the service does.
+pub fn follow_changes(world: &ApiWorld) -> JoinHandle<()> {
+    let (follower, api) = (world.engine.audit_follower().clone(), world.api.clone().into_inner());
+    actix_web::rt::spawn(audited::audit_committed_changes(follower, Arc::downgrade(&api)))
 }
 
 pub fn keys() -> Vec<ApiKey> {

@@ -13,9 +13,6 @@ pub(crate) struct JournalRecord {
     /// The caller of a turn with changes for the audit trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Caller>,
-    /// The first earlier record that was not known to be in the audit trail. `None` if all were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untold: Option<u64>,
 }
 
 impl JournalRecord {

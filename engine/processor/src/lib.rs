@@ -12,6 +12,7 @@
 #![warn(unreachable_pub)]
 
 pub mod actor;
+pub mod call_changes;
 pub mod change_counter;
 mod change_log;
 pub mod commands;
@@ -40,7 +41,6 @@ mod testing;
 pub mod turn;
 pub mod unit_of_work;
 pub mod unmet;
-pub mod untold;
 #[cfg(test)]
 mod webhook_tests;
 pub mod write_history;

@@ -33,7 +33,6 @@ use crate::{
     journal_record::JournalRecord,
     long_work::LongWork,
     note_keys::{description_key, last_turn_key},
-    untold::AuditOutbox,
 };
 
 /// A snapshot is due after this many records, or after as many as there are appointments in memory, if more. Loading
@@ -51,8 +50,9 @@ pub struct Deps {
     pub change_counter: ChangeCounter,
     /// Wakes the followers of the log of changes.
     pub change_doorbell: Arc<Doorbell<LocationId>>,
+    /// Wakes the follower of changes by calls (`call_changes`).
+    pub call_doorbell: Arc<Doorbell<LocationId>>,
     pub long_work: LongWork,
-    pub untold: AuditOutbox,
     /// `None` if one process serves all institutions.
     pub is_local: Option<IsLocal>,
 }
@@ -71,6 +71,8 @@ pub struct Processor {
     /// Time of the last turn, if known.
     pub last_turn: Option<Timestamp>,
     pub(crate) next_seq: u64,
+    /// The number of the last known record with a caller, or 0.
+    pub(crate) last_call: u64,
     pub(crate) since_snapshot: u64,
     /// Number of records before another attempt at a snapshot, after a failed one.
     pub(crate) snapshot_not_before: u64,
@@ -104,10 +106,13 @@ impl Processor {
             None => State::default(),
         };
         let mut machine = Location::load(settings, state);
-        let mut last_turn = None;
-        for (_, bytes) in &loaded.tail {
+        let (mut last_turn, mut last_call) = (None, 0);
+        for (number, bytes) in &loaded.tail {
             let record = JournalRecord::read(location, bytes)?;
             last_turn = Some(record.at);
+            if record.by.is_some() {
+                last_call = *number;
+            }
             for event in &record.events {
                 machine.evolve(record.at, event);
             }
@@ -117,9 +122,6 @@ impl Processor {
             last_turn = left.map(|bytes| Timestamp(i64::from_be_bytes(bytes)));
         }
         let since_snapshot = loaded.tail.len() as u64;
-        if marked {
-            deps.untold.read_again(&*deps.store, location, loaded.next_seq - 1);
-        }
         Ok(Processor {
             deps,
             setup,
@@ -128,6 +130,7 @@ impl Processor {
             description,
             last_turn,
             next_seq: loaded.next_seq,
+            last_call,
             since_snapshot,
             snapshot_not_before: 0,
             marked,

@@ -22,6 +22,7 @@ pub(crate) fn deps(store: Arc<dyn Store>, setup: Arc<Setup>) -> Arc<Deps> {
         is_local: None,
         change_counter: ChangeCounter::new(&setup),
         change_doorbell: Arc::default(),
+        call_doorbell: Arc::default(),
         setup: Current::new(setup),
         ids: Arc::new(Ids::new(store.clone())),
         store,
@@ -29,7 +30,6 @@ pub(crate) fn deps(store: Arc<dyn Store>, setup: Arc<Setup>) -> Arc<Deps> {
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: LongWork::default(),
-        untold: Default::default(),
     })
 }
 

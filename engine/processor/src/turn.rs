@@ -16,6 +16,7 @@ use runtime::origin::{Origin, OriginChange};
 use store::{Batch, due, journal, keys};
 
 use crate::{
+    call_changes::{self, ChangedRecord},
     change_log::ended_write,
     error::Reject,
     journal_record::JournalRecord,
@@ -24,7 +25,6 @@ use crate::{
     projections::{self, working_hours},
     request::Request,
     unit_of_work::{TurnContext, UnitOfWork},
-    untold::{self, UnauditedChange},
 };
 
 /// A decision ready to be committed.
@@ -37,8 +37,8 @@ pub struct PendingCommit {
     recorded: bool,
     /// The batch changes a provider.
     providers: bool,
-    /// The change for the audit trail.
-    untold: Option<(Arc<OriginChange>, UnauditedChange)>,
+    /// The call that caused the turn, and the records that it changes.
+    call: Option<(Arc<OriginChange>, Vec<ChangedRecord>)>,
 }
 
 impl PendingCommit {
@@ -91,7 +91,9 @@ impl Processor {
         self.find_twins(cx, &mut events, &mut unit)?;
         let request = origin.map(|origin| &**origin);
         events.iter_mut().for_each(|event| caused_by(event, request));
-        let untold = origin.and_then(Origin::change).and_then(|change| self.untold(cx, change, &events));
+        let change = origin.and_then(Origin::change).cloned();
+        let call = change.map(|change| (change, call_changes::changed_records(self.setup.id, &events)));
+        let call = call.filter(|(_, records)| !records.is_empty());
         let (started, sent) = self.machine.ahead(cx, &events);
         events.extend(started);
         calls.extend(sent);
@@ -101,9 +103,8 @@ impl Processor {
             for event in &events {
                 projections::event(self, cx, event, &mut unit)?;
             }
-            let by = untold.as_ref().map(|(_, untold)| untold.caller.clone());
-            let record =
-                JournalRecord { at: cx.now, events: events.clone(), by, untold: self.deps.untold.first(self.setup.id) };
+            let by = call.as_ref().map(|(change, _)| change.caller.clone());
+            let record = JournalRecord { at: cx.now, events: events.clone(), by };
             let record =
                 serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
@@ -115,22 +116,7 @@ impl Processor {
             }
             unit.into_batch(&mut batch, self.next_seq, request)?;
         }
-        Ok(PendingCommit { batch, at: cx.now, events, calls, recorded, providers, untold })
-    }
-
-    /// Returns the change for the audit trail, if a call caused the turn.
-    fn untold(
-        &self,
-        cx: DecisionContext,
-        change: &Arc<OriginChange>,
-        events: &[Event],
-    ) -> Option<(Arc<OriginChange>, UnauditedChange)> {
-        let touched = untold::touched(events);
-        if touched.is_empty() {
-            return None;
-        }
-        let decision = (self.setup.id, self.next_seq);
-        Some((change.clone(), UnauditedChange { decision, at: cx.now, caller: change.caller.clone(), touched }))
+        Ok(PendingCommit { batch, at: cx.now, events, calls, recorded, providers, call })
     }
 
     /// Returns the next time at which the machine is due. Returns `None` if only a command can cause work.
@@ -185,13 +171,17 @@ impl Processor {
                 self.closed = OnceLock::new();
             }
         }
-        if let Some((change, untold)) = turn.untold {
-            change.committed(untold.decision);
-            self.deps.untold.add(untold);
+        if let Some((change, records)) = &turn.call {
+            change.committed(records.iter().map(|record| (record.kind, record.id)));
+            self.last_call = self.next_seq;
         }
         if turn.recorded {
             self.next_seq += 1;
             self.since_snapshot += 1;
+            // With each snapshot too, so that a follower never has to read a long journal.
+            if turn.call.is_some() || self.snapshot_due() {
+                self.deps.call_doorbell.ring([self.setup.id]);
+            }
             self.marked = true;
             self.asleep = None;
             self.last_turn = Some(turn.at);
@@ -210,9 +200,9 @@ impl Processor {
         // location becomes idle.
         let mut batch = if self.snapshot_due() { self.snapshot()? } else { Batch::new() };
         let id = self.setup.id.0;
-        // A location whose changes may be missing in the audit trail is loaded by the next start, which reads them
-        // again.
-        if self.marked && self.deps.untold.first(self.setup.id).is_none() {
+        // A location whose changes may be missing in the audit trail is loaded by the next start, which wakes the
+        // follower.
+        if self.marked && self.is_followed() {
             batch.delete(keys::active(id));
         }
         // The next turn finds changes of the status that are due to time alone. Without a turn since the location was
@@ -229,6 +219,12 @@ impl Processor {
             };
         }
         Ok(batch)
+    }
+
+    /// Returns `true` if the changes by calls are followed. Returns `false` if the store cannot be read.
+    pub(crate) fn is_followed(&self) -> bool {
+        let position = || call_changes::position(&*self.deps.store, self.setup.id);
+        self.last_call == 0 || position().is_ok_and(|number| number >= Some(self.last_call))
     }
 }
 

@@ -27,6 +27,11 @@ impl<K: Ord> Doorbell<K> {
         std::mem::take(&mut *self.rung.lock())
     }
 
+    /// Returns the number of keys added since the last answer.
+    pub fn waiting(&self) -> usize {
+        self.rung.lock().len()
+    }
+
     pub async fn wait(&self) {
         self.notify.notified().await;
     }

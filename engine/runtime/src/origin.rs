@@ -1,7 +1,7 @@
 //! The request that caused an operation: its id, and the caller if the request may change data. Only logs and stored
 //! records use it. It is therefore a task-local up to the entry of the engine, and an argument from there on.
 
-use std::{future::Future, mem, net::IpAddr, ops::Deref, sync::Arc};
+use std::{future::Future, net::IpAddr, ops::Deref, sync::Arc};
 
 use location::ids::LocationId;
 use parking_lot::Mutex;
@@ -15,9 +15,9 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Marks the request as one whose changes belong in the audit trail.
-    pub fn changing(self, change: Arc<OriginChange>) -> Origin {
-        Origin { change: Some(change), ..self }
+    /// Adds the context of a request whose changes belong in the audit trail.
+    pub fn changing(self, change: Option<Arc<OriginChange>>) -> Origin {
+        Origin { change, ..self }
     }
 
     pub fn change(&self) -> Option<&Arc<OriginChange>> {
@@ -52,28 +52,31 @@ pub struct Caller {
     pub route: String,
 }
 
-/// A call that may change data, and its decisions that are durable together with the caller.
+/// A call that may change data, and the records that its commits changed.
 #[derive(Debug)]
 pub struct OriginChange {
     pub caller: Caller,
-    decisions: Mutex<Vec<DecisionId>>,
+    committed: Mutex<Vec<RecordName>>,
 }
+
+/// A record in the audit trail: its kind and its id.
+pub type RecordName = (&'static str, u64);
 
 /// A record in the journal of a location.
 pub type DecisionId = (LocationId, u64);
 
 impl OriginChange {
     pub fn new(caller: Caller) -> Arc<OriginChange> {
-        Arc::new(OriginChange { caller, decisions: Mutex::default() })
+        Arc::new(OriginChange { caller, committed: Mutex::default() })
     }
 
-    pub fn committed(&self, decision: DecisionId) {
-        self.decisions.lock().push(decision);
+    /// Adds changed records, which are durable together with the caller.
+    pub fn committed(&self, records: impl IntoIterator<Item = RecordName>) {
+        self.committed.lock().extend(records);
     }
 
-    /// Returns the decisions committed since the last call.
-    pub fn take(&self) -> Vec<DecisionId> {
-        mem::take(&mut *self.decisions.lock())
+    pub fn has_committed(&self, record: RecordName) -> bool {
+        self.committed.lock().contains(&record)
     }
 }
 

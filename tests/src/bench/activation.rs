@@ -105,9 +105,9 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn E
         secrets,
         index: Arc::default(),
         long_work: Default::default(),
-        untold: Default::default(),
         change_counter,
         change_doorbell: Arc::default(),
+        call_doorbell: Arc::default(),
     }))
 }
 

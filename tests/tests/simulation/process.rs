@@ -84,6 +84,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<SimDisk>) -> Arc<Deps> {
         is_local: None,
         change_counter: stamps,
         change_doorbell: Arc::default(),
+        call_doorbell: Arc::default(),
         setup: Current::new(setup),
         store,
         ids,
@@ -91,7 +92,6 @@ pub fn environment(setup: Arc<Setup>, store: Arc<SimDisk>) -> Arc<Deps> {
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: Default::default(),
-        untold: Default::default(),
     })
 }
 

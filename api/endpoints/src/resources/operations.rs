@@ -85,7 +85,7 @@ fn render_metrics(api: &Api) -> Result<String, ApiError> {
     backups(&mut families, &api.engine);
     certificates(&mut families, &api.certificates);
     let help = "Changes whose entry is not on the disk of the audit trail yet.";
-    families.one("changes_without_audit_entry", help, api.engine.untold().waiting() as f64);
+    families.one("changes_without_audit_entry", help, api.engine.audit_follower().waiting() as f64);
     if let Some(left) = api.engine.values_to_reseal() {
         let help = "Values that are not sealed with the newest key of the store yet.";
         families.one("store_values_to_reseal", help, left as f64);

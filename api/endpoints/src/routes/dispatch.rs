@@ -21,7 +21,7 @@ use engine::{
 };
 use framework::{
     access::{
-        audited::{self, AuditCaller, AuditGuard},
+        audited::AuditCaller,
         authentication::{for_operators, is_of_operator},
         conditional,
     },
@@ -104,7 +104,7 @@ async fn dispatch(routes: &RouteMap, request: HttpRequest, payload: Payload) -> 
         if generation == api.rights_generation() {
             let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
             let answer = answer.map(|answer| conditional::unless_known(&request, tagged(answer)));
-            return api.audited(&caller, answer).await;
+            return api.audited(&caller, None, answer).await;
         }
     }
     Err(ApiError::unavailable(1).into())
@@ -146,8 +146,8 @@ async fn run_to_completion(
     if route.access == Access::Token && route.role.is_none() && !route.reads {
         api.may_change()?;
     }
-    let handling = AuditGuard::new(&api, &caller);
-    let origin = origin::current().map(|origin| handling.within(origin));
+    let change = api.change_by(&caller);
+    let origin = origin::current().map(|origin| origin.changing(change.clone()));
     let changing = async move {
         let answer = answer(route, call, read_permits).await;
         // A refusal based on reads is valid only while this node owns the institution. Commits check the ownership
@@ -156,7 +156,7 @@ async fn run_to_completion(
             true => Err(ApiError::from(Failure::LocationMoved).into()),
             false => answer,
         };
-        audited::changed(&api, &caller, &handling, answer).await
+        api.audited(&caller, change.as_deref(), answer).await
     };
     ToCompletion(Some(Box::pin(on_behalf_of(origin, changing)))).await
 }

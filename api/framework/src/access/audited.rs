@@ -1,11 +1,10 @@
 //! Audit trail entries of calls: the records that a caller read or changed (`ApiCall::audit`).
 //!
-//! A response with records is sent only once its entries are durable. A change is stored durably together with its
-//! caller (`engine::untold`), and its entries follow without delaying the response. Entries are retried while the
-//! trail's disk fails; after a crash the next process appends the missing ones.
+//! A response with records is sent only once its entries are durable. A change at a location is stored durably together
+//! with its caller. Its entries follow the journal (`engine::AuditFollower`) without delaying the response: they are
+//! retried while the trail's disk fails, and the next process continues at the stored position.
 
 use std::{
-    collections::BTreeSet,
     mem,
     net::IpAddr,
     rc::Rc,
@@ -13,25 +12,15 @@ use std::{
     time::Duration,
 };
 
-use actix_web::{
-    Error, HttpMessage, HttpRequest, HttpResponse,
-    http::StatusCode,
-    rt::{self, System},
-    web::{self, Data},
-};
-use audit::{Actor, AuditEntry, AuditError, Filter, Trail};
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, http::StatusCode, rt};
+use audit::{Actor, AuditEntry, AuditError, Trail};
 use engine::{
-    BackupEnded, Engine,
-    origin::{self, DecisionId, Origin, OriginChange},
-    records,
-    untold::{AuditedRecord, OrphanedChange, UnauditedChange, What},
+    AuditFollower, BackupEnded,
+    call_changes::CallChange,
+    origin::{Caller, OriginChange},
     workstations::Act,
 };
-use location::{
-    ids::InstitutionId,
-    resource::Resource,
-    time::{MINUTE, Millis, Timestamp},
-};
+use location::time::Timestamp;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
@@ -49,14 +38,11 @@ use crate::{
 const IDS: usize = 1_000;
 /// Interval between checks of whether the trail accepts entries again.
 const RETRY: Duration = Duration::from_secs(1);
-/// Tolerance for a clock that was set back between a change and its entry. An entry carries the time of the response.
-const BEFORE: Millis = 10 * MINUTE;
-/// Number of recent entries that are searched for changes of an ended process, some minutes of peak traffic. Changes
-/// with older entries are recorded twice.
-const LOOKED_THROUGH: usize = 100_000;
+/// Action of an access that changes nothing.
+const READ: &str = "read";
 /// Record name in the entries of console sessions.
 const CONSOLE: &str = "console";
-/// Status of a change with an unknown response.
+/// Status of a change at a location. Its entry does not depend on the response.
 const COMMITTED: &str = "committed";
 
 /// Caller identity for audit entries, with the records that the call accessed.
@@ -111,35 +97,17 @@ impl AuditCaller {
     /// Appends the entry of a console session. The session continues if the trail refuses the entry, so that an
     /// operator can free a full disk.
     pub async fn append_session_entry(&self, api: &Api) {
-        let entries = self.entries(api.engine.now(), "done", &[]);
+        let entries = self.entries(api.engine.now(), "done", None);
         if let Err(error) = api.keep(&entries).await {
             tracing::error!(%error, by = ?self.actor, "the audit trail refused the entry of a console session");
         }
     }
 
-    /// Restores the caller of a change that its handler did not record, due to a failure or the end of the process.
-    fn from_unaudited_change(untold: &UnauditedChange, institution: Option<InstitutionId>) -> AuditCaller {
-        let origin::Caller { request_id, name, operator, client, route } = untold.caller.clone();
-        let (location, _) = untold.decision;
-        let shown = AccessLog::default();
-        institution.into_iter().for_each(|institution| shown.set_scope(institution, Some(location)));
-        for AuditedRecord { what, record } in &untold.touched {
-            let (record, id) = match record {
-                What::Record(Resource::Patients, id) => ("patient", *id),
-                What::Record(Resource::Appointments, id) => ("appointment", *id),
-                What::Record(resource, id) => (records::rules(*resource).name, *id),
-                What::WriteRequest(id) => ("write request", *id),
-                What::Location => ("location", location.0.into()),
-            };
-            shown.audit(what, record, id);
-        }
-        AuditCaller {
-            actor: if operator { Actor::Operator(name) } else { Actor::Key(name) },
-            client,
-            request_id,
-            route,
-            shown,
-        }
+    /// Returns the caller of a committed change.
+    fn from_change(caller: Caller, shown: AccessLog) -> AuditCaller {
+        let Caller { request_id, name, operator, client, route } = caller;
+        let actor = if operator { Actor::Operator(name) } else { Actor::Key(name) };
+        AuditCaller { actor, client, request_id, route, shown }
     }
 
     /// Returns the change context that locations store with their commits. Returns `None` for workstations and the
@@ -151,15 +119,19 @@ impl AuditCaller {
             Actor::Workstation(_) | Actor::Service => return None,
         };
         let (name, request_id, route) = (name.clone(), self.request_id.clone(), self.route.clone());
-        Some(OriginChange::new(origin::Caller { request_id, name, operator, client: self.client, route }))
+        Some(OriginChange::new(Caller { request_id, name, operator, client: self.client, route }))
     }
 
-    /// Returns an entry for each action and kind of record, with the ids of all its records.
-    fn entries(&self, now: Timestamp, status: &str, decisions: &[DecisionId]) -> Vec<AuditEntry> {
+    /// Returns an entry for each action and kind of record, with the ids of all its records. Records that the call has
+    /// changed at a location are left out, because their entries follow the journal.
+    fn entries(&self, at: Timestamp, status: &str, change: Option<&OriginChange>) -> Vec<AuditEntry> {
         let AccessScope { institution, location } = self.shown.scope();
-        let decisions: Vec<_> = decisions.iter().map(|(location, number)| (location.0.into(), *number)).collect();
         let mut entries: Vec<AuditEntry> = Vec::new();
         for Access { what, record, id } in &self.shown.accesses() {
+            let is_followed = || change.zip(*id).is_some_and(|(change, id)| change.has_committed((*record, id)));
+            if *what != READ && is_followed() {
+                continue;
+            }
             let alike =
                 |entry: &&mut AuditEntry| entry.action == *what && entry.record == *record && entry.ids.len() < IDS;
             if let Some(entry) = entries.iter_mut().find(alike) {
@@ -167,7 +139,7 @@ impl AuditCaller {
                 continue;
             }
             entries.push(AuditEntry {
-                at: now.0,
+                at: at.0,
                 request_id: self.request_id.clone(),
                 actor: self.actor.clone(),
                 client: self.client.map(|address| address.to_string()),
@@ -178,7 +150,7 @@ impl AuditCaller {
                 ids: id.iter().copied().collect(),
                 route: self.route.clone(),
                 status: status.to_owned(),
-                decisions: if is_change(what) { decisions.clone() } else { Vec::new() },
+                decisions: Vec::new(),
             });
         }
         entries
@@ -190,10 +162,6 @@ fn without_trail() -> ApiError {
     Failure::AuditUnavailable.into()
 }
 
-fn is_change(what: &str) -> bool {
-    what != "read"
-}
-
 impl Api {
     /// Returns an error if the trail does not accept entries, so that no change is made without its entry.
     pub fn may_change(&self) -> Result<(), ApiError> {
@@ -202,24 +170,26 @@ impl Api {
         Err(without_trail())
     }
 
+    /// Returns the context for the changes of a call. Returns `None` without a trail.
+    pub fn change_by(&self, caller: &AuditCaller) -> Option<Arc<OriginChange>> {
+        self.audit.as_ref().and_then(|_| caller.changing())
+    }
+
     /// Returns the response once its entries are durable. Fails if they cannot be written.
     pub async fn audited(
         &self,
         caller: &AuditCaller,
+        change: Option<&OriginChange>,
         answer: Result<HttpResponse, Error>,
     ) -> Result<HttpResponse, Error> {
         if self.audit.is_none() {
             return answer;
         }
-        let entries = caller.entries(self.engine.now(), status(&answer).as_str(), &[]);
-        self.kept(&entries, answer).await
-    }
-
-    async fn kept(&self, entries: &[AuditEntry], answer: Result<HttpResponse, Error>) -> Result<HttpResponse, Error> {
-        match self.keep(entries).await {
+        let entries = caller.entries(self.engine.now(), status(&answer).as_str(), change);
+        match self.keep(&entries).await {
             Ok(()) => answer,
             Err(error) => {
-                // The change remains committed; the log is its only record.
+                // A change remains made; the log is its only record.
                 for entry in entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()) {
                     tracing::error!(%error, entry, "a response was withheld because the audit trail accepts no entries");
                 }
@@ -241,14 +211,6 @@ impl Api {
     pub fn append_of_service(&self, entry: AuditEntry) {
         self.audit.iter().for_each(|trail| append(trail, entry.clone()));
     }
-
-    /// Appends an entry that no response waits for, with low priority.
-    async fn keep_soon(&self, entry: &AuditEntry) -> Result<(), AuditError> {
-        match &self.audit {
-            Some(trail) => trail.append_soon(entry)?.await,
-            None => Ok(()),
-        }
-    }
 }
 
 fn status(answer: &Result<HttpResponse, Error>) -> StatusCode {
@@ -258,131 +220,84 @@ fn status(answer: &Result<HttpResponse, Error>) -> StatusCode {
     }
 }
 
-/// Returns the response to a call that may have changed records. Entries of committed changes are appended in the
-/// background.
-pub async fn changed(
-    api: &Data<Api>,
-    caller: &AuditCaller,
-    handling: &AuditGuard,
-    answer: Result<HttpResponse, Error>,
-) -> Result<HttpResponse, Error> {
-    let decisions = handling.committed();
-    if decisions.is_empty() {
-        return api.audited(caller, answer).await;
-    }
-    let entries = caller.entries(api.engine.now(), status(&answer).as_str(), &decisions);
-    let (changes, reads): (Vec<AuditEntry>, Vec<AuditEntry>) =
-        entries.into_iter().partition(|entry| is_change(&entry.action));
-    if changes.is_empty() {
-        // Without named records (or after a failed handler), the stored decisions provide the entries.
-        for untold in api.engine.untold().unaudited(&decisions) {
-            append_decision(api, &untold, api.engine.now(), status(&answer).as_str());
+/// Appends the entries of changes that calls have committed at locations. Runs until the service ends.
+pub async fn audit_committed_changes(follower: Arc<AuditFollower>, api: Weak<Api>) {
+    loop {
+        let mut batch = follower.next().await;
+        let Some(api) = api.upgrade() else { return };
+        let Some(trail) = &api.audit else { return };
+        let changes = mem::take(&mut batch.changes).into_iter();
+        let entries: Vec<AuditEntry> = changes.flat_map(|change| entries_of_change(&api, change)).collect();
+        if append_in_order(trail, &entries).await.is_err() {
+            return;
         }
-    } else {
-        append_with_retries(api, changes, decisions);
+        follower.confirm(batch).await;
     }
-    api.kept(&reads, answer).await
 }
 
-/// Appends the entries in order, with retries. Only the last entry carries the decision ids, since it implies the
-/// earlier ones.
-fn append_with_retries(api: &Data<Api>, mut entries: Vec<AuditEntry>, decisions: Vec<DecisionId>) {
-    if api.audit.is_none() {
-        return api.engine.untold().mark_audited(&decisions);
+/// Returns the entries of a change. The last one has the decision, because it implies the earlier ones.
+fn entries_of_change(api: &Api, change: CallChange) -> Vec<AuditEntry> {
+    let CallChange { decision: (location, number), at, caller, records } = change;
+    let shown = AccessLog::default();
+    if let Some(configured) = api.engine.setup().locations.get(&location) {
+        shown.set_scope(configured.institution, Some(location));
     }
-    if let Some((_, earlier)) = entries.split_last_mut() {
-        earlier.iter_mut().for_each(|entry| entry.decisions.clear());
-    }
-    let api = api.clone();
-    // On the arbiter, because a worker may end before its tasks do.
-    System::current().arbiter().spawn(async move {
-        for entry in entries {
-            while let Err(error) = api.keep_soon(&entry).await {
-                match error {
-                    // The next start finds the decisions without a last entry and appends the entries.
-                    AuditError::Closed => return,
-                    // Retries with smaller entries, one per decision.
-                    AuditError::TooLarge { .. } if decisions.len() > 1 => return api.engine.untold().leave(&decisions),
-                    AuditError::TooLarge { .. } | AuditError::Time { .. } => {
-                        tracing::error!(%error, request = entry.request_id, "a change has no entry in the audit trail");
-                        break;
-                    }
-                    _ => {}
-                }
-                tracing::error!(%error, request = entry.request_id, "the audit entry of a change is retried until the audit trail accepts entries");
-                // The trail counts refused entries and records them as lost.
+    records.iter().for_each(|record| shown.audit(record.action, record.kind, record.id));
+    let mut entries = AuditCaller::from_change(caller, shown).entries(at, COMMITTED, None);
+    entries.last_mut().into_iter().for_each(|last| last.decisions.push((location.0.into(), number)));
+    entries
+}
+
+/// Appends entries, and tries again until they are durable. Returns an error once the trail is closed: the next process
+/// then appends them.
+async fn append_in_order(trail: &Trail, mut entries: &[AuditEntry]) -> Result<(), AuditError> {
+    loop {
+        let (durable, outcome) = append_some(trail, entries).await;
+        entries = &entries[durable..];
+        let (Err(error), Some((first, later))) = (outcome, entries.split_first()) else { return Ok(()) };
+        let request = &first.request_id;
+        match error {
+            AuditError::Closed => return Err(error),
+            AuditError::TooLarge { .. } | AuditError::Time { .. } => {
+                tracing::error!(%error, request, "a change has no entry in the audit trail");
+                entries = later;
+            }
+            _ => {
+                tracing::error!(%error, request, "the audit entry of a change is retried until the audit trail accepts entries");
                 loop {
                     rt::time::sleep(RETRY).await;
-                    let takes = api.audit.as_ref().map_or(Ok(()), Trail::takes_entries);
-                    if !matches!(takes, Err(AuditError::Interrupted { .. } | AuditError::Full)) {
+                    if !matches!(trail.takes_entries(), Err(AuditError::Interrupted { .. } | AuditError::Full)) {
                         break;
                     }
                 }
             }
         }
-        api.engine.untold().mark_audited(&decisions);
-    });
-}
-
-/// Appends the entry of one decision from its stored change, without its handler.
-fn append_decision(api: &Data<Api>, untold: &UnauditedChange, at: Timestamp, status: &str) {
-    let institution = api.engine.setup().locations.get(&untold.decision.0).map(|location| location.institution);
-    let decisions = vec![untold.decision];
-    append_with_retries(
-        api,
-        AuditCaller::from_unaudited_change(untold, institution).entries(at, status, &decisions),
-        decisions,
-    );
-}
-
-/// Drop guard of a call: if the handler ends early, its commits are audited by the background task.
-pub struct AuditGuard {
-    engine: Arc<Engine>,
-    change: Option<Arc<OriginChange>>,
-}
-
-impl AuditGuard {
-    pub fn new(api: &Api, caller: &AuditCaller) -> AuditGuard {
-        AuditGuard { engine: api.engine.clone(), change: api.audit.as_ref().and_then(|_| caller.changing()) }
-    }
-
-    /// Adds the change context of the call to the origin of its work.
-    pub fn within(&self, origin: Origin) -> Origin {
-        self.change.iter().cloned().fold(origin, Origin::changing)
-    }
-
-    fn committed(&self) -> Vec<DecisionId> {
-        self.change.as_deref().map(OriginChange::take).unwrap_or_default()
     }
 }
 
-impl Drop for AuditGuard {
-    fn drop(&mut self) {
-        self.engine.untold().leave(&self.committed());
+/// Appends entries up to the first that fails. Returns the number of durable ones.
+async fn append_some(trail: &Trail, entries: &[AuditEntry]) -> (usize, Result<(), AuditError>) {
+    // The trail counts refused entries and records them as lost.
+    if let Err(error) = trail.takes_entries() {
+        return (0, Err(error));
     }
-}
-
-/// Appends the entries of committed changes that no handler recorded. Runs until the service ends.
-pub async fn audit_orphaned_changes(engine: Arc<Engine>, api: Weak<Api>) {
-    loop {
-        let left = engine.untold().left().await;
-        let Some(api) = api.upgrade().map(Data::from) else { return };
-        let earliest = left.iter().filter(|left| left.may_be_audited).map(|left| left.untold.at).min();
-        let known = match earliest {
-            Some(earliest) => known_since(&api, earliest.minus(BEFORE)).await,
-            None => AuditedChanges::new(),
-        };
-        let mut told = Vec::new();
-        for OrphanedChange { untold, may_be_audited } in left {
-            let (location, number) = untold.decision;
-            if may_be_audited && known.contains(&(untold.caller.request_id.clone(), (location.0.into(), number))) {
-                told.push(untold.decision);
-            } else {
-                append_decision(&api, &untold, untold.at, COMMITTED);
+    let (mut queued, mut refused) = (Vec::new(), Ok(()));
+    for entry in entries {
+        match trail.append_soon(entry) {
+            Ok(written) => queued.push(written),
+            Err(error) => {
+                refused = Err(error);
+                break;
             }
         }
-        api.engine.untold().mark_audited(&told);
     }
+    let all = queued.len();
+    for (durable, written) in queued.into_iter().enumerate() {
+        if let Err(error) = written.await {
+            return (durable, Err(error));
+        }
+    }
+    (all, refused)
 }
 
 /// Appends the entries of workstation actions. Refused entries are logged.
@@ -447,30 +362,4 @@ fn append(trail: &Trail, entry: AuditEntry) {
             tracing::error!(%error, entry, "the audit trail refused an entry");
         }
     });
-}
-
-type AuditedChanges = BTreeSet<(String, (u64, u64))>;
-
-/// Returns the changes that have entries. Returns an empty set if the trail cannot be read: a duplicate entry is better
-/// than a missing one.
-async fn known_since(api: &Data<Api>, from: Timestamp) -> AuditedChanges {
-    let reading = api.clone();
-    let read = web::block(move || {
-        let filter = Filter { from: Some(from.0), ..Filter::default() };
-        reading.audit.as_ref().map(|trail| trail.newest(filter, LOOKED_THROUGH)).transpose()
-    });
-    let newest = match read.await {
-        Ok(Ok(newest)) => newest.unwrap_or_default(),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "the audit trail could not be read; some changes may have duplicate entries");
-            return AuditedChanges::new();
-        }
-        Err(_) => return AuditedChanges::new(),
-    };
-    let entries = newest.entries.into_iter().map(|recorded| recorded.entry);
-    let decided = |mut entry: AuditEntry| {
-        let decisions = mem::take(&mut entry.decisions);
-        decisions.into_iter().map(move |decision| (entry.request_id.clone(), decision))
-    };
-    entries.flat_map(decided).collect()
 }

@@ -248,6 +248,7 @@ impl LocationActor {
                 // A commit of unknown outcome may have become durable without `finish`.
                 self.deps.change_counter.providers_changed(processor.institution.id);
                 self.deps.change_doorbell.ring([self.id]);
+                self.deps.call_doorbell.ring([self.id]);
                 // If the last event has a time in the future, the clock was set back since then.
                 (self.watch, self.set_back) = (Watch::since(processor.machine.state.latest), 0);
                 self.processor = Some(processor);
@@ -630,9 +631,8 @@ impl LocationActor {
     fn idle(&mut self, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
         let wake = self.processor.as_ref().and_then(Processor::wake_at);
         let soon = clock::now().plus(i64::try_from(self.means.idle.as_millis()).unwrap_or(i64::MAX));
-        let untold = self.deps.untold.first(self.id).is_some();
-        let busy = self.last_used.elapsed() < self.means.idle || wake.is_some_and(|at| at <= soon) || untold;
-        if busy {
+        let used = self.last_used.elapsed() < self.means.idle || wake.is_some_and(|at| at <= soon);
+        if used || self.processor.as_ref().is_some_and(|processor| !processor.is_followed()) {
             send_to_self_later(ctx, SelfMessage::Idle, self.means.idle);
             return self.done();
         }

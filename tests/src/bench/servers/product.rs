@@ -10,6 +10,7 @@ use engine::{Engine, Parts, Place};
 use framework::{
     access::{
         api::Api,
+        audited::audit_committed_changes,
         keys::{ApiKey, Grants, hash},
     },
     http::rules::{HttpRules, RateRules},
@@ -100,6 +101,8 @@ pub async fn serve(
     let api = Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules).with_peers(peers);
     let trail = || Trail::open(&dir.join("audit"), &[5; 32], Rules::default());
     let api = Data::new(if audited { api.with_audit(trail()?) } else { api });
+    let follower = engine.audit_follower().clone();
+    actix_rt::spawn(audit_committed_changes(follower, Arc::downgrade(&api.clone().into_inner())));
     if let Some(internal) = internal {
         actix_rt::spawn(server::start_internal(api.clone(), internal)?);
     }

@@ -1,0 +1,299 @@
+//! Changes made by calls, as the audit trail reads them from the journals. The journal record of such a change contains
+//! its caller, which is therefore as durable as the change.
+//!
+//! The position of a location is the durable cursor of the trail: the number of the last journal record that it has
+//! followed. It is stored after the entries are durable, so an entry may come twice but is never lost. Pruning keeps
+//! later records.
+
+use location::{
+    event::Event,
+    ids::LocationId,
+    resource::{Operation, Resource},
+    time::Timestamp,
+};
+use runtime::origin::{Caller, DecisionId};
+use serde::{Deserialize, de::IgnoredAny};
+use store::{
+    Batch, CommitError, Direction, KeyRange, Store, StoreError,
+    keys::{self, Space},
+};
+
+use crate::journal_record::JournalRecord;
+
+/// Journal records read per step, which bounds the memory of a follower that is far behind.
+const AT_ONCE: usize = 500;
+/// Positions per commit while those of an earlier version are set.
+const POSITIONS_AT_ONCE: usize = 1_000;
+/// The field of the caller. A record without this text has no caller and is not decoded.
+const CALLER: &[u8] = b"\"by\":";
+
+/// A decision caused by a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallChange {
+    pub decision: DecisionId,
+    pub at: Timestamp,
+    pub caller: Caller,
+    pub records: Vec<ChangedRecord>,
+}
+
+/// A changed record, as the audit trail names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedRecord {
+    pub action: &'static str,
+    pub kind: &'static str,
+    pub id: u64,
+}
+
+/// The changes in some records of a journal.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CallChanges {
+    pub changes: Vec<CallChange>,
+    /// The number of the last record that was read. `None` if there are no records after the position.
+    pub read_to: Option<u64>,
+    /// There may be further records.
+    pub more: bool,
+}
+
+/// Returns the records that the events change at a location. Holds are left out, because they contain no records.
+pub(crate) fn changed_records(location: LocationId, events: &[Event]) -> Vec<ChangedRecord> {
+    let appointment = |action, id: u64| (action, name_of(Resource::Appointments), id);
+    let here = |action| (action, "location", u64::from(location.0));
+    let changed = |event: &Event| {
+        let (action, kind, id) = match event {
+            Event::Booked { appointment: id, .. } => appointment("create", id.0),
+            Event::Moved { appointment: id, .. } | Event::AppointmentChanged { appointment: id, .. } => {
+                appointment("update", id.0)
+            }
+            Event::Cancelled { appointment: id, .. } => appointment("cancel", id.0),
+            Event::RecordSaved { resource, id, operation } => (word(*operation), name_of(*resource), *id),
+            Event::HourSet(hour) => ("write", name_of(Resource::WorkingHours), hour.id.0.into()),
+            Event::HourRemoved { hour } => ("delete", name_of(Resource::WorkingHours), hour.0.into()),
+            Event::WriteRetried { of, .. } => ("retry", "write request", of.0),
+            Event::WriteDropped { write } => ("drop", "write request", write.0),
+            // The action names the directions that are paused from then on.
+            Event::PauseTurned { to } => here(match (to.reading, to.writing) {
+                (true, true) => "pause",
+                (true, false) => "pause reading",
+                (false, true) => "pause writing",
+                (false, false) => "resume",
+            }),
+            Event::SyncRequested => here("start read cycle"),
+            Event::DeletionsAccepted { .. } => here("accept deletions"),
+            _ => return None,
+        };
+        Some(ChangedRecord { action, kind, id })
+    };
+    events.iter().filter_map(changed).collect()
+}
+
+fn name_of(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Patients => "patient",
+        Resource::Appointments => "appointment",
+        other => records::schema::rules(other).name,
+    }
+}
+
+fn word(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Create => "create",
+        Operation::Update => "update",
+        Operation::Delete => "delete",
+    }
+}
+
+/// Returns the position of a location, or `None` before its first one.
+pub fn position(store: &dyn Store, location: LocationId) -> Result<Option<u64>, StoreError> {
+    let key = keys::audit_position(location.0);
+    let Some(bytes) = store.get(&key)? else { return Ok(None) };
+    let number = bytes.try_into().map_err(|_| StoreError::damaged(&key, "a position that cannot be decoded"))?;
+    Ok(Some(u64::from_be_bytes(number)))
+}
+
+/// Adds the position of a location to a batch.
+pub fn put_position(batch: &mut Batch, location: LocationId, number: u64) {
+    batch.put(keys::audit_position(location.0), number.to_be_bytes().to_vec());
+}
+
+/// Reads the changes after the position of a location.
+pub fn read(store: &dyn Store, location: LocationId) -> Result<CallChanges, StoreError> {
+    let after = position(store, location)?.unwrap_or(0);
+    let later = KeyRange::new(keys::journal(location.0, after + 1), keys::journal(location.0, u64::MAX));
+    let journal = store.scan(later, Direction::Forward, AT_ONCE)?;
+    let mut found = CallChanges { changes: Vec::new(), read_to: None, more: journal.len() == AT_ONCE };
+    for (key, bytes) in &journal {
+        let Some((_, number)) = keys::parse_journal(key) else { continue };
+        found.read_to = Some(number);
+        if !bytes.windows(CALLER.len()).any(|part| part == CALLER) {
+            continue;
+        }
+        match JournalRecord::read(location, bytes) {
+            Ok(JournalRecord { at, events, by: Some(caller) }) => {
+                let records = changed_records(location, &events);
+                found.changes.push(CallChange { decision: (location, number), at, caller, records });
+            }
+            Ok(_) => {}
+            Err(error) => tracing::error!(%location, number, %error, "the audit trail lacks the change of a record"),
+        }
+    }
+    Ok(found)
+}
+
+/// The fields by which an earlier version confirmed the entries of its changes.
+#[derive(Deserialize)]
+struct EarlierRecord {
+    by: Option<IgnoredAny>,
+    /// The first record that was not known to be in the trail.
+    untold: Option<u64>,
+}
+
+/// Sets the positions of the journals of an earlier version, once per store, before the first change by a call.
+pub async fn begin(store: &dyn Store) -> Result<(), CommitError> {
+    match set_positions(store).await {
+        // Another process has set them.
+        Err(CommitError::Conflict { .. }) => Ok(()),
+        set => set,
+    }
+}
+
+async fn set_positions(store: &dyn Store) -> Result<(), CommitError> {
+    let is_set = keys::audit_positions_set();
+    if store.get(&is_set)?.is_some() {
+        return Ok(());
+    }
+    let (mut batch, mut from) = (Batch::new(), Some(0));
+    while let Some(location) = from.map(|from| next_journal(store, from)).transpose()?.flatten() {
+        let last = last_audited(store, location)?;
+        put_position(&mut batch, location, last);
+        if batch.writes().len() >= POSITIONS_AT_ONCE {
+            store.commit(std::mem::take(batch.expect_absent(is_set.clone()))).await?;
+        }
+        from = location.0.checked_add(1);
+    }
+    batch.expect_absent(is_set.clone()).put(is_set, Vec::new());
+    store.commit(batch).await
+}
+
+fn next_journal(store: &dyn Store, from: u32) -> Result<Option<LocationId>, StoreError> {
+    let range = KeyRange::new(keys::journal(from, 0), Space::Journal.range().end);
+    let first = store.scan_keys(range, Direction::Forward, 1)?;
+    Ok(first.first().and_then(|key| keys::parse_journal(key)).map(|(location, _)| LocationId(location)))
+}
+
+/// Returns the number of the last record before the first one whose entry may be missing. Only locations that are
+/// marked as active have such records.
+fn last_audited(store: &dyn Store, location: LocationId) -> Result<u64, StoreError> {
+    let all = KeyRange::new(keys::journal(location.0, 0), keys::journal(location.0, u64::MAX));
+    let newest = store.scan(all, Direction::Backward, 1)?;
+    let Some((key, record)) = newest.first() else { return Ok(0) };
+    let last = keys::parse_journal(key).map_or(0, |(_, number)| number);
+    if store.get(&keys::active(location.0))?.is_none() {
+        return Ok(last);
+    }
+    let record = serde_json::from_slice::<EarlierRecord>(record).ok();
+    let missing = record.and_then(|record| record.untold.or(record.by.map(|_| last)));
+    Ok(missing.map_or(last, |number| number.saturating_sub(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use store::{MemoryStore, journal};
+
+    use super::*;
+
+    const HERE: LocationId = LocationId(7);
+
+    fn caller(request_id: &str) -> Caller {
+        Caller {
+            request_id: request_id.into(),
+            name: "a key".into(),
+            operator: false,
+            client: None,
+            route: "PATCH /patients/{id}".into(),
+        }
+    }
+
+    fn saved(id: u64) -> Event {
+        Event::RecordSaved { resource: Resource::Patients, id, operation: Operation::Update }
+    }
+
+    fn append(store: &MemoryStore, number: u64, events: Vec<Event>, by: Option<Caller>) {
+        let record = JournalRecord { at: Timestamp(number.cast_signed()), events, by };
+        append_bytes(store, number, serde_json::to_vec(&record).unwrap());
+    }
+
+    fn append_bytes(store: &MemoryStore, number: u64, record: Vec<u8>) {
+        let mut batch = Batch::new();
+        journal::append(&mut batch, HERE.0, number, record);
+        store.commit_now(batch).unwrap();
+    }
+
+    fn follow(store: &MemoryStore) -> (Vec<(u64, String)>, bool) {
+        let CallChanges { changes, read_to, more } = read(store, HERE).unwrap();
+        let mut batch = Batch::new();
+        put_position(&mut batch, HERE, read_to.unwrap());
+        store.commit_now(batch).unwrap();
+        (changes.into_iter().map(|change| (change.decision.1, change.caller.request_id)).collect(), more)
+    }
+
+    #[test]
+    fn changes_after_the_position_are_read_in_order() {
+        let store = MemoryStore::new();
+        append(&store, 1, vec![Event::CycleStarted], None);
+        append(&store, 2, vec![saved(5), Event::CycleStarted, saved(6)], Some(caller("first")));
+        append(&store, 3, vec![Event::ClockSetBack { by: 5 }], None);
+        append_bytes(&store, 4, br#"{"at":4,"events":[{"unknown":1}],"by":null}"#.to_vec());
+        append(&store, 5, vec![saved(5)], Some(caller("second")));
+        let found = read(&store, HERE).unwrap();
+        let record = |id| ChangedRecord { action: "update", kind: "patient", id };
+        let first = CallChange {
+            decision: (HERE, 2),
+            at: Timestamp(2),
+            caller: caller("first"),
+            records: vec![record(5), record(6)],
+        };
+        assert_eq!(found.changes.first(), Some(&first));
+        let both = vec![(2, "first".to_owned()), (5, "second".to_owned())];
+        assert_eq!(follow(&store), (both, false), "an unreadable record is skipped");
+        assert_eq!(read(&store, HERE).unwrap(), CallChanges { changes: Vec::new(), read_to: None, more: false });
+        append(&store, 6, vec![saved(5)], Some(caller("third")));
+        assert_eq!(follow(&store), (vec![(6, "third".to_owned())], false));
+    }
+
+    #[test]
+    fn long_journals_are_read_in_steps() {
+        let store = MemoryStore::new();
+        let last = 2 * AT_ONCE as u64 + 1;
+        (1..=last).for_each(|number| append(&store, number, vec![saved(number)], Some(caller("x"))));
+        let steps = [follow(&store), follow(&store), follow(&store)].map(|(changes, more)| (changes.len(), more));
+        assert_eq!(steps, [(AT_ONCE, true), (AT_ONCE, true), (1, false)]);
+    }
+
+    #[tokio::test]
+    async fn journals_of_an_earlier_version_begin_at_their_first_unaudited_record() {
+        let by = r#""by":{"request_id":"r","name":"k","route":"x"}"#;
+        for (last, is_active, expected) in [
+            (r#"{"at":3,"events":[]}"#.to_owned(), true, 3),
+            (format!(r#"{{"at":3,"events":[],{by}}}"#), true, 2),
+            (format!(r#"{{"at":3,"events":[],{by},"untold":2}}"#), true, 1),
+            (format!(r#"{{"at":3,"events":[],{by},"untold":2}}"#), false, 3),
+        ] {
+            let store = MemoryStore::new();
+            append(&store, 1, Vec::new(), None);
+            append(&store, 2, Vec::new(), None);
+            append_bytes(&store, 3, last.into_bytes());
+            if is_active {
+                let mut batch = Batch::new();
+                batch.put(keys::active(HERE.0), Vec::new());
+                store.commit_now(batch).unwrap();
+            }
+            begin(&store).await.unwrap();
+            assert_eq!(position(&store, HERE).unwrap(), Some(expected));
+            // Another start changes nothing.
+            append(&store, 4, vec![saved(5)], Some(caller("new")));
+            begin(&store).await.unwrap();
+            assert_eq!(position(&store, HERE).unwrap(), Some(expected));
+        }
+    }
+}
