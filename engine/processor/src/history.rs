@@ -3,7 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use location::time::{DAY, Timestamp};
+use location::{
+    ids::LocationId,
+    time::{DAY, Timestamp},
+};
 use query::retention::steps;
 use records::{
     FinishedWrite,
@@ -17,7 +20,7 @@ use store::{
     keys::{self, Space},
 };
 
-use crate::note_keys::failed_write_key;
+use crate::{call_changes, note_keys::failed_write_key};
 
 /// Keys per step. The commit is small enough not to delay those of bookings.
 const STEP: usize = 200;
@@ -122,9 +125,13 @@ fn ended_before(store: &dyn Store, write: FinishedWrite, horizon: Timestamp) -> 
 fn trim_journal(store: &dyn Store, from: u32, age: Age, batch: &mut Batch) -> Result<Option<u32>, StoreError> {
     let range = KeyRange::new(keys::journal(from, 0), Space::Journal.range().end);
     let first = store.scan_keys(range, Direction::Forward, 1)?;
-    let Some((location, _)) = first.first().and_then(|key| keys::parse_journal(key)) else { return Ok(None) };
+    let Some((location, first)) = first.first().and_then(|key| keys::parse_journal(key)) else { return Ok(None) };
+    // Records that the audit trail has not followed are kept.
+    let followed = call_changes::position(store, LocationId(location))?.unwrap_or(u64::MAX);
+    let limit =
+        usize::try_from(followed.saturating_sub(first.saturating_sub(1))).map_or(STEP, |records| records.min(STEP));
     let old = |record: &[u8]| serde_json::from_slice::<Dated>(record).is_ok_and(|record| record.at <= age.horizon);
-    match journal::trim(store, batch, location, STEP, old) {
+    match journal::trim(store, batch, location, limit, old) {
         Ok(0) => Ok(location.checked_add(1)),
         Ok(_) => Ok(Some(location)),
         Err(JournalError::Store(error)) => Err(error),
@@ -290,6 +297,19 @@ mod tests {
         store.commit_now(first).unwrap();
         assert!(matches!(store.commit_now(second), Err(CommitError::Conflict { .. })));
         assert!(writes(&store, 1).is_empty());
+    }
+
+    #[tokio::test]
+    async fn journal_records_are_kept_until_the_audit_trail_has_followed_them() {
+        let store = Arc::new(MemoryStore::new());
+        journal_of(&store, 1, 500, 490);
+        for (followed, first_kept) in [(0, 1), (3, 4), (300, 301), (480, 471)] {
+            let mut batch = Batch::new();
+            call_changes::put_position(&mut batch, LocationId(1), followed);
+            store.commit_now(batch).unwrap();
+            pruned(&store).await;
+            assert_eq!(seqs(&*store, 1), (first_kept..=500).collect::<Vec<_>>(), "followed to {followed}");
+        }
     }
 
     #[tokio::test]
