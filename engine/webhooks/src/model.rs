@@ -103,8 +103,8 @@ pub struct Subscription {
     pub active: bool,
     /// The API version under which the subscription was created; its messages keep to that version.
     pub api_version: String,
-    /// The number of the institution's last change when the subscription was created or last activated. Only later
-    /// changes are sent. 0 in subscriptions of earlier versions.
+    /// The number of the institution's last change when the subscription was created, or when it or its endpoint was
+    /// last activated. Only later changes are sent. 0 in subscriptions of earlier versions.
     #[serde(default)]
     pub starts_after: u64,
     pub created_at: Timestamp,

@@ -1,7 +1,10 @@
 //! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then
 //! in memory. If another node commits first, its change is loaded and the decision is repeated.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -260,8 +263,8 @@ impl EndpointRegistry {
         self.change(decide).await
     }
 
-    /// Changes only the given fields. Activation clears the failure streak. Subscriptions that the owner may no longer
-    /// receive are deactivated.
+    /// Changes only the given fields. Activation clears the failure streak, and the active subscriptions are sent later
+    /// changes only. Subscriptions that the owner may no longer receive are deactivated.
     pub async fn update_endpoint(
         self: &Arc<Self>,
         owner: &Owner,
@@ -278,12 +281,19 @@ impl EndpointRegistry {
             if let Some(url) = target_url {
                 url.clone_into(&mut endpoint.target_url);
             }
-            if active == Some(true) && !endpoint.active {
-                (endpoint.failing_since, endpoint.last_failed) = (None, None);
-            }
+            let is_activated = active == Some(true) && !endpoint.active;
             endpoint.active = active.unwrap_or(endpoint.active);
             endpoint.updated_at = now;
+            if is_activated {
+                (endpoint.failing_since, endpoint.last_failed) = (None, None);
+            }
             let mut changed = self.changed_by_owner(&endpoint, now);
+            if is_activated {
+                let ended: BTreeSet<SubscriptionId> = changed.subscriptions.iter().map(|it| it.id).collect();
+                let subscriptions = self.subscriptions.subscriptions_of(id).into_iter();
+                let kept = subscriptions.filter(|it| it.active && !ended.contains(&it.id));
+                changed.subscriptions.extend(self.restarted(kept)?);
+            }
             if active == Some(true) {
                 batch.delete(keys::overflow(id));
                 changed.overflow_forgotten = Some(id);
@@ -303,6 +313,25 @@ impl EndpointRegistry {
         Changed { endpoint: Some(endpoint.clone()), subscriptions, ..Changed::default() }
     }
 
+    /// Returns the subscriptions, starting at the end of the log. A follower that restarts may read earlier changes
+    /// again.
+    fn restarted(
+        &self,
+        subscriptions: impl Iterator<Item = Arc<Subscription>>,
+    ) -> Result<Vec<Subscription>, StoreError> {
+        let (mut ends, mut restarted) = (HashMap::<InstitutionId, u64>::new(), Vec::new());
+        for subscription in subscriptions {
+            let institution = subscription.institution_id;
+            let starts_after = match ends.get(&institution) {
+                Some(end) => *end,
+                None => feed::end(&*self.store, institution.0)?,
+            };
+            ends.insert(institution, starts_after);
+            restarted.push(Subscription { starts_after, ..(*subscription).clone() });
+        }
+        Ok(restarted)
+    }
+
     /// Deletes the endpoint and its subscriptions. Waiting deliveries are not sent any more.
     pub async fn delete_endpoint(self: &Arc<Self>, owner: &Owner, id: EndpointId) -> Result<(), RegistryError> {
         let decide = |batch: &mut Batch| {
@@ -316,7 +345,8 @@ impl EndpointRegistry {
         self.change(decide).await
     }
 
-    /// Changes only the given fields. A subscription may move to another endpoint of the same owner.
+    /// Changes only the given fields. A subscription may move to another endpoint of the same owner. After a time in
+    /// which it or its endpoint was inactive, it is sent later changes only.
     pub async fn update_subscription(
         self: &Arc<Self>,
         owner: &Owner,
@@ -330,7 +360,7 @@ impl EndpointRegistry {
             let mut after = (*before).clone();
             after.active = active.unwrap_or(before.active);
             after.updated_at = now;
-            if after.active && !before.active {
+            if after.active && !(before.active && self.endpoint(owner, endpoint_id)?.active) {
                 after.starts_after = feed::end(&*self.store, before.institution_id.0)?;
             }
             let mut gone_subscriptions = Vec::new();

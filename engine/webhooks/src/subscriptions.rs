@@ -25,7 +25,9 @@ use super::{
 /// Records per read while loading.
 const PAGE: usize = 1_000;
 
-/// Current permissions of owners, which may have been revoked since the subscription.
+/// Current permissions of owners, which may have been revoked since the subscription. They are asked when a message is
+/// enqueued. So an owner that regains a permission may be sent messages about the last changes before, at most those
+/// after the stored position. The owner may read these changes in the feed as well.
 pub trait Audience: Send + Sync {
     fn may_receive(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool;
 

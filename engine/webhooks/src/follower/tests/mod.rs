@@ -1,6 +1,7 @@
 //! Tests of the follower on a log that they write directly, without locations and EHRs.
 #![allow(clippy::unwrap_used)]
 
+mod activation;
 mod each_step;
 mod earlier_version;
 mod lag;
