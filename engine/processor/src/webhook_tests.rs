@@ -929,6 +929,21 @@ async fn shut_gate_changes_the_write_status_without_any_write() {
 }
 
 #[tokio::test]
+async fn held_status_change_does_not_wait_for_a_clock_that_was_set_back() {
+    let mut world = NotifyWorld::new().await;
+    world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
+    let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
+    world.follow(MAIN, gate(Gate::Shut(Shut::NoWorkstation))).await;
+    world.follow(MAIN, gate(Gate::Open)).await;
+    assert_eq!(world.news().len(), 1, "too soon for another one");
+    world.now = world.now.minus(12 * HOUR);
+    assert_eq!(world.follow_changes(), Some(world.now.plus(5 * MINUTE)));
+    world.now = world.now.plus(5 * MINUTE);
+    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": true}));
+}
+
+#[tokio::test]
 async fn held_status_change_is_sent_after_the_pause_without_other_events() {
     let mut world = NotifyWorld::new().await;
     world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;

@@ -120,13 +120,14 @@ impl Outbox {
         &self.subscriptions
     }
 
-    /// Adds a delivery for each subscription whose endpoint has room in its queue. Reads no disk. `new_id` creates
-    /// random ids.
+    /// Adds a delivery for each subscription whose endpoint has room in its queue. Reads no disk. The event may be later
+    /// than `now`, if the clock was set back. `new_id` creates random ids.
     pub fn enqueue(
         &self,
         subscribed: &[Arc<Subscription>],
         batch: &mut Batch,
         event: &CommittedEvent<'_>,
+        now: Timestamp,
         mut new_id: impl FnMut() -> Uuid,
         enqueued: &mut Enqueued,
     ) {
@@ -136,7 +137,7 @@ impl Outbox {
         let record = record(event);
         let data = serde_json::to_vec(event.data).expect("a JSON object serializes");
         for admitted in admitted.chunks(MAX_OF_ONE_EVENT) {
-            let first = self.subscriptions.delivery_ids.next(event.time, new_id());
+            let first = self.subscriptions.delivery_ids.next(event.time.min(now), new_id());
             batch.put(keys::data(first), data.clone());
             enqueued.last = Some(first);
             for (number, subscription) in admitted.iter().enumerate() {
@@ -158,7 +159,7 @@ impl Outbox {
                     attempted_at: None,
                     delivery_errors: Vec::new(),
                     first_attempt_at: None,
-                    state: State::Pending { next_attempt_at: self.first_attempt(first, event.time) },
+                    state: State::Pending { next_attempt_at: self.first_attempt(first, now) },
                 };
                 delivery.insert(batch);
                 enqueued.add(&self.subscriptions.backlogs, endpoint, 1);
@@ -167,13 +168,14 @@ impl Outbox {
         enqueued.put_counts(batch);
     }
 
-    /// Returns the time at which a message is due. The clock of the node that had the record before may be ahead. Then
-    /// the message is due no earlier than the waiting messages about the record, whose ids are lower.
-    fn first_attempt(&self, id: Uuid, event_time: Timestamp) -> Timestamp {
-        match self.subscriptions.shared {
-            Some(_) => made_at(id).min(event_time.plus(MAX_CLOCK_SKEW)),
-            None => event_time,
-        }
+    /// Returns the time at which a message is due: no earlier than the messages with lower ids, and no later than `now`.
+    /// If nodes share the store, the clock of the node that had the record before may be ahead. The message is then due
+    /// later, like the waiting messages of that node.
+    fn first_attempt(&self, id: Uuid, now: Timestamp) -> Timestamp {
+        made_at(id).min(match self.subscriptions.shared {
+            Some(_) => now.plus(MAX_CLOCK_SKEW),
+            None => now,
+        })
     }
 
     /// Records that endpoints get no message for an event, so that their owners can detect it and read the feed of

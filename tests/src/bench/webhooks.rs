@@ -191,7 +191,7 @@ async fn happened(store: &dyn Store, outbox: &Outbox, event: usize) -> BenchResu
     let mut enqueued = Enqueued::default();
     for to in outbox.recipients(institution, name, u64::MAX) {
         let new_id = || uuid::Uuid::from_bytes(clock::random());
-        outbox.enqueue(&to.subscriptions, &mut batch, &told, new_id, &mut enqueued);
+        outbox.enqueue(&to.subscriptions, &mut batch, &told, time, new_id, &mut enqueued);
     }
     store.commit(batch).await?;
     outbox.committed(enqueued);

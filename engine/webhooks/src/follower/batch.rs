@@ -59,6 +59,7 @@ pub(super) struct MessageBatch<'a> {
     pub institution: &'a Institution,
     pub batch: Batch,
     pub enqueued: Enqueued,
+    pub now: Timestamp,
     most_keys: usize,
     keys: usize,
     bytes: usize,
@@ -69,9 +70,10 @@ impl<'a> MessageBatch<'a> {
         outbox: &'a Outbox,
         institution: &'a Institution,
         (batch, enqueued): (Batch, Enqueued),
+        now: Timestamp,
         most_keys: usize,
     ) -> Self {
-        MessageBatch { outbox, institution, batch, enqueued, most_keys, keys: 0, bytes: 0 }
+        MessageBatch { outbox, institution, batch, enqueued, now, most_keys, keys: 0, bytes: 0 }
     }
 
     /// Adds the messages of a step. Returns `false` if they must wait for the next batch.
@@ -112,7 +114,7 @@ impl<'a> MessageBatch<'a> {
             is_newer: cause.is_newer,
         };
         let new_id = || uuid::Builder::from_random_bytes(clock::random()).into_uuid();
-        self.outbox.enqueue(subscriptions, &mut self.batch, &event, new_id, &mut self.enqueued);
+        self.outbox.enqueue(subscriptions, &mut self.batch, &event, self.now, new_id, &mut self.enqueued);
         0
     }
 }

@@ -179,7 +179,7 @@ impl Follower {
         self.lags.set(institution, Lag::new(position.after, end, &read.commits));
         let (wants_status, mut throttle) = (self.wants_status(institution), StatusThrottle::default());
         if wants_status {
-            throttle = StatusThrottle::load(&*self.store, places.locations.iter().copied())?;
+            throttle = StatusThrottle::load(&*self.store, places.locations.iter().copied(), now)?;
         }
         let stored_records = self.wanted_records(institution, &read.commits)?;
         let now_end = if read.commits.is_empty() { end } else { feed::end(&*self.store, institution.0)? };
@@ -195,7 +195,7 @@ impl Follower {
             recipients: HashMap::new(),
             wants_status,
             throttle,
-            messages: MessageBatch::new(&self.outbox, followed, (batch, enqueued), self.sizes.batch_keys),
+            messages: MessageBatch::new(&self.outbox, followed, (batch, enqueued), now, self.sizes.batch_keys),
         };
         let (reached, is_full) = publisher.publish(&read, position)?;
         let more = is_full || reached.after < end;
@@ -357,7 +357,7 @@ impl Publisher<'_> {
                 if !self.wants_status {
                     return Ok(Vec::new());
                 }
-                let news = self.throttle.change(location.id, change, at);
+                let news = self.throttle.change(location.id, change, at.min(self.messages.now));
                 self.rendered_status(location, number, at, &news)
             }
             Step::Ended { name, write, key } => self.rendered_for_all(*name, location, number, at, |renderer| {

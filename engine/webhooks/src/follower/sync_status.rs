@@ -60,19 +60,28 @@ pub(super) struct StatusThrottle {
 }
 
 impl StatusThrottle {
+    /// Loads the last messages of locations. Times after `now`, before the clock was set back, are replaced by `now`, so
+    /// that no message waits for them.
     pub(super) fn load(
         store: &dyn Store,
         locations: impl IntoIterator<Item = LocationId>,
+        now: Timestamp,
     ) -> Result<StatusThrottle, StoreError> {
         let locations: Vec<LocationId> = locations.into_iter().collect();
         let keys: Vec<Key> = locations.iter().map(|location| key(*location)).collect();
-        let mut last = BTreeMap::new();
+        let (mut last, mut changed) = (BTreeMap::new(), BTreeSet::new());
         for ((location, key), found) in locations.into_iter().zip(&keys).zip(store.get_many(&keys)?) {
             let Some(found) = found else { continue };
             let known = serde_json::from_slice(&found);
-            last.insert(location, known.map_err(|_| StoreError::damaged(key, "a status that cannot be decoded"))?);
+            let mut known: LastNotified =
+                known.map_err(|_| StoreError::damaged(key, "a status that cannot be decoded"))?;
+            for future in [&mut known.read, &mut known.write].into_iter().flatten().filter(|last| last.at > now) {
+                future.at = now;
+                changed.insert(location);
+            }
+            last.insert(location, known);
         }
-        Ok(StatusThrottle { last, changed: BTreeSet::new() })
+        Ok(StatusThrottle { last, changed })
     }
 
     /// Applies a change of the status, and returns the messages to send now.
@@ -165,6 +174,9 @@ fn next(
 
 #[cfg(test)]
 mod tests {
+    use location::time::HOUR;
+    use store::MemoryStore;
+
     use super::*;
 
     const UP: bool = true;
@@ -225,6 +237,16 @@ mod tests {
         let sent = throttle.due_messages(Timestamp(QUIET));
         assert_eq!(sent.iter().map(|(_, news)| news.previous).collect::<Vec<_>>(), [("read_status", "red")]);
         assert_eq!(throttle.due(), None);
+        // The clock is set back by an hour while a message is held.
+        let store = MemoryStore::new();
+        let mut batch = Batch::new();
+        let mut ahead = StatusThrottle::default();
+        assert_eq!(ahead.change(here, &change(DOWN), Timestamp(HOUR)).len(), 1);
+        assert_eq!(ahead.change(here, &change(UP), Timestamp(HOUR + MINUTE)).len(), 0);
+        ahead.put(&mut batch);
+        store.commit_now(batch).expect("the store is in memory");
+        let back = StatusThrottle::load(&store, [here], Timestamp(MINUTE)).expect("the store is in memory");
+        assert_eq!((back.due(), back.is_changed()), (Some(Timestamp(MINUTE + QUIET)), true));
         // A document of an earlier version has no current status. The next change sends it.
         let old: LastNotified =
             serde_json::from_str(r#"{"read":{"ok":true,"at":0,"held":true},"write":null}"#).expect("JSON");

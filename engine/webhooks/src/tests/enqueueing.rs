@@ -1,5 +1,8 @@
 use std::collections::BTreeMap;
 
+use location::time::HOUR;
+use store::StoreError;
+
 use super::*;
 use crate::outbox;
 
@@ -196,4 +199,47 @@ async fn dropped_events_count_once_their_batch_is_committed() {
     let reloaded = World::on(Arc::new(world.store.fork()), world.clock.clone());
     let kept = reloaded.registry.subscriptions().backlogs.for_endpoint(endpoint).overflow.map(|it| it.events);
     assert_eq!(kept, Some(2));
+}
+
+/// The first event is from before the clock was set back.
+#[tokio::test]
+async fn messages_are_due_in_the_order_of_their_events_after_the_clock_was_set_back() {
+    let place: Arc<dyn Placement> = Arc::new(SingleNode);
+    for placement in [None, Some(place)] {
+        let (store, clock, rules) = (Arc::new(MemoryStore::new()), ManualClock::at(T0), WebhookRules::default());
+        let is_shared = placement.is_some();
+        let world = World::among(store, clock, rules, placement);
+        world.registry.arrive().await.unwrap();
+        world.subscribed(URL).await;
+        for time in [T0.plus(HOUR), T0.minus(1), T0] {
+            let mut batch = Batch::new();
+            let enqueued = world.enqueue_at(time, 7, &mut batch, SMILE, complete());
+            world.store.commit(batch).await.unwrap();
+            world.outbox.committed(enqueued);
+        }
+        let due = world.store.scan_keys(KeyRange::prefix(&[DUE]), Direction::Forward, 10).unwrap();
+        let due: Vec<_> = due.iter().map(|key| keys::parse_due(key).unwrap()).collect();
+        assert!(due.iter().all(|(_, at, _)| *at <= T0), "shared: {is_shared}");
+        let of_events: Vec<Uuid> = world.deliveries().iter().map(|it| it.id).collect();
+        assert_eq!(due.iter().map(|(.., id)| *id).collect::<Vec<_>>(), of_events, "shared: {is_shared}");
+        let times = world.deliveries().into_iter().map(|it| it.event_time).collect::<Vec<_>>();
+        assert_eq!(times, [T0.plus(HOUR), T0.minus(1), T0], "shared: {is_shared}");
+    }
+}
+
+/// Assigns all endpoints to the only node.
+struct SingleNode;
+
+impl Placement for SingleNode {
+    fn is_here(&self, _: EndpointId) -> bool {
+        true
+    }
+
+    fn name(&self) -> String {
+        "here".to_owned()
+    }
+
+    fn is_gone(&self, _: &str) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 }

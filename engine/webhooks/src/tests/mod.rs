@@ -172,13 +172,25 @@ impl World {
     }
 
     fn enqueue_for(&self, id: u64, batch: &mut Batch, institution: InstitutionId, name: EventName) -> Enqueued {
+        self.enqueue_at(self.clock.now(), id, batch, institution, name)
+    }
+
+    /// Enqueues an event of the given time, which may be in the future.
+    fn enqueue_at(
+        &self,
+        time: Timestamp,
+        id: u64,
+        batch: &mut Batch,
+        institution: InstitutionId,
+        name: EventName,
+    ) -> Enqueued {
         let data = json!({"appointment": {"id": id, "note": "Zahnärztin 🦷"}});
         let data: &Map<_, _> = data.as_object().unwrap();
-        let (time, mut enqueued) = (self.clock.now(), self.outbox.begin(institution, batch).unwrap());
+        let (now, mut enqueued) = (self.clock.now(), self.outbox.begin(institution, batch).unwrap());
         let (subdomain, location, origin, is_newer) = ("smile", None, None, false);
         let event = CommittedEvent { institution, subdomain, location, name, time, data, origin, is_newer };
         for to in self.outbox.recipients(institution, name, u64::MAX) {
-            self.outbox.enqueue(&to.subscriptions, batch, &event, Uuid::new_v4, &mut enqueued);
+            self.outbox.enqueue(&to.subscriptions, batch, &event, now, Uuid::new_v4, &mut enqueued);
         }
         enqueued
     }
