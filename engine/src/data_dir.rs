@@ -15,6 +15,7 @@ use store::{
     CommitError, Compacted, EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKeys, files,
     salvage::{self, Report},
 };
+use webhooks::follower;
 
 const KEY: &str = "store.key";
 const STORE: &str = "store";
@@ -216,7 +217,8 @@ fn copy_files(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomple
 }
 
 /// Copies the intact values of a store to a new data directory, together with its key and all other files. Rebuilds the
-/// index from the records. The old directory is unchanged.
+/// index from the records, and continues the numbers of changes above all that are left. The old directory is
+/// unchanged.
 pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> {
     let (old, new) = (DataDir::new(from), DataDir::new(to));
     if present(to)? {
@@ -236,13 +238,19 @@ async fn salvage_into(old: &DataDir, new: &DataDir, keys: StoreKeys) -> Result<R
     // The copy is not part of an incomplete move to another engine.
     copy_beside(&old.dir, &new.dir, Some(&old.migrating))?;
     let report = salvage::salvage(&old.store, &keys, &new.store, &new.dir.join("salvage")).await?;
+    let open = || EmbeddedStore::open(StoreConfig::new(&new.store, keys.clone()));
+    follower::repair_numbers(&open()?, report.is_whole()).await.map_err(into_store_error)?;
     // A lost block of the index would close the lists of its owner, and a lost change would hide a record.
-    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(StoreConfig::new(&new.store, keys))?);
-    index::rebuild(&store, clock::now()).await.map_err(|error| match error {
+    let store: Arc<dyn Store> = Arc::new(open()?);
+    index::rebuild(&store, clock::now()).await.map_err(into_store_error)?;
+    Ok(report)
+}
+
+fn into_store_error(error: CommitError) -> StoreError {
+    match error {
         CommitError::Store(error) => error,
         other => StoreError::Unknown { why: other.to_string() },
-    })?;
-    Ok(report)
+    }
 }
 
 /// Rewrites the files of the store with live data only. The store must not be served meanwhile.

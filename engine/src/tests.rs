@@ -223,6 +223,9 @@ async fn salvaged_store_lists_records_missing_from_its_index() {
     assert_eq!(plans(&engine), [], "without its index nothing is shown");
     engine.stop().await;
     drop(engine);
+    let mut batch = Batch::new();
+    batch.delete(keys::feed_end()).put(keys::feed_pruned(7), 1_000_u64.to_be_bytes().to_vec());
+    store.commit(batch).await.unwrap();
     let open_elsewhere = Arc::downgrade(&store);
     drop(store);
     until("the end of all who read the store", async || open_elsewhere.strong_count() == 0).await;
@@ -230,7 +233,9 @@ async fn salvaged_store_lists_records_missing_from_its_index() {
     // An incomplete move to another engine, which the damage has stopped.
     std::fs::write(DataDir::new(&from).migrating, "").unwrap();
     salvage_data(&from, &to).await.unwrap();
-    let engine = started(open(&to), &ehr, EngineRules::default()).await;
+    let store = open(&to);
+    assert!(store.feed_end(None).unwrap() > 1_000, "numbers continue above those of lost changes");
+    let engine = started(store, &ehr, EngineRules::default()).await;
     let found = plans(&engine);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].body.name, "Family Plan");

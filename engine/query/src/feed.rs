@@ -8,7 +8,10 @@ use location::{
     pull::Resource,
     time::{DAY, Millis, Timestamp},
 };
-use store::{Batch, Direction, Store, StoreError, keys};
+use store::{
+    Batch, Direction, Key, Store, StoreError,
+    keys::{self, Space},
+};
 
 pub use crate::stream::ChangeKind;
 use crate::{
@@ -112,6 +115,22 @@ pub fn end(store: &dyn Store, institution: u32) -> Result<u64, StoreError> {
     store.feed_end(Some(Stream::Institution(institution).number()))
 }
 
+/// Returns the highest number of a change in the store, even if the record of the last number was lost.
+pub fn highest(store: &dyn Store) -> Result<u64, StoreError> {
+    let (mut highest, mut rest) = (store.feed_end(None)?, Space::Feed.range());
+    let number = |found: &[Key]| found.first().and_then(|key| keys::parse_feed(key));
+    while let Some((stream, _)) = number(&store.scan_keys(rest.clone(), Direction::Forward, 1)?) {
+        let of_stream = keys::feed_after(stream, 0);
+        let last = number(&store.scan_keys(of_stream.clone(), Direction::Backward, 1)?);
+        highest = last.map_or(highest, |(_, last)| highest.max(last));
+        rest.start = of_stream.end;
+    }
+    for (key, value) in store.scan(Space::FeedPruned.range(), Direction::Forward, usize::MAX)? {
+        highest = highest.max(pruned_number(&key, value)?);
+    }
+    Ok(highest)
+}
+
 fn wanted(resources: &[Resource], entry: &FeedEntry) -> bool {
     resources.is_empty() || resources.contains(&entry.resource)
 }
@@ -139,8 +158,11 @@ fn compacted(entries: Vec<FeedEntry>) -> Vec<FeedEntry> {
 
 fn pruned(store: &dyn Store, stream: Stream) -> Result<u64, StoreError> {
     let key = keys::feed_pruned(stream.number());
-    let Some(value) = store.get(&key)? else { return Ok(0) };
-    let bytes = value.try_into().map_err(|_| StoreError::damaged(&key, "not a number"))?;
+    store.get(&key)?.map_or(Ok(0), |value| pruned_number(&key, value))
+}
+
+fn pruned_number(key: &[u8], value: Vec<u8>) -> Result<u64, StoreError> {
+    let bytes = value.try_into().map_err(|_| StoreError::damaged(key, "not a number"))?;
     Ok(u64::from_be_bytes(bytes))
 }
 
@@ -201,7 +223,7 @@ struct Old {
 }
 
 /// Returns a value that is older than the retention, or `None` if it is not. Changes of one commit have the same age.
-fn old(key: &store::Key, value: &[u8], now: Timestamp) -> Result<Option<Old>, StoreError> {
+fn old(key: &Key, value: &[u8], now: Timestamp) -> Result<Option<Old>, StoreError> {
     let Value { header, changes } = stream::parse(key, value)?;
     let Some((last, _)) = changes.last().filter(|_| is_old(header.at, now)) else { return Ok(None) };
     let readers = changes.iter().filter_map(|(_, change)| match change {

@@ -30,6 +30,7 @@ mod lag;
 mod places;
 mod position;
 mod render;
+mod repair;
 mod run;
 mod steps;
 mod sync_status;
@@ -54,7 +55,6 @@ use query::{
 use setup::{Institution, LocationSetup, Setup, current::Current};
 use store::{Batch, Key, Store, StoreError, Version};
 
-pub use self::lag::Lag;
 use self::{
     batch::{Cause, MOST_KEYS, MessageBatch, Outgoing},
     history::History,
@@ -65,6 +65,7 @@ use self::{
     steps::{Step, steps},
     sync_status::{StatusNews, StatusThrottle},
 };
+pub use self::{lag::Lag, repair::repair_numbers};
 use crate::{
     catalogue::{Event, EventName},
     outbox::{Enqueued, Outbox},

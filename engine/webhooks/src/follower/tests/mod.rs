@@ -7,6 +7,7 @@ mod earlier_version;
 mod lag;
 mod late;
 mod places;
+mod repair;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
