@@ -182,7 +182,7 @@ impl Follower {
         if wants_status {
             throttle = StatusThrottle::load(&*self.store, places.locations.iter().copied(), now)?;
         }
-        let stored_records = self.wanted_records(institution, &read.commits)?;
+        let stored_records = self.wanted_records(&setup, institution, &read.commits)?;
         let now_end = if read.commits.is_empty() { end } else { feed::end(&*self.store, institution.0)? };
         let ahead = places.commits(&*self.store, (read.read_to, now_end), self.sizes.look_ahead)?;
         let all = read.commits.iter().chain(&ahead.commits);
@@ -251,11 +251,12 @@ impl Follower {
     /// Reads the changed records that subscribers are sent.
     fn wanted_records(
         &self,
+        setup: &Setup,
         institution: InstitutionId,
         commits: &[LoggedCommit],
     ) -> Result<HashMap<Key, Option<Vec<u8>>>, StoreError> {
         let (mut keys, mut wanted) = (BTreeSet::new(), HashMap::new());
-        for step in commits.iter().flat_map(steps) {
+        for step in commits.iter().flat_map(|commit| steps(commit, setup)) {
             let (event, of_step): (Event, Vec<Key>) = match step {
                 Step::Status(_) => continue,
                 Step::Ended { name, key, .. } => (name.event(), key.into_iter().collect()),
@@ -295,7 +296,7 @@ impl Publisher<'_> {
         for commit in &read.commits {
             let done = if position.steps_of == commit.last { position.steps } else { 0 };
             position.steps = 0;
-            for (number, step) in steps(commit).iter().enumerate().skip(done) {
+            for (number, step) in steps(commit, self.setup).iter().enumerate().skip(done) {
                 let throttle = matches!(step, Step::Status(_)).then(|| self.throttle.clone());
                 let messages = match self.rendered(commit, step) {
                     Ok(messages) => messages,
@@ -361,9 +362,12 @@ impl Publisher<'_> {
                 let news = self.throttle.change(location.id, change, at.min(self.messages.now));
                 self.rendered_status(location, number, at, &news)
             }
-            Step::Ended { name, write, key } => self.rendered_for_all(*name, location, number, at, |renderer| {
-                renderer.ended(name.event(), write, key.as_ref())
-            }),
+            Step::Ended { name, write, key } => {
+                self.rendered_for_all(*name, location, number, at, |renderer| match key {
+                    Some(key) => renderer.ended(name.event(), write, key),
+                    None => Ok(Vec::new()),
+                })
+            }
             Step::Changed { name, records } => {
                 self.rendered_for_all(*name, location, number, at, |renderer| renderer.changed(name.event(), records))
             }

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use location::{ids::LocationId, pull::Resource};
 use query::stream::EndedWrite;
-use records::schema::{rules, scope_of};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use setup::Setup;
-use store::{Key, keys};
+use store::Key;
 
 use super::{
     history::{AtCommit, History},
@@ -50,14 +49,8 @@ impl Renderer<'_> {
     }
 
     /// Renders the outcome of a write, with the record after it.
-    pub(super) fn ended(&self, event: Event, write: &EndedWrite, key: Option<&Key>) -> Result<Vec<Message>, ViewError> {
-        let place = self.context.location;
-        let unchanged = || {
-            let scope = scope_of(write.resource, place.institution.0, place.source, place.id.0);
-            keys::record(rules(write.resource).tag, scope, write.id)
-        };
-        let key = key.cloned().unwrap_or_else(unchanged);
-        let Some(stored) = self.history.at(&key, self.number)? else { return Ok(Vec::new()) };
+    pub(super) fn ended(&self, event: Event, write: &EndedWrite, key: &Key) -> Result<Vec<Message>, ViewError> {
+        let Some(stored) = self.history.at(key, self.number)? else { return Ok(Vec::new()) };
         if !self.includes(&stored)? {
             return Ok(Vec::new());
         }

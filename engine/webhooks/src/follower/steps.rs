@@ -5,8 +5,10 @@ use query::{
     log::LoggedCommit,
     stream::{Change, ChangeKind, EndedWrite, RecordStates, Recorded, StatusChange, WriteResult},
 };
+use records::schema::{rules, scope_of};
 use serde::{Deserialize, de::IgnoredAny};
-use store::Key;
+use setup::Setup;
+use store::{Key, keys};
 
 use crate::{
     catalogue::{Event, EventName, ResourceType, WriteOutcome},
@@ -18,7 +20,7 @@ pub(super) enum Step<'c> {
     Ended {
         name: EventName,
         write: &'c EndedWrite,
-        /// The key of the record, if the commit changes it.
+        /// The key of the record. `None` if the location was removed from the setup and the record is unchanged.
         key: Option<Key>,
     },
     /// Changed records that may share messages.
@@ -35,15 +37,19 @@ pub(super) struct ChangedRecord<'c> {
     pub before: Option<&'c [u8]>,
 }
 
-/// Returns the steps of a commit. They depend on the commit only, so that a position within them stays valid.
-pub(super) fn steps(commit: &LoggedCommit) -> Vec<Step<'_>> {
+/// Returns the steps of a commit. Their number depends on the commit only, so that a position within them stays valid.
+pub(super) fn steps<'c>(commit: &'c LoggedCommit, setup: &Setup) -> Vec<Step<'c>> {
     let (mut steps, mut changed) = (Vec::new(), Vec::new());
     for (stream, change) in &commit.changes {
         match change {
             // The status comes first, at most once per commit.
             Change::Status(change) => steps.insert(0, Step::Status(change)),
             Change::Ended(write) => {
-                steps.extend(ended(write).map(|name| Step::Ended { name, write, key: changed_key(commit, write) }));
+                steps.extend(ended(write).map(|name| Step::Ended {
+                    name,
+                    write,
+                    key: ended_key(commit, write, setup),
+                }));
             }
             Change::Record(recorded) => {
                 let name = recorded.states.as_ref().and_then(|states| announced(recorded, states));
@@ -71,12 +77,18 @@ pub(super) fn steps(commit: &LoggedCommit) -> Vec<Step<'_>> {
     steps
 }
 
-fn changed_key(commit: &LoggedCommit, write: &EndedWrite) -> Option<Key> {
-    commit.changes.iter().find_map(|(stream, change)| match change {
+/// Returns the key of the record of a write, which its commit may leave unchanged.
+fn ended_key(commit: &LoggedCommit, write: &EndedWrite, setup: &Setup) -> Option<Key> {
+    let changed = commit.changes.iter().find_map(|(stream, change)| match change {
         Change::Record(it) if (it.resource, it.id) == (write.resource, write.id) && it.states.is_some() => {
             Some(stream.record_key(it.resource, it.id))
         }
         _ => None,
+    });
+    changed.or_else(|| {
+        let place = setup.locations.get(&commit.header.turn?.0)?;
+        let scope = scope_of(write.resource, place.institution.0, place.source, place.id.0);
+        Some(keys::record(rules(write.resource).tag, scope, write.id))
     })
 }
 

@@ -6,6 +6,7 @@ mod each_step;
 mod earlier_version;
 mod lag;
 mod late;
+mod newer;
 mod places;
 mod repair;
 
