@@ -2,7 +2,7 @@
 //! whose wake-up was lost, or that another node left.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     ops::Bound,
     sync::Arc,
     time::Duration,
@@ -15,7 +15,7 @@ use location::{
 use runtime::{clock, doorbell::Doorbell};
 use store::{CommitError, StoreError};
 use tokio::{
-    task::{JoinSet, spawn_blocking},
+    task::{self, JoinSet, spawn_blocking},
     time::{MissedTickBehavior, interval, sleep},
 };
 
@@ -29,7 +29,7 @@ const BATCHES_AT_ONCE: usize = 4;
 /// The interval at which all institutions are compared with the log: on a store that nodes share, and on another one.
 const LOOK_SHARED: Duration = Duration::from_secs(5);
 const LOOK_ALONE: Duration = Duration::from_secs(60);
-/// Pause after a failure of the store.
+/// Pause after a failure of the store, or a panic.
 const AFTER_FAILURE: Millis = 1_000;
 /// Pause after a conflict.
 const AFTER_CONFLICT: Duration = Duration::from_millis(20);
@@ -44,19 +44,18 @@ fn next(
     after.chain(waiting).copied().find(|institution| !busy.contains(institution))
 }
 
-/// The end of a task.
+/// The end of a task without a failure.
 struct Followed {
-    institution: InstitutionId,
     more: bool,
     due: Option<Timestamp>,
-    failed: bool,
 }
 
 impl Follower {
     /// Follows all local institutions forever. `commits` receives the locations with new commits.
     pub async fn run(self: Arc<Self>, commits: Arc<Doorbell<LocationId>>) {
         let every = if self.is_local.is_some() { LOOK_SHARED } else { LOOK_ALONE };
-        let (mut tasks, mut busy) = (JoinSet::new(), BTreeSet::new());
+        let (mut tasks, mut running) = (JoinSet::new(), HashMap::<task::Id, InstitutionId>::new());
+        let mut busy = BTreeSet::new();
         let (mut waiting, mut due) = (BTreeSet::new(), BTreeMap::<InstitutionId, Timestamp>::new());
         let (mut looks, mut last) = (interval(every), InstitutionId(0));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -71,26 +70,33 @@ impl Follower {
                 last = institution;
                 if self.follows(institution) {
                     busy.insert(institution);
-                    tasks.spawn(self.clone().follow(institution));
+                    running.insert(tasks.spawn(self.clone().follow(institution)).id(), institution);
                 }
             }
             let pause = due.values().min().map_or(MAX_SLEEP, |at| at.since(now).clamp(1, MAX_SLEEP));
             tokio::select! {
-                Some(done) = tasks.join_next() => match done {
-                    Ok(Followed { institution, more, due: held, failed }) => {
-                        busy.remove(&institution);
-                        if more {
-                            waiting.insert(institution);
+                Some(done) = tasks.join_next_with_id() => {
+                    let id = match &done {
+                        Ok((id, _)) => *id,
+                        Err(error) => error.id(),
+                    };
+                    let Some(institution) = running.remove(&id) else { continue };
+                    busy.remove(&institution);
+                    if let Err(error) = &done {
+                        tracing::error!(%institution, %error, "webhooks do not follow the changes: a fault");
+                    }
+                    match done.ok().and_then(|(_, followed)| followed) {
+                        Some(Followed { more, due: held }) => {
+                            if more {
+                                waiting.insert(institution);
+                            }
+                            due.extend(held.map(|at| (institution, at)));
                         }
-                        if failed {
+                        None => {
                             due.insert(institution, clock::now().plus(AFTER_FAILURE));
-                        } else if let Some(at) = held {
-                            due.insert(institution, at);
                         }
                     }
-                    // A panic is already logged. The institution is not followed again until the next start.
-                    Err(error) => tracing::error!(%error, "the follower of an institution panicked"),
-                },
+                }
                 () = commits.wait() => waiting.extend(self.begin(commits.answer())),
                 _ = looks.tick() => waiting.extend(self.setup.now().institutions.keys().copied()),
                 () = sleep(Duration::from_millis(pause.unsigned_abs())) => {}
@@ -118,9 +124,9 @@ impl Follower {
         is_local && self.outbox.subscriptions().starts(institution).is_some()
     }
 
-    /// Follows an institution for some batches.
-    async fn follow(self: Arc<Self>, institution: InstitutionId) -> Followed {
-        let mut followed = Followed { institution, more: true, due: None, failed: false };
+    /// Follows an institution for some batches. Returns `None` after a failure, which is logged.
+    async fn follow(self: Arc<Self>, institution: InstitutionId) -> Option<Followed> {
+        let mut followed = Followed { more: true, due: None };
         for _ in 0..BATCHES_AT_ONCE {
             match self.follow_once(institution).await {
                 Ok(FollowerStep { more, due, .. }) => (followed.more, followed.due) = (more, due),
@@ -131,14 +137,14 @@ impl Follower {
                 }
                 Err(error) => {
                     tracing::warn!(%institution, %error, "webhooks do not follow the changes; trying again");
-                    return Followed { more: false, failed: true, ..followed };
+                    return None;
                 }
             }
             if !followed.more {
                 break;
             }
         }
-        followed
+        Some(followed)
     }
 
     /// Commits the next batch, if there is one.

@@ -4,6 +4,7 @@
 mod activation;
 mod each_step;
 mod earlier_version;
+mod failures;
 mod lag;
 mod late;
 mod newer;
