@@ -242,10 +242,11 @@ pub(crate) struct Value {
 
 /// Decodes a value. The key contains the number of the last change.
 pub(crate) fn parse(key: &Key, value: &[u8]) -> Result<Value, StoreError> {
-    let damaged = |what| StoreError::damaged(key, what);
-    let (_, last) = keys::parse_feed(key).ok_or_else(|| damaged("a key that is no change"))?;
-    let (header, changes) = decoded(value).ok_or_else(|| damaged("a change that cannot be read"))?;
-    let before = last.checked_sub(changes.len() as u64).ok_or_else(|| damaged("more changes than numbers"))?;
+    let no_change = || StoreError::damaged(key, "a key that is no change");
+    let (stream, last) = keys::parse_feed(key).ok_or_else(no_change)?;
+    let damaged = |what| StoreError::damaged(key, format!("change {last} of stream {stream}: {what}"));
+    let (header, changes) = decoded(value).ok_or_else(|| damaged("it cannot be decoded"))?;
+    let before = last.checked_sub(changes.len() as u64).ok_or_else(|| damaged("it has more changes than numbers"))?;
     Ok(Value { header, changes: (before + 1..).zip(changes).collect() })
 }
 

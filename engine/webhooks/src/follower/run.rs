@@ -10,7 +10,7 @@ use std::{
 
 use location::{
     ids::{InstitutionId, LocationId},
-    time::{Millis, Timestamp},
+    time::Timestamp,
 };
 use runtime::{clock, doorbell::Doorbell};
 use store::{CommitError, StoreError};
@@ -29,8 +29,9 @@ const BATCHES_AT_ONCE: usize = 4;
 /// The interval at which all institutions are compared with the log: on a store that nodes share, and on another one.
 const LOOK_SHARED: Duration = Duration::from_secs(5);
 const LOOK_ALONE: Duration = Duration::from_secs(60);
-/// Pause after a failure of the store, or a panic.
-const AFTER_FAILURE: Millis = 1_000;
+/// Pause after a failure of the store, or a panic. Each further failure doubles it, up to the longest pause.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Pause after a conflict.
 const AFTER_CONFLICT: Duration = Duration::from_millis(20);
 
@@ -44,6 +45,11 @@ fn next(
     after.chain(waiting).copied().find(|institution| !busy.contains(institution))
 }
 
+/// Returns the pause after a failure that followed another pause.
+pub(super) fn pause_after(last: Option<Duration>) -> Duration {
+    last.map_or(AFTER_FAILURE, |last| LONGEST_PAUSE.min(2 * last))
+}
+
 /// The end of a task without a failure.
 struct Followed {
     more: bool,
@@ -55,7 +61,9 @@ impl Follower {
     pub async fn run(self: Arc<Self>, commits: Arc<Doorbell<LocationId>>) {
         let every = if self.is_local.is_some() { LOOK_SHARED } else { LOOK_ALONE };
         let (mut tasks, mut running) = (JoinSet::new(), HashMap::<task::Id, InstitutionId>::new());
-        let mut busy = BTreeSet::new();
+        // An institution is busy also during the pause after a failure, which new commits do not end.
+        let (mut busy, mut pauses) = (BTreeSet::new(), JoinSet::new());
+        let mut failures = HashMap::<InstitutionId, Duration>::new();
         let (mut waiting, mut due) = (BTreeSet::new(), BTreeMap::<InstitutionId, Timestamp>::new());
         let (mut looks, mut last) = (interval(every), InstitutionId(0));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -81,21 +89,31 @@ impl Follower {
                         Err(error) => error.id(),
                     };
                     let Some(institution) = running.remove(&id) else { continue };
-                    busy.remove(&institution);
                     if let Err(error) = &done {
                         tracing::error!(%institution, %error, "webhooks do not follow the changes: a fault");
                     }
                     match done.ok().and_then(|(_, followed)| followed) {
                         Some(Followed { more, due: held }) => {
+                            busy.remove(&institution);
+                            failures.remove(&institution);
                             if more {
                                 waiting.insert(institution);
                             }
                             due.extend(held.map(|at| (institution, at)));
                         }
                         None => {
-                            due.insert(institution, clock::now().plus(AFTER_FAILURE));
+                            let pause = pause_after(failures.get(&institution).copied());
+                            failures.insert(institution, pause);
+                            pauses.spawn(async move {
+                                sleep(pause).await;
+                                institution
+                            });
                         }
                     }
+                }
+                Some(Ok(institution)) = pauses.join_next() => {
+                    busy.remove(&institution);
+                    waiting.insert(institution);
                 }
                 () = commits.wait() => waiting.extend(self.begin(commits.answer())),
                 _ = looks.tick() => waiting.extend(self.setup.now().institutions.keys().copied()),
@@ -134,6 +152,10 @@ impl Follower {
                 Err(CommitError::Conflict { .. }) => {
                     followed.more = true;
                     sleep(AFTER_CONFLICT).await;
+                }
+                Err(CommitError::Store(error @ StoreError::Damaged { .. })) => {
+                    tracing::error!(%institution, %error, "webhooks do not follow the changes; trying again");
+                    return None;
                 }
                 Err(error) => {
                     tracing::warn!(%institution, %error, "webhooks do not follow the changes; trying again");
