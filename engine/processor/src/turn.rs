@@ -73,7 +73,9 @@ impl Processor {
         origin: Option<&Origin>,
         request: &R,
     ) -> Result<(PendingCommit, R::Reply), Reject> {
-        let home = TurnContext { source: self.setup.source, location: self.setup.id.0, now: cx.now };
+        let (setup, now) = (&self.setup, cx.now);
+        let (institution, location) = (setup.institution.0, setup.id.0);
+        let home = TurnContext { institution, source: setup.source, location, now };
         let mut unit = UnitOfWork::new(&*self.deps.store, &self.deps.pool, &self.deps.index, home);
         let (decision, reply) = request.prepare(self, cx, &mut unit)?;
         Ok((self.pending(cx, origin, decision, unit)?, reply))

@@ -1307,7 +1307,7 @@ async fn changes_without_a_turn_are_read_once() {
     let mut world = NotifyWorld::new().await;
     world.subscribe(1, Event::PaymentCreated, "v3.0.0").await;
     for _ in 0..300 {
-        let header = CommitHeader { at: world.now, turn: None, origin: None };
+        let header = CommitHeader { at: world.now, institution: None, turn: None, origin: None };
         let change = Change::Record(Recorded {
             resource: Resource::Payments,
             id: 1,
@@ -1467,7 +1467,7 @@ fn matching(world: &NotifyWorld, first_name: &str, born: &str) -> Option<u64> {
 }
 
 fn matching_named(world: &NotifyWorld, (first_name, last_name): (&str, &str), born: &str) -> Option<u64> {
-    let home = crate::unit_of_work::TurnContext { source: Some(1), location: MAIN, now: world.now };
+    let home = crate::unit_of_work::TurnContext { institution: 1, source: Some(1), location: MAIN, now: world.now };
     let mut unit = UnitOfWork::new(&*world.store, &world.deps.pool, &world.deps.index, home);
     let details = PatientDetails {
         first_name: first_name.to_owned(),

@@ -131,7 +131,11 @@ fn size(change: &Change) -> usize {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use location::{ids::LocationId, pull::Resource, time::Timestamp};
+    use location::{
+        ids::{InstitutionId, LocationId},
+        pull::Resource,
+        time::Timestamp,
+    };
     use store::{Batch, MemoryStore};
 
     use super::*;
@@ -141,7 +145,8 @@ mod tests {
     fn log_of(streams: &[Stream], turns: u64) -> MemoryStore {
         let store = MemoryStore::new();
         for turn in 1..=turns {
-            let header = CommitHeader { at: Timestamp(5), turn: Some((LocationId(1), turn)), origin: None };
+            let (institution, turn_of) = (Some(InstitutionId(1)), Some((LocationId(1), turn)));
+            let header = CommitHeader { at: Timestamp(5), institution, turn: turn_of, origin: None };
             let mut batch = Batch::new();
             for stream in streams {
                 let change = Change::Record(Recorded {

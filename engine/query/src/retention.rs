@@ -117,7 +117,7 @@ mod tests {
         for stream in 0..streams {
             let mut batch = Batch::new();
             for _ in 0..20 {
-                let header = CommitHeader { at: now, turn: None, origin: None };
+                let header = CommitHeader { at: now, institution: None, turn: None, origin: None };
                 let change = Change::Record(Recorded {
                     resource: Resource::Patients,
                     id: 1,

@@ -3,7 +3,7 @@
 //! Each value has a header of its commit, and changes with consecutive numbers. A change of a record contains the
 //! index entries to remove and to add, and the record before the change.
 
-use location::{pull::Resource, resource::Operation, time::Timestamp};
+use location::{ids::InstitutionId, pull::Resource, resource::Operation, time::Timestamp};
 use records::{
     document::{Document, DocumentKind},
     record::Scope,
@@ -21,8 +21,8 @@ pub type Entry = Vec<u8>;
 /// records then takes about fifty values instead of five hundred.
 const VALUE_BYTES: usize = 2_800;
 /// The first byte of a value. Values of earlier versions begin with their time as a variable-length integer, in which
-/// this byte alone would be one millisecond before 1970.
-const VERSION: u8 = 1;
+/// this byte alone would be one millisecond after 1970.
+const VERSION: u8 = 2;
 /// Weight of a change without index entries, see `Change::weight`.
 const LEAST_WEIGHT: usize = 32;
 
@@ -102,6 +102,8 @@ pub enum Readers {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitHeader {
     pub at: Timestamp,
+    /// The institution of the location at that time: the location may move to another one. `None` without a turn.
+    pub institution: Option<InstitutionId>,
     /// The turn of the location. `None` for changes of earlier versions and for a rebuild of the index, which no
     /// follower but the index reads.
     pub turn: Option<DecisionId>,
@@ -259,7 +261,7 @@ fn decoded(value: &[u8]) -> Option<(CommitHeader, Vec<Change>)> {
             (at, rest) = (at.min(old.at), after);
             changes.push(old.into());
         }
-        return Some((CommitHeader { at, turn: None, origin: None }, changes));
+        return Some((CommitHeader { at, institution: None, turn: None, origin: None }, changes));
     };
     let (header, mut rest) = postcard::take_from_bytes(rest).ok()?;
     while !rest.is_empty() {
@@ -317,7 +319,7 @@ mod tests {
             let value = [encoded(&old(7)), encoded(&old(8))].concat();
             assert_ne!(value[0], VERSION);
             let Value { header, changes } = parse(&keys::feed(1, 12), &value).unwrap();
-            assert_eq!(header, CommitHeader { at, turn: None, origin: None });
+            assert_eq!(header, CommitHeader { at, institution: None, turn: None, origin: None });
             assert_eq!(changes, [(11, Change::Record(recorded(7, None))), (12, Change::Record(recorded(8, None)))]);
         }
         // Bytes that the version before this format wrote.
@@ -330,7 +332,8 @@ mod tests {
     #[test]
     fn long_commits_are_split_into_values_with_the_same_header() {
         let turn = Some((LocationId(3), 9));
-        let header = CommitHeader { at: Timestamp(5), turn, origin: Some("request-1".into()) };
+        let institution = Some(InstitutionId(7));
+        let header = CommitHeader { at: Timestamp(5), institution, turn, origin: Some("request-1".into()) };
         let states = |n| Some(RecordStates { before: Some(vec![n; 1_000]), deleted: false, in_ehr: true });
         let changes: Vec<Change> = (0..10).map(|n| Change::Record(recorded(n.into(), states(n)))).collect();
         let mut batch = Batch::new();

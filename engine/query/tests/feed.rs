@@ -42,7 +42,7 @@ impl FeedWorld {
     }
 
     fn turn_of(&self, source: Option<u32>, location: u32, work: impl FnOnce(&mut UnitOfWork<'_>)) {
-        let home = TurnContext { source, location, now: Timestamp(self.now) };
+        let home = TurnContext { institution: 1, source, location, now: Timestamp(self.now) };
         let pool = Pool::default();
         let mut unit_of_work = UnitOfWork::new(&*self.store, &pool, &self.index, home);
         work(&mut unit_of_work);

@@ -52,7 +52,7 @@ impl ListsWorld {
     }
 
     fn turn(&self, work: impl FnOnce(&mut UnitOfWork<'_>)) {
-        let home = TurnContext { source: Some(1), location: OWNER, now: Timestamp(self.now) };
+        let home = TurnContext { institution: 1, source: Some(1), location: OWNER, now: Timestamp(self.now) };
         let mut unit_of_work = UnitOfWork::new(&*self.store, &self.pool, &self.index, home);
         work(&mut unit_of_work);
         let mut batch = Batch::new();

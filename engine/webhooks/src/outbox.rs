@@ -120,8 +120,8 @@ impl Outbox {
         &self.subscriptions
     }
 
-    /// Adds a delivery for each subscription whose endpoint has room in its queue. Reads no disk. The event may be later
-    /// than `now`, if the clock was set back. `new_id` creates random ids.
+    /// Adds a delivery for each subscription whose endpoint has room in its queue. Reads no disk. If the clock was set
+    /// back, the event may be later than `now`. `new_id` creates random ids.
     pub fn enqueue(
         &self,
         subscribed: &[Arc<Subscription>],
@@ -168,9 +168,9 @@ impl Outbox {
         enqueued.put_counts(batch);
     }
 
-    /// Returns the time at which a message is due: no earlier than the messages with lower ids, and no later than `now`.
-    /// If nodes share the store, the clock of the node that had the record before may be ahead. The message is then due
-    /// later, like the waiting messages of that node.
+    /// Returns the time at which a message is due: no earlier than the messages with lower ids, and no later than
+    /// `now`. If nodes share the store, the clock of the node that had the record before may be ahead. The message is
+    /// then due later, like the waiting messages of that node.
     fn first_attempt(&self, id: Uuid, now: Timestamp) -> Timestamp {
         made_at(id).min(match self.subscriptions.shared {
             Some(_) => now.plus(MAX_CLOCK_SKEW),

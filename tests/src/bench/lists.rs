@@ -93,7 +93,7 @@ async fn load(store: &Arc<dyn Store>, index: &Arc<Index>, count: u32) -> BenchRe
     let pool = Pool::default();
     let mut under_way = VecDeque::new();
     for first in (1..=count).step_by(AT_ONCE as usize) {
-        let home = TurnContext { source: Some(1), location: 1, now: Timestamp(0) };
+        let home = TurnContext { institution: 1, source: Some(1), location: 1, now: Timestamp(0) };
         let mut docs = UnitOfWork::new(&**store, &pool, index, home);
         for n in first..=count.min(first + AT_ONCE - 1) {
             docs.put(&patient(n, count))?;

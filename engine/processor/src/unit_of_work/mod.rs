@@ -4,7 +4,11 @@ pub mod merge_base;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use location::{ids::LocationId, pull::Resource, time::Timestamp};
+use location::{
+    ids::{InstitutionId, LocationId},
+    pull::Resource,
+    time::Timestamp,
+};
 use query::{
     idempotency::GuardedValues,
     index::{Index, IndexEntries},
@@ -24,6 +28,7 @@ use crate::{error::Reject, id_pool::Pool};
 /// Location and time of a turn.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnContext {
+    pub institution: u32,
     pub source: Option<u32>,
     pub location: u32,
     pub now: Timestamp,
@@ -340,8 +345,9 @@ impl<'a> UnitOfWork<'a> {
         if let Some(status) = self.status.take() {
             changes.entry(here).or_default().push(Change::Status(status));
         }
-        let turn = Some((LocationId(self.home.location), seq));
-        let header = CommitHeader { at: self.home.now, turn, origin: origin.map(str::to_owned) };
+        let TurnContext { institution, location, now: at, .. } = self.home;
+        let (institution, turn) = (Some(InstitutionId(institution)), Some((LocationId(location), seq)));
+        let header = CommitHeader { at, institution, turn, origin: origin.map(str::to_owned) };
         for (stream, changes) in changes {
             self.index.journaled(stream, stream::append(batch, stream, &header, &changes));
         }
@@ -405,7 +411,7 @@ mod tests {
         }
         let turn = async |now: i64, work: &dyn Fn(&mut UnitOfWork<'_>)| -> (u64, usize) {
             let before = store.reads();
-            let home = TurnContext { source: Some(1), location: 2, now: Timestamp(now) };
+            let home = TurnContext { institution: 1, source: Some(1), location: 2, now: Timestamp(now) };
             let mut unit = UnitOfWork::new(&store, &pool, &index, home);
             work(&mut unit);
             let mut batch = Batch::new();

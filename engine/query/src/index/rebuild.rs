@@ -42,7 +42,7 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
         }
         store.commit(batch).await?;
     }
-    let (mut records, header) = (0, CommitHeader { at: now, turn: None, origin: None });
+    let (mut records, header) = (0, CommitHeader { at: now, institution: None, turn: None, origin: None });
     for resource in RESOURCES {
         let mut range = all_of(*resource);
         loop {

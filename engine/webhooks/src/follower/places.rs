@@ -43,6 +43,7 @@ pub(super) fn by_institution(
 
 /// The locations of an institution, and the streams with their changes.
 pub(super) struct Places {
+    institution: InstitutionId,
     pub locations: BTreeSet<LocationId>,
     streams: Vec<Stream>,
 }
@@ -62,10 +63,11 @@ impl Places {
         streams.extend(sources.map(|source| Stream::Source(source.id)));
         let mut known = BTreeSet::new();
         streams.retain(|stream| known.insert(*stream));
-        Places { locations, streams }
+        Places { institution, locations, streams }
     }
 
-    /// Reads commits of the institution. Data source 0 has commits of other institutions, too.
+    /// Reads commits of the institution. Data source 0 has commits of other institutions, too. So does the stream of a
+    /// location that was moved from one.
     pub(super) fn commits(
         &self,
         store: &dyn Store,
@@ -73,7 +75,8 @@ impl Places {
         enough: usize,
     ) -> Result<LoggedCommits, StoreError> {
         let is_ours = |header: &CommitHeader, _: &Change| {
-            header.turn.is_some_and(|(location, _)| self.locations.contains(&location))
+            header.institution == Some(self.institution)
+                && header.turn.is_some_and(|(location, _)| self.locations.contains(&location))
         };
         log::commits(store, &self.streams, range, enough, is_ours)
     }

@@ -60,8 +60,8 @@ pub(super) struct StatusThrottle {
 }
 
 impl StatusThrottle {
-    /// Loads the last messages of locations. Times after `now`, before the clock was set back, are replaced by `now`, so
-    /// that no message waits for them.
+    /// Loads the last messages of locations. Replaces times after `now`, which are from before the clock was set back,
+    /// so that no message waits for them.
     pub(super) fn load(
         store: &dyn Store,
         locations: impl IntoIterator<Item = LocationId>,

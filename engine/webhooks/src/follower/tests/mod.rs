@@ -99,6 +99,7 @@ type Messages = BTreeMap<RecordId, Vec<Sent>>;
 
 /// Writes commits of the locations of one institution and data source: records, and their entries in the log.
 struct LogWriter {
+    institution: InstitutionId,
     store: Arc<MemoryStore>,
     state: Mutex<Written>,
 }
@@ -113,7 +114,11 @@ struct Written {
 
 impl LogWriter {
     fn new(store: Arc<MemoryStore>) -> Arc<LogWriter> {
-        Arc::new(LogWriter { store, state: Mutex::default() })
+        LogWriter::of(INSTITUTION, store)
+    }
+
+    fn of(institution: InstitutionId, store: Arc<MemoryStore>) -> Arc<LogWriter> {
+        Arc::new(LogWriter { institution, store, state: Mutex::default() })
     }
 
     /// Commits one turn of a location.
@@ -127,7 +132,7 @@ impl LogWriter {
         let (mut batch, mut changes) = (Batch::new(), BTreeMap::<Stream, Vec<Change>>::new());
         for Write { resource, id, change, ends } in writes.iter().copied() {
             let stream = match resource {
-                Resource::Patients => Stream::Institution(INSTITUTION.0),
+                Resource::Patients => Stream::Institution(self.institution.0),
                 Resource::Charges => Stream::Source(SOURCE),
                 _ => Stream::Location(location),
             };
@@ -159,7 +164,7 @@ impl LogWriter {
         // Each commit is older than the one before, so that times do not order the messages.
         let at = T0.minus(SECOND * i64::try_from(version).unwrap());
         let turn = Some((LocationId(location), version));
-        let header = CommitHeader { at, turn, origin: None };
+        let header = CommitHeader { at, institution: Some(self.institution), turn, origin: None };
         for (stream, changes) in &changes {
             stream::append(&mut batch, *stream, &header, changes);
         }
@@ -192,13 +197,17 @@ fn registry(store: Arc<dyn Store>) -> Arc<EndpointRegistry> {
 
 /// Subscribes an endpoint to all events of the written resources.
 async fn subscribe(store: Arc<dyn Store>) {
+    subscribe_to(INSTITUTION, store).await;
+}
+
+async fn subscribe_to(institution_id: InstitutionId, store: Arc<dyn Store>) {
     let (registry, owner) = (registry(store), Owner("org".into()));
     let (url, secret) = ("https://hooks.example.com/in", SecretKey::from_entropy([9; 32]));
     let endpoint = registry.create_endpoint(&owner, url, true, secret, None, T0).await.unwrap().record.id;
     let kinds = [ResourceType::Patient, ResourceType::Charge, ResourceType::WorkingHour];
     for event in kinds.into_iter().flat_map(ResourceType::events) {
         let (resource_type, event) = (event.resource_type().name(), event.name());
-        let (institution_id, location_id, active, api_version) = (INSTITUTION, None, true, "v3.0.0");
+        let (location_id, active, api_version) = (None, true, "v3.0.0");
         let new = NewSubscription { institution_id, location_id, resource_type, event, active, api_version };
         registry.create_subscription(&owner, endpoint, new, None, T0).await.unwrap();
     }

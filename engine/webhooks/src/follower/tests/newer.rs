@@ -13,7 +13,8 @@ impl LogWriter {
     fn write_end(&self) {
         let ((resource, id), operation, result, reason) = (CHARGE, Operation::Update, WriteResult::Complete, None);
         let ended = Change::Ended(EndedWrite { resource, id, operation, result, reason });
-        let header = CommitHeader { at: T0, turn: Some((LocationId(1), 1_000)), origin: None };
+        let (institution, turn) = (Some(self.institution), Some((LocationId(1), 1_000)));
+        let header = CommitHeader { at: T0, institution, turn, origin: None };
         let mut batch = Batch::new();
         stream::append(&mut batch, Stream::Source(SOURCE), &header, &[ended]);
         self.store.commit_now(batch).unwrap();

@@ -77,3 +77,18 @@ async fn changes_between_those_of_a_busy_location_are_not_passed_over() {
     follow(&follower, &store);
     assert_eq!(sent(&store), log.expected());
 }
+
+#[tokio::test]
+async fn changes_of_a_location_before_its_move_from_another_institution_are_not_sent() {
+    let (store, current) = (Arc::new(MemoryStore::new()), InstitutionId(2));
+    subscribe_to(current, store.clone()).await;
+    let hours = |id| [Write::new(Resource::WorkingHours, id, ChangeKind::Created)];
+    LogWriter::new(store.clone()).write(1, &hours(1));
+    LogWriter::of(current, store.clone()).write(1, &hours(2));
+    let location = testing::location(LocationId(1), current.0, SOURCE);
+    let setup = testing::setup([testing::institution(current.0)], [location], [testing::source(SOURCE, current.0)]);
+    let follower = start(store.clone(), &Current::new(setup), Sizes::default());
+    let prepared = follower.prepare(current, T0).unwrap().batch.unwrap();
+    store.commit_now(prepared.batch).unwrap();
+    assert_eq!(sent(&store).into_keys().collect::<Vec<_>>(), [(Resource::WorkingHours, 2)]);
+}
