@@ -22,8 +22,8 @@ use crate::{
     },
 };
 
-/// Maximum writes that one decision ends. Each causes a message per subscriber, and a commit holds a limited number of
-/// messages. The rest is due at once.
+/// Maximum writes that one decision ends. Each changes its record and those that depend on it, and the commit delays
+/// other requests. The rest is due at once.
 const ENDED_AT_ONCE: usize = 32;
 
 impl Location {

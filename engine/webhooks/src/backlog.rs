@@ -1,5 +1,5 @@
 //! Per endpoint: the number of waiting deliveries, and the events dropped because the queue was full. Both are also
-//! stored, in the commit of the change, so that a start reads few values however long the queues are.
+//! stored, in the commit that changes them, so that a start reads few values however long the queues are.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,7 +1,7 @@
 //! The number of waiting deliveries per endpoint. Stored in the batch of each change, so that a start need not count
 //! them.
 //!
-//! Locations, owners and the dispatcher commit changes concurrently, and must neither wait for nor overwrite each
+//! Followers, owners and the dispatcher commit changes concurrently, and must neither wait for nor overwrite each
 //! other. So each change in flight has a stripe of counts to itself, and the count of an endpoint is the sum over all
 //! stripes. There are as many stripes as the highest number of concurrent changes so far.
 //!

@@ -1,4 +1,4 @@
-//! A message to an endpoint, from the commit of its event to the end of its retries.
+//! A message to an endpoint, from the commit that enqueues it to the end of its retries.
 
 use location::{
     ids::{InstitutionId, LocationId},
