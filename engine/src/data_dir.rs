@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+use processor::call_changes;
 use query::index;
 use runtime::clock;
 use store::{
@@ -217,8 +218,8 @@ fn copy_files(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomple
 }
 
 /// Copies the intact values of a store to a new data directory, together with its key and all other files. Rebuilds the
-/// index from the records, and continues the numbers of changes above all that are left. The old directory is
-/// unchanged.
+/// index from the records, continues the numbers of changes above all that are left, and lowers positions of the audit
+/// trail to the records that are left. The old directory is unchanged.
 pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> {
     let (old, new) = (DataDir::new(from), DataDir::new(to));
     if present(to)? {
@@ -239,7 +240,10 @@ async fn salvage_into(old: &DataDir, new: &DataDir, keys: StoreKeys) -> Result<R
     copy_beside(&old.dir, &new.dir, Some(&old.migrating))?;
     let report = salvage::salvage(&old.store, &keys, &new.store, &new.dir.join("salvage")).await?;
     let open = || EmbeddedStore::open(StoreConfig::new(&new.store, keys.clone()));
-    follower::repair_numbers(&open()?, report.is_whole()).await.map_err(into_store_error)?;
+    let salvaged = open()?;
+    follower::repair_numbers(&salvaged, report.is_whole()).await.map_err(into_store_error)?;
+    call_changes::repair_positions(&salvaged).await.map_err(into_store_error)?;
+    drop(salvaged);
     // A lost block of the index would close the lists of its owner, and a lost change would hide a record.
     let store: Arc<dyn Store> = Arc::new(open()?);
     index::rebuild(&store, clock::now()).await.map_err(into_store_error)?;

@@ -20,6 +20,7 @@ use location::{
 };
 use processor::{
     actor::{Job, RequestJob},
+    call_changes,
     change_counter::ChangeCounter,
     commands::CreateRecord,
     disk_share,
@@ -225,6 +226,7 @@ async fn salvaged_store_lists_records_missing_from_its_index() {
     drop(engine);
     let mut batch = Batch::new();
     batch.delete(keys::feed_end()).put(keys::feed_pruned(7), 1_000_u64.to_be_bytes().to_vec());
+    call_changes::put_position(&mut batch, PLACE, 1_000_000);
     store.commit(batch).await.unwrap();
     let open_elsewhere = Arc::downgrade(&store);
     drop(store);
@@ -235,6 +237,7 @@ async fn salvaged_store_lists_records_missing_from_its_index() {
     salvage_data(&from, &to).await.unwrap();
     let store = open(&to);
     assert!(store.feed_end(None).unwrap() > 1_000, "numbers continue above those of lost changes");
+    assert!(call_changes::position(&*store, PLACE).unwrap() < Some(1_000_000), "the audit trail follows new records");
     let engine = started(store, &ehr, EngineRules::default()).await;
     let found = plans(&engine);
     assert_eq!(found.len(), 1);

@@ -183,16 +183,42 @@ fn next_journal(store: &dyn Store, from: u32) -> Result<Option<LocationId>, Stor
 /// Returns the number of the last record before the first one whose entry may be missing. Only locations that are
 /// marked as active have such records.
 fn last_audited(store: &dyn Store, location: LocationId) -> Result<u64, StoreError> {
-    let all = KeyRange::new(keys::journal(location.0, 0), keys::journal(location.0, u64::MAX));
-    let newest = store.scan(all, Direction::Backward, 1)?;
-    let Some((key, record)) = newest.first() else { return Ok(0) };
-    let last = keys::parse_journal(key).map_or(0, |(_, number)| number);
+    let Some((last, record)) = newest(store, location)? else { return Ok(0) };
     if store.get(&keys::active(location.0))?.is_none() {
         return Ok(last);
     }
-    let record = serde_json::from_slice::<EarlierRecord>(record).ok();
+    let record = serde_json::from_slice::<EarlierRecord>(&record).ok();
     let missing = record.and_then(|record| record.untold.or(record.by.map(|_| last)));
     Ok(missing.map_or(last, |number| number.saturating_sub(1)))
+}
+
+/// Returns the newest record of a journal, with its number.
+fn newest(store: &dyn Store, location: LocationId) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+    let all = KeyRange::new(keys::journal(location.0, 0), keys::journal(location.0, u64::MAX));
+    let newest = store.scan(all, Direction::Backward, 1)?.pop();
+    Ok(newest.and_then(|(key, record)| Some((keys::parse_journal(&key)?.1, record))))
+}
+
+/// Lowers positions that are after the newest record of their journal, in a store that has lost records. Otherwise, the
+/// trail would lack the changes that get these numbers again. The store must have no other writer.
+pub async fn repair_positions(store: &dyn Store) -> Result<(), CommitError> {
+    let followed = store.scan_keys(Space::AuditPosition.range(), Direction::Forward, usize::MAX)?;
+    let followed: Vec<_> = followed.iter().filter_map(|key| keys::parse_audit_position(key)).map(LocationId).collect();
+    let mut batch = Batch::new();
+    if !followed.is_empty() {
+        // Without this key, a start would move all positions to the newest records.
+        batch.put(keys::audit_positions_set(), Vec::new());
+    }
+    for location in followed {
+        let last = newest(store, location)?.map_or(0, |(number, _)| number);
+        if position(store, location)? > Some(last) {
+            put_position(&mut batch, location, last);
+        }
+        if batch.writes().len() >= POSITIONS_AT_ONCE {
+            store.commit(std::mem::take(&mut batch)).await?;
+        }
+    }
+    store.commit(batch).await
 }
 
 #[cfg(test)]
@@ -295,5 +321,22 @@ mod tests {
             begin(&store).await.unwrap();
             assert_eq!(position(&store, HERE).unwrap(), Some(expected));
         }
+    }
+
+    #[tokio::test]
+    async fn changes_are_followed_after_newer_records_were_lost() {
+        let (store, empty) = (MemoryStore::new(), LocationId(8));
+        (1..=3).for_each(|number| append(&store, number, Vec::new(), None));
+        for (followed, left) in [(2, 2), (5, 3)] {
+            let mut batch = Batch::new();
+            put_position(&mut batch, HERE, followed);
+            put_position(&mut batch, empty, followed);
+            store.commit_now(batch).unwrap();
+            repair_positions(&store).await.unwrap();
+            assert_eq!([HERE, empty].map(|location| position(&store, location).unwrap()), [Some(left), Some(0)]);
+        }
+        append(&store, 4, vec![saved(5)], Some(caller("new")));
+        begin(&store).await.unwrap();
+        assert_eq!(follow(&store), (vec![(4, "new".to_owned())], false));
     }
 }

@@ -233,6 +233,10 @@ pub fn audit_position(location: u32) -> Key {
     Build::new(Space::AuditPosition).u32(location).key()
 }
 
+pub fn parse_audit_position(key: &[u8]) -> Option<u32> {
+    Parts::parse(Space::AuditPosition, key, Parts::u32)
+}
+
 pub fn audit_positions_set() -> Key {
     Build::new(Space::AuditPosition).key()
 }
@@ -619,6 +623,8 @@ mod tests {
         assert_eq!(parse_link(&link(7, 2, b"EHR-7")), Some((7, 2, b"EHR-7".as_slice())));
         assert_eq!(parse_claim(&claim(7, &[9; 32])), Some((7, [9; 32])));
         assert_eq!(parse_snapshot(&snapshot(u32::MAX)), Some(u32::MAX));
+        assert_eq!(parse_audit_position(&audit_position(7)), Some(7));
+        assert_eq!(parse_audit_position(&audit_positions_set()), None);
         assert_eq!(parse_journal(&snapshot(1)), None);
         assert_eq!(parse_journal(&journal(1, 2)[..12]), None);
         assert_eq!(parse_snapshot(&[snapshot(1), vec![0]].concat()), None);
