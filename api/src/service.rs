@@ -76,7 +76,6 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let secret = config.secret.map_or_else(|| Secret::load_or_create_in(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
-    engine.audit_follower().begin().await.map_err(|error| error.to_string())?;
     let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);
     let api = api.with_peers(peers).with_audit(trail).with_certificates(certificates);
     let api = Data::new(api);

@@ -75,13 +75,13 @@ impl AuditBatch {
 }
 
 impl AuditFollower {
-    pub(crate) fn new(store: Arc<dyn Store>, doorbell: Arc<Doorbell<LocationId>>) -> Arc<AuditFollower> {
-        Arc::new(AuditFollower { store, doorbell, in_flight: AtomicUsize::new(0) })
-    }
-
-    /// Prepares a store of an earlier version. Must be called before the first change by a call.
-    pub async fn begin(&self) -> Result<(), CommitError> {
-        call_changes::begin(&*self.store).await
+    /// Creates the follower, and prepares a store of an earlier version. No location may be in memory yet.
+    pub(crate) async fn start(
+        store: Arc<dyn Store>,
+        doorbell: Arc<Doorbell<LocationId>>,
+    ) -> Result<Arc<AuditFollower>, CommitError> {
+        call_changes::begin(&*store).await?;
+        Ok(Arc::new(AuditFollower { store, doorbell, in_flight: AtomicUsize::new(0) }))
     }
 
     /// Returns the number of changes in the current batch, plus the number of locations to read. It is 0 once every

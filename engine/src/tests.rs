@@ -38,6 +38,7 @@ use setup::{EngineRules, NodeRules, Setup, current::Current};
 use store::{
     Batch, Direction, EmbeddedStore, EngineKind, MemoryStore, Store, StoreConfig, StoreError,
     counters::Ids,
+    journal,
     keys::{self, Space},
     memory::Fault as Broken,
     secrets::Secrets,
@@ -143,6 +144,24 @@ async fn endless_reading_is_slowed_and_reported_while_other_work_continues() {
     engine.send(PLACE, plan()).await.unwrap();
     until("the write", async || ehr.pushed.get() == 1).await;
     assert!(ehr.pulled.get() <= 2, "the second page was asked for while the first was being stored");
+    engine.stop().await;
+}
+
+/// The journal is of an earlier version. Its location was in memory, and the entries since record 2 may be missing.
+#[actix::test]
+async fn earlier_journals_have_audit_positions_before_their_locations_are_loaded() {
+    let store = left_a_day_ahead(false).await;
+    let loaded = journal::load(&*store, PLACE.0).unwrap();
+    let (last, bytes) = loaded.tail.last().unwrap();
+    let mut record: Value = serde_json::from_slice(bytes).unwrap();
+    record["untold"] = 2.into();
+    let mut batch = Batch::new();
+    batch.put(keys::journal(PLACE.0, *last), serde_json::to_vec(&record).unwrap());
+    store.commit_now(batch).unwrap();
+    let ehr = Arc::new(FakeEhr::default());
+    let engine = started(store.clone(), &ehr, EngineRules::default()).await;
+    until("the write", async || ehr.pushed.get() == 1).await;
+    assert_eq!(call_changes::position(&*store, PLACE).unwrap(), Some(1));
     engine.stop().await;
 }
 

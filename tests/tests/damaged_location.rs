@@ -58,12 +58,14 @@ async fn damaged_location_does_not_reload_its_journal_per_request() {
     damage.put(keys::journal(fixtures::MAIN_STREET.0, 1), b"no record".to_vec());
     store.commit(damage).await.unwrap();
     let engine = without_ehr(store.clone()).await;
+    // The start reads the newest record of each journal once per store, before locations are loaded.
+    let before = journals_read.get();
     for _ in 0..50 {
         let refused = engine.cancel(fixtures::MAIN_STREET, AppointmentId(1), None).await.unwrap_err();
         assert_eq!(refused, EngineError::Damaged);
         assert_eq!(engine.sync_state(fixtures::MAIN_STREET).await.err(), Some(EngineError::Damaged));
     }
-    let read = journals_read.get();
+    let read = journals_read.get() - before;
     assert!((1..=2).contains(&read), "read {read} times");
     assert!(matches!(
         engine.cancel(fixtures::LAKESIDE, AppointmentId(1), None).await,

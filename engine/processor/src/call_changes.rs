@@ -147,7 +147,8 @@ struct EarlierRecord {
     untold: Option<u64>,
 }
 
-/// Sets the positions of the journals of an earlier version, once per store, before the first change by a call.
+/// Sets the positions of the journals of an earlier version, once per store, before locations are loaded: the newest
+/// record of a journal must be of the earlier version.
 pub async fn begin(store: &dyn Store) -> Result<(), CommitError> {
     match set_positions(store).await {
         // Another process has set them.
