@@ -127,9 +127,12 @@ fn trim_journal(store: &dyn Store, from: u32, age: Age, batch: &mut Batch) -> Re
     let first = store.scan_keys(range, Direction::Forward, 1)?;
     let Some((location, first)) = first.first().and_then(|key| keys::parse_journal(key)) else { return Ok(None) };
     // Records that the audit trail has not followed are kept.
-    let followed = call_changes::position(store, LocationId(location))?.unwrap_or(u64::MAX);
+    let followed = call_changes::position(store, LocationId(location))?.unwrap_or(0);
     let limit =
         usize::try_from(followed.saturating_sub(first.saturating_sub(1))).map_or(STEP, |records| records.min(STEP));
+    if limit == 0 {
+        return Ok(location.checked_add(1));
+    }
     let old = |record: &[u8]| serde_json::from_slice::<Dated>(record).is_ok_and(|record| record.at <= age.horizon);
     match journal::trim(store, batch, location, limit, old) {
         Ok(0) => Ok(location.checked_add(1)),
@@ -193,7 +196,8 @@ mod tests {
         found.iter().map(|key| keys::parse_journal(key).unwrap().1).collect()
     }
 
-    /// Writes a journal of one record a day that ends today, with a snapshot after record `snapshot`.
+    /// Writes a journal of one record a day that ends today, with a snapshot after record `snapshot`. The audit trail
+    /// has followed all of it.
     fn journal_of(store: &MemoryStore, location: u32, records: u64, snapshot: u64) {
         for seq in 1..=records {
             let at = NOW.minus(i64::try_from(records - seq).unwrap() * DAY);
@@ -207,6 +211,7 @@ mod tests {
             if seq == snapshot {
                 journal::write_snapshot(&mut batch, location, seq, b"state");
             }
+            call_changes::put_position(&mut batch, LocationId(location), seq);
             store.commit_now(batch).unwrap();
         }
     }
@@ -303,6 +308,11 @@ mod tests {
     async fn journal_records_are_kept_until_the_audit_trail_has_followed_them() {
         let store = Arc::new(MemoryStore::new());
         journal_of(&store, 1, 500, 490);
+        let mut batch = Batch::new();
+        batch.delete(keys::audit_position(1));
+        store.commit_now(batch).unwrap();
+        pruned(&store).await;
+        assert_eq!(seqs(&*store, 1).len(), 500, "without a position, nothing is followed");
         for (followed, first_kept) in [(0, 1), (3, 4), (300, 301), (480, 471)] {
             let mut batch = Batch::new();
             call_changes::put_position(&mut batch, LocationId(1), followed);
