@@ -627,18 +627,29 @@ impl LocationActor {
         }
     }
 
-    /// Unloads the location if nothing is due soon.
+    /// Unloads the location if nothing is due soon, and the audit trail has its changes.
     fn idle(&mut self, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
         let wake = self.processor.as_ref().and_then(Processor::wake_at);
         let soon = clock::now().plus(i64::try_from(self.means.idle.as_millis()).unwrap_or(i64::MAX));
-        let used = self.last_used.elapsed() < self.means.idle || wake.is_some_and(|at| at <= soon);
-        if used || self.processor.as_ref().is_some_and(|processor| !processor.is_followed()) {
+        if self.last_used.elapsed() < self.means.idle || wake.is_some_and(|at| at <= soon) {
             send_to_self_later(ctx, SelfMessage::Idle, self.means.idle);
             return self.done();
         }
-        Box::pin(self.leave().map(|(), act, ctx| {
-            act.processor = None;
+        let Some(processor) = self.processor.take() else {
             ctx.stop();
+            return self.done();
+        };
+        Box::pin(self.run_blocking(processor, Processor::is_followed).then(|followed, act, ctx| {
+            if !followed {
+                send_to_self_later(ctx, SelfMessage::Idle, act.means.idle);
+                return act.done();
+            }
+            act.leave()
+                .map(|(), act, ctx| {
+                    act.processor = None;
+                    ctx.stop();
+                })
+                .boxed_local()
         }))
     }
 }

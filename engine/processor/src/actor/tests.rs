@@ -6,6 +6,7 @@ use std::{sync::OnceLock, thread};
 use actix::Addr;
 use location::{
     decision::Refusal,
+    pause::Directions,
     pull::Resource,
     settings::{PullRules, Quota},
     zone::Date,
@@ -15,12 +16,13 @@ use records::{
     ehr::{EhrPatient, EhrProvider, EhrRecord, Page},
     schema,
 };
-use store::{Direction, KeyRange, MemoryStore, Store, StoreError, keys};
+use runtime::origin::{Caller, Origin, OriginChange};
+use store::{Batch, Direction, KeyRange, MemoryStore, Store, StoreError, keys};
 use testing::{FakeEhr, HookedStore, insurance_plan, slot_query, until};
 use tokio::sync::watch;
 
 use super::*;
-use crate::{commands::CreateRecord, testing::deps};
+use crate::{call_changes, commands::CreateRecord, testing::deps};
 
 /// Returns a setup of a location without EHR.
 fn practice() -> Arc<setup::Setup> {
@@ -74,6 +76,32 @@ async fn sync_state_query_loads_a_location_after_a_failed_load() {
 #[actix::test]
 async fn write_list_query_loads_a_location_after_a_failed_load() {
     comes_back(|reply| LocationMessage::Writes { reply }).await;
+}
+
+#[actix::test]
+async fn idle_location_is_unloaded_once_the_audit_trail_has_its_changes() {
+    let deps = deps(Arc::new(MemoryStore::default()), practice());
+    let means =
+        LocationRuntime { source: None, ehr: None, watcher: None, idle: Duration::from_millis(50), mailbox: 16 };
+    let actor = LocationActor::new(LocationId(1), deps.clone(), means, Arc::default(), Arc::default()).start();
+    let caller = Caller {
+        request_id: "request".into(),
+        name: "a key".into(),
+        operator: false,
+        client: None,
+        route: "POST /locations/{id}/pause".into(),
+    };
+    let origin = Origin::from("request").changing(Some(OriginChange::new(caller)));
+    let pause = Command::Pause { which: Directions { reading: true, writing: true } };
+    let job = |reply| LocationMessage::Do { job: RequestJob::by(pause, reply, Some(origin)), begun: Arc::default() };
+    ask(&actor, job).await.unwrap();
+    actix::clock::sleep(Duration::from_millis(300)).await;
+    assert!(actor.connected());
+    let mut batch = Batch::new();
+    call_changes::put_position(&mut batch, LocationId(1), 1);
+    deps.store.commit(batch).await.unwrap();
+    until("the end of the actor", async || !actor.connected()).await;
+    assert_eq!(deps.store.get(&keys::active(1)).unwrap(), None);
 }
 
 /// A commit that a node sent before it lost the location arrives when another node has loaded the location.
