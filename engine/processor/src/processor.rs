@@ -27,6 +27,7 @@ use setup::{Institution, LocationSetup, Setup, current::Current, settings};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
 
 use crate::{
+    call_changes,
     change_counter::ChangeCounter,
     error::{LoadError, Reject},
     id_pool::Pool,
@@ -71,7 +72,7 @@ pub struct Processor {
     /// Time of the last turn, if known.
     pub last_turn: Option<Timestamp>,
     pub(crate) next_seq: u64,
-    /// The number of the last known record with a caller, or 0.
+    /// The number of the last record that may have a caller and not be followed by the audit trail, or 0.
     pub(crate) last_call: u64,
     pub(crate) since_snapshot: u64,
     /// Number of records before another attempt at a snapshot, after a failed one.
@@ -107,6 +108,12 @@ impl Processor {
         };
         let mut machine = Location::load(settings, state);
         let (mut last_turn, mut last_call) = (None, 0);
+        // Callers before the snapshot are not in the tail. An unmarked location had none that were not followed.
+        if let Some((number, _)) = loaded.snapshot.as_ref().filter(|_| marked)
+            && call_changes::position(&*deps.store, location)?.is_some_and(|followed| followed < *number)
+        {
+            last_call = *number;
+        }
         for (number, bytes) in &loaded.tail {
             let record = JournalRecord::read(location, bytes)?;
             last_turn = Some(record.at);

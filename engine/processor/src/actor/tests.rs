@@ -1,4 +1,5 @@
-//! Actors on a store with failing reads, two actors of one location, and an actor whose data source changes.
+//! Actors on a store with failing reads, two actors of one location, an actor whose data source changes, and unloading
+//! until the audit trail has all changes.
 #![allow(clippy::unwrap_used)]
 
 use std::{sync::OnceLock, thread};
@@ -9,6 +10,7 @@ use location::{
     pause::Directions,
     pull::Resource,
     settings::{PullRules, Quota},
+    state::State,
     zone::Date,
 };
 use records::{
@@ -102,6 +104,24 @@ async fn idle_location_is_unloaded_once_the_audit_trail_has_its_changes() {
     deps.store.commit(batch).await.unwrap();
     until("the end of the actor", async || !actor.connected()).await;
     assert_eq!(deps.store.get(&keys::active(1)).unwrap(), None);
+}
+
+#[actix::test]
+async fn location_is_active_until_the_audit_trail_has_the_changes_before_its_snapshot() {
+    for (followed, is_active) in [(1, true), (3, false)] {
+        let (store, mut batch) = (Arc::new(MemoryStore::default()), Batch::new());
+        for number in 1..=3 {
+            let record = serde_json::json!({"at": number, "events": []});
+            batch.put(keys::journal(1, number), serde_json::to_vec(&record).unwrap());
+        }
+        journal::write_snapshot(&mut batch, 1, 3, &serde_json::to_vec(&State::default()).unwrap());
+        batch.put(keys::active(1), Vec::new());
+        call_changes::put_position(&mut batch, LocationId(1), followed);
+        store.commit(batch).await.unwrap();
+        let processor = Processor::load(deps(store.clone(), practice()), LocationId(1)).unwrap();
+        store.commit(processor.leave().unwrap()).await.unwrap();
+        assert_eq!(store.get(&keys::active(1)).unwrap().is_some(), is_active, "followed to {followed}");
+    }
 }
 
 /// A commit that a node sent before it lost the location arrives when another node has loaded the location.
