@@ -22,7 +22,8 @@ use runtime::doorbell::Doorbell;
 use store::{Batch, CommitError, Store, StoreError};
 use tokio::{task::spawn_blocking, time::sleep};
 
-/// Number of changes after which a batch takes no further location.
+/// Number of changes, or of locations with new records, after which a batch takes no further location. A commit of the
+/// store has a limited number of keys.
 const ENOUGH: usize = 1_000;
 /// Pause after a failure of the store.
 const RETRY: Duration = Duration::from_secs(1);
@@ -50,7 +51,7 @@ impl AuditBatch {
     fn read(store: &dyn Store, locations: BTreeSet<LocationId>) -> AuditBatch {
         let mut batch = AuditBatch::default();
         for location in locations {
-            if batch.changes.len() >= ENOUGH {
+            if batch.changes.len().max(batch.positions.len()) >= ENOUGH {
                 batch.left.insert(location);
                 continue;
             }
@@ -135,5 +136,26 @@ impl AuditFollower {
         }
         self.doorbell.ring(left);
         self.in_flight.store(0, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use store::{MemoryStore, keys};
+
+    use super::*;
+
+    #[test]
+    fn batch_has_a_limited_number_of_locations() {
+        let (store, mut batch) = (MemoryStore::new(), Batch::new());
+        let locations: BTreeSet<LocationId> = (1..=1_500).map(LocationId).collect();
+        for location in &locations {
+            batch.put(keys::journal(location.0, 1), br#"{"at":1,"events":[]}"#.to_vec());
+        }
+        store.commit_now(batch).unwrap();
+        let read = AuditBatch::read(&store, locations);
+        assert_eq!((read.changes.len(), read.positions.len(), read.left.len()), (0, 1_000, 500));
+        assert_eq!(read.left.first(), Some(&LocationId(1_001)));
     }
 }
