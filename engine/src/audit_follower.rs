@@ -103,12 +103,12 @@ impl AuditFollower {
                 self.doorbell.wait().await;
                 continue;
             }
-            let store = self.store.clone();
+            let (store, asked) = (self.store.clone(), locations.clone());
             // Reads wait for a remote store.
-            let read = spawn_blocking(move || AuditBatch::read(&*store, locations)).await;
+            let read = spawn_blocking(move || AuditBatch::read(&*store, asked)).await;
             let batch = read.unwrap_or_else(|error| {
-                tracing::error!(%error, "reading the changes for the audit trail panicked");
-                AuditBatch::default()
+                tracing::error!(%error, "reading the changes for the audit trail panicked; trying again");
+                AuditBatch { left: locations, failed: true, ..AuditBatch::default() }
             });
             if !batch.changes.is_empty() {
                 self.in_flight.store(batch.changes.len(), Ordering::SeqCst);
