@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use engine::records::ehr::{Ehr, Resource};
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::{
     console::{ConsoleBrowser, PAGES, console_world, entries, watched},
@@ -174,8 +175,9 @@ async fn search_finds_writes_requests_and_bookings() {
     refused(&world, "pay-of-pat").await;
     let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     assert_eq!(operator.get("/console/search?q=1-1").await.header("location"), "/console/writes/1-1");
-    let by_request = operator.page("/console/search?q=pay-of-pat").await;
-    assert!(by_request.contains("/console/writes/1-1") && by_request.contains("Audit trail"), "{by_request}");
+    let by_request = async || operator.page("/console/search?q=pay-of-pat").await;
+    assert!(by_request().await.contains("/console/writes/1-1"));
+    until("the audit entry of the request", async || by_request().await.contains("Audit trail")).await;
     let slot = world.offers(MAIN, 1).await[0]["slot_token"].clone();
     let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
     let body = json!({"slot_token": slot, "idempotency_key": "k", "patient": patient});
