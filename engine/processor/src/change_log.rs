@@ -55,11 +55,11 @@ impl Processor {
     pub(crate) fn status_change(&self, now: Timestamp, events: &[Event]) -> Option<StatusChange> {
         let description = self.description.as_ref();
         let before = SyncSummary::flags(&self.machine, description, self.last_turn.unwrap_or(now));
-        let unchanged = SyncSummary::flags(&self.machine, description, now);
-        let red = unchanged != (true, true);
+        let (read_ok, write_ok) = SyncSummary::flags(&self.machine, description, now);
         let unread = self.machine.state.pulls.progress.is_empty();
-        let matter =
-            events.iter().any(|event| matters(event, red) || (unread && matches!(event, Event::PageApplied { .. })));
+        let matter = events
+            .iter()
+            .any(|event| matters(event, read_ok, write_ok) || (unread && matches!(event, Event::PageApplied { .. })));
         let evolved = matter.then(|| {
             let mut machine = self.machine.clone();
             events.iter().for_each(|event| machine.evolve(now, event));
@@ -74,8 +74,9 @@ impl Processor {
     }
 }
 
-/// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if `red`.
-fn matters(event: &Event, red: bool) -> bool {
+/// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if there is
+/// one. The end of a write is no sign that reading works.
+fn matters(event: &Event, read_ok: bool, write_ok: bool) -> bool {
     match event {
         Event::PullFailed { .. }
         | Event::PullSuspended { .. }
@@ -83,11 +84,8 @@ fn matters(event: &Event, red: bool) -> bool {
         | Event::BreakerOpened { .. }
         | Event::GateTurned { .. }
         | Event::PauseTurned { .. } => true,
-        Event::CycleFinished { .. }
-        | Event::BreakerClosed
-        | Event::SyncRequested
-        | Event::WriteDone { .. }
-        | Event::WriteFailed { .. } => red,
+        Event::CycleFinished { .. } | Event::BreakerClosed | Event::SyncRequested => !read_ok || !write_ok,
+        Event::WriteDone { .. } | Event::WriteFailed { .. } => !write_ok,
         _ => false,
     }
 }
