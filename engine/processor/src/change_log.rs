@@ -74,8 +74,8 @@ impl Processor {
     }
 }
 
-/// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if there is
-/// one. The end of a write is no sign that reading works.
+/// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if there
+/// is one. The end of a write is no sign that reading works.
 fn matters(event: &Event, read_ok: bool, write_ok: bool) -> bool {
     match event {
         Event::PullFailed { .. }
