@@ -55,7 +55,8 @@ impl Processor {
     pub(crate) fn status_change(&self, now: Timestamp, events: &[Event]) -> Option<StatusChange> {
         let description = self.description.as_ref();
         let before = SyncSummary::flags(&self.machine, description, self.last_turn.unwrap_or(now));
-        let (read_ok, write_ok) = SyncSummary::flags(&self.machine, description, now);
+        let unchanged = SyncSummary::flags(&self.machine, description, now);
+        let (read_ok, write_ok) = unchanged;
         let unread = self.machine.state.pulls.progress.is_empty();
         let matter = events
             .iter()
@@ -65,10 +66,10 @@ impl Processor {
             events.iter().for_each(|event| machine.evolve(now, event));
             machine
         });
-        let machine = evolved.as_ref().unwrap_or(&self.machine);
-        if before == SyncSummary::flags(machine, description, now) {
+        if before == evolved.as_ref().map_or(unchanged, |machine| SyncSummary::flags(machine, description, now)) {
             return None;
         }
+        let machine = evolved.as_ref().unwrap_or(&self.machine);
         let after = SyncSummary::from_location(machine, description, now);
         Some(StatusChange { read_ok_before: before.0, write_ok_before: before.1, after })
     }
