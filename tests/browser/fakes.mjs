@@ -10,7 +10,8 @@ const SUBPROTOCOL = "practice-sync.workstation.v1";
 export class FakeEngine {
   code = "K7QM-2XRD";
   approval = false;
-  heartbeatSeconds = 20;
+  /** Longer than a test, because a fake engine sends no pings. */
+  heartbeatSeconds = 600;
   /** Answers each hello with a welcome immediately. */
   welcomes = false;
   pairings = [];
@@ -63,7 +64,6 @@ export class FakeEngine {
 
 class FakeConnection {
   heard = [];
-  arrivals = [];
   isOpen = true;
   #number = 0;
   #lease = null;
@@ -71,7 +71,6 @@ class FakeConnection {
   constructor(socket, engine) {
     this.socket = socket;
     socket.on("message", (data) => {
-      this.arrivals.push(Date.now());
       this.heard.push(JSON.parse(data));
       if (engine.welcomes && this.heard.at(-1).type === "hello") {
         this.welcome();
@@ -124,7 +123,7 @@ class FakeConnection {
 
   send(fields) {
     const plain = { method: "GET", path: "/api/schedule", headers: [["accept", "application/json"]], body: null };
-    const limits = { deadline_ms: 20_000, max_body: 1 << 20, write: null };
+    const limits = { deadline_ms: 120_000, max_body: 1 << 20, write: null };
     const request = { type: "request", lease: this.#lease, number: ++this.#number, location: 101, ...plain, ...limits, ...fields };
     this.say(request);
     return request;
@@ -150,6 +149,7 @@ export class FakeEhr {
   written = [];
   brokenOff = 0;
   #sessions = new Set();
+  #slow = [];
   #server = createServer((request, response) => void this.#answer(request, response));
 
   static async start(host = "127.0.0.1") {
@@ -160,6 +160,12 @@ export class FakeEhr {
 
   get access() {
     return { origin: this.url, base_path: "/app", paths: ["/api"], probe: "/api/me" };
+  }
+
+  /** Answers the requests to `/api/slow`, which otherwise remain open. */
+  answerSlow() {
+    this.#slow.forEach((response) => json(response, 200, { id: 1 }));
+    this.#slow = [];
   }
 
   endSessions() {
@@ -221,7 +227,7 @@ export class FakeEhr {
         return response.writeHead(303, { location: "/app/schedule" }).end();
       case "POST /app/api/slow":
         this.written.push(body);
-        return setTimeout(() => json(response, 200, { id: 1 }), 60_000).unref();
+        return this.#slow.push(response);
       case "POST /app/api/appointments":
         this.written.push(body);
         return json(response, 201, { id: this.written.length });

@@ -21,7 +21,7 @@ use tests::harness::{
 use tokio::process::Command;
 
 /// Time limit for a generator, a type checker or a program.
-const STEP: Duration = Duration::from_secs(180);
+const STEP: Duration = Duration::from_secs(600);
 /// Maximum length of a sample.
 const MOST_LINES: usize = 40;
 

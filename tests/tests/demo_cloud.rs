@@ -19,7 +19,7 @@ use tokio::{
 
 /// Time limit of a start, which may include a build of the adapter.
 const BUILT: Duration = Duration::from_secs(400);
-const STEP: Duration = Duration::from_secs(60);
+const STEP: Duration = Duration::from_secs(600);
 
 pub struct Demo {
     process: Child,

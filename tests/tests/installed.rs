@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use crate::demo_cloud::Demo;
 
-const STEP: Duration = Duration::from_secs(120);
+const STEP: Duration = Duration::from_secs(600);
 
 /// Returns a command that runs `binary` in `dir` with an empty environment. An empty file system hides the checkout.
 fn alone(binary: &Path, dir: &Path, arguments: &str) -> Command {

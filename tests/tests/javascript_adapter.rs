@@ -14,7 +14,7 @@ use tests::harness::{
 
 use crate::adapter_tool::AdapterToolEhr;
 
-const STEP: Duration = Duration::from_secs(120);
+const STEP: Duration = Duration::from_secs(600);
 
 #[actix::test]
 async fn the_adapter_for_the_simulated_ehr_passes_its_tests_and_is_fit() {

@@ -25,7 +25,7 @@ use tokio::process::Command;
 use webhooks::{model::Owner, sign::SecretKey};
 
 const SNIPPETS: &str = "api/endpoints/src/resources/documentation/snippets";
-const STEP: Duration = Duration::from_secs(60);
+const STEP: Duration = Duration::from_secs(600);
 /// Exit code of the programs for a rejected message.
 const REFUSED: i32 = 3;
 

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 /// The time a test waits for messages.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The answer to a message.
 #[derive(Clone, Debug)]

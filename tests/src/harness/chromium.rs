@@ -30,9 +30,9 @@ const SCRIPTS: [&str; 4] = ["chromium.mjs", "driver.mjs", "extension.test.mjs", 
 /// The page of the extension's popup.
 pub const POPUP: &str = "popup";
 
-const BUILD_LIMIT: Duration = Duration::from_secs(120);
+const BUILD_LIMIT: Duration = Duration::from_secs(600);
 /// Longer than the driver's limit, so that the driver can report the reason.
-const ACT_LIMIT: Duration = Duration::from_secs(60);
+const ACT_LIMIT: Duration = Duration::from_secs(300);
 
 /// Files needed to start a browser.
 pub struct Kit {

@@ -16,7 +16,7 @@ use crate::harness::{
     packages::{Project, run},
 };
 
-const STEP: Duration = Duration::from_secs(120);
+const STEP: Duration = Duration::from_secs(600);
 
 /// The pinned packages of `adapters/sandbox-js`, installed into `target/`, so that the adapter's folder is not
 /// changed.

@@ -19,7 +19,7 @@ use tokio::{
 use crate::harness::{components::root, external::Suite};
 
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
-const VERSION_LIMIT: Duration = Duration::from_secs(60);
+const VERSION_LIMIT: Duration = Duration::from_secs(300);
 /// Maximum number of quoted lines from a tool's error output.
 const QUOTED_LINES: usize = 400;
 const OLDEST_NODE: u32 = 20;

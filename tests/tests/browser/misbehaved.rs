@@ -8,7 +8,7 @@ use tests::harness::{
 };
 use tokio::process::Command;
 
-const LIMIT: Duration = Duration::from_secs(400);
+const LIMIT: Duration = Duration::from_secs(1_200);
 
 #[actix::test]
 async fn extension_tolerates_misbehaving_engines_and_ehrs() {

@@ -9,7 +9,7 @@ use tests::harness::{
 };
 use tokio::process::Command;
 
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(600);
 
 #[actix::test]
 async fn extension_builds_and_its_module_tests_pass() {

@@ -16,7 +16,7 @@ use tokio::process::Command;
 use super::{NINE, TEN, local, ludmila};
 use location::ids::AppointmentId;
 
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(600);
 
 async fn client(harness: &Harness, keys: Value) -> Value {
     let project = Project::new("opendental-sdk", "opendental", Suite::Python);

@@ -112,7 +112,7 @@ async fn a_revoked_token_ends_its_connection_and_opens_none() {
     let revoked = product.delete(&format!("/locations/{LOCATION}/workstations/{}", first.id)).await;
     assert_eq!(revoked, 204);
     assert_eq!(one.bye().await.as_deref(), Some("revoked"));
-    assert!(one.ends_within(Duration::from_secs(5)).await);
+    assert!(one.ends_within(Duration::from_secs(60)).await);
     assert!(two.leased().await.is_some(), "nobody takes over");
     let mut again = Socket::open(product.installation.address).await.unwrap();
     again.hello(&first.token).await.unwrap();
@@ -234,6 +234,6 @@ async fn fencing_numbers_survive_a_crash() {
         assert!(lease > last);
         last = lease;
         product.crash().await.unwrap();
-        assert!(socket.ends_within(Duration::from_secs(5)).await);
+        assert!(socket.ends_within(Duration::from_secs(60)).await);
     }
 }

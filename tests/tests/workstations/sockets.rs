@@ -194,7 +194,7 @@ async fn workstation_without_pongs_is_disconnected() {
     socket.state(true, false).await.unwrap();
     socket.leased().await.unwrap();
     let since = Instant::now();
-    assert!(socket.ends_within(Duration::from_secs(40)).await, "pings are not answered, and nothing happens");
+    assert!(socket.ends_within(Duration::from_secs(120)).await, "pings are not answered, and nothing happens");
     assert!(since.elapsed() >= Duration::from_secs(20), "{:?}", since.elapsed());
     product.gate_is(LOCATION, "closed").await;
 }

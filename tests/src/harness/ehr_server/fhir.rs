@@ -16,8 +16,8 @@ use crate::harness::{
 
 const SUITE: Suite = Suite::FhirServer;
 
-const START_LIMIT: Duration = Duration::from_secs(60);
-const REQUEST_LIMIT: Duration = Duration::from_secs(20);
+const START_LIMIT: Duration = Duration::from_secs(300);
+const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {

@@ -28,8 +28,8 @@ const SOURCES: [&str; 3] = ["requirements.txt", "prepare.py", "passlib.ini"];
 const OPEN: i64 = 8;
 
 const PREPARE_LIMIT: Duration = Duration::from_secs(400);
-const START_LIMIT: Duration = Duration::from_secs(90);
-const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+const START_LIMIT: Duration = Duration::from_secs(300);
+const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 
 pub struct GnuHealth {
     address: SocketAddr,
