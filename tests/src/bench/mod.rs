@@ -7,6 +7,7 @@ pub mod bodies;
 pub mod bookings;
 mod fairness;
 mod floor;
+mod frames;
 mod idle;
 mod lists;
 mod load;
@@ -62,6 +63,7 @@ fn run(options: &Options) -> BenchResult {
         Section::Workstations,
         Section::Fairness,
         Section::Bookings,
+        Section::Frames,
         Section::Audit,
         Section::Nodes,
     ];
@@ -69,6 +71,7 @@ fn run(options: &Options) -> BenchResult {
     for section in asked {
         match section {
             Section::Bookings => bookings::run(options, &mut report)?,
+            Section::Frames => frames::run(options, &mut report)?,
             Section::Audit => audit::run(options, &mut report)?,
             Section::Nodes => nodes::run(options, &mut report)?,
             Section::Slots => slots::run(&mut report)?,

@@ -68,6 +68,8 @@ pub struct Options {
 pub(super) enum Section {
     /// Durable bookings per second over HTTP, compared with an echo server and PostgreSQL.
     Bookings,
+    /// Cost of a booking's values in the store, one by one and as one frame.
+    Frames,
     /// Cost of the audit trail and the access log per booking.
     Audit,
     /// Bookings on one node and on three, and the cost of forwarding a call.
