@@ -20,7 +20,9 @@ use runtime::{clock, metrics::Metrics, origin::Origin};
 use tracing::Instrument;
 
 use super::{
-    LocationActor, RequestJob, SelfMessage, TRY_AGAIN, prefetch::PageRequest, send_to_self, send_to_self_later, span,
+    LocationActor, RequestJob, SelfMessage, TRY_AGAIN,
+    prefetch::{PageRequest, PageTask},
+    send_to_self, send_to_self_later, span,
 };
 use crate::{disk_share, ingest::IngestPage, push_payload, turn::PendingCommit};
 
@@ -35,7 +37,7 @@ const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// The call that a page in flight answers.
 pub(super) struct Pulling {
-    request: PageRequest,
+    request: PageRequest<PageTask>,
     call: u64,
     is_prefetched: bool,
 }
@@ -58,11 +60,16 @@ impl LocationActor {
     /// Keeps a prefetched page whose turn was not committed, for the next attempt of the turn.
     pub(super) fn keep_prefetched(&mut self, pulling: Option<Pulling>) {
         if let Some(pulling) = pulling.filter(|pulling| pulling.is_prefetched) {
-            self.prefetch.set(Some(pulling.request));
+            self.prefetch.set(pulling.request);
         }
     }
 
-    fn request_page(&self, resource: Resource, cursor: Option<String>, until: Timestamp) -> Option<PageRequest> {
+    fn request_page(
+        &self,
+        resource: Resource,
+        cursor: Option<String>,
+        until: Timestamp,
+    ) -> Option<PageRequest<PageTask>> {
         let (Some(processor), Some(ehr)) = (&self.processor, self.means.ehr.clone()) else { return None };
         let (limit, deadline) = (processor.settings().pull.page, call_time(processor.settings(), until));
         let (setup, health) = (self.deps.setup.now(), self.deps.store.health());
@@ -70,7 +77,7 @@ impl LocationActor {
         let patience = i64::try_from(deadline.as_millis() / 2).unwrap_or(0);
         let may_read = disk_share::may_read(&self.share, &setup.engine, &health, clock::now(), patience);
         let (asked, from) = (ehr.clone(), cursor.clone());
-        let page = actix_rt::spawn(async move {
+        let answer = actix_rt::spawn(async move {
             let wait = Duration::from_millis(may_read?.unsigned_abs());
             // Even a sleep of length zero ends at the next tick, a millisecond later.
             if !wait.is_zero() {
@@ -78,21 +85,23 @@ impl LocationActor {
             }
             asked.pull(resource, from, limit, deadline.saturating_sub(wait)).await
         });
-        Some(PageRequest { ehr, resource, cursor, page })
+        Some(PageRequest { resource, cursor, page: PageTask { ehr, answer } })
     }
 
     /// Requests the page after one that has just arrived, if the location may ask for it now. The turn that applies the
     /// arrived page takes the request over, or it is dropped.
     fn prefetch_next(&mut self, page: &Page, pulling: &Pulling, requests: u32) {
         let resource = pulling.request.resource;
-        let is_current = self.means.ehr.as_ref().is_some_and(|ehr| Arc::ptr_eq(ehr, &pulling.request.ehr));
+        let is_current = self.means.ehr.as_ref().is_some_and(|ehr| Arc::ptr_eq(ehr, &pulling.request.page.ehr));
         if page.last || !is_current || self.share.has_large_pages() || !self.prefetch.wants(&page.cursor) {
             return;
         }
         let Some(processor) = &mut self.processor else { return };
         let deadline = processor.machine.prefetch(clock::now(), resource, pulling.call, requests);
         let request = deadline.and_then(|until| self.request_page(resource, Some(page.cursor.clone()), until));
-        self.prefetch.set(request);
+        if let Some(request) = request {
+            self.prefetch.set(request);
+        }
     }
 
     /// Drops a prefetched page that the turn of its predecessor did not take over. Its request counts towards the
@@ -117,10 +126,10 @@ impl LocationActor {
     /// Awaits the page after the commit and handles it as a separate request.
     pub(super) fn await_page(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
         let metrics = self.metrics.clone();
-        let pulled = async move { ((&mut pulling.request.page).await, pulling) };
+        let pulled = async move { ((&mut pulling.request.page.answer).await, pulling) };
         ctx.spawn(pulled.into_actor(self).map(move |(page, pulling), act, ctx| {
             let (resource, call) = (pulling.request.resource, pulling.call);
-            let requests = charge(&pulling.request.ehr, ctx);
+            let requests = charge(&pulling.request.page.ehr, ctx);
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
             if let Ok(page) = &page {
                 act.prefetch_next(page, &pulling, requests);

@@ -2,13 +2,13 @@
 
 mod calls;
 mod job;
-mod prefetch;
+pub mod prefetch;
 mod span;
 #[cfg(test)]
 mod tests;
 
 pub use job::{Job, Reply, RequestJob};
-use prefetch::Prefetch;
+use prefetch::{PageTask, Prefetch};
 use span::InSpan;
 
 use std::{
@@ -146,7 +146,7 @@ pub struct LocationActor {
     /// Amount by which the clock was set back, until a turn has recorded it.
     set_back: Millis,
     last_used: Instant,
-    prefetch: Prefetch,
+    prefetch: Prefetch<PageTask>,
 }
 
 impl LocationActor {
