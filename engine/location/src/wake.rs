@@ -237,7 +237,7 @@ impl Location {
             None if queue.in_flight() >= usize::from(rules.concurrency.max(1)) => return None,
             None => ready,
         };
-        Some(at.max(self.state.quota.next_at(self.settings.quota, at)))
+        Some(at.max(self.call_at(at)))
     }
 
     /// Adds a random share of up to `percent` to a length.

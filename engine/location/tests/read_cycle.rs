@@ -233,6 +233,34 @@ fn prefetched_page_reserves_a_request_of_the_quota() {
     assert_eq!(world.location.state.quota.available(world.location.settings.quota, world.now), 0);
 }
 
+/// Otherwise a timer would be due, again and again, that starts nothing.
+#[test]
+fn timer_of_a_call_does_not_count_the_reserved_request() {
+    let mut world = ReadCycleWorld::new(&TWO);
+    Arc::make_mut(&mut world.location.settings).quota = Quota { per_minute: 1, burst: 3 };
+    world.page(numbered(1));
+    world.prefetch();
+    let (resource, reason) = (Resource::Providers, "no answer".to_owned());
+    world.location.evolve(world.now, &Event::PullFailed { resource, reason, retry_at: world.now });
+    let wake = Command::Wake;
+    let cx = DecisionContext { now: world.now, random: 7 };
+    assert!(world.location.wake_at() > Some(world.now));
+    assert!(world.location.decide(cx, &wake).calls.is_empty());
+    world.location.drop_prefetched();
+    assert!(world.location.wake_at() <= Some(world.now));
+    assert_eq!(world.location.decide(cx, &wake).calls.len(), 1);
+}
+
+#[test]
+fn page_is_not_prefetched_with_the_only_request_of_the_quota() {
+    let mut world = ReadCycleWorld::new(&TWO);
+    Arc::make_mut(&mut world.location.settings).quota = Quota { per_minute: 60_000, burst: 1 };
+    world.page(numbered(1));
+    let (resource, call) = world.asked.unwrap();
+    let later = world.now.plus(SECOND);
+    assert_eq!(world.location.prefetch(later, resource, call, 0), None);
+}
+
 #[test]
 fn endless_empty_pages_suspend_the_resource() {
     let mut world = ReadCycleWorld::new(&TWO);

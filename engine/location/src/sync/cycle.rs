@@ -11,7 +11,7 @@ use crate::{
     ids::AppointmentId,
     random::{jittered, mix},
     resource::Resource,
-    settings::PullPlan,
+    settings::{PullPlan, Quota},
     sync::{
         guard::{DELETIONS_AT_ONCE, past_gone},
         page::PulledPage,
@@ -76,7 +76,7 @@ impl Location {
         let ends =
             |cycle: &Cycle| cycle.next(self.plan()).is_none_or(|plan| self.enough(cycle, plan.resource).is_some());
         let no_call = pulls.cycle.as_ref().is_some_and(ends);
-        Some(if no_call { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
+        Some(if no_call { at } else { at.max(self.call_at(at)) })
     }
 
     /// Returns the reason to read no more pages of a resource in a cycle, if any.
@@ -354,6 +354,8 @@ impl Location {
         let may_ask = pulls.calling.as_ref().is_some_and(awaited)
             && self.enough(&cycle, resource).is_none()
             && !self.state.is_reading_suspended()
+            // The bucket must have room for another call in addition to the reserved one.
+            && self.settings.quota.burst > 1
             && self.requests_left(now) > requests;
         if !may_ask {
             return None;
@@ -385,6 +387,13 @@ impl Location {
     pub(crate) fn requests_left(&self, now: Timestamp) -> u32 {
         let available = self.state.quota.available(self.settings.quota, now);
         available.saturating_sub(u32::from(self.prefetch.is_some()))
+    }
+
+    /// Returns the earliest time at which a call due at `due` may start.
+    pub(crate) fn call_at(&self, due: Timestamp) -> Timestamp {
+        let quota = self.settings.quota;
+        let burst = quota.burst.saturating_sub(u32::from(self.prefetch.is_some()));
+        self.state.quota.next_at(Quota { burst, ..quota }, due)
     }
 
     pub(super) fn may_ask(&self, now: Timestamp) -> bool {

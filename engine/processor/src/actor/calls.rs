@@ -107,10 +107,15 @@ impl LocationActor {
     /// Drops a prefetched page that the turn of its predecessor did not take over. Its request counts towards the
     /// quota before any other work starts.
     pub(super) fn drop_prefetched(&mut self) -> LocalBoxActorFuture<Self, ()> {
-        let forget = |act: &mut Self| act.processor.iter_mut().for_each(|it| it.machine.drop_prefetched());
+        let forget = |act: &mut Self, ctx: &mut Context<Self>| {
+            if let Some(processor) = &mut act.processor {
+                processor.machine.drop_prefetched();
+                // A call may be due that had no request left.
+                act.set_timer(ctx);
+            }
+        };
         if !self.prefetch.take_uncounted() {
-            forget(self);
-            return self.done();
+            return Box::pin(self.done().map(move |(), act, ctx| forget(act, ctx)));
         }
         self.metrics.adapter_calls.add(1);
         let counted = RequestJob::internal(Command::RequestsSent { requests: 1 });
@@ -120,7 +125,7 @@ impl LocationActor {
             };
             return Box::pin(self.done().map(later));
         }
-        Box::pin(self.turn_in_log(counted).map(move |_, act, _| forget(act)))
+        Box::pin(self.turn_in_log(counted).map(move |_, act, ctx| forget(act, ctx)))
     }
 
     /// Awaits the page after the commit and handles it as a separate request.
