@@ -5,7 +5,8 @@
 //!  commits ──► doorbell ──► journals ──► AuditBatch ──► entries in the trail ──► positions ──► store
 //! ```
 //!
-//! A location that is loaded rings too, so its next process continues at its position.
+//! A location that is loaded rings too, so its next process continues at its position. The steps of a batch are
+//! synchronous (`AuditBatch`); the simulation stops between them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,14 +42,15 @@ pub struct AuditFollower {
 pub struct AuditBatch {
     /// The changes, in the order of each journal.
     pub changes: Vec<CallChange>,
+    /// Locations that may have further records. They ring again once the positions are stored.
+    pub left: BTreeSet<LocationId>,
     positions: BTreeMap<LocationId, u64>,
-    /// Locations that may have further records.
-    left: BTreeSet<LocationId>,
     failed: bool,
 }
 
 impl AuditBatch {
-    fn read(store: &dyn Store, locations: BTreeSet<LocationId>) -> AuditBatch {
+    /// Reads the changes of locations after their positions.
+    pub fn read(store: &dyn Store, locations: BTreeSet<LocationId>) -> AuditBatch {
         let mut batch = AuditBatch::default();
         for location in locations {
             if batch.changes.len().max(batch.positions.len()) >= ENOUGH {
@@ -70,6 +72,15 @@ impl AuditBatch {
                     batch.failed = true;
                 }
             }
+        }
+        batch
+    }
+
+    /// Returns the commit that stores the positions. Commit it once the entries are durable.
+    pub fn positions(&self) -> Batch {
+        let mut batch = Batch::new();
+        for (location, number) in &self.positions {
+            call_changes::put_position(&mut batch, *location, *number);
         }
         batch
     }
@@ -119,22 +130,19 @@ impl AuditFollower {
     }
 
     /// Stores the positions after a batch whose entries are durable.
-    pub async fn confirm(&self, AuditBatch { positions, left, failed, .. }: AuditBatch) {
-        let mut batch = Batch::new();
-        for (location, number) in positions {
-            call_changes::put_position(&mut batch, location, number);
-        }
+    pub async fn confirm(&self, batch: AuditBatch) {
+        let positions = batch.positions();
         // Without the positions, the next batch would have the same changes again.
-        while !batch.is_empty()
-            && let Err(error) = self.store.commit(batch.clone()).await
+        while !positions.is_empty()
+            && let Err(error) = self.store.commit(positions.clone()).await
         {
             tracing::warn!(%error, "the positions of the audit trail could not be stored; trying again");
             sleep(RETRY).await;
         }
-        if failed {
+        if batch.failed {
             sleep(RETRY).await;
         }
-        self.doorbell.ring(left);
+        self.doorbell.ring(batch.left);
         self.in_flight.store(0, Ordering::SeqCst);
     }
 }
@@ -142,9 +150,27 @@ impl AuditFollower {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use location::event::Event;
+    use runtime::origin::Caller;
     use store::{MemoryStore, keys};
 
     use super::*;
+
+    /// Writes a journal record, with a caller if the change was made by a call.
+    fn append(store: &MemoryStore, location: u32, number: u64, is_call: bool) {
+        let caller = Caller {
+            request_id: format!("{location}-{number}"),
+            name: "a key".into(),
+            operator: false,
+            client: None,
+            route: "POST /locations/{id}/sync".into(),
+        };
+        let by = is_call.then_some(caller);
+        let record = serde_json::json!({"at": number, "events": [Event::SyncRequested], "by": by});
+        let mut batch = Batch::new();
+        batch.put(keys::journal(location, number), record.to_string().into_bytes());
+        store.commit_now(batch).unwrap();
+    }
 
     #[test]
     fn batch_has_a_limited_number_of_locations() {
@@ -157,5 +183,36 @@ mod tests {
         let read = AuditBatch::read(&store, locations);
         assert_eq!((read.changes.len(), read.positions.len(), read.left.len()), (0, 1_000, 500));
         assert_eq!(read.left.first(), Some(&LocationId(1_001)));
+    }
+
+    #[test]
+    fn follower_that_stops_at_any_entry_repeats_entries_and_loses_none() {
+        let history = || {
+            let store = MemoryStore::new();
+            for (location, number, is_call) in
+                [(1, 1, true), (2, 1, true), (1, 2, false), (1, 3, true), (2, 2, true), (1, 4, true)]
+            {
+                append(&store, location, number, is_call);
+            }
+            store
+        };
+        let read = |store: &MemoryStore| AuditBatch::read(store, BTreeSet::from([1, 2].map(LocationId)));
+        let all = read(&history()).changes;
+        assert_eq!(all.len(), 5);
+        // The last round stops after the positions are stored.
+        for entries in 0..=all.len() + 1 {
+            let (store, mut trail) = (history(), Vec::new());
+            let stopped = read(&store);
+            trail.extend(stopped.changes.iter().take(entries).cloned());
+            if entries > all.len() {
+                store.commit_now(stopped.positions()).unwrap();
+            }
+            let repeated = if entries > all.len() { 0 } else { entries };
+            let next = read(&store);
+            trail.extend(next.changes.iter().cloned());
+            store.commit_now(next.positions()).unwrap();
+            assert_eq!(trail, [&all[..repeated], &all[..]].concat(), "stopped after {entries} entries");
+            assert_eq!(read(&store).changes, []);
+        }
     }
 }
