@@ -1219,8 +1219,12 @@ async fn follower_that_stops_anywhere_sends_each_message_once_and_in_order() {
         for (_, value) in found {
             let delivery = Delivery::from_bytes(&value).unwrap();
             assert!(delivery.record.starts_with("payment "), "{delivery:?}");
-            let amount = world.payload(delivery.id)["payment"]["amount"]["amount"].as_str().unwrap().to_owned();
-            sent.entry(delivery.record).or_default().push(amount);
+            let data = world.payload(delivery.id);
+            let amount = |of: &Value| of["amount"]["amount"].as_str().map(str::to_owned);
+            let messages = sent.entry(delivery.record).or_default();
+            // The previous attributes are those of the message before.
+            assert_eq!(amount(&data["previous_attributes"]).as_ref(), messages.last(), "seed {seed}");
+            messages.push(amount(&data["payment"]).unwrap());
         }
         let mut amounts: Vec<_> = sent.into_values().collect();
         let mut expected: Vec<_> = expected.into_values().collect();

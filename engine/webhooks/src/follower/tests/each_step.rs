@@ -116,6 +116,54 @@ async fn follower_that_stops_after_each_step_sends_each_message_once_with_its_st
     }
 }
 
+/// Writes five commits of two locations with all kinds of changes, and follows them. The follower stops before or after
+/// one of its commits, if any, and another one continues. Returns the messages and the number of commits.
+async fn follow_with_stop(mut stop: Option<(usize, bool)>) -> (Messages, usize) {
+    use ChangeKind::{Created, Deleted, Updated};
+    use Resource::{Charges, Patients, WorkingHours};
+    let (store, setup) = (Arc::new(MemoryStore::new()), setup_of(2));
+    subscribe(store.clone()).await;
+    let log = LogWriter::new(store.clone());
+    log.write(1, &[Write::new(Patients, 1, Created), Write::new(Charges, 1, Created)]);
+    log.write(2, &[Write::new(Charges, 2, Created), Write::new(WorkingHours, 2_001, Created)]);
+    log.write(1, &[Write { ends: true, ..Write::new(Charges, 1, Updated) }, Write::new(Patients, 1, Updated)]);
+    log.write(2, &[Write::new(Charges, 1, Updated), Write::new(Charges, 2, Deleted)]);
+    log.write(1, &[Write::new(Charges, 1, Deleted), Write::new(Patients, 1, Updated)]);
+    // Of several steps, only the first fits.
+    let start = || start(store.clone(), &setup, Sizes { batch_keys: 1, ..Sizes::default() });
+    let (mut follower, mut commits) = (start(), 0);
+    loop {
+        let mut step = follower.prepare(INSTITUTION, T0).unwrap();
+        let Some(mut prepared) = step.batch.take() else {
+            if step.more {
+                continue;
+            }
+            assert_eq!(sent(&store), log.expected());
+            return (sent(&store), commits);
+        };
+        if stop.take_if(|stop| *stop == (commits, false)).is_some() {
+            follower = start();
+            continue;
+        }
+        store.commit_now(std::mem::take(&mut prepared.batch)).unwrap();
+        match stop.take_if(|stop| *stop == (commits, true)) {
+            Some(_) => follower = start(),
+            None => follower.committed(prepared),
+        }
+        commits += 1;
+    }
+}
+
+#[tokio::test]
+async fn messages_are_equal_wherever_the_follower_stops() {
+    let (expected, commits) = follow_with_stop(None).await;
+    let messages: usize = expected.values().map(Vec::len).sum();
+    assert!(messages == 11 && commits >= messages, "{messages} messages in {commits} commits");
+    for stop in (0..commits).flat_map(|number| [(number, false), (number, true)]) {
+        assert_eq!(follow_with_stop(Some(stop)).await.0, expected, "stopped at {stop:?}");
+    }
+}
+
 #[tokio::test]
 async fn steps_of_a_removed_location_do_not_count_for_the_next_commit() {
     let (store, setup) = (Arc::new(MemoryStore::new()), setup_of(2));

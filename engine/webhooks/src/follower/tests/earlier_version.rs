@@ -52,7 +52,7 @@ async fn changes_before_the_upgrade_are_not_sent_again_and_later_ones_are_all_se
     let (store, setup) = (Arc::new(MemoryStore::new()), setup_of(2));
     subscribe_earlier(&store);
     append_earlier(&store, 400);
-    let (mut batch, charge) = (Batch::new(), json!({"id": 7, "source_id": SOURCE, "version": 0}));
+    let (mut batch, charge) = (Batch::new(), record_at(7, 0));
     batch.put(Stream::Source(SOURCE).record_key(Resource::Charges, 7), charge.to_string().into_bytes());
     store.commit_now(batch).unwrap();
     let log = LogWriter::new(store.clone());

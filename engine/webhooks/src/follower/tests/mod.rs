@@ -139,7 +139,7 @@ impl LogWriter {
             let key = stream.record_key(resource, id);
             let before = self.store.get(&key).unwrap();
             let previous = before.as_deref().map(version_of);
-            batch.put(key, json!({"id": id, "source_id": SOURCE, "version": version}).to_string().into_bytes());
+            batch.put(key, record_at(id, version).to_string().into_bytes());
             let deleted = change == ChangeKind::Deleted;
             if deleted {
                 state.deleted.insert((resource, id));
@@ -174,6 +174,22 @@ impl LogWriter {
     fn expected(&self) -> Messages {
         self.state.lock().expected.clone()
     }
+}
+
+/// Returns a record after a commit. Its fields change at different commits, and one field is not in all states.
+fn record_at(id: u64, version: u64) -> Value {
+    let mut record = json!({"id": id, "source_id": SOURCE, "version": version, "half": version / 2});
+    if version.is_multiple_of(3) {
+        record["third"] = version.into();
+    }
+    record
+}
+
+/// Returns the earlier values of the fields that differ: null for a new field.
+fn difference(before: &Value, after: &Value) -> Value {
+    let names: BTreeSet<&String> = [before, after].into_iter().flat_map(|it| it.as_object().unwrap().keys()).collect();
+    let changed = names.into_iter().filter(|name| before.get(name) != after.get(name));
+    changed.map(|name| (name.clone(), before[name].clone())).collect()
 }
 
 fn version_of(stored: &[u8]) -> u64 {
@@ -240,6 +256,8 @@ fn deliveries(store: &MemoryStore) -> Vec<Delivery> {
     found.iter().map(|(_, value)| Delivery::from_bytes(value).unwrap()).collect()
 }
 
+/// Returns the messages. Their `previous_attributes` must be the difference between the state before the change and the
+/// one in the message.
 fn sent(store: &MemoryStore) -> Messages {
     let mut messages = Messages::new();
     for delivery in deliveries(store) {
@@ -247,6 +265,9 @@ fn sent(store: &MemoryStore) -> Messages {
         let (kind, previous) = (delivery.resource_type.unwrap(), &data["previous_attributes"]);
         let mut add = |record: &Value, previous: &Value| {
             let id = (kind.resource().unwrap(), record["id"].as_u64().unwrap());
+            if let Some(before) = previous["version"].as_u64() {
+                assert_eq!(*previous, difference(&record_at(id.1, before), record), "attributes of {id:?}");
+            }
             messages.entry(id).or_default().push(Sent {
                 event: delivery.event_name.clone(),
                 version: record["version"].as_u64().unwrap(),
