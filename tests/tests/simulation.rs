@@ -6,6 +6,7 @@
 
 mod agenda;
 mod ask;
+mod audit;
 mod calls;
 mod clients;
 mod directory;
@@ -17,6 +18,7 @@ mod ledger;
 mod liveness;
 mod log;
 mod plan;
+mod prefetch;
 mod process;
 mod sim;
 
@@ -118,6 +120,30 @@ fn ehr_that_violates_its_contract_is_detected() {
     let noticed =
         (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
     assert!(noticed);
+}
+
+/// Checks the simulation itself: it detects an audit trail whose positions are stored before its entries.
+#[test]
+fn audit_trail_that_loses_entries_in_a_crash_is_detected() {
+    let hasty = |sim: &mut Sim| sim.audit.stores_positions_first = true;
+    let noticed = (2_000..2_020)
+        .any(|seed| run(seed, false, hasty).broken.is_some_and(|why| why.contains("one entry per change")));
+    assert!(noticed);
+}
+
+/// Checks the simulation itself: its runs contain crashes within batches of the audit trail, and pages requested ahead
+/// that are used and that are not.
+#[test]
+fn runs_repeat_audit_entries_and_take_and_drop_prefetched_pages() {
+    let (mut repeated, mut taken, mut dropped) = (0, 0, 0);
+    for seed in 3_000..3_010 {
+        let Ended { sim, broken } = run(seed, false, |_| {});
+        assert_eq!(broken, None, "seed {seed}");
+        repeated += sim.audit.repeated();
+        taken += sim.page_counts.taken;
+        dropped += sim.page_counts.dropped;
+    }
+    assert!(repeated > 0 && taken > 0 && dropped > 0, "{repeated} repeated, {taken} taken, {dropped} dropped");
 }
 
 /// Runs the first seeds, each on its own database with two processes.

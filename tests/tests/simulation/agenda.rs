@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use location::{
+    command::Outcome,
     ids::{LocationId, WriteId},
     intent::WriteIntent,
     time::Timestamp,
 };
-use records::ehr::{Resource, Write};
+use records::ehr::{Page, Resource, Write};
 
 use super::{ask::Ask, clients::ClientRequest};
 
@@ -57,6 +58,13 @@ pub enum SimEvent {
         incarnation: u64,
         request: Ask,
     },
+    /// The answer to a page request arrives.
+    PageArrived {
+        location: LocationId,
+        incarnation: u64,
+        number: u64,
+        outcome: Outcome<Box<Page>>,
+    },
 }
 
 /// A call in flight to an EHR.
@@ -70,9 +78,25 @@ pub struct CallInFlight {
 }
 
 pub enum Question {
-    Push { write: WriteId, attempt: u32, work: WriteIntent, key: String, outgoing: Write },
-    Find { write: WriteId, attempt: u32, key: String },
-    Pull { resource: Resource, call: u64, cursor: Option<String>, limit: u32 },
+    Push {
+        write: WriteId,
+        attempt: u32,
+        work: WriteIntent,
+        key: String,
+        outgoing: Write,
+    },
+    Find {
+        write: WriteId,
+        attempt: u32,
+        key: String,
+    },
+    /// `number` identifies the request.
+    Pull {
+        number: u64,
+        resource: Resource,
+        cursor: Option<String>,
+        limit: u32,
+    },
 }
 
 /// Maximum number of calls in flight, including those of former incarnations.
@@ -98,7 +122,9 @@ impl Agenda {
     pub fn sooner(&mut self, than: Timestamp, other: LocationId) -> Option<SimEvent> {
         let early = |what: &SimEvent| match what {
             SimEvent::Ask(asked) => asked.location != other,
-            SimEvent::Answer { location, request: Ask::Page(_), .. } => *location != other,
+            SimEvent::Answer { location, request: Ask::Page(_), .. } | SimEvent::PageArrived { location, .. } => {
+                *location != other
+            }
             _ => false,
         };
         let key = *self.plans.range(..(than, 0)).find(|(_, what)| early(what))?.0;
@@ -121,12 +147,16 @@ impl Agenda {
             | SimEvent::Timer { .. }
             | SimEvent::Described { .. }
             | SimEvent::Land(_)
-            | SimEvent::Answer { .. } => true,
+            | SimEvent::Answer { .. }
+            | SimEvent::PageArrived { .. } => true,
         });
     }
 
     pub fn trips(&self) -> usize {
-        self.plans.values().filter(|what| matches!(what, SimEvent::Land(_) | SimEvent::Answer { .. })).count()
+        let is_trip = |what: &&SimEvent| {
+            matches!(what, SimEvent::Land(_) | SimEvent::Answer { .. } | SimEvent::PageArrived { .. })
+        };
+        self.plans.values().filter(is_trip).count()
     }
 
     pub fn len(&self) -> usize {

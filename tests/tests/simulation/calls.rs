@@ -7,7 +7,7 @@ use location::{
     ids::LocationId,
     time::{MINUTE, Timestamp},
 };
-use processor::{ingest::IngestPage, push_payload};
+use processor::push_payload;
 use records::ehr;
 
 use super::{
@@ -18,15 +18,13 @@ use super::{
 };
 
 impl Sim {
-    /// Starts a call.
-    pub fn call(&mut self, id: LocationId, call: Call) {
+    /// Starts a call. `asks_for_prefetched`: a pull takes over the page that was requested ahead.
+    pub fn call(&mut self, id: LocationId, call: Call, asks_for_prefetched: bool) {
         let Some(host) = self.process.hosts.get(&id) else { return };
-        let (incarnation, settings) = (host.incarnation, host.processor.settings());
-        let frame = |until: Timestamp| Frame { now: self.now, until, settle: settings.write.settle };
-        let (question, frame) = match call {
+        let incarnation = host.incarnation;
+        match call {
             Call::Pull { resource, call, cursor, until } => {
-                let limit = settings.pull.page;
-                (Question::Pull { resource, call, cursor, limit }, frame(until))
+                self.pull(id, (resource, call), (cursor, until), asks_for_prefetched);
             }
             Call::Write { write, attempt, kind, work, key, placement, until } => {
                 let outgoing = match host.processor.outgoing(work, &key, placement) {
@@ -38,18 +36,24 @@ impl Sim {
                     (CallKind::Find, Ok(_)) => Question::Find { write, attempt, key },
                     (CallKind::Push, Err(failure)) => {
                         let command = Command::Pushed { write, attempt, outcome: Err(failure) };
-                        return self.answer(self.now, id, incarnation, Ask::Command(command));
+                        return self.answer(id, incarnation, command);
                     }
                     (CallKind::Find, Err(failure)) => {
                         let outcome = Err(push_payload::lookup_failure(work, failure, false));
-                        let command = Command::Found { write, attempt, outcome };
-                        return self.answer(self.now, id, incarnation, Ask::Command(command));
+                        return self.answer(id, incarnation, Command::Found { write, attempt, outcome });
                     }
                 };
-                (question, frame(until))
+                self.send(id, question, until);
             }
-        };
+        }
+    }
+
+    /// Sends a question to the EHR, whose fate is drawn at once.
+    pub fn send(&mut self, id: LocationId, question: Question, until: Timestamp) {
+        let Some(host) = self.process.hosts.get(&id) else { return };
+        let (incarnation, settle) = (host.incarnation, host.processor.settings().write.settle);
         let Some(ehr) = host.processor.source().and_then(|source| self.ehrs.get(&source)) else { return };
+        let frame = Frame { now: self.now, until, settle };
         let Fate { lands, answer } = match question {
             Question::Push { .. } => ehr.fate_of_write(frame, &mut self.random),
             Question::Find { .. } | Question::Pull { .. } => ehr.fate_of_read(frame, &mut self.random),
@@ -58,8 +62,8 @@ impl Sim {
             FateAnswer::Truth(at) => Some(at),
             FateAnswer::Never => None,
             FateAnswer::Fault(at, fault) => {
-                let request = outcome(&question, EhrAnswer::Fault(push_payload::failure(fault)));
-                self.answer(at, id, incarnation, request);
+                let heard = EhrAnswer::Fault(push_payload::failure(fault));
+                self.agenda.plan(at, outcome(id, incarnation, &question, heard));
                 None
             }
         };
@@ -68,8 +72,10 @@ impl Sim {
         }
     }
 
-    fn answer(&mut self, at: Timestamp, location: LocationId, incarnation: u64, request: Ask) {
-        self.agenda.plan(at, SimEvent::Answer { location, incarnation, request });
+    /// Answers a call that was not made.
+    fn answer(&mut self, location: LocationId, incarnation: u64, command: Command) {
+        let request = Ask::Command(command);
+        self.agenda.plan(self.now, SimEvent::Answer { location, incarnation, request });
     }
 
     /// Delivers a call to the EHR.
@@ -100,7 +106,7 @@ impl Sim {
             self.staff_may_notice(source, &receipt.id);
         }
         if let Some(at) = answer_at {
-            self.answer(at, location, incarnation, outcome(&question, heard));
+            self.agenda.plan(at, outcome(location, incarnation, &question, heard));
         }
     }
 
@@ -115,8 +121,13 @@ impl Sim {
 
     /// Delivers an answer unless the calling incarnation is gone.
     pub fn hear(&mut self, location: LocationId, incarnation: u64, request: &Ask) {
-        if self.process.hosts.get(&location).is_some_and(|host| host.incarnation == incarnation) {
-            self.run_internal(location, request);
+        let is_here = |sim: &Sim| sim.process.hosts.get(&location).is_some_and(|host| host.incarnation == incarnation);
+        if !is_here(self) {
+            return;
+        }
+        self.run_internal(location, request);
+        if matches!(request, Ask::Page(_)) && is_here(self) {
+            self.drop_prefetched(location);
         }
     }
 }
@@ -128,17 +139,17 @@ enum EhrAnswer {
     Page(Box<ehr::Page>),
 }
 
-/// Returns the message that the actor would send to itself.
-fn outcome(question: &Question, heard: EhrAnswer) -> Ask {
+/// Returns the event in which a location receives an answer.
+fn outcome(location: LocationId, incarnation: u64, question: &Question, heard: EhrAnswer) -> SimEvent {
     let written = |receipt: ehr::Receipt| -> Written { push_payload::written(receipt) };
-    match question {
+    let command = match question {
         Question::Push { write, attempt, .. } => {
             let outcome = match heard {
                 EhrAnswer::Pushed(receipt) => receipt.map(written).map_err(push_payload::failure),
                 EhrAnswer::Fault(failure) => Err(failure),
                 EhrAnswer::Found(_) | EhrAnswer::Page(_) => unreachable!("a push is answered with a receipt"),
             };
-            Ask::Command(Command::Pushed { write: *write, attempt: *attempt, outcome })
+            Command::Pushed { write: *write, attempt: *attempt, outcome }
         }
         Question::Find { write, attempt, .. } => {
             let outcome = match heard {
@@ -148,15 +159,16 @@ fn outcome(question: &Question, heard: EhrAnswer) -> Ask {
                     unreachable!("a find is answered with a receipt or nothing")
                 }
             };
-            Ask::Command(Command::Found { write: *write, attempt: *attempt, outcome })
+            Command::Found { write: *write, attempt: *attempt, outcome }
         }
-        Question::Pull { resource, call, .. } => {
+        Question::Pull { number, .. } => {
             let outcome = match heard {
                 EhrAnswer::Page(page) => Ok(page),
                 EhrAnswer::Fault(failure) => Err(failure),
                 EhrAnswer::Pushed(_) | EhrAnswer::Found(_) => unreachable!("a pull is answered with a page"),
             };
-            Ask::Page(IngestPage { resource: *resource, call: *call, outcome })
+            return SimEvent::PageArrived { location, incarnation, number: *number, outcome };
         }
-    }
+    };
+    SimEvent::Answer { location, incarnation, request: Ask::Command(command) }
 }

@@ -245,11 +245,11 @@ impl Sim {
                 return;
             }
         }
-        let request = asked.what.request();
+        let (request, by) = (asked.what.request(), self.audit.call("client", false));
         let heard = if self.random.chance(30) {
-            self.turn_elsewhere(location, &request)
+            self.turn_elsewhere(location, &by, &request)
         } else {
-            self.turn(location, &request)
+            self.turn(location, Some(&by), &request)
         };
         match heard {
             TurnOutcome::Reply(reply) => {

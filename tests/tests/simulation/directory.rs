@@ -13,6 +13,7 @@ use store::{
 use super::{
     agenda::SimEvent,
     invariants,
+    prefetch::Pages,
     process::{LocationHost, Process},
     sim::Sim,
 };
@@ -34,13 +35,18 @@ impl Sim {
             self.agenda.plan(at, SimEvent::Described { location: id, incarnation });
         }
         self.say(|| format!("location {id} comes into memory"));
-        self.process.hosts.insert(id, LocationHost { processor, incarnation, timer: None, behind: false });
+        let host = LocationHost { processor, incarnation, timer: None, pages: Pages::default(), behind: false };
+        self.process.hosts.insert(id, host);
+        self.process.deps.call_doorbell.ring([id]);
         self.set_timer(id);
     }
 
     /// Loses all memory. Calls in flight still reach the EHR.
     pub fn kill_process(&mut self, when: &str) {
         self.say(|| format!("the process dies {when}"));
+        if let Some(work) = &self.process.audit {
+            self.audit.note_crash(work);
+        }
         self.process = Process::start(self.plan.setup.clone(), self.store.clone());
         self.process.up = false;
         let at = self.now.plus(self.random.between(1..=90) * SECOND);

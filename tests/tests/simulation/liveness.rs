@@ -77,7 +77,7 @@ pub fn accept_deletions(sim: &mut Sim) {
         for resource in stopped {
             sim.say(|| format!("the operator accepts that {resource:?} of {id} are gone"));
             let command = Command::AcceptDeletions { resource };
-            sim.run_internal(id, &Ask::Command(command));
+            sim.run_for_operator(id, &Ask::Command(command));
         }
     }
 }

@@ -17,11 +17,13 @@ use location::{
     time::{MINUTE, SECOND, Timestamp},
 };
 use processor::{
+    call_changes,
     commands::Booked,
     error::Reject,
     id_pool::Pool,
     processor::{Deps, Processor},
 };
+use runtime::origin::Origin;
 use setup::{Setup, current::Current};
 use store::{CommitError, Store, StoreError, counters::Ids, journal, keys, secrets::Secrets};
 use webhooks::follower::Follower;
@@ -29,8 +31,10 @@ use webhooks::follower::Follower;
 use super::{
     agenda::SimEvent,
     ask::Ask,
+    audit::AuditWork,
     disk::{DiskFault, SimDisk},
     followers, invariants,
+    prefetch::Pages,
     sim::Sim,
 };
 
@@ -42,6 +46,7 @@ pub struct LocationHost {
     /// Number of the load. Answers and timers of other incarnations are ignored.
     pub incarnation: u64,
     pub timer: Option<Timestamp>,
+    pub pages: Pages,
     /// Another process committed for this location, so that memory is behind the disk.
     pub behind: bool,
 }
@@ -49,6 +54,8 @@ pub struct LocationHost {
 pub struct Process {
     pub deps: Arc<Deps>,
     pub follower: Arc<Follower>,
+    /// The batch of the audit trail's follower.
+    pub audit: Option<AuditWork>,
     pub hosts: BTreeMap<LocationId, LocationHost>,
     pub up: bool,
 }
@@ -73,7 +80,8 @@ enum Death {
 impl Process {
     pub fn start(setup: Arc<Setup>, store: Arc<SimDisk>) -> Process {
         let follower = followers::start(setup.clone(), store.clone());
-        Process { deps: environment(setup, store), follower, hosts: BTreeMap::new(), up: true }
+        at_once(call_changes::begin(&*store)).expect("the store takes positions");
+        Process { deps: environment(setup, store), follower, audit: None, hosts: BTreeMap::new(), up: true }
     }
 }
 
@@ -115,7 +123,9 @@ impl Sim {
                 if let Some(host) = self.process.hosts.get_mut(&id) {
                     host.processor = processor;
                     host.behind = false;
+                    host.pages.abort();
                 }
+                self.process.deps.call_doorbell.ring([id]);
             }
             Err(error) => panic!("location {id} could not be loaded again: {error}"),
         }
@@ -142,9 +152,20 @@ impl Sim {
         }
     }
 
-    /// Runs a request of the location itself. After a failed commit, the timer is set again.
+    /// Runs a request of the location itself.
     pub fn run_internal(&mut self, id: LocationId, request: &Ask) {
-        match self.turn(id, request) {
+        self.run_by(id, None, request);
+    }
+
+    /// Runs a request of an operator.
+    pub fn run_for_operator(&mut self, id: LocationId, request: &Ask) {
+        let by = self.audit.call("operator", true);
+        self.run_by(id, Some(&by), request);
+    }
+
+    /// Runs a request. After a failed commit, the timer is set again.
+    fn run_by(&mut self, id: LocationId, by: Option<&Origin>, request: &Ask) {
+        match self.turn(id, by, request) {
             TurnOutcome::Reply(_) | TurnOutcome::Refused(_) | TurnOutcome::Nothing => {}
             TurnOutcome::Busy => {
                 if let Some(host) = self.process.hosts.get_mut(&id) {
@@ -160,11 +181,11 @@ impl Sim {
     }
 
     /// Runs a turn: decide, commit, evolve, act.
-    pub fn turn(&mut self, id: LocationId, request: &Ask) -> TurnOutcome {
+    pub fn turn(&mut self, id: LocationId, by: Option<&Origin>, request: &Ask) -> TurnOutcome {
         for _ in 0..TRIES {
             let cx = self.cx();
             let Some(host) = self.process.hosts.get_mut(&id) else { return TurnOutcome::Nothing };
-            let (mut turn, reply) = match host.processor.prepare(cx, None, request) {
+            let (mut turn, reply) = match host.processor.prepare(cx, by, request) {
                 Ok(turn) => turn,
                 Err(Reject::NeedIds(sequence)) => {
                     let deps = self.process.deps.clone();
@@ -209,22 +230,24 @@ impl Sim {
                 Err(error) => {
                     self.say(|| format!("location {id}: {error}"));
                     if matches!(error, CommitError::Store(StoreError::Unknown { .. })) {
-                        self.committed(id, &events);
+                        self.committed(id, by, &events);
                     }
                     self.reload(id);
                     return TurnOutcome::Busy;
                 }
             }
-            self.committed(id, &events);
+            self.committed(id, by, &events);
             if death == Some(Death::BeforeEvolve) {
                 self.die(id, "between a commit and what follows from it");
                 return TurnOutcome::Nothing;
             }
             let Some(host) = self.process.hosts.get_mut(&id) else { return TurnOutcome::Nothing };
             let calls = host.processor.finish(turn);
+            let asks_for_prefetched =
+                events.iter().any(|event| matches!(event, Event::PullStarted { asked_at: Some(_), .. }));
             for call in calls {
                 if death.is_none() || self.random.chance(500) {
-                    self.call(id, call);
+                    self.call(id, call, asks_for_prefetched);
                 }
             }
             if death == Some(Death::BeforeActing) {
@@ -253,7 +276,7 @@ impl Sim {
     }
 
     /// Runs the turn in another process that believes it hosts the location. The process ends before it makes a call.
-    pub fn turn_elsewhere(&mut self, id: LocationId, request: &Ask) -> TurnOutcome {
+    pub fn turn_elsewhere(&mut self, id: LocationId, by: &Origin, request: &Ask) -> TurnOutcome {
         let deps = self.rival.clone();
         for _ in 0..TRIES {
             let cx = self.cx();
@@ -261,7 +284,7 @@ impl Sim {
                 Ok(processor) => processor,
                 Err(error) => panic!("location {id} could not be loaded by another process: {error}"),
             };
-            let (mut turn, reply) = match processor.prepare(cx, None, request) {
+            let (mut turn, reply) = match processor.prepare(cx, Some(by), request) {
                 Ok(turn) => turn,
                 Err(Reject::NeedIds(sequence)) => match at_once(deps.pool.fill(&deps.ids, sequence)) {
                     Ok(()) => continue,
@@ -280,7 +303,8 @@ impl Sim {
                 Err(_) => return TurnOutcome::Busy,
             }
             self.say(|| format!("another process commits for location {id}"));
-            self.committed(id, &events);
+            self.committed(id, Some(by), &events);
+            self.audit.note_elsewhere(id);
             if let Some(host) = self.process.hosts.get_mut(&id) {
                 host.behind = true;
             }
@@ -291,7 +315,8 @@ impl Sim {
         TurnOutcome::Busy
     }
 
-    fn committed(&mut self, id: LocationId, events: &[Event]) {
+    fn committed(&mut self, id: LocationId, by: Option<&Origin>, events: &[Event]) {
+        self.audit.expect(id, self.now, by, events);
         for event in events {
             self.say(|| format!("location {id}: {event:?}"));
             self.ledger.note(id, event);

@@ -20,6 +20,7 @@ use webhooks::follower::Follower;
 use super::{
     agenda::{Agenda, SimEvent},
     ask::Ask,
+    audit::{self, Audit},
     disk::SimDisk,
     ehr::{Reachability, SimEhr},
     followers, invariants,
@@ -27,6 +28,7 @@ use super::{
     liveness,
     log::Log,
     plan::{ALONE, SimPlan},
+    prefetch::PageCounts,
     process::{Process, environment},
 };
 use tests::harness::random::SeededRandom;
@@ -54,6 +56,8 @@ pub struct Sim {
     pub ehrs: BTreeMap<u32, SimEhr>,
     pub agenda: Agenda,
     pub ledger: Ledger,
+    pub audit: Audit,
+    pub page_counts: PageCounts,
     /// Clients, staff and faults are inactive, and EHRs are honest.
     pub calm: bool,
     pub keys: u64,
@@ -91,6 +95,8 @@ impl Sim {
             ehrs,
             agenda: Agenda::default(),
             ledger: Ledger::default(),
+            audit: Audit::default(),
+            page_counts: PageCounts::default(),
             calm: false,
             keys: 0,
             incarnations: 0,
@@ -124,6 +130,8 @@ impl Sim {
         self.follow_to_the_end();
         liveness::check(self);
         followers::check(self);
+        self.follow_calls_to_the_end();
+        audit::check(self);
     }
 
     /// Runs the next event. Returns `false` if there is none.
@@ -136,6 +144,9 @@ impl Sim {
         self.happen(what);
         if self.random.chance(200) {
             self.follow();
+        }
+        if self.random.chance(200) {
+            self.follow_calls();
         }
         self.happened += 1;
         if self.happened.is_multiple_of(SWEEP_EVERY) {
@@ -170,6 +181,9 @@ impl Sim {
             SimEvent::Described { location, incarnation } => self.described(location, incarnation),
             SimEvent::Land(trip) => self.land(trip),
             SimEvent::Answer { location, incarnation, request } => self.hear(location, incarnation, &request),
+            SimEvent::PageArrived { location, incarnation, number, outcome } => {
+                self.page_arrived(location, incarnation, number, outcome);
+            }
         }
     }
 
@@ -197,7 +211,7 @@ impl Sim {
 
     fn synchronise(&mut self, location: LocationId) {
         self.say(|| format!("somebody asks {location} to synchronise now"));
-        self.run_internal(location, &Ask::Command(Command::SyncNow));
+        self.run_for_operator(location, &Ask::Command(Command::SyncNow));
     }
 
     /// Returns the place of one of our bookings that is not yet in the EHR, because staff prefer the same slots.
@@ -242,12 +256,12 @@ impl Sim {
         let dropped = if self.random.chance(200) { self.random.pick(&waiting).copied() } else { None };
         if let Some(write) = dropped {
             self.say(|| format!("the operator drops write {write} of {location}"));
-            self.run_internal(location, &Ask::Drop(write));
+            self.run_for_operator(location, &Ask::Drop(write));
         }
         for write in failed.into_iter().map(WriteId) {
             if self.random.chance(500) {
                 self.say(|| format!("the operator has write {write} of {location} tried again"));
-                self.run_internal(location, &Ask::Retry(write));
+                self.run_for_operator(location, &Ask::Retry(write));
             }
         }
     }
