@@ -25,8 +25,9 @@ pub(crate) fn read(root: &Section<'_, '_>) -> EngineRules {
     let s = root.table_or_empty(ConfigKey::reload("engine", ""));
     rules.read_keys(&s);
     let is_postgres = rules.store_engine == StoreEngine::Postgres;
-    if let Some(at) = s.at_of("store_engine").filter(|_| is_postgres && rules.database.url.is_none()) {
-        s.problems.add(at, "store_engine = \"postgres\" needs the address of the database: set `url` in [postgres]");
+    if is_postgres && rules.database.url.is_none() {
+        let problem = "store_engine = \"postgres\" needs the address of the database: set `url` in [postgres]";
+        s.report_key("store_engine", problem);
     }
     rules.guests = root.rules(ConfigKey::reload("guests", "Calls of adapters."));
     rules.webhooks = root.rules(ConfigKey::reload("webhooks", ""));
@@ -44,7 +45,7 @@ fn database(root: &Section<'_, '_>) -> Database {
     let s = root.table_or_empty(ConfigKey::restart("postgres", about));
     let about = "The address of the database. Its user must own the tables. Of several hosts the one that takes \
                  writes is used.";
-    let url = s.read(ConfigKey::restart("url", about), &credential(address)).map(|url| url.value);
+    let url = s.read(ConfigKey::restart("url", about), &credential(address));
     let mut database = Database { url, ..Database::default() };
     database.read_keys(&s);
     let about = "A file with the authorities to trust, PEM; by default those of this machine.";
@@ -53,10 +54,10 @@ fn database(root: &Section<'_, '_>) -> Database {
     let mut verify = true;
     s.word(ConfigKey::restart("tls", about), &mut verify, &[("verify", true), ("off", false)]);
     database.tls = match (verify, ca) {
-        (true, ca) => DatabaseTls::Verify { ca: ca.map(|file| s.base().join(file.value)) },
+        (true, ca) => DatabaseTls::Verify { ca: ca.map(|file| s.base().join(file)) },
         (false, None) => DatabaseTls::Off,
-        (false, Some(file)) => {
-            s.problems.add(file.at, "`ca_file` has no effect with tls = \"off\": remove one of them");
+        (false, Some(_)) => {
+            s.report_key("ca_file", "`ca_file` has no effect with tls = \"off\": remove one of them");
             DatabaseTls::Off
         }
     };
@@ -79,11 +80,10 @@ fn backup(root: &Section<'_, '_>, store: StoreEngine) -> Option<BackupRules> {
     s.std_duration(ConfigKey::reload("every", about), &mut every, 0..=30 * DAY);
     let about = "Number of backups to keep. Older ones are deleted after a new backup is complete.";
     s.integer(ConfigKey::reload("keep", about), &mut keep, 1..=10_000);
-    let folder = folder?;
     if store == StoreEngine::Postgres {
         let problem = "a store in a database is backed up with the database's own tools: remove [backup]";
-        s.problems.add(folder.at, problem);
+        s.report_key("folder", problem);
     }
     let every = Some(every).filter(|every| !every.is_zero());
-    Some(BackupRules { folder: s.base().join(folder.value), every, keep })
+    Some(BackupRules { folder: s.base().join(folder?), every, keep })
 }

@@ -52,17 +52,16 @@ pub(crate) fn read(root: &Section<'_, '_>) -> HttpRules {
 fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
     http.tls = tls::read(s);
     http.read_keys(s);
-    if let Some(asked) = s.at_of("max_workstations").filter(|_| http.max_workstations >= http.max_connections) {
-        s.problems.add(asked, "`max_workstations` must leave some of `max_connections` to API clients");
+    if http.max_workstations >= http.max_connections {
+        s.report_key("max_workstations", "`max_workstations` must leave some of `max_connections` to API clients");
     }
 }
 
 fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
     http.operators.tls = tls::read(s);
     http.operators.read_keys(s);
-    let is_same = http.operators.listen == http.listen && http.listen.port() != 0;
-    if let Some(at) = s.at_of("listen").filter(|_| is_same) {
-        s.problems.add(at, "`listen` of [operators] must be another address than that of [http]");
+    if http.operators.listen == http.listen && http.listen.port() != 0 {
+        s.report_key("listen", "`listen` of [operators] must be another address than that of [http]");
     }
 }
 
@@ -76,7 +75,7 @@ fn compatibility(s: &Section<'_, '_>, rules: &mut Compatibility) {
         for (name, version) in values.entries(ConfigKey::reload("NAME", "Such as `stable = \"v3.0.0\"`."), &kind) {
             match version {
                 _ if Version::named(&name.value).is_some() => {
-                    values.problems.add(name.at, format!("`{}` is the name of a version already", name.value));
+                    values.document.report(name.at, format!("`{}` is the name of a version already", name.value));
                 }
                 version => rules.version_values.extend(version.map(|version| (name.value, version))),
             }
@@ -111,7 +110,7 @@ fn rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
         if !table::endpoints().any(|known| known == endpoint.value) {
             let problem =
                 format!("unknown endpoint `{}`; endpoints are written as in \"GET /appointments\"", endpoint.value);
-            s.problems.add(endpoint.at, problem);
+            s.document.report(endpoint.at, problem);
         }
         if let Some(limit) = limit {
             s.derived(ConfigKey::reload(&endpoint.value, ""), limit);

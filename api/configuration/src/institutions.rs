@@ -12,8 +12,7 @@ use location::{
 use crate::{
     kinds::{choice, integer, number, parsed, text, words},
     knobs::LocationSettings,
-    reader::{Located, Section},
-    seen::FirstUses,
+    reader::Section,
     sources,
     values::Scope,
 };
@@ -26,99 +25,87 @@ pub(crate) fn read(
     lists: Option<&Section<'_, '_>>,
     knobs: LocationSettings,
     setup: &mut Setup,
-    seen: &mut FirstUses,
 ) {
-    let id = s.identified(Scope::Institution);
+    let id = s.identified("institution id", Scope::Institution);
     let about = "The name by which clients address the institution.";
     let subdomain = s.required(ConfigKey::reload("subdomain", about), &parsed(subdomain));
     let name = s.required(ConfigKey::reload("name", SHOWN), &text());
     let about = "API keys work only in this environment.";
-    let environment = s.required(ConfigKey::reload("environment", about), &choice(&words()));
-    let phone_number = s.read(ConfigKey::reload("phone_number", SHOWN), &text()).map(|placed| placed.value);
+    let environment: Option<Environment> = s.required(ConfigKey::reload("environment", about), &choice(&words()));
+    let phone_number = s.read(ConfigKey::reload("phone_number", SHOWN), &text());
     let about = "Two capital letters; `US` by default. Telephone numbers without a calling code are numbers of this \
                  country.";
     let country_code = s.read(ConfigKey::reload("country_code", about), &parsed(country));
-    let country_code = country_code.map_or_else(|| "US".to_owned(), |placed| placed.value);
-    id.iter().for_each(|id| seen.once(&s.problems, "institution id", id));
-    subdomain.iter().for_each(|name| seen.once(&s.problems, "subdomain", name));
+    s.unique("subdomain", "subdomain", subdomain.as_ref());
     // Problems in the sources and locations are reported even if the institution itself has some.
-    let owner = InstitutionId(id.map_or(0, |id| id.value as u32));
+    let owner = InstitutionId(id.unwrap_or(0));
     let knobs = knobs.with(&s);
-    let real = environment.as_ref().is_some_and(|environment| environment.value == Environment::Production);
+    let real = environment == Some(Environment::Production);
     let lists = lists.unwrap_or(&s);
     for source in lists.tables(ConfigKey::reload("sources", "An EHR that one or several locations share.")) {
-        sources::read(source, owner, real, setup, seen);
+        sources::read(source, owner, real, setup);
     }
     let about = "Locations of an institution. One without `source` has no EHR: create its providers and rooms through \
                  the API.";
     for place in lists.tables(ConfigKey::reload("locations", about)) {
-        location(place, owner, knobs, setup, seen);
+        location(place, owner, knobs, setup);
     }
     if let (Some(_), Some(subdomain), Some(environment)) = (id, subdomain, environment) {
         let institution = Institution {
             id: owner,
-            subdomain: subdomain.value,
-            name: name.map_or_else(String::new, |name| name.value),
+            subdomain,
+            name: name.unwrap_or_default(),
             phone_number,
-            country_code,
-            environment: environment.value,
+            country_code: country_code.unwrap_or_else(|| "US".to_owned()),
+            environment,
         };
         setup.institutions.insert(owner, Arc::new(institution));
     }
 }
 
-fn location(
-    mut s: Section<'_, '_>,
-    institution: InstitutionId,
-    knobs: LocationSettings,
-    setup: &mut Setup,
-    seen: &mut FirstUses,
-) {
-    let id = s.identified(Scope::Location);
+fn location(mut s: Section<'_, '_>, institution: InstitutionId, knobs: LocationSettings, setup: &mut Setup) {
+    let id = s.identified("location id", Scope::Location);
     // Records are stored under their institution, so a reload cannot change it.
     s.derived(ConfigKey::restart("institution", ""), institution);
     let name = s.required(ConfigKey::reload("name", SHOWN), &text());
     let about = "IANA name of the time zone, such as `America/New_York`.";
     let zone = s.required(ConfigKey::reload("zone", about), &parsed(|text| kinds::zone().text(text)));
-    let shown = |key| s.read(ConfigKey::reload(key, SHOWN), &text()).map(|placed| placed.value);
-    let coordinate = |key, range| s.read(ConfigKey::reload(key, SHOWN), &number(range)).map(|placed| placed.value);
+    let shown = |key| s.read(ConfigKey::reload(key, SHOWN), &text());
+    let coordinate = |key, range| s.read(ConfigKey::reload(key, SHOWN), &number(range));
     let (mut status, mut map_by_operatory) = (LocationStatus::Active, false);
     s.word(ConfigKey::reload("status", "`pending` and `closed` refuse all calls."), &mut status, &words());
     let about = "The `id` of the location's data source. Unset, the location has no EHR.";
-    let source: Option<Located<u32>> = s.read(ConfigKey::reload("source", about), &integer(INT32));
+    let source: Option<u32> = s.read(ConfigKey::reload("source", about), &integer(INT32));
     let knobs = knobs.with(&s);
     let adapter_config = s.table(ConfigKey::reload("adapter_config", "Settings of the adapter; see its README."));
     let entries = adapter_config.map(|s| s.entries(ConfigKey::reload("NAME", "A setting of the adapter."), &text()));
     let adapter_config = entries.into_iter().flatten().filter_map(|(name, value)| Some((name.value, value?))).collect();
-    id.iter().for_each(|id| seen.once(&s.problems, "location id", id));
     let known = |id: u32| setup.sources.get(&id).is_some_and(|source| source.institution == institution);
-    if let Some(source) = source.filter(|source| !known(source.value)) {
-        s.problems.add(source.at, format!("no source with id {} in this institution", source.value));
+    if let Some(source) = source.filter(|source| !known(*source)) {
+        s.report_key("source", format!("no source with id {source} in this institution"));
     }
     s.flag(ConfigKey::reload("map_by_operatory", "A booking must name an operatory."), &mut map_by_operatory);
     let about = "By default that of the institution. Telephone numbers without a calling code are numbers of this \
                  country.";
     let location = LocationSetup {
-        id: LocationId(id.map_or(0, |id| id.value as u32)),
+        id: LocationId(id.unwrap_or(0)),
         institution,
-        name: name.map_or_else(String::new, |name| name.value),
+        name: name.unwrap_or_default(),
         street_address: shown("street_address"),
         street_address_2: shown("street_address_2"),
         city: shown("city"),
         state: shown("state"),
         zip_code: shown("zip_code"),
-        country_code: s.read(ConfigKey::reload("country_code", about), &parsed(country)).map(|placed| placed.value),
+        country_code: s.read(ConfigKey::reload("country_code", about), &parsed(country)),
         phone_number: shown("phone_number"),
         email: shown("email"),
         latitude: coordinate("latitude", -90.0..=90.0),
         longitude: coordinate("longitude", -180.0..=180.0),
-        zone: zone.map_or(chrono_tz::Tz::UTC, |zone| zone.value),
+        zone: zone.unwrap_or(chrono_tz::Tz::UTC),
         map_by_operatory,
         status,
-        source: source.map(|source| source.value),
-        foreign_id: s
-            .read(ConfigKey::reload("foreign_id", "The id of the location in the EHR."), &text())
-            .map(|placed| placed.value),
+        source,
+        foreign_id: s.read(ConfigKey::reload("foreign_id", "The id of the location in the EHR."), &text()),
         booking: knobs.booking,
         write: knobs.write,
         pull: knobs.pull,

@@ -12,8 +12,8 @@ use engine::setup::Setup;
 use toml::{Spanned, Value, de::DeTable};
 
 use crate::{
+    document::{Problem, SourceText},
     keys,
-    problems::{Problem, SourceText},
 };
 
 /// Mode of a new file: readable by the owner only.

@@ -2,9 +2,9 @@
 //! together with their lines. The module starts nothing and uses the routes only to check endpoints with rate limits.
 //!
 //! ```text
-//!  problems, values, kinds ◄── reader                  texts and their problems; reads the rows of `settings!`
+//!  document, values, kinds ◄── reader                  texts and their findings; reads the rows of `settings!`
 //!  reader ◄── http (tls), engine_rules, node, traces, knobs   tables of the server
-//!         ◄── sources ◄── institutions                EHRs and tenants; `seen` checks unique names
+//!         ◄── sources ◄── institutions                EHRs and tenants
 //!         all of these ◄── file, keys ◄── load        whole files, API keys, files on disk
 //!         keys ◄── key_file                           edits of the key file
 //!         file, keys ◄── reference (describe)         the reference of all keys
@@ -16,6 +16,7 @@
 pub mod audit_trail;
 mod contents;
 mod describe;
+mod document;
 mod engine_rules;
 mod file;
 mod http;
@@ -27,10 +28,8 @@ mod knobs;
 mod load;
 pub mod logging;
 mod node;
-mod problems;
 mod reader;
 pub mod reference;
-mod seen;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -45,8 +44,8 @@ pub const STARTER: &str = include_str!("starter.toml");
 pub use crate::{contents::KeyFileContents, key_file::KeyFile};
 pub use crate::{
     contents::{AuditRules, Config},
+    document::Problem,
     load::ConfigError,
-    problems::Problem,
     values::{ConfigChanges, Values},
 };
 pub use framework::http::rules::{HttpRules, RateRules};

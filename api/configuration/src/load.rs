@@ -10,9 +10,9 @@ use toml::de::DeTable;
 
 use crate::{
     contents::{Config, KeyFileContents},
+    document::{Problem, SourceText},
     file::{self, Files, KEYS_FILE},
     keys,
-    problems::{Problem, SourceText},
 };
 
 /// The main file of a configuration folder.

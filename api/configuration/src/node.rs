@@ -11,7 +11,7 @@ use location::{
 
 use crate::{
     kinds::{credential, from_environment, parsed},
-    reader::{Located, Section},
+    reader::Section,
 };
 
 /// Returns the node and its internal listener.
@@ -35,18 +35,13 @@ pub(crate) fn read(
     let about = "Duration of the node's lease, counted from the start of a renewal.";
     s.std_duration(ConfigKey::restart("period", about), &mut period, 2 * SECOND..=5 * MINUTE);
     if rules.store_engine != StoreEngine::Postgres {
-        s.problems.add(
-            s.at,
-            "[node] needs a store that several processes share: set store_engine = \"postgres\" in [engine]",
-        );
+        s.report("[node] needs a store that several processes share: set store_engine = \"postgres\" in [engine]");
     }
     if token_secret.is_none() {
-        s.problems
-            .add(s.at, "[node] needs the same `token_secret` on all nodes, because tokens are valid at every node");
+        s.report("[node] needs the same `token_secret` on all nodes, because tokens are valid at every node");
     }
-    let (name, address): (Located<String>, Located<String>) = (name?, address?);
-    let rules = NodeRules { name: name.value, address: address.value, period };
-    Some((rules, NodeListener { listen: listen?.value, secret: secret?.value }))
+    let rules = NodeRules { name: name?, address: address?, period };
+    Some((rules, NodeListener { listen: listen?, secret: secret? }))
 }
 
 /// Parses a secret of 64 hexadecimal digits.

@@ -6,7 +6,6 @@ use std::{
     fmt::Display,
     ops::RangeInclusive,
     path::{Path, PathBuf},
-    rc::Rc,
     sync::LazyLock,
 };
 
@@ -21,18 +20,20 @@ use toml::{
 };
 
 use crate::{
-    describe::{KeyNote, TableNotes},
+    describe::{KeyNote, ReferenceNotes, TableNotes},
+    document::{Document, SourceText},
     kinds::{KeyKind, choice, display_value, duration, flag, integer, parsed, show_duration, span, text},
-    problems::Problems,
-    values::{ConfigValue, Scope, Values},
+    values::{ConfigValue, Scope},
 };
 
 type TomlValue<'a> = Spanned<DeValue<'a>>;
 
 /// The replacement for a missing table.
-pub(super) static NO_KEYS: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
+static NO_KEYS: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
+/// The file of tables without contents.
+static NO_FILE: SourceText = SourceText { path: PathBuf::new(), text: String::new() };
 
-/// A value and its position in the file.
+/// An element of a list or the name of an entry, and its position in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Located<T> {
     pub value: T,
@@ -60,13 +61,12 @@ pub(crate) struct Section<'a, 't> {
     table: &'t DeTable<'a>,
     /// The name in messages, such as `[http]`.
     name: String,
-    pub at: usize,
+    at: usize,
     /// The owner of the keys, and the prefix of their names, such as `http.`.
     subject: Scope,
     prefix: String,
     asked: RefCell<BTreeSet<String>>,
-    pub problems: Problems<'a>,
-    values: Rc<RefCell<Values>>,
+    pub document: Document<'a>,
     /// Collects the reference, if it is generated.
     notes: Option<TableNotes>,
     /// `true` if the whole table is read only at startup.
@@ -84,18 +84,14 @@ impl Drop for Section<'_, '_> {
                 Some((_, _, became)) => format!("`{key_name}` in {} {became}", self.name),
                 None => format!("unknown key `{key_name}` in {}; known are: {known}", self.name),
             };
-            self.problems.add(key.span().start, problem);
+            self.document.report(key.span().start, problem);
         }
     }
 }
 
 impl<'a, 't> Section<'a, 't> {
-    /// Creates the section of a whole file. Its values are added to `values`.
-    pub(crate) fn root(
-        table: &'t DeTable<'a>,
-        problems: Problems<'a>,
-        values: &Rc<RefCell<Values>>,
-    ) -> Section<'a, 't> {
+    /// Creates the section of a whole file.
+    pub(crate) fn root(table: &'t DeTable<'a>, document: Document<'a>) -> Section<'a, 't> {
         Section {
             table,
             name: "the file".into(),
@@ -103,22 +99,41 @@ impl<'a, 't> Section<'a, 't> {
             subject: Scope::Server,
             prefix: String::new(),
             asked: RefCell::default(),
-            problems,
-            values: values.clone(),
+            document,
             notes: None,
             at_start: false,
         }
     }
 
-    /// Collects the keys in `notes`, for tables without contents.
-    pub(crate) fn described(mut self, notes: TableNotes) -> Section<'a, 't> {
-        self.notes = Some(notes);
-        self
+    /// Creates the section of a file without contents, which adds its keys to `notes`.
+    pub(crate) fn described(notes: &ReferenceNotes) -> Section<'static, 'static> {
+        let mut root = Section::root(&NO_KEYS, Document::new(&NO_FILE));
+        root.notes = Some(notes.root());
+        root
     }
 
     /// Returns the folder that relative paths refer to.
     pub(crate) fn base(&self) -> &'a Path {
-        self.problems.document.base()
+        self.document.source.base()
+    }
+
+    /// Reports a problem of this table.
+    pub(crate) fn report(&self, problem: impl Into<String>) {
+        self.document.report(self.at, problem);
+    }
+
+    /// Reports a problem of a key that is set.
+    pub(crate) fn report_key(&self, key: &str, problem: impl Into<String>) {
+        if let Some(value) = self.get(key) {
+            self.document.report(value.span().start, problem);
+        }
+    }
+
+    /// Reports a value of this key that another table has, too.
+    pub(crate) fn unique(&self, key: &str, what: &'static str, value: Option<&impl ToString>) {
+        if let (Some(set), Some(value)) = (self.get(key), value) {
+            self.document.unique(set.span().start, what, value.to_string());
+        }
     }
 
     // Keys.
@@ -141,10 +156,9 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
-    /// Records a value for the comparison with another configuration.
     fn record(&self, key: ConfigKey<'_>, value: ConfigValue) {
         let name = format!("{}{}", self.prefix, key.name);
-        self.values.borrow_mut().set(&self.subject, name, value, self.is_at_start(key));
+        self.document.record(&self.subject, name, value, self.is_at_start(key));
     }
 
     /// Records a value that follows from another one, or from the position of the table.
@@ -158,19 +172,13 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a key without describing or recording it.
-    fn parse<T>(&self, key: &str, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
-        let value = self.get(key)?;
-        match (kind.parse)(value.get_ref()) {
-            Ok(read) => Some(Located { value: read, at: value.span().start }),
-            Err(problem) => {
-                self.problems.add(value.span().start, format!("`{key}` {problem}"));
-                None
-            }
-        }
+    fn parse<T>(&self, key: &str, kind: &KeyKind<'_, T>) -> Option<T> {
+        let read = (kind.parse)(self.get(key)?.get_ref());
+        read.map_err(|problem| self.report_key(key, format!("`{key}` {problem}"))).ok()
     }
 
     /// Reads a key without describing it.
-    fn read_unnoted<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
+    fn read_unnoted<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<T> {
         let shown = display_value(self.get(key.name)?.get_ref());
         let value = if kind.is_credential { ConfigValue::credential(shown) } else { ConfigValue::Shown(shown) };
         self.record(key, value);
@@ -178,13 +186,13 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a key without a default.
-    pub(crate) fn read<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
+    pub(crate) fn read<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<T> {
         self.note(key, None, &kind.example, &kind.range);
         self.read_unnoted(key, kind)
     }
 
     /// Reads a key that must be present.
-    pub(crate) fn required<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<Located<T>> {
+    pub(crate) fn required<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<T> {
         let value = self.read(key, kind);
         self.require(key.name);
         value
@@ -194,12 +202,12 @@ impl<'a, 't> Section<'a, 't> {
     pub(crate) fn require(&self, key: &str) {
         self.notes.iter().for_each(|notes| notes.required(key));
         if !self.has(key) {
-            self.missing(key);
+            self.report_missing(key);
         }
     }
 
-    pub(crate) fn missing(&self, key: &str) {
-        self.problems.add(self.at, format!("`{key}` is missing in {}", self.name));
+    pub(crate) fn report_missing(&self, key: &str) {
+        self.report(format!("`{key}` is missing in {}", self.name));
     }
 
     /// Reads a key with a default. `show` formats a value without quotes. The effective value of a server key is
@@ -209,19 +217,20 @@ impl<'a, 't> Section<'a, 't> {
         self.note(key, Some(&default), &default, &kind.range);
         let set = self.read_unnoted(key, kind);
         let is_set = set.is_some();
-        set.into_iter().for_each(|set| *value = set.value);
+        set.into_iter().for_each(|set| *value = set);
         if is_set || self.subject == Scope::Server {
             self.derived(key, show(value));
         }
     }
 
     /// Reads the `id` of the table, which becomes the owner of its keys and of those in nested tables.
-    pub(crate) fn identified(&mut self, subject: fn(i64) -> Scope) -> Option<Located<i64>> {
+    pub(crate) fn identified(&mut self, what: &'static str, subject: fn(u32) -> Scope) -> Option<u32> {
         let key = ConfigKey::reload("id", "The id, which records refer to. It must not change.");
         self.note(key, None, "1", "a number that stays");
         let id = self.parse(key.name, &integer(INT32));
         self.require(key.name);
-        (self.subject, self.prefix) = (subject(id.map_or(0, |id| id.value)), String::new());
+        self.unique(key.name, what, id.as_ref());
+        (self.subject, self.prefix) = (subject(id.unwrap_or(0)), String::new());
         id
     }
 
@@ -230,16 +239,14 @@ impl<'a, 't> Section<'a, 't> {
         &self,
         key: ConfigKey<'_>,
         kind: impl Fn(&[u8]) -> Result<T, String>,
-    ) -> Option<Located<T>> {
+    ) -> Option<T> {
         let read = |file: &str| {
             let bytes = std::fs::read(self.base().join(file)).map_err(|error| format!("cannot be read: {error}"))?;
             let contents = format!("{} contents", key.name);
             self.record(ConfigKey { name: &contents, ..key }, ConfigValue::credential(&bytes));
             kind(&bytes)
         };
-        let file = parsed(read);
-        let example = file.example.clone();
-        self.read(key, &file.described("a file", &example))
+        self.read(key, &KeyKind { range: "a file".to_owned(), ..parsed(read) })
     }
 
     /// Reads a list of strings.
@@ -249,9 +256,9 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Reads a list of ids.
-    pub(crate) fn ids(&self, key: ConfigKey<'_>) -> Option<Vec<Located<i64>>> {
+    pub(crate) fn ids(&self, key: ConfigKey<'_>) -> Option<Vec<Located<u32>>> {
         self.note(key, None, "[1]", "ids");
-        let id = integer::<i64>(INT32);
+        let id = integer::<u32>(INT32);
         self.elements(key, "ids", |value| (id.parse)(value).ok())
     }
 
@@ -266,7 +273,7 @@ impl<'a, 't> Section<'a, 't> {
         let of = |element: &TomlValue<'a>| Some(Located { value: kind(element.get_ref())?, at: element.span().start });
         let elements = value.get_ref().as_array().and_then(|array| array.iter().map(of).collect());
         if elements.is_none() {
-            self.problems.add(value.span().start, format!("`{}` must be an array of {what}", key.name));
+            self.report_key(key.name, format!("`{}` must be an array of {what}", key.name));
         }
         elements
     }
@@ -275,15 +282,10 @@ impl<'a, 't> Section<'a, 't> {
     pub(crate) fn entries<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Vec<(Located<String>, Option<T>)> {
         self.note(key, None, &kind.example, &kind.range);
         let entry = |name: &Spanned<DeString<'a>>| {
-            let value = self.read_unnoted(ConfigKey { name: name.get_ref(), ..key }, kind).map(|value| value.value);
+            let value = self.read_unnoted(ConfigKey { name: name.get_ref(), ..key }, kind);
             (Located { value: name.get_ref().to_string(), at: name.span().start }, value)
         };
         self.table.keys().map(entry).collect()
-    }
-
-    /// Returns the position of a key's value, valid or not.
-    pub(super) fn at_of(&self, key: &str) -> Option<usize> {
-        self.get(key).map(|value| value.span().start)
     }
 
     /// Returns `true` if the key is present, valid or not.
@@ -300,7 +302,7 @@ impl<'a, 't> Section<'a, 't> {
         let value = self.get(key.name)?;
         let table = value.get_ref().as_table();
         if table.is_none() {
-            self.problems.add(value.span().start, format!("`{}` must be a table", key.name));
+            self.report_key(key.name, format!("`{}` must be a table", key.name));
         }
         table.map(|table| self.section(table, key, false, value.span().start))
     }
@@ -322,7 +324,7 @@ impl<'a, 't> Section<'a, 't> {
             return vec![self.section(&NO_KEYS, key, true, self.at)];
         }
         let Some(value) = self.get(key.name) else { return Vec::new() };
-        let wrong = |at| self.problems.add(at, format!("`{0}` must be written as [[{0}]]", key.name));
+        let wrong = |at| self.document.report(at, format!("`{0}` must be written as [[{0}]]", key.name));
         let Some(array) = value.get_ref().as_array() else {
             wrong(value.span().start);
             return Vec::new();
@@ -349,8 +351,7 @@ impl<'a, 't> Section<'a, 't> {
             subject: self.subject.clone(),
             prefix,
             asked: RefCell::default(),
-            problems: self.problems.clone(),
-            values: self.values.clone(),
+            document: self.document.clone(),
             notes: self.notes.as_ref().map(|notes| notes.below(key.name, is_list, key.about)),
             at_start: self.is_at_start(key),
         }
@@ -385,18 +386,18 @@ impl KeyReader for Section<'_, '_> {
     }
 
     fn optional<T>(&self, key: ConfigKey<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>) {
-        *value = self.read(key, &parsed(parse)).map(|set| set.value);
+        *value = self.read(key, &parsed(parse));
     }
 
     fn texts<T>(&self, key: ConfigKey<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>) {
         let parsed = |text: Located<String>| {
-            let wrong = |problem| self.problems.add(text.at, format!("`{}` {problem}", key.name));
+            let wrong = |problem| self.document.report(text.at, format!("`{}` {problem}", key.name));
             parse(&text.value).map_err(wrong).ok()
         };
         *values = self.strings(key).into_iter().flatten().filter_map(parsed).collect();
     }
 
     fn path(&self, key: ConfigKey<'_>, value: &mut Option<PathBuf>) {
-        *value = self.read(key, &text()).map(|file| self.base().join(file.value));
+        *value = self.read(key, &text()).map(|file| self.base().join(file));
     }
 }

@@ -15,19 +15,12 @@ use location::{
 use crate::{
     kinds::{credential, parsed, text},
     reader::{Located, Section},
-    seen::FirstUses,
     values::Scope,
 };
 
 /// Reads a source into the setup. `real` is true for institutions in production.
-pub(crate) fn read(
-    mut s: Section<'_, '_>,
-    institution: InstitutionId,
-    real: bool,
-    setup: &mut Setup,
-    seen: &mut FirstUses,
-) {
-    let id = s.identified(Scope::Source);
+pub(crate) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: bool, setup: &mut Setup) {
+    let id = s.identified("source id", Scope::Source);
     // Records are stored under their institution, so a reload cannot change it.
     s.derived(ConfigKey::restart("institution", ""), institution);
     let name = s.required(ConfigKey::reload("name", "The name shown to operators."), &text());
@@ -35,29 +28,33 @@ pub(crate) fn read(
     let about =
         "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with `[node]`.";
     let base_url = s.required(ConfigKey::reload("base_url", about), &parsed(base_url));
-    if let Some(base_url) = base_url.as_ref().filter(|base_url| base_url.value == "sandbox:") {
+    if base_url.as_deref() == Some("sandbox:") {
         if real {
             let problem = "`base_url` \"sandbox:\" is the simulated EHR, which a production institution must not have; \
                            give the address of its EHR, or make its `environment` \"sandbox\"";
-            s.problems.add(base_url.at, problem);
+            s.report_key("base_url", problem);
         }
         if setup.engine.node.is_some() {
             let problem =
                 "`base_url` \"sandbox:\" is an EHR within one process, which the nodes of [node] cannot share";
-            s.problems.add(base_url.at, problem);
+            s.report_key("base_url", problem);
         }
     }
     let headers = s.table(ConfigKey::reload("headers", "Added to each request; values are credentials."));
     let headers = headers.map_or_else(Vec::new, |s| read_headers(&s));
     let oauth = s.table(ConfigKey::reload("oauth", "Access tokens (OAuth 2.0 client credentials)."));
-    let oauth = oauth.and_then(|s| read_oauth(&s)).map(Login::from);
+    let oauth = oauth.and_then(|s| read_oauth(&s)).map(Login::OAuth);
     let about = "Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.";
     let session = s.table(ConfigKey::reload("tryton_session", about));
-    let session = session.and_then(|s| tryton_session(&s, base_url.as_ref())).map(Login::from);
+    let session = session.and_then(|s| tryton_session(&s)).zip(base_url.as_deref());
+    let session = session.and_then(|((user, password), base_url)| {
+        let session = TrytonSession::new(base_url, user, Secret::new(password));
+        session.map_err(|error| s.report_key("base_url", error.to_string())).ok().map(Login::Tryton)
+    });
     let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     let ways = [oauth.is_some(), session.is_some(), authorization].into_iter().filter(|way| *way).count();
-    if let Some(base_url) = base_url.as_ref().filter(|_| ways > 1) {
-        s.problems.add(base_url.at, "oauth, tryton_session and the header Authorization are mutually exclusive");
+    if ways > 1 {
+        s.report_key("base_url", "oauth, tryton_session and the header Authorization are mutually exclusive");
     }
     let mut allowed_paths = Vec::new();
     let about = "Restricts the paths that the adapter declares.";
@@ -69,23 +66,28 @@ pub(crate) fn read(
     let about = "The EHR is reached through workstations only: no headers, no login.";
     let workstation = s.table(ConfigKey::reload("workstation", about)).and_then(|s| {
         let about = "A path below `base_url` that answers 200 with JSON only while staff is logged in.";
-        Some(WorkstationAccess { probe: s.required(ConfigKey::reload("probe", about), &parsed(probe))?.value })
+        Some(WorkstationAccess { probe: s.required(ConfigKey::reload("probe", about), &parsed(probe))? })
     });
-    if workstation.is_some() {
-        only_the_session(&s, &headers, oauth.is_some(), base_url.as_ref());
+    if let Some(base_url) = base_url.as_ref().filter(|_| workstation.is_some()) {
+        // Its requests run in the browser session of a staff member.
+        if oauth.is_some() || !headers.is_empty() {
+            s.report_key("base_url", "a source reached through workstations must not have headers or oauth");
+        }
+        if !base_url.starts_with("http") {
+            s.report_key("base_url", "a source reached through workstations needs an http or https `base_url`");
+        }
     }
-    id.iter().for_each(|id| seen.once(&s.problems, "source id", id));
-    if let Some(adapter) = adapter.as_ref().filter(|adapter| !setup.engine.adapters.contains_key(&adapter.value)) {
+    if let Some(adapter) = adapter.as_ref().filter(|adapter| !setup.engine.adapters.contains_key(*adapter)) {
         let known = setup.engine.adapters.keys().cloned().collect::<Vec<_>>().join(", ");
-        s.problems.add(adapter.at, format!("no adapter `{}` in [adapters]; known are: {known}", adapter.value));
+        s.report_key("adapter", format!("no adapter `{adapter}` in [adapters]; known are: {known}"));
     }
     if let (Some(id), Some(name), Some(adapter), Some(base_url)) = (id, name, adapter, base_url) {
         let source = DataSource {
-            id: id.value as u32,
+            id,
             institution,
-            name: name.value,
-            adapter: adapter.value,
-            base_url: base_url.value,
+            name,
+            adapter,
+            base_url,
             headers,
             login: oauth.or(session),
             allowed_paths,
@@ -94,23 +96,6 @@ pub(crate) fn read(
             workstation,
         };
         setup.sources.insert(source.id, Arc::new(source));
-    }
-}
-
-/// Requires a source behind workstations to have no credentials and an http or https address. Its requests run in the
-/// browser session of a staff member.
-fn only_the_session(
-    s: &Section<'_, '_>,
-    headers: &[(String, String)],
-    oauth: bool,
-    base_url: Option<&Located<String>>,
-) {
-    let Some(base_url) = base_url else { return };
-    if oauth || !headers.is_empty() {
-        s.problems.add(base_url.at, "a source reached through workstations must not have headers or oauth");
-    }
-    if !base_url.value.starts_with("http") {
-        s.problems.add(base_url.at, "a source reached through workstations needs an http or https `base_url`");
     }
 }
 
@@ -124,7 +109,7 @@ fn read_oauth(s: &Section<'_, '_>) -> Option<OAuth> {
     let about = "PKCS#8, RSA or P-384. It signs the request for a token, as in SMART backend services.";
     let signing_key = |pem: &[u8]| SigningKey::from_pem(pem).map_err(|error| error.to_string());
     let key = s.credential_file(ConfigKey::reload("private_key_file", about), signing_key);
-    let id = s.read(ConfigKey::reload("key_id", "The `kid` of that signature."), &text()).map(|placed| placed.value);
+    let id = s.read(ConfigKey::reload("key_id", "The `kid` of that signature."), &text());
     let mut in_body = false;
     let about = "How the secret is sent: `basic` in a header, `post` in the body.";
     s.word(ConfigKey::reload("client_auth", about), &mut in_body, &[("basic", false), ("post", true)]);
@@ -132,30 +117,23 @@ fn read_oauth(s: &Section<'_, '_>) -> Option<OAuth> {
     let scopes = scopes.map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
     let (url, client_id) = (url?, client_id?);
     let proof = match (secret, key) {
-        (Some(secret), None) if in_body => Proof::Post(Secret::new(secret.value)),
-        (Some(secret), None) => Proof::Basic(Secret::new(secret.value)),
-        (None, Some(key)) => Proof::Key { key: Arc::new(key.value), id },
+        (Some(secret), None) if in_body => Proof::Post(Secret::new(secret)),
+        (Some(secret), None) => Proof::Basic(Secret::new(secret)),
+        (None, Some(key)) => Proof::Key { key: Arc::new(key), id },
         _ => {
-            s.problems.add(url.at, "oauth needs either client_secret or private_key_file");
+            s.report_key("token_url", "oauth needs either client_secret or private_key_file");
             return None;
         }
     };
-    match OAuth::new(url.value, client_id.value, proof, scopes) {
-        Ok(oauth) => Some(oauth),
-        Err(error) => {
-            s.problems.add(url.at, error.to_string());
-            None
-        }
-    }
+    let oauth = OAuth::new(url, client_id, proof, scopes);
+    oauth.map_err(|error| s.report_key("token_url", error.to_string())).ok()
 }
 
-/// Reads a login to a Tryton server, such as GNU Health.
-fn tryton_session(s: &Section<'_, '_>, base_url: Option<&Located<String>>) -> Option<TrytonSession> {
+/// Returns the user and the password of a login to a Tryton server, such as GNU Health.
+fn tryton_session(s: &Section<'_, '_>) -> Option<(String, String)> {
     let user = s.required(ConfigKey::reload("user", "The user name."), &text());
     let password = s.required(ConfigKey::reload("password", "The password."), &credential(Ok));
-    let base_url = base_url?;
-    let session = TrytonSession::new(&base_url.value, user?.value, Secret::new(password?.value));
-    session.map_err(|error| s.problems.add(base_url.at, error.to_string())).ok()
+    user.zip(password)
 }
 
 fn read_headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
@@ -164,7 +142,7 @@ fn read_headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
         let valid = actix_web::http::header::HeaderName::from_bytes(name.value.as_bytes()).is_ok()
             && actix_web::http::header::HeaderValue::from_str(&value).is_ok();
         if !valid {
-            s.problems.add(name.at, format!("`{}` is not a valid header", name.value));
+            s.document.report(name.at, format!("`{}` is not a valid header", name.value));
         }
         Some((name.value, value))
     };

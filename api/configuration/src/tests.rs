@@ -9,7 +9,7 @@ use engine::setup::{EngineRules, LocationStatus, StoreEngine, database::Database
 use framework::http::compatibility::DEFAULT_AGENTS;
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
-use crate::{knobs::LocationSettings, problems::SourceText, reference::default_file, *};
+use crate::{document::SourceText, knobs::LocationSettings, reference::default_file, *};
 
 fn parse(text: &str) -> Result<Config, Vec<Problem>> {
     Config::parse(text, Path::new("/nowhere")).map_err(|error| error.problems)

@@ -3,10 +3,7 @@
 use framework::http::rules::TlsFiles;
 use location::keys::ConfigKey;
 
-use crate::{
-    kinds::text,
-    reader::{Located, Section},
-};
+use crate::{kinds::text, reader::Section};
 
 const CERTIFICATE: ConfigKey<'static> = ConfigKey::restart(
     "tls_certificate",
@@ -17,21 +14,21 @@ const KEY: ConfigKey<'static> = ConfigKey::restart("tls_key", "The certificate's
 /// Reads both files or neither. Their contents are checked when they are loaded.
 pub(crate) fn read(s: &Section<'_, '_>) -> Option<TlsFiles> {
     let file = |key| {
-        let file: Located<String> = s.read(key, &text())?;
-        s.derived(key, &file.value);
+        let file: String = s.read(key, &text())?;
+        s.derived(key, &file);
         Some(file)
     };
     match (file(CERTIFICATE), file(KEY)) {
         (Some(certificate), Some(key)) => {
             let base = s.base();
-            Some(TlsFiles { certificate: base.join(certificate.value), key: base.join(key.value) })
+            Some(TlsFiles { certificate: base.join(certificate), key: base.join(key) })
         }
-        (Some(alone), None) => {
-            s.problems.add(alone.at, "`tls_certificate` needs `tls_key`, the file with its private key");
+        (Some(_), None) => {
+            s.report_key("tls_certificate", "`tls_certificate` needs `tls_key`, the file with its private key");
             None
         }
-        (None, Some(alone)) => {
-            s.problems.add(alone.at, "`tls_key` needs `tls_certificate`, the file with the certificate of this key");
+        (None, Some(_)) => {
+            s.report_key("tls_key", "`tls_key` needs `tls_certificate`, the file with the certificate of this key");
             None
         }
         (None, None) => None,

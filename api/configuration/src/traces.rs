@@ -17,8 +17,8 @@ pub(crate) fn read(root: &Section<'_, '_>, node: Option<String>) -> Option<Trace
     let about = "The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added where it does not end so.";
     let endpoint = s.required(ConfigKey::restart("endpoint", about), &parsed(endpoint));
     let about = "The part of requests that is traced, chosen by request id. By default all.";
-    let ratio = s.read(ConfigKey::restart("ratio", about), &number(0.0..=1.0)).map_or(1.0, |ratio| ratio.value);
-    Some(TraceRules { endpoint: endpoint?.value, ratio, node })
+    let ratio = s.read(ConfigKey::restart("ratio", about), &number(0.0..=1.0)).unwrap_or(1.0);
+    Some(TraceRules { endpoint: endpoint?, ratio, node })
 }
 
 fn endpoint(text: &str) -> Result<String, String> {

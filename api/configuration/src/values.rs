@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 pub enum Scope {
     #[default]
     Server,
-    Institution(i64),
-    Source(i64),
-    Location(i64),
+    Institution(u32),
+    Source(u32),
+    Location(u32),
 }
 
 impl fmt::Display for Scope {
