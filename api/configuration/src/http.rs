@@ -6,7 +6,12 @@ use actix_web::http::header::{
 };
 use endpoints::routes::table;
 use framework::{
-    http::{compatibility::Compatibility, context::REQUEST_ID, rules::HttpRules, version_header::VERSION},
+    http::{
+        compatibility::Compatibility,
+        context::REQUEST_ID,
+        rules::{HttpRules, TlsFiles},
+        version_header::VERSION,
+    },
     values::versions::Version,
 };
 use location::keys::{ConfigKey, KeyReader, KeyTable};
@@ -14,7 +19,6 @@ use location::keys::{ConfigKey, KeyReader, KeyTable};
 use crate::{
     kinds::{integer, parsed},
     reader::{Located, Section},
-    tls,
 };
 
 /// Headers with a fixed meaning, which cannot name the version.
@@ -50,15 +54,30 @@ pub(crate) fn read(root: &Section<'_, '_>) -> HttpRules {
 }
 
 fn edge(s: &Section<'_, '_>, http: &mut HttpRules) {
-    http.tls = tls::read(s);
+    http.tls = tls(s);
     http.read_keys(s);
     if http.max_workstations >= http.max_connections {
         s.report_key("max_workstations", "`max_workstations` must leave some of `max_connections` to API clients");
     }
 }
 
+/// Reads the files of a certificate. Their contents are checked when they are loaded.
+fn tls(s: &Section<'_, '_>) -> Option<TlsFiles> {
+    let (mut certificate, mut key) = (None, None);
+    let about = "The listener's certificate and those between it and its authority, PEM: it then speaks TLS.";
+    s.path(ConfigKey::restart("tls_certificate", about), &mut certificate);
+    s.path(ConfigKey::restart("tls_key", "The certificate's private key, PEM."), &mut key);
+    if certificate.is_some() && key.is_none() {
+        s.report_key("tls_certificate", "`tls_certificate` needs `tls_key`, the file with its private key");
+    }
+    if certificate.is_none() && key.is_some() {
+        s.report_key("tls_key", "`tls_key` needs `tls_certificate`, the file with the certificate of this key");
+    }
+    Some(TlsFiles { certificate: certificate?, key: key? })
+}
+
 fn operators(s: &Section<'_, '_>, http: &mut HttpRules) {
-    http.operators.tls = tls::read(s);
+    http.operators.tls = tls(s);
     http.operators.read_keys(s);
     if http.operators.listen == http.listen && http.listen.port() != 0 {
         s.report_key("listen", "`listen` of [operators] must be another address than that of [http]");

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  document, values, kinds ◄── reader                  texts and their findings; reads the rows of `settings!`
-//!  reader ◄── http (tls), engine_rules, node, traces, knobs   tables of the server
+//!  reader ◄── http, engine_rules, node, traces, knobs   tables of the server
 //!         ◄── sources ◄── institutions                EHRs and tenants
 //!         all of these ◄── file, keys ◄── load        whole files, API keys, files on disk
 //!         keys ◄── key_file                           edits of the key file
@@ -33,7 +33,6 @@ pub mod reference;
 mod sources;
 #[cfg(test)]
 mod tests;
-mod tls;
 mod traces;
 pub mod tracing_export;
 mod values;
