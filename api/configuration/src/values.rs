@@ -57,9 +57,11 @@ impl fmt::Debug for Value {
     }
 }
 
+type ValuesByKey = BTreeMap<String, Value>;
+
 /// All values of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Values(BTreeMap<Scope, BTreeMap<String, Value>>);
+pub struct Values(BTreeMap<Scope, ValuesByKey>);
 
 /// The differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,7 +81,7 @@ impl Values {
 
     /// Returns the changes from these values to `to`.
     pub fn changes(&self, to: &Values) -> ConfigChanges {
-        let mut changes = ConfigChanges::default();
+        let (mut changes, none) = (ConfigChanges::default(), ValuesByKey::new());
         let subjects: BTreeSet<&Scope> = self.0.keys().chain(to.0.keys()).collect();
         for subject in subjects {
             match (self.0.get(subject), to.0.get(subject)) {
@@ -92,43 +94,33 @@ impl Values {
                         changes.removed.push(format!("{subject}{}", named(old)));
                     }
                 }
-                (old, new) => keys(subject, old, new, &mut changes),
+                (old, new) => keys(subject, old.unwrap_or(&none), new.unwrap_or(&none), &mut changes),
             }
         }
         changes
     }
 }
 
-fn named(values: &BTreeMap<String, Value>) -> String {
+fn named(values: &ValuesByKey) -> String {
     values.get("name").map_or_else(String::new, |name| format!(" ({name:?})"))
 }
 
-fn keys(
-    subject: &Scope,
-    old: Option<&BTreeMap<String, Value>>,
-    new: Option<&BTreeMap<String, Value>>,
-    changes: &mut ConfigChanges,
-) {
-    let of =
-        |values: Option<&'_ BTreeMap<String, Value>>, key: &str| values.and_then(|values| values.get(key)).cloned();
-    let all: BTreeSet<&String> = [old, new].into_iter().flatten().flat_map(BTreeMap::keys).collect();
+fn keys(subject: &Scope, old: &ValuesByKey, new: &ValuesByKey, changes: &mut ConfigChanges) {
+    let space = if *subject == Scope::Server { "" } else { " " };
+    let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     for key in all {
-        let (before, now) = (of(old, key), of(new, key));
+        let (before, now) = (old.get(key), new.get(key));
         if before == now {
             continue;
         }
-        let either = || [&before, &now].into_iter().flatten();
-        let hidden = either().any(|value| matches!(value.said, ConfigValue::Credential(_)));
-        let at_start = either().any(|value| value.at_start);
-        let space = if *subject == Scope::Server { "" } else { " " };
-        let change = if hidden {
-            "changed".to_owned()
-        } else {
-            let show = |value: Option<Value>| value.map_or_else(|| "unset".to_owned(), |value| format!("{value:?}"));
-            format!("{} -> {}", show(before), show(now))
+        let either = || [before, now].into_iter().flatten();
+        let show = |value: Option<&Value>| value.map_or_else(|| "unset".to_owned(), |value| format!("{value:?}"));
+        let change = match either().any(|value| matches!(value.said, ConfigValue::Credential(_))) {
+            true => "changed".to_owned(),
+            false => format!("{} -> {}", show(before), show(now)),
         };
         changes.lines.push(format!("~ {subject}{space}{key} {change}"));
-        if at_start {
+        if either().any(|value| value.at_start) {
             changes.at_start.push(format!("{subject}{space}{key}"));
         }
     }
