@@ -29,8 +29,8 @@ pub(crate) fn read(root: &Section<'_, '_>) -> EngineRules {
         let problem = "store_engine = \"postgres\" needs the address of the database: set `url` in [postgres]";
         s.report_key("store_engine", problem);
     }
-    rules.guests = root.rules(ConfigKey::reload("guests", "Calls of adapters."));
-    rules.webhooks = root.rules(ConfigKey::reload("webhooks", ""));
+    root.nested(ConfigKey::reload("guests", "Calls of adapters."), &mut rules.guests);
+    root.nested(ConfigKey::reload("webhooks", ""), &mut rules.webhooks);
     let s = root.table_or_empty(ConfigKey::reload("adapters", "Adapters by name."));
     let name = ConfigKey::reload("NAME", "The path of a component that `practice-sync adapter build` made.");
     // An unusable component affects only its own locations; `config check` reports it.

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, ops::RangeInclusive};
 
-use location::time::Millis;
+use location::{keys::not_empty, time::Millis};
 use toml::de::DeValue;
 
 use framework::values::{limits::INT32, words::WireEnum};
@@ -109,10 +109,6 @@ fn chosen<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, String> {
         let rest: Vec<String> = rest.iter().map(|(word, _)| format!("\"{word}\"")).collect();
         format!("must be {} or \"{last}\"", rest.join(", "))
     })
-}
-
-pub(super) fn not_empty(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) }
 }
 
 /// Returns the text, or for `env:NAME` the value of the environment variable.

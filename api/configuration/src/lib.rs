@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  document, values, kinds ◄── reader                  texts and their findings; reads the rows of `settings!`
-//!  reader ◄── http, engine_rules, node, traces, knobs   tables of the server
+//!  reader ◄── http, engine_rules, node, traces   tables of the server
 //!         ◄── sources ◄── institutions                EHRs and tenants
 //!         all of these ◄── file, keys ◄── load        whole files, API keys, files on disk
 //!         keys ◄── key_file                           edits of the key file
@@ -24,7 +24,6 @@ mod institutions;
 mod key_file;
 mod keys;
 mod kinds;
-mod knobs;
 mod load;
 pub mod logging;
 mod node;

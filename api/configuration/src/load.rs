@@ -9,9 +9,9 @@ use engine::setup::Setup;
 use toml::de::DeTable;
 
 use crate::{
-    contents::{Config, KeyFileContents},
+    contents::{Config, KEYS_FILE, KeyFileContents},
     document::{Problem, SourceText},
-    file::{self, Files, KEYS_FILE},
+    file::{self, Files},
     keys,
 };
 

@@ -11,7 +11,7 @@ use std::{
 
 use framework::values::limits::INT32;
 use location::{
-    keys::{ConfigKey, KeyReader, KeyTable, ReloadClass},
+    keys::{ConfigKey, KeyReader, KeyTable, ReloadClass, not_empty},
     time::Millis,
 };
 use toml::{
@@ -22,7 +22,7 @@ use toml::{
 use crate::{
     describe::{KeyNote, ReferenceNotes, TableNotes},
     document::{Document, SourceText},
-    kinds::{KeyKind, choice, display_value, duration, flag, integer, parsed, show_duration, span, text},
+    kinds::{KeyKind, choice, display_value, duration, flag, integer, number, parsed, show_duration, span, text},
     values::{ConfigValue, Scope},
 };
 
@@ -312,13 +312,6 @@ impl<'a, 't> Section<'a, 't> {
         self.table(key).unwrap_or_else(|| self.section(&NO_KEYS, key, false, self.at))
     }
 
-    /// Reads the keys of a table. Keys that are missing keep their defaults.
-    pub(crate) fn rules<T: KeyTable>(&self, key: ConfigKey<'_>) -> T {
-        let mut rules = T::default();
-        rules.read_keys(&self.table_or_empty(key));
-        rules
-    }
-
     pub(crate) fn tables(&self, key: ConfigKey<'_>) -> Vec<Section<'a, 't>> {
         if self.notes.is_some() {
             return vec![self.section(&NO_KEYS, key, true, self.at)];
@@ -385,8 +378,16 @@ impl KeyReader for Section<'_, '_> {
         self.setting(key, value, &parsed(parse), T::to_string);
     }
 
+    fn required_text<T>(&self, key: ConfigKey<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>) {
+        self.required(key, &parsed(parse)).into_iter().for_each(|set| *value = set);
+    }
+
     fn optional<T>(&self, key: ConfigKey<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>) {
         *value = self.read(key, &parsed(parse));
+    }
+
+    fn number(&self, key: ConfigKey<'_>, value: &mut Option<f64>, range: RangeInclusive<f64>) {
+        *value = self.read(key, &number(range));
     }
 
     fn texts<T>(&self, key: ConfigKey<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>) {
@@ -399,5 +400,15 @@ impl KeyReader for Section<'_, '_> {
 
     fn path(&self, key: ConfigKey<'_>, value: &mut Option<PathBuf>) {
         *value = self.read(key, &text()).map(|file| self.base().join(file));
+    }
+
+    fn path_or_default(&self, key: ConfigKey<'_>, value: &mut PathBuf) {
+        let mut path = value.display().to_string();
+        self.text(key, &mut path, not_empty);
+        *value = self.base().join(path);
+    }
+
+    fn nested<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut T) {
+        table.read_keys(&self.table_or_empty(key));
     }
 }

@@ -9,7 +9,7 @@ use engine::setup::{
 };
 use location::{
     ids::InstitutionId,
-    keys::{ConfigKey, KeyReader},
+    keys::{ConfigKey, KeyReader, KeyTable},
 };
 
 use crate::{
@@ -23,12 +23,9 @@ pub(crate) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
     let id = s.identified("source id", Scope::Source);
     // Records are stored under their institution, so a reload cannot change it.
     s.derived(ConfigKey::restart("institution", ""), institution);
-    let name = s.required(ConfigKey::reload("name", "The name shown to operators."), &text());
-    let adapter = s.required(ConfigKey::reload("adapter", "The name of an adapter in `[adapters]`."), &text());
-    let about =
-        "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with `[node]`.";
-    let base_url = s.required(ConfigKey::reload("base_url", about), &parsed(base_url));
-    if base_url.as_deref() == Some("sandbox:") {
+    let mut source = DataSource { id: id.unwrap_or(0), institution, ..DataSource::default() };
+    source.read_keys(&s);
+    if source.base_url == "sandbox:" {
         if real {
             let problem = "`base_url` \"sandbox:\" is the simulated EHR, which a production institution must not have; \
                            give the address of its EHR, or make its `environment` \"sandbox\"";
@@ -41,60 +38,42 @@ pub(crate) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
         }
     }
     let headers = s.table(ConfigKey::reload("headers", "Added to each request; values are credentials."));
-    let headers = headers.map_or_else(Vec::new, |s| read_headers(&s));
+    source.headers = headers.map_or_else(Vec::new, |s| read_headers(&s));
     let oauth = s.table(ConfigKey::reload("oauth", "Access tokens (OAuth 2.0 client credentials)."));
     let oauth = oauth.and_then(|s| read_oauth(&s)).map(Login::OAuth);
     let about = "Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.";
     let session = s.table(ConfigKey::reload("tryton_session", about));
-    let session = session.and_then(|s| tryton_session(&s)).zip(base_url.as_deref());
-    let session = session.and_then(|((user, password), base_url)| {
-        let session = TrytonSession::new(base_url, user, Secret::new(password));
+    let session = session.and_then(|s| tryton_session(&s)).filter(|_| !source.base_url.is_empty());
+    let session = session.and_then(|(user, password)| {
+        let session = TrytonSession::new(&source.base_url, user, Secret::new(password));
         session.map_err(|error| s.report_key("base_url", error.to_string())).ok().map(Login::Tryton)
     });
-    let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let authorization = source.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     let ways = [oauth.is_some(), session.is_some(), authorization].into_iter().filter(|way| *way).count();
     if ways > 1 {
         s.report_key("base_url", "oauth, tryton_session and the header Authorization are mutually exclusive");
     }
-    let mut allowed_paths = Vec::new();
-    let about = "Restricts the paths that the adapter declares.";
-    s.texts(ConfigKey::reload("allowed_paths", about), &mut allowed_paths, |path| Ok(path.to_owned()));
-    let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
-    s.integer(ConfigKey::reload("guest_memory_mib", "Memory of a call, in MiB."), &mut guest_memory_mib, 1..=4_096);
-    let requests = ConfigKey::reload("guest_requests_per_call", "Requests of a call to the EHR.");
-    s.integer(requests, &mut guest_requests_per_call, 1..=100_000);
     let about = "The EHR is reached through workstations only: no headers, no login.";
-    let workstation = s.table(ConfigKey::reload("workstation", about)).and_then(|s| {
+    source.workstation = s.table(ConfigKey::reload("workstation", about)).and_then(|s| {
         let about = "A path below `base_url` that answers 200 with JSON only while staff is logged in.";
         Some(WorkstationAccess { probe: s.required(ConfigKey::reload("probe", about), &parsed(probe))? })
     });
-    if let Some(base_url) = base_url.as_ref().filter(|_| workstation.is_some()) {
+    if source.workstation.is_some() && !source.base_url.is_empty() {
         // Its requests run in the browser session of a staff member.
-        if oauth.is_some() || !headers.is_empty() {
+        if oauth.is_some() || !source.headers.is_empty() {
             s.report_key("base_url", "a source reached through workstations must not have headers or oauth");
         }
-        if !base_url.starts_with("http") {
+        if !source.base_url.starts_with("http") {
             s.report_key("base_url", "a source reached through workstations needs an http or https `base_url`");
         }
     }
-    if let Some(adapter) = adapter.as_ref().filter(|adapter| !setup.engine.adapters.contains_key(*adapter)) {
+    source.login = oauth.or(session);
+    if !source.adapter.is_empty() && !setup.engine.adapters.contains_key(&source.adapter) {
         let known = setup.engine.adapters.keys().cloned().collect::<Vec<_>>().join(", ");
-        s.report_key("adapter", format!("no adapter `{adapter}` in [adapters]; known are: {known}"));
+        s.report_key("adapter", format!("no adapter `{}` in [adapters]; known are: {known}", source.adapter));
     }
-    if let (Some(id), Some(name), Some(adapter), Some(base_url)) = (id, name, adapter, base_url) {
-        let source = DataSource {
-            id,
-            institution,
-            name,
-            adapter,
-            base_url,
-            headers,
-            login: oauth.or(session),
-            allowed_paths,
-            guest_memory_mib,
-            guest_requests_per_call,
-            workstation,
-        };
+    let DataSource { name, adapter, base_url, .. } = &source;
+    if id.is_some() && [name, adapter, base_url].iter().all(|text| !text.is_empty()) {
         setup.sources.insert(source.id, Arc::new(source));
     }
 }
@@ -148,15 +127,6 @@ fn read_headers(s: &Section<'_, '_>) -> Vec<(String, String)> {
     };
     let all = s.entries(ConfigKey::reload("NAME", "A header, such as `Authorization`."), &credential(Ok));
     all.into_iter().filter_map(header).collect()
-}
-
-fn base_url(text: &str) -> Result<String, String> {
-    let web = reqwest::Url::parse(text).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    if web || text == "sandbox:" {
-        Ok(text.to_owned())
-    } else {
-        Err("must be an http or https URL, or \"sandbox:\"".into())
-    }
 }
 
 fn probe(text: &str) -> Result<String, String> {

@@ -5,11 +5,11 @@ mod key_file;
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
-use engine::setup::{EngineRules, LocationStatus, StoreEngine, database::DatabaseTls, login::Login};
+use engine::setup::{EngineRules, LocationSettings, LocationStatus, StoreEngine, database::DatabaseTls, login::Login};
 use framework::http::compatibility::DEFAULT_AGENTS;
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
-use crate::{document::SourceText, knobs::LocationSettings, reference::default_file, *};
+use crate::{document::SourceText, reference::default_file, *};
 
 fn parse(text: &str) -> Result<Config, Vec<Problem>> {
     Config::parse(text, Path::new("/nowhere")).map_err(|error| error.problems)

@@ -64,14 +64,26 @@ pub trait KeyReader {
     /// Reads a string with `parse`.
     fn text<T: Display>(&self, key: ConfigKey<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>);
 
+    /// Reads a string that must be set.
+    fn required_text<T>(&self, key: ConfigKey<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>);
+
     /// Reads a string without a default.
     fn optional<T>(&self, key: ConfigKey<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>);
+
+    /// Reads a number without a default.
+    fn number(&self, key: ConfigKey<'_>, value: &mut Option<f64>, range: RangeInclusive<f64>);
 
     /// Reads a list of strings.
     fn texts<T>(&self, key: ConfigKey<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>);
 
     /// Reads a path without a default.
     fn path(&self, key: ConfigKey<'_>, value: &mut Option<PathBuf>);
+
+    /// Reads a path with a default.
+    fn path_or_default(&self, key: ConfigKey<'_>, value: &mut PathBuf);
+
+    /// Reads the keys of a table in this table.
+    fn nested<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut T);
 
     /// Reads a size in MiB into bytes.
     fn mib(&self, key: ConfigKey<'_>, bytes: &mut u64, range: RangeInclusive<i64>) {
@@ -99,6 +111,11 @@ pub trait KeyReader {
         self.duration(key, &mut length, range);
         *value = Duration::from_millis(length.unsigned_abs());
     }
+}
+
+/// Parses a string that must not be empty.
+pub fn not_empty(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) }
 }
 
 /// The keys of a table, implemented by `settings!`.

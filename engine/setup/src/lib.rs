@@ -17,9 +17,11 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_par
 
 use location::{
     ids::{InstitutionId, LocationId},
+    keys::not_empty,
     settings::{BookingRules, PullRules, Quota, WriteRules},
     time::{DAY, HOUR, Millis, SECOND},
 };
+use url::Url;
 
 use crate::{database::Database, guests::HostLimits, login::Login};
 
@@ -58,36 +60,45 @@ pub enum LocationStatus {
     Closed,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct LocationSetup {
-    pub id: LocationId,
-    pub institution: InstitutionId,
-    pub name: String,
-    pub street_address: Option<String>,
-    pub street_address_2: Option<String>,
-    pub city: Option<String>,
-    pub state: Option<String>,
-    pub zip_code: Option<String>,
-    pub country_code: Option<String>,
-    pub phone_number: Option<String>,
-    pub email: Option<String>,
-    pub latitude: Option<f64>,
-    pub longitude: Option<f64>,
-    pub zone: chrono_tz::Tz,
-    pub map_by_operatory: bool,
-    pub status: LocationStatus,
-    /// The data source. `None` without EHR integration (specification 1.4).
-    pub source: Option<u32>,
-    /// The location's id in the EHR.
-    pub foreign_id: Option<String>,
-    pub booking: BookingRules,
-    pub write: WriteRules,
-    pub pull: PullRules,
-    pub quota: Quota,
-    /// Settings of the adapter, documented in its README.
-    pub adapter_config: BTreeMap<String, String>,
-    /// Used only if the data source is reached through workstations.
-    pub workstation: WorkstationRules,
+location::settings! {
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LocationSetup("locations") {
+        id: LocationId = LocationId(0);
+        institution: InstitutionId = InstitutionId(0);
+        name: String = String::new();
+        zone: chrono_tz::Tz = chrono_tz::Tz::UTC;
+        status: LocationStatus = LocationStatus::Active;
+        /// The data source. `None` without EHR integration (specification 1.4).
+        source: Option<u32> = None;
+        map_by_operatory: bool = false, flag() => reload, "A booking must name an operatory.";
+        street_address: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
+        street_address_2: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
+        city: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
+        state: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
+        zip_code: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
+        country_code: Option<String> = None, optional(country_code) =>
+            reload, "By default that of the institution. Telephone numbers without a calling code are numbers of this \
+                     country.";
+        phone_number: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
+        email: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
+        latitude: Option<f64> = None, number(-90.0..=90.0) => reload, "Shown to clients.";
+        longitude: Option<f64> = None, number(-180.0..=180.0) => reload, "Shown to clients.";
+        foreign_id: Option<String> = None, optional(not_empty) => reload, "The id of the location in the EHR.";
+        booking: BookingRules = BookingRules::default();
+        write: WriteRules = WriteRules::default();
+        pull: PullRules = PullRules::default();
+        quota: Quota = Quota::default();
+        /// Used only if the data source is reached through workstations.
+        workstation: WorkstationRules = WorkstationRules::default();
+        /// Settings of the adapter, documented in its README.
+        adapter_config: BTreeMap<String, String> = BTreeMap::new();
+    }
+}
+
+/// Parses the country code of an institution or a location.
+pub fn country_code(text: &str) -> Result<String, String> {
+    let valid = text.len() == 2 && text.bytes().all(|b| b.is_ascii_uppercase());
+    if valid { Ok(text.to_owned()) } else { Err("must be a country code of two capital letters".into()) }
 }
 
 impl LocationSetup {
@@ -108,28 +119,57 @@ location::settings! {
         patience_seconds: u32 = 20, seconds(0..=HOUR) =>
             reload "patience", "How long requests wait for a disconnected workstation before it is reported.";
     }
+
+    /// The settings of a location, read at three levels: the defaults, the institution and the location. Each level
+    /// overrides the one before.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct LocationSettings("defaults") {
+        booking: BookingRules = BookingRules::default(), nested() =>
+            reload, "Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, then \
+                     the location's own; each level changes only the keys it names.";
+        write: WriteRules = WriteRules::default(), nested() => reload, "Writes to the EHR.";
+        pull: PullRules = PullRules::default(), nested() => reload, "Reading from the EHR.";
+        quota: Quota = Quota::default(), nested() =>
+            reload, "A bucket of requests that the EHR takes from a location. A call is not split: it is sent at \
+                     once, and the next one waits.";
+        workstation: WorkstationRules = WorkstationRules::default(), nested() =>
+            reload, "EHRs that are reached through workstations.";
+    }
 }
 
-/// An EHR database shared by one or several locations of an institution.
-#[derive(Clone, PartialEq, Eq)]
-pub struct DataSource {
-    pub id: u32,
-    pub institution: InstitutionId,
-    pub name: String,
-    /// Name of the adapter, one of `EngineRules::adapters`.
-    pub adapter: String,
-    /// `http(s)://host[:port][/path]`, or `sandbox:` for an in-process EHR.
-    pub base_url: String,
-    /// Headers with credentials that the engine adds to each request.
-    pub headers: Vec<(String, String)>,
-    /// The login for access tokens or sessions, if the EHR requires one.
-    pub login: Option<Login>,
-    /// Paths below the base URL that the adapter may use. If empty, those requested by its manifest.
-    pub allowed_paths: Vec<String>,
-    pub guest_memory_mib: u32,
-    pub guest_requests_per_call: u32,
-    /// Set if the data source is reached only through workstations with a logged-in staff member.
-    pub workstation: Option<WorkstationAccess>,
+location::settings! {
+    /// An EHR database shared by one or several locations of an institution.
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct DataSource("sources") {
+        id: u32 = 0;
+        institution: InstitutionId = InstitutionId(0);
+        name: String = String::new(), required_text(not_empty) => reload, "The name shown to operators.";
+        adapter: String = String::new(), required_text(not_empty) =>
+            reload, "The name of an adapter in `[adapters]`.";
+        base_url: String = String::new(), required_text(base_url) =>
+            reload, "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with \
+                     `[node]`.";
+        /// Headers with credentials that the engine adds to each request.
+        headers: Vec<(String, String)> = Vec::new();
+        /// The login for access tokens or sessions, if the EHR requires one.
+        login: Option<Login> = None;
+        /// If empty, the paths below the base URL that the manifest of the adapter requests.
+        allowed_paths: Vec<String> = Vec::new(), texts(|path| Ok(path.to_owned())) =>
+            reload, "Restricts the paths that the adapter declares.";
+        guest_memory_mib: u32 = 64, integer(1..=4_096) => reload, "Memory of a call, in MiB.";
+        guest_requests_per_call: u32 = 100, integer(1..=100_000) => reload, "Requests of a call to the EHR.";
+        /// Set if the data source is reached only through workstations with a logged-in staff member.
+        workstation: Option<WorkstationAccess> = None;
+    }
+}
+
+fn base_url(text: &str) -> Result<String, String> {
+    let web = Url::parse(text).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    if web || text == "sandbox:" {
+        Ok(text.to_owned())
+    } else {
+        Err("must be an http or https URL, or \"sandbox:\"".into())
+    }
 }
 
 /// An EHR that is accessible only in the browser session of a staff member.

@@ -1,13 +1,13 @@
 //! Institutions, locations and data sources with defaults. Tests set only the fields that they check.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use location::{
     ids::{InstitutionId, LocationId},
     settings::Quota,
 };
 
-use setup::{DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup};
+use setup::{DataSource, Environment, Institution, LocationSetup, Setup};
 
 /// Returns an institution `practice-{id}` in the sandbox.
 pub fn institution(id: u32) -> Institution {
@@ -27,27 +27,10 @@ pub fn location(id: LocationId, institution: u32, source: u32) -> LocationSetup 
         id,
         institution: InstitutionId(institution),
         name: format!("Place {id}"),
-        street_address: None,
-        street_address_2: None,
-        city: None,
-        state: None,
-        zip_code: None,
-        country_code: None,
-        phone_number: None,
-        email: None,
-        latitude: None,
-        longitude: None,
         zone: chrono_tz::UTC,
-        map_by_operatory: false,
-        status: LocationStatus::Active,
         source: Some(source),
-        foreign_id: None,
-        booking: Default::default(),
-        write: Default::default(),
-        pull: Default::default(),
         quota: Quota { per_minute: 60_000, burst: 10_000 },
-        adapter_config: BTreeMap::new(),
-        workstation: Default::default(),
+        ..LocationSetup::default()
     }
 }
 
@@ -56,15 +39,10 @@ pub fn source(id: u32, institution: u32) -> DataSource {
     DataSource {
         id,
         institution: InstitutionId(institution),
-        name: String::new(),
         adapter: "practice".into(),
         base_url: "https://ehr.example".into(),
-        headers: Vec::new(),
-        allowed_paths: Vec::new(),
-        guest_memory_mib: 64,
         guest_requests_per_call: 10,
-        login: None,
-        workstation: None,
+        ..DataSource::default()
     }
 }
 

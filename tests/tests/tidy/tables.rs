@@ -102,7 +102,6 @@ pub const TOOLS: &[Tool] = &[
         rooms: &[
             "engine/adapter-host/src",
             "engine/webhooks/src/egress.rs",
-            "api/configuration/src/sources.rs",
             "api/configuration/src/node.rs",
             "api/framework/src/http/cors.rs",
             "api/framework/src/nodes/forward.rs",
