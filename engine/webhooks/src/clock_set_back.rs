@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use location::time::{Millis, Timestamp};
+use location::time::Millis;
 use store::{Batch, CommitError, Direction, StoreError};
 use tokio::task;
 
@@ -21,7 +21,7 @@ const PAGE: usize = 500;
 impl Sender {
     /// Moves the retries back. Returns the endpoints with a delivery that is due earlier now. `by` is the known amount,
     /// or 0. Deliveries created or attempted in the future reveal a larger one.
-    pub async fn move_retries_back(&self, now: Timestamp, by: Millis) -> Result<BTreeSet<EndpointId>, StoreError> {
+    pub async fn move_retries_back(&self, by: Millis) -> Result<BTreeSet<EndpointId>, StoreError> {
         let (mut moved, mut range) = (BTreeSet::new(), keys::all_due());
         loop {
             let page = self.store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
@@ -30,12 +30,14 @@ impl Sender {
             let known = self.registry.subscriptions();
             // Other nodes move their own.
             let here = page.iter().filter_map(|key| keys::parse_due(key)).filter(|(of, ..)| known.is_here(*of));
+            let now = (self.clock)();
             let late = here.filter(|(_, at, _)| *at > now);
             let mut changes = Vec::new();
             for (endpoint, at, id) in late {
                 let stored = self.store.get(&keys::delivery(id))?;
                 let Some(before) = stored.and_then(|bytes| Delivery::from_bytes(&bytes).ok()) else { continue };
-                let ahead = before.attempted_at.unwrap_or(made_at(id)).since(now);
+                // Attempts continue meanwhile, so the clock is read after the delivery.
+                let ahead = before.attempted_at.unwrap_or(made_at(id)).since((self.clock)());
                 if ahead > 0 && before.state == (State::Pending { next_attempt_at: at }) {
                     let mut after = before.clone();
                     after.set_back(by.max(ahead));

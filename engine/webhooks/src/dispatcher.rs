@@ -141,7 +141,7 @@ impl DispatchLoop {
                 () = sleep(limits::STORE_RETRY) => {}
             }
         }
-        self.move_retries_back(self.started, 0);
+        self.move_retries_back(0);
         let (mut looks, shared) = (interval(limits::LOOK_EVERY), self.sender.registry.subscriptions().shared.is_some());
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -428,12 +428,12 @@ impl DispatchLoop {
         self.started = self.started.min(now);
         self.prune_at = self.prune_at.map(|at| at.minus(by));
         self.queues.set_back(by);
-        self.move_retries_back(now, by);
+        self.move_retries_back(by);
     }
 
-    fn move_retries_back(&mut self, now: Timestamp, by: Millis) {
+    fn move_retries_back(&mut self, by: Millis) {
         let sender = self.sender.clone();
-        self.tasks.spawn(async move { TaskOutcome::SetBack(sender.move_retries_back(now, by).await) });
+        self.tasks.spawn(async move { TaskOutcome::SetBack(sender.move_retries_back(by).await) });
     }
 
     fn prune(&mut self, now: Timestamp) {
