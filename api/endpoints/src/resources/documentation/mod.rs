@@ -45,50 +45,42 @@ pub async fn document(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "application/json", text(audience, version)))
 }
 
-pub async fn page(request: HttpRequest) -> HttpResult {
-    Ok(file(&request, "text/html; charset=utf-8", include_str!("page.html")))
+const HTML: &str = "text/html; charset=utf-8";
+
+/// Declares the handlers that answer with a text of the program, each with its media type.
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident: $kind:expr, $text:expr;)*) => {$(
+        $(#[$doc])*
+        pub async fn $name(request: HttpRequest) -> HttpResult {
+            Ok(file(&request, $kind, $text))
+        }
+    )*};
 }
 
-pub async fn guide(request: HttpRequest) -> HttpResult {
-    text(&request, &pages::GUIDE)
-}
-
-pub async fn moving(request: HttpRequest) -> HttpResult {
-    text(&request, &pages::MOVING)
-}
-
-pub async fn rules(request: HttpRequest) -> HttpResult {
-    text(&request, &pages::RULES)
-}
-
-pub async fn glossary(request: HttpRequest) -> HttpResult {
-    text(&request, &pages::GLOSSARY)
+texts! {
+    page: HTML, include_str!("page.html");
+    guide: HTML, pages::GUIDE.html();
+    moving: HTML, pages::MOVING.html();
+    rules: HTML, pages::RULES.html();
+    glossary: HTML, pages::GLOSSARY.html();
+    /// Explains how to receive webhooks. The snippets are separate files, which tests run.
+    webhooks: HTML, &WEBHOOKS;
+    /// Explains how to simulate failures in the sandbox.
+    sandbox: HTML, include_str!("sandbox.html");
+    style: "text/css; charset=utf-8", include_str!("style.css");
+    script: "text/javascript; charset=utf-8", include_str!("script.js");
 }
 
 /// Returns a text for operators, for the console.
 pub fn operator_page(request: &HttpRequest, name: &str) -> HttpResult {
     let page = pages::operator_page(name).ok_or_else(|| ApiError::not_found("Page"))?;
-    Ok(file(request, "text/html; charset=utf-8", page))
-}
-
-fn text(request: &HttpRequest, page: &'static pages::DocumentationPage) -> HttpResult {
-    Ok(file(request, "text/html; charset=utf-8", page.html()))
+    Ok(file(request, HTML, page))
 }
 
 /// Redirects the root path: operators to the console, clients to the documentation.
 pub async fn elsewhere(request: HttpRequest) -> HttpResult {
     let to = if request.path() == "/" && for_operators(&request) { "/console" } else { "/docs" };
     Ok(HttpResponse::TemporaryRedirect().insert_header((LOCATION, to)).finish())
-}
-
-/// Explains how to receive webhooks. The snippets are separate files, which tests run.
-pub async fn webhooks(request: HttpRequest) -> HttpResult {
-    Ok(file(&request, "text/html; charset=utf-8", &WEBHOOKS))
-}
-
-/// Explains how to simulate failures in the sandbox.
-pub async fn sandbox(request: HttpRequest) -> HttpResult {
-    Ok(file(&request, "text/html; charset=utf-8", include_str!("sandbox.html")))
 }
 
 static WEBHOOKS: LazyLock<String> = LazyLock::new(|| {
@@ -107,14 +99,6 @@ const SNIPPETS: [(&str, &str); 5] = [
     ("Go", include_str!("snippets/verify.go")),
     ("Rust", include_str!("snippets/verify.rs")),
 ];
-
-pub async fn style(request: HttpRequest) -> HttpResult {
-    Ok(file(&request, "text/css; charset=utf-8", include_str!("style.css")))
-}
-
-pub async fn script(request: HttpRequest) -> HttpResult {
-    Ok(file(&request, "text/javascript; charset=utf-8", include_str!("script.js")))
-}
 
 /// Returns the entity tag of a text. Each text is hashed once, keyed by its address, because all texts are static.
 fn tag(text: &'static str) -> String {

@@ -6,7 +6,7 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, 
 
 /// A text and its address.
 pub(crate) struct DocumentationPage {
-    /// `/docs/` or `/console/docs/`.
+    /// `CLIENTS` or `OPERATORS`.
     base: &'static str,
     /// Path below `base`.
     name: &'static str,
@@ -18,19 +18,6 @@ pub(crate) struct DocumentationPage {
 }
 
 impl DocumentationPage {
-    const fn new(name: &'static str, file: &'static str, title: &'static str, text: &'static str) -> DocumentationPage {
-        DocumentationPage { base: "/docs/", name, file, title, text, html: OnceLock::new() }
-    }
-
-    const fn for_operators(
-        name: &'static str,
-        file: &'static str,
-        title: &'static str,
-        text: &'static str,
-    ) -> DocumentationPage {
-        DocumentationPage { base: OPERATORS, name, file, title, text, html: OnceLock::new() }
-    }
-
     fn path(&self) -> String {
         format!("{}{}", self.base, self.name)
     }
@@ -40,117 +27,47 @@ impl DocumentationPage {
     }
 }
 
-pub(crate) static GUIDE: DocumentationPage =
-    DocumentationPage::new("guide", "guide.md", "Guide", include_str!("../../../../docs/guide.md"));
-pub(crate) static MOVING: DocumentationPage = DocumentationPage::new(
-    "coming-from-another-api",
-    "coming-from-another-api.md",
-    "Coming from a v2 or v3 API",
-    include_str!("../../../../docs/coming-from-another-api.md"),
-);
-pub(super) static RULES: DocumentationPage = DocumentationPage::new(
-    "specification",
-    "specification.md",
-    "Rules",
-    include_str!("../../../../docs/specification.md"),
-);
-pub(crate) static GLOSSARY: DocumentationPage =
-    DocumentationPage::new("glossary", "glossary.md", "Glossary", include_str!("../../../../docs/glossary.md"));
+/// Declares a text by its base path, its folder in `api/docs`, the name of its file, and its title.
+macro_rules! page {
+    ($base:expr, $folder:literal, $name:literal, $title:literal) => {
+        DocumentationPage {
+            base: $base,
+            name: $name,
+            file: concat!($name, ".md"),
+            title: $title,
+            text: include_str!(concat!("../../../../docs/", $folder, $name, ".md")),
+            html: OnceLock::new(),
+        }
+    };
+}
 
+/// Base path of the texts for clients.
+const CLIENTS: &str = "/docs/";
 /// Base path of the texts for operators in the console.
 const OPERATORS: &str = "/console/docs/";
 
+pub(crate) static GUIDE: DocumentationPage = page!(CLIENTS, "", "guide", "Guide");
+pub(crate) static MOVING: DocumentationPage =
+    page!(CLIENTS, "", "coming-from-another-api", "Coming from a v2 or v3 API");
+pub(super) static RULES: DocumentationPage = page!(CLIENTS, "", "specification", "Rules");
+pub(crate) static GLOSSARY: DocumentationPage = page!(CLIENTS, "", "glossary", "Glossary");
+
 static OPERATOR_PAGES: [DocumentationPage; 15] = [
-    DocumentationPage::for_operators(
-        "runbooks",
-        "runbooks.md",
-        "Runbooks",
-        include_str!("../../../../docs/operations/runbooks.md"),
-    ),
-    DocumentationPage::for_operators(
-        "commands",
-        "commands.md",
-        "Commands and calls",
-        include_str!("../../../../docs/operations/commands.md"),
-    ),
-    DocumentationPage::for_operators(
-        "console",
-        "console.md",
-        "Console",
-        include_str!("../../../../docs/operations/console.md"),
-    ),
-    DocumentationPage::for_operators(
-        "observe",
-        "observe.md",
-        "Observe",
-        include_str!("../../../../docs/operations/observe.md"),
-    ),
-    DocumentationPage::for_operators(
-        "install",
-        "install.md",
-        "Install",
-        include_str!("../../../../docs/operations/install.md"),
-    ),
-    DocumentationPage::for_operators(
-        "configure",
-        "configure.md",
-        "Configure",
-        include_str!("../../../../docs/operations/configure.md"),
-    ),
-    DocumentationPage::for_operators(
-        "configuration",
-        "configuration.md",
-        "Every key",
-        include_str!("../../../../docs/operations/configuration.md"),
-    ),
-    DocumentationPage::for_operators(
-        "store",
-        "store.md",
-        "The store",
-        include_str!("../../../../docs/operations/store.md"),
-    ),
-    DocumentationPage::for_operators(
-        "backup",
-        "backup.md",
-        "Back up and restore",
-        include_str!("../../../../docs/operations/backup.md"),
-    ),
-    DocumentationPage::for_operators(
-        "audit",
-        "audit.md",
-        "The audit trail",
-        include_str!("../../../../docs/operations/audit.md"),
-    ),
-    DocumentationPage::for_operators(
-        "nodes",
-        "nodes.md",
-        "Several nodes",
-        include_str!("../../../../docs/operations/nodes.md"),
-    ),
-    DocumentationPage::for_operators(
-        "adapters",
-        "adapters.md",
-        "Adapters",
-        include_str!("../../../../docs/operations/adapters.md"),
-    ),
-    DocumentationPage::for_operators(
-        "workstations",
-        "workstations.md",
-        "Workstations",
-        include_str!("../../../../docs/operations/workstations.md"),
-    ),
-    DocumentationPage::for_operators(
-        "security",
-        "security.md",
-        "Security",
-        include_str!("../../../../docs/operations/security.md"),
-    ),
-    DocumentationPage::for_operators(
-        "upgrade",
-        "upgrade.md",
-        "Upgrade",
-        include_str!("../../../../docs/operations/upgrade.md"),
-    ),
+    page!(OPERATORS, "operations/", "runbooks", "Runbooks"),
+    page!(OPERATORS, "operations/", "commands", "Commands and calls"),
+    page!(OPERATORS, "operations/", "console", "Console"),
+    page!(OPERATORS, "operations/", "observe", "Observe"),
+    page!(OPERATORS, "operations/", "install", "Install"),
+    page!(OPERATORS, "operations/", "configure", "Configure"),
+    page!(OPERATORS, "operations/", "configuration", "Every key"),
+    page!(OPERATORS, "operations/", "store", "The store"),
+    page!(OPERATORS, "operations/", "backup", "Back up and restore"),
+    page!(OPERATORS, "operations/", "audit", "The audit trail"),
+    page!(OPERATORS, "operations/", "nodes", "Several nodes"),
+    page!(OPERATORS, "operations/", "adapters", "Adapters"),
+    page!(OPERATORS, "operations/", "workstations", "Workstations"),
+    page!(OPERATORS, "operations/", "security", "Security"),
+    page!(OPERATORS, "operations/", "upgrade", "Upgrade"),
 ];
 
 /// Returns a text for operators as a page.
@@ -292,12 +209,14 @@ mod tests {
 
     #[test]
     fn markup_in_a_text_stays_text() {
-        static ODD: DocumentationPage = DocumentationPage::new(
-            "odd",
-            "odd.md",
-            "Odd",
-            "# A <script>x</script>\n\n<b>bold</b> [x](guide.md#errors)\n",
-        );
+        static ODD: DocumentationPage = DocumentationPage {
+            base: CLIENTS,
+            name: "odd",
+            file: "odd.md",
+            title: "Odd",
+            text: "# A <script>x</script>\n\n<b>bold</b> [x](guide.md#errors)\n",
+            html: OnceLock::new(),
+        };
         let html = ODD.html();
         assert!(!html.contains("<script>") && !html.contains("<b>"), "{html}");
         assert!(html.contains("href=\"/docs/guide#errors\""), "{html}");
