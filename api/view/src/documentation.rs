@@ -1,9 +1,20 @@
 //! Documentation of the fields that many views have.
 
+/// The documentation of a field of the type `Option<()>`.
+pub(crate) const ALWAYS_NULL: &str = "Always null: no health record system provides it.";
+
 /// Returns the documentation of a field by its name, if all views document it the same way.
 pub(crate) fn for_field(name: &str, record: Option<&str>) -> Option<String> {
     let text = match name {
         "id" => return record.map(|record| format!("Id of the {record}.")),
+        "name" => return record.map(|record| format!("Name of the {record}.")),
+        "active" => {
+            return record.map(|record| {
+                format!(
+                    "`true` if the {record} is in use; `false` once it has been deleted in the health record system."
+                )
+            });
+        }
         "foreign_id" => {
             "Opaque identifier in the health record system; null for a record that exists only in this service."
         }

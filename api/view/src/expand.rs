@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{
-    Error, Expr, Field, Fields, FnArg, Ident, ItemStruct, LitStr, Path, Token, parenthesized,
+    Error, Expr, Field, Fields, FnArg, Ident, ItemStruct, LitStr, Path, Token, Type, parenthesized,
     parse::{Parse, ParseStream},
     parse_quote,
     punctuated::Punctuated,
@@ -11,14 +11,25 @@ use syn::{
 };
 
 use crate::{
-    documentation,
-    record_view::{IncludedField, RelatedRecord, implement, included_view, publish, rendered},
+    documentation, input,
+    record_view::{IncludedField, RelatedRecord, argument_of, implement, included_view, publish, rendered},
 };
+
+/// The source of a view.
+enum ViewOrigin {
+    /// The record with this body.
+    Record(Path),
+    /// A value of this type.
+    Value(Path),
+    /// A handler, which builds the view itself.
+    Handler,
+}
 
 /// The arguments of the attribute.
 struct ViewRules {
-    of: Path,
+    origin: ViewOrigin,
     named: Option<String>,
+    only: Option<LitStr>,
     arguments: Punctuated<FnArg, Token![,]>,
     render: Option<Expr>,
     includes: Vec<Ident>,
@@ -27,7 +38,8 @@ struct ViewRules {
 
 impl Parse for ViewRules {
     fn parse(input: ParseStream<'_>) -> syn::Result<ViewRules> {
-        let (mut of, mut named, mut arguments, mut render) = (None, None, Punctuated::new(), None);
+        let (mut origin, mut named, mut only) = (ViewOrigin::Handler, None, None);
+        let (mut arguments, mut render) = (Punctuated::new(), None);
         let (mut includes, mut published, mut given) = (Vec::new(), false, Vec::new());
         while !input.is_empty() {
             let name: Ident = input.parse()?;
@@ -38,7 +50,15 @@ impl Parse for ViewRules {
             match name.to_string().as_str() {
                 "of" => {
                     input.parse::<Token![=]>()?;
-                    of = Some(input.parse()?);
+                    origin = ViewOrigin::Record(input.parse()?);
+                }
+                "value" => {
+                    input.parse::<Token![=]>()?;
+                    origin = ViewOrigin::Value(input.parse()?);
+                }
+                "only" => {
+                    input.parse::<Token![=]>()?;
+                    only = Some(input.parse()?);
                 }
                 "named" => {
                     input.parse::<Token![=]>()?;
@@ -60,7 +80,7 @@ impl Parse for ViewRules {
                 }
                 "published" => published = true,
                 _ => {
-                    let known = "must be `of`, `named`, `args`, `render`, `includes` or `published`";
+                    let known = "must be `of`, `value`, `named`, `only`, `args`, `render`, `includes` or `published`";
                     return Err(Error::new(name.span(), known));
                 }
             }
@@ -68,8 +88,16 @@ impl Parse for ViewRules {
                 input.parse::<Token![,]>()?;
             }
         }
-        let of = of.ok_or_else(|| input.error("needs the body of the record: `of = Payment`"))?;
-        Ok(ViewRules { of, named, arguments, render, includes, published })
+        let of_record = render.is_some() || published || !includes.is_empty();
+        let needs_record = match &origin {
+            ViewOrigin::Record(_) => false,
+            ViewOrigin::Value(_) => of_record,
+            ViewOrigin::Handler => of_record || !arguments.is_empty(),
+        };
+        if needs_record {
+            return Err(input.error("needs the body of the record: `of = Payment`"));
+        }
+        Ok(ViewRules { origin, named, only, arguments, render, includes, published })
     }
 }
 
@@ -117,8 +145,10 @@ impl FieldSource {
     fn take(field: &mut Field, name: &Ident) -> syn::Result<FieldSource> {
         let Some(at) = field.attrs.iter().position(|it| it.path().is_ident("view")) else {
             return Ok(match &field.ty {
-                kind if included_view(kind).is_some() => FieldSource::Include(None),
-                kind if quote!(#kind).to_string() == "Option < () >" => FieldSource::None,
+                kind if included_view(kind).or(argument_of(kind, "IncludedList")).is_some() => {
+                    FieldSource::Include(None)
+                }
+                kind if is_always_null(kind) => FieldSource::None,
                 _ => FieldSource::From(name.clone()),
             });
         };
@@ -126,8 +156,12 @@ impl FieldSource {
     }
 }
 
+fn is_always_null(kind: &Type) -> bool {
+    quote!(#kind).to_string() == "Option < () >"
+}
+
 pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
-    let ViewRules { of, named, arguments, render, includes, published } = syn::parse2(arguments)?;
+    let ViewRules { origin, named, only, arguments, render, includes, published } = syn::parse2(arguments)?;
     let mut item: ItemStruct = syn::parse2(item)?;
     let name = item.ident.clone();
     let Fields::Named(fields) = &mut item.fields else {
@@ -139,6 +173,13 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
         let Some(field_name) = field.ident.clone() else { continue };
         let source = FieldSource::take(field, &field_name)?;
         document(field, &field_name, named.as_deref())?;
+        if let Some(version) = &only {
+            field.attrs.push(parse_quote!(#[schemars(extend("x-versions" = [#version]))]));
+        }
+        let is_value = matches!(source, FieldSource::With(_) | FieldSource::Active | FieldSource::Include(Some(_)));
+        if is_value && matches!(origin, ViewOrigin::Handler) {
+            return Err(Error::new(field_name.span(), "the value of a field needs `of` or `value` above the view"));
+        }
         let value = match source {
             FieldSource::From(source) if source == "foreign_id_type" => {
                 adapter = Some(quote!(adapter: Option<&#lifetime str>));
@@ -161,25 +202,31 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
         };
         values.push(quote!(#field_name: #value));
     }
+    let (constructor, entry) = match &origin {
+        ViewOrigin::Record(of) => (quote!(from_record), quote!(::engine::records::record::Record<#of>)),
+        ViewOrigin::Value(kind) => (quote!(from_value), quote!(#kind)),
+        ViewOrigin::Handler => return Ok(quote!(#item)),
+    };
     let rendered = render.or_else(|| rendered(&name, arguments.iter(), adapter.is_some()));
+    let (generics, parameters, bounds) = item.generics.split_for_impl();
+    let further = arguments.iter().map(|it| quote!(#it)).chain(adapter);
+    let view = quote! {
+        #item
+
+        impl #generics #name #parameters #bounds {
+            pub(crate) fn #constructor(entry: &#lifetime #entry, #(#further),*) -> Self {
+                #name { #(#values),* }
+            }
+        }
+    };
+    let ViewOrigin::Record(of) = origin else { return Ok(view) };
     if published && rendered.is_none() {
         return Err(Error::new(name.span(), "a published view with arguments needs `render`"));
     }
     let published = published.then(|| publish(&item, &of)).transpose()?;
     let record_view = implement(&item, &of, rendered, &included, includes)?;
-    let (generics, parameters, bounds) = item.generics.split_for_impl();
-    let further = arguments.iter().map(|it| quote!(#it)).chain(adapter);
     Ok(quote! {
-        #item
-
-        impl #generics #name #parameters #bounds {
-            pub(crate) fn from_record(
-                entry: &#lifetime ::engine::records::record::Record<#of>,
-                #(#further),*
-            ) -> Self {
-                #name { #(#values),* }
-            }
-        }
+        #view
 
         #record_view
 
@@ -195,15 +242,24 @@ fn path(text: &str) -> syn::Result<Path> {
     syn::parse_str(text)
 }
 
-/// Adds the shared documentation to a field that has none.
+/// Adds the shared documentation to a field that has none, and its format to a date.
 fn document(field: &mut Field, name: &Ident, record: Option<&str>) -> syn::Result<()> {
-    if field.attrs.iter().any(|it| it.path().is_ident("doc") || is_flattened(it)) {
-        return Ok(());
+    let text = match input::documentation(&field.attrs) {
+        Some(text) => text,
+        None if field.attrs.iter().any(is_flattened) => return Ok(()),
+        None => {
+            let always_null = || is_always_null(&field.ty).then(|| documentation::ALWAYS_NULL.to_owned());
+            let shared = documentation::for_field(&name.to_string(), record).or_else(always_null);
+            let text = shared.ok_or_else(|| {
+                Error::new(name.span(), format!("`{name}` needs documentation, because views share none for it"))
+            })?;
+            field.attrs.push(parse_quote!(#[doc = #text]));
+            text
+        }
+    };
+    if text.contains("`YYYY-MM-DD`") && !field.attrs.iter().any(|it| it.path().is_ident("schemars")) {
+        field.attrs.push(parse_quote!(#[schemars(extend("format" = "date"))]));
     }
-    let text = documentation::for_field(&name.to_string(), record).ok_or_else(|| {
-        Error::new(name.span(), format!("`{name}` needs documentation, because views share none for it"))
-    })?;
-    field.attrs.push(parse_quote!(#[doc = #text]));
     Ok(())
 }
 
@@ -352,6 +408,44 @@ mod tests {
     }
 
     #[test]
+    fn values_have_views_and_handlers_build_their_own() {
+        let item = quote! {
+            struct LocationView<'a> {
+                id: u32,
+                name: &'a str,
+                /// The opening day, `YYYY-MM-DD`.
+                opened: Option<String>,
+                specialty: Option<()>,
+                rooms: IncludedList<RoomView<'a>>,
+            }
+        };
+        let text = expanded(quote!(value = LocationSetup, named = "location", only = "v2.2.2"), item.clone());
+        for part in [
+            "# [doc = \"Name of the location.\"] # [schemars (extend (\"x-versions\" = [\"v2.2.2\"]))] name",
+            "# [schemars (extend (\"format\" = \"date\"))] # [schemars",
+            "# [doc = \"Always null: no health record system provides it.\"]",
+            "fn from_value (entry : & 'a LocationSetup ,) -> Self",
+            "specialty : None , rooms : None",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(!text.contains("RecordView"), "{text}");
+        let text = expanded(quote!(named = "location"), item);
+        assert!(text.contains("\"Id of the location.\"") && !text.contains("impl"), "{text}");
+        let found = error(
+            quote!(),
+            quote!(
+                struct View {
+                    /// The colour.
+                    #[view(with = 1)]
+                    colour: u32,
+                }
+            ),
+        );
+        assert!(found.starts_with("the value of a field needs"), "{found}");
+    }
+
+    #[test]
     fn errors_name_the_field_or_argument() {
         let undocumented = error(
             quote!(of = Payment),
@@ -373,7 +467,7 @@ mod tests {
         );
         assert!(unknown.starts_with("`hidden` must be `from = field`"), "{unknown}");
         let incomplete = error(
-            quote!(named = "payment"),
+            quote!(named = "payment", published),
             quote!(
                 struct View {}
             ),

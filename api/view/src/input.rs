@@ -253,7 +253,7 @@ fn value_of(field: &mut Field, name: &Ident, prefix: &str) -> syn::Result<TokenS
 }
 
 /// Returns the doc comment of a field as one line.
-fn documentation(attributes: &[Attribute]) -> Option<String> {
+pub(crate) fn documentation(attributes: &[Attribute]) -> Option<String> {
     let lines = attributes.iter().filter(|it| it.path().is_ident("doc")).filter_map(|it| match &it.meta {
         Meta::NameValue(pair) => match &pair.value {
             Expr::Lit(literal) => match &literal.lit {

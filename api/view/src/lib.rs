@@ -4,7 +4,10 @@
 //! ```text
 //! #[view(of = Payment, named = "payment", args(kind: Option<&'a Record<PaymentType>>))]
 //!     of      body of the record; the constructor is `from_record(entry: &Record<Payment>, ..)`
-//!     named   the record in the documentation of `id`
+//!     value   another type, instead of `of`; the constructor is `from_value(entry: &LocationSetup, ..)`. With neither,
+//!             a handler builds the view
+//!     named   the record in the documentation of `id`, `name` and `active`
+//!     only    the API version that has the fields
 //!     args    further arguments of the constructor, for `with`
 //!     includes(claim, patient)
 //!             the fields with related records, in the order of the documentation; by default that of the struct
@@ -15,7 +18,8 @@
 //!     from = field   the value of another field of the record
 //!     with = expr    an expression with `entry`, the arguments, and `adapter`
 //!     active         `true` if the record is in use and not deleted
-//!     include        `None`, and absent from the response until a handler sets it; implied by the type `Included`
+//!     include        `None`, and absent from the response until a handler sets it; implied by the types `Included` and
+//!                    `IncludedList`
 //!     include(claim_id)
 //!                    a related record, which `include[]` requests by the name of the field: `claim_id` is the field of
 //!                    the record with its id, and the field has the type `Included<ClaimView<'a>>`
@@ -25,8 +29,8 @@
 //!
 //! Values are converted by `ViewField`. A view with `foreign_id_type` takes the name of the adapter as its last
 //! argument. A field without documentation has that of `documentation::for_field`; one that is unknown there is an
-//! error. A view with other `args` than `adapter`, and without `render`, has no `RecordView`: its caller passes the
-//! arguments to the constructor.
+//! error. A field with `YYYY-MM-DD` in its documentation has the format of a date. A view with other `args` than
+//! `adapter`, and without `render`, has no `RecordView`: its caller passes the arguments to the constructor.
 //!
 //! `#[input]` above a struct declares the query parameters and body fields of an endpoint: it generates `FromInput`,
 //! from which reading, the documents and the names of the body follow.

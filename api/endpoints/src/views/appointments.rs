@@ -50,7 +50,6 @@ pub struct AppointmentView<'a> {
     location_id: u32,
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
-    /// Always null: no health record system provides it.
     misc: Option<()>,
     /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
     /// null before the first time.
@@ -73,7 +72,6 @@ pub struct AppointmentView<'a> {
     is_new_clients_patient: Option<bool>,
     /// Time at which this service detected the confirmation by the practice, in UTC; null if there is none.
     confirmed_at: Option<At>,
-    /// Always null: no health record system provides it.
     sooner_if_possible: Option<()>,
     /// Id of the operatory: a chair, column or room. Null if the appointment has none.
     #[view(with = entry.placement.operatory.map(|it| it.0))]
@@ -87,7 +85,6 @@ pub struct AppointmentView<'a> {
     /// appointments that were not created through the API.
     #[view(with = entry.booking.as_ref().and_then(|it| it.referrer.as_deref()))]
     referrer: Option<&'a str>,
-    /// Always null: no health record system provides it.
     is_past_patient: Option<()>,
     /// Offset of the location from UTC at the start: `-05:00`.
     #[view(with = times::offset(entry.placement.span.start, location.zone))]

@@ -25,9 +25,7 @@ closed! {
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct AppointmentTypeView {
     id: u32,
-    /// Name of the appointment type.
     name: String,
-    /// Always null: no health record system provides it.
     category: Option<()>,
     /// Owner of the type: the institution or one location.
     #[view(with = Word(if entry.location_id.is_some() { ParentType::Location } else { ParentType::Institution }))]
@@ -37,7 +35,6 @@ pub struct AppointmentTypeView {
     parent_id: u32,
     /// Length of an appointment in minutes, 1 to 1440.
     minutes: u32,
-    /// Always null: no health record system provides it.
     position: Option<()>,
     /// `true` if patients may book the type themselves. If false, slot searches and bookings by slot token exclude the
     /// type; `POST /appointments` may use it.
@@ -52,7 +49,6 @@ pub struct AppointmentDescriptorView<'a> {
     /// Kind of descriptor, as the health record system calls it.
     #[view(from = kind)]
     descriptor_type: &'a str,
-    /// Name of the descriptor.
     name: &'a str,
     /// Code of the descriptor; null if the health record system provides none.
     code: Option<&'a str>,
@@ -63,7 +59,6 @@ pub struct AppointmentDescriptorView<'a> {
     /// Other values that the health record system provides, keyed by name.
     #[view(with = entry.body.extra.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect())]
     data: BTreeMap<&'a str, &'a str>,
-    /// `true` if the descriptor is in use; `false` once it has been deleted in the health record system.
     #[view(active)]
     active: bool,
     last_sync_time: Option<At>,
@@ -88,7 +83,6 @@ pub struct AppointmentTypeDetail<'a> {
 #[derive(Serialize, JsonSchema)]
 pub struct FeeScheduleView<'a> {
     id: u64,
-    /// Name of the fee schedule.
     name: &'a str,
     /// `true` if the fee schedule is in use; `false` once it has been deleted in the health record system. Null if the
     /// health record system does not provide it.
@@ -137,9 +131,7 @@ pub(crate) struct FeeView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub struct PaymentTypeView<'a> {
     id: u64,
-    /// Name of the payment type.
     name: &'a str,
-    /// `true` if the payment type is in use; `false` once it has been deleted in the health record system.
     #[view(active)]
     active: bool,
     updated_at: At,
@@ -150,9 +142,7 @@ pub struct PaymentTypeView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub struct AdjustmentTypeView<'a> {
     id: u64,
-    /// Name of the adjustment type.
     name: &'a str,
-    /// `true` if the adjustment type is in use; `false` once it has been deleted in the health record system.
     #[view(active)]
     active: bool,
     /// Effect of adjustments of this type on the balance: `credit` lowers it, `debit` raises it. `unknown` if the

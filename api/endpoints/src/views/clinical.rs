@@ -22,7 +22,6 @@ pub(crate) struct ProcedureCodeView<'a> {
     description: &'a str,
     /// Id of the category of the procedure code; null if the health record system provides none.
     category_id: Option<u64>,
-    /// `true` if the procedure code is in use; `false` once it has been deleted in the health record system.
     #[view(active)]
     active: bool,
     foreign_id: Option<&'a str>,
@@ -35,7 +34,6 @@ pub(crate) struct ProcedureCodeView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeCategoryView<'a> {
     id: u64,
-    /// Name of the category.
     name: &'a str,
     foreign_id: Option<&'a str>,
     updated_at: At,
@@ -77,10 +75,8 @@ pub struct ProcedureView<'a> {
     /// Fee for the procedure; null if the health record system does not provide it, and without the grant `financial`.
     fee: Option<Price>,
     /// First day of the procedure, `YYYY-MM-DD`; null if the health record system does not provide it.
-    #[schemars(extend("format" = "date"))]
     start_date: Option<String>,
     /// Last day of the procedure, `YYYY-MM-DD`; null if the health record system does not provide it.
-    #[schemars(extend("format" = "date"))]
     end_date: Option<String>,
     /// Ids of the treatment plans that the procedure is part of.
     treatment_plan_ids: &'a [u64],
@@ -152,7 +148,6 @@ pub struct ClinicalNoteView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub struct RecallTypeView<'a> {
     id: u64,
-    /// Name of the recall type.
     name: &'a str,
     /// Description of the recall type; null if the health record system does not provide it.
     description: Option<&'a str>,
@@ -175,7 +170,6 @@ pub struct PatientRecallView<'a> {
     /// Id of the appointment booked for the recall; null if there is none.
     appointment_id: Option<u64>,
     /// Date on which the patient is due, `YYYY-MM-DD`; null if the health record system does not provide it.
-    #[schemars(extend("format" = "date"))]
     date_due: Option<String>,
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
@@ -195,7 +189,6 @@ pub struct PatientRecallView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecallTypeBasic<'a> {
     id: u64,
-    /// Name of the recall type.
     name: &'a str,
     /// Description of the recall type; null if the health record system does not provide it.
     description: Option<&'a str>,

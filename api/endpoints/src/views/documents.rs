@@ -9,9 +9,7 @@ use crate::prelude::*;
 #[derive(Serialize, JsonSchema)]
 pub struct DocumentTypeView<'a> {
     id: u64,
-    /// Name of the document type.
     name: &'a str,
-    /// `true` if the document type is in use; `false` once it has been deleted in the health record system.
     #[view(active)]
     active: bool,
 }

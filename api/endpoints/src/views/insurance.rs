@@ -20,7 +20,6 @@ pub struct InsurancePlanView<'a> {
     id: u64,
     /// Payer id for electronic claims; null if unknown.
     payer_id: Option<&'a str>,
-    /// Name of the insurance plan.
     name: &'a str,
     /// Street and number of the payer's address; null if unknown.
     #[view(with = entry.body.address.as_ref().and_then(|it| it.line1.as_deref()))]
@@ -94,10 +93,8 @@ pub struct InsuranceCoverageView<'a> {
     #[view(from = subscriber_number)]
     subscriber_num: Option<&'a str>,
     /// The first day of the coverage, `YYYY-MM-DD`; null if unknown.
-    #[schemars(extend("format" = "date"))]
     effective_date: Option<String>,
     /// The last day of the coverage, `YYYY-MM-DD`; null if unknown.
-    #[schemars(extend("format" = "date"))]
     expiration_date: Option<String>,
     /// The kind of insurance; null if unknown or not one of these values.
     insurance_type: Option<Word<InsuranceType>>,

@@ -12,7 +12,6 @@ use crate::prelude::*;
 #[derive(Serialize, JsonSchema)]
 pub struct OperatoryView<'a> {
     id: u64,
-    /// Name of the operatory.
     name: &'a str,
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
@@ -25,14 +24,11 @@ pub struct OperatoryView<'a> {
     created_at: At,
     updated_at: At,
     display_name: Option<&'a str>,
-    /// `true` if the operatory is in use; `false` once it has been deleted in the health record system.
     active: bool,
     /// `true` if patients may book the type themselves. If false, slot searches and bookings by slot token exclude the
     /// type; `POST /appointments` may use it.
     bookable_online: bool,
-    /// Always null: no health record system provides it.
     static_image_url: Option<()>,
-    /// Always null: no health record system provides it.
     profile_url: Option<()>,
     /// Appointment types that the operatory is intended for; an empty list means all types. Absent inside an
     /// appointment and in `GET /changes`.

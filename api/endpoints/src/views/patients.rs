@@ -161,7 +161,6 @@ pub struct PatientProfile<'a> {
     gender: Option<&'a str>,
     new_patient: bool,
     non_patient: bool,
-    #[schemars(extend("format" = "date"))]
     date_of_birth: Option<&'a str>,
     /// Notes on premedication; null if there are none.
     premedication: Option<&'a str>,
@@ -176,7 +175,6 @@ pub struct PatientProfile<'a> {
     /// `true` if the patient unsubscribed from e-mail in the health record system.
     #[view(from = unsubscribed_email)]
     ehr_unsubscribe_emails: bool,
-    /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
     location_ids: &'a [u32],
     #[serde(flatten)]

@@ -36,7 +36,6 @@ pub struct PersonView<'a> {
 #[view(of = Patient)]
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PersonBio<'a> {
-    #[schemars(extend("format" = "date"))]
     date_of_birth: Option<&'a str>,
     gender: Option<&'a str>,
     /// The first available number, in this order: the number without a type, the cell, home and work number. Null if
@@ -86,7 +85,6 @@ pub struct PatientBasic<'a> {
     billing_type: Option<&'a str>,
     chart_id: Option<&'a str>,
     preferred_language: Option<&'a str>,
-    /// Always null: no health record system provides it.
     preferred_locale: Option<()>,
     /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,

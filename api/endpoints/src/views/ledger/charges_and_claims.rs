@@ -38,7 +38,6 @@ pub struct ChargeView<'a> {
     updated_at: At,
     description: Option<&'a str>,
     fee: Option<Price>,
-    #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
     deleted_at: Option<At>,
     #[serde(flatten)]
@@ -92,7 +91,6 @@ pub struct ClaimView<'a> {
     #[view(from = secondary_plan_id)]
     secondary_insurance_plan_id: Option<u64>,
     /// The date of service, `YYYY-MM-DD`; null if the health record system does not provide it.
-    #[schemars(extend("format" = "date"))]
     date_of_service: Option<String>,
     /// Sums over the claim.
     #[view(with = ClaimTotals::from_amounts(&entry.body.totals))]
@@ -262,7 +260,6 @@ pub struct PatientLedgerCharge<'a> {
     description: Option<&'a str>,
     deleted_at: Option<At>,
     fee: Option<Price>,
-    #[schemars(extend("format" = "date"))]
     charged_at: Option<String>,
     /// Id of the charged procedure, a number written as a string; null if the health record system provides none.
     #[view(with = entry.body.procedure_id.map(|id| id.to_string()))]

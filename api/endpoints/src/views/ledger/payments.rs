@@ -39,7 +39,6 @@ pub struct PaymentView<'a> {
     #[view(from = amount)]
     payment_amount: Price,
     /// Date of the payment, `YYYY-MM-DD`; null if the health record system does not provide it.
-    #[schemars(extend("format" = "date"))]
     paid_at: Option<String>,
     /// Id of the transaction: the caller's own id if the entry was created through the API, otherwise the id of the
     /// payment processor. Null if unknown.
@@ -104,7 +103,6 @@ pub struct AdjustmentView<'a> {
     #[view(from = amount)]
     adjustment_amount: Price,
     /// Date of the adjustment, `YYYY-MM-DD`; null if the health record system does not provide it.
-    #[schemars(extend("format" = "date"))]
     adjusted_at: Option<String>,
     /// Id of the transaction: the caller's own id if the entry was created through the API, otherwise the id of the
     /// payment processor. Null if unknown.
@@ -145,11 +143,9 @@ pub struct PaymentPlanView<'a> {
     patient_id: Option<u32>,
     guarantor_id: Option<u32>,
     /// Due date of the first payment, `YYYY-MM-DD`; null if the health record system does not provide it.
-    #[schemars(extend("format" = "date"))]
     #[view(from = first_payment_due)]
     first_payment_due_date: Option<String>,
     /// Date on which the payment plan was created, `YYYY-MM-DD`; null if the health record system does not provide it.
-    #[schemars(extend("format" = "date"))]
     #[view(from = created)]
     created_date: Option<String>,
     /// `true` if the payment plan is in force; `false` once it has been deleted in the health record system.
