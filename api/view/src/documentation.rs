@@ -29,6 +29,7 @@ pub(crate) fn for_field(name: &str, record: Option<&str>) -> Option<String> {
         "last_sync_time" => {
             "Time at which the health record system last reported a change of the record or accepted a write of it, in UTC; null before the first time."
         }
+        "subdomain" => "Subdomain of the institution: the value of the query parameter `subdomain`.",
         "institution_id" => "Id of the institution that the record belongs to.",
         "patient_id" => "Id of the patient; null if the health record system provides none.",
         "provider_id" => "Id of the provider; null if the health record system provides none.",

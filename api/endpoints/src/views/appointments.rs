@@ -104,21 +104,38 @@ pub struct AppointmentView<'a> {
 }
 
 /// An appointment with the names of its patient, provider and operatory.
+#[view(
+    of = Appointment,
+    args(
+        context: &ViewContext<'a>,
+        patient: Option<&Record<Patient>>,
+        provider: Option<&Record<Provider>>,
+        operatory: Option<&'a Record<Operatory>>
+    )
+)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentEvent<'a> {
     #[serde(flatten)]
+    #[view(with = {
+        let (location, adapter) = (context.location, context.adapter(context.location.source));
+        AppointmentView::from_record(entry, location, provider.map(|it| it.name()), adapter)
+    })]
     appointment: AppointmentView<'a>,
     /// Full name of the patient; null if the appointment has no patient.
+    #[view(with = patient.map(|it| it.name()))]
     patient_name: Option<String>,
     /// Display name of the operatory, or its name if there is none; null if the appointment has no operatory.
+    #[view(with = operatory.map(|it| it.display_name.as_deref().unwrap_or(&it.name)))]
     operatory_name: Option<&'a str>,
     /// Status of the appointment: the first of `cancelled`, `missed`, `checked_out`, `checked_in`, `confirmed`,
     /// `failed` and `scheduled` that applies.
     #[schemars(extend("enum" = [
         "cancelled", "missed", "checked_out", "checked_in", "confirmed", "failed", "scheduled"
     ]))]
+    #[view(with = status(entry))]
     status: &'static str,
     /// `true` if the appointment has ended.
+    #[view(with = entry.placement.span.end <= context.now)]
     is_past: bool,
     /// Always null: appointments do not refer to insurance.
     insurance_plan_id: Option<()>,
@@ -128,34 +145,6 @@ pub(crate) struct AppointmentEvent<'a> {
     insurance_description: Option<()>,
     /// Always null: appointments do not refer to insurance.
     insurance_choice_type: Option<()>,
-}
-
-impl<'a> AppointmentEvent<'a> {
-    pub(crate) fn from_record(
-        record: &'a Record<Appointment>,
-        context: &ViewContext<'a>,
-        patient: Option<&Record<Patient>>,
-        provider: Option<&Record<Provider>>,
-        operatory: Option<&'a Record<Operatory>>,
-    ) -> AppointmentEvent<'a> {
-        let (location, adapter) = (context.location, context.adapter(context.location.source));
-        AppointmentEvent {
-            appointment: AppointmentView::from_record(
-                record,
-                location,
-                provider.map(|provider| provider.name()),
-                adapter,
-            ),
-            patient_name: patient.map(|patient| patient.name()),
-            operatory_name: operatory.map(|it| it.display_name.as_deref().unwrap_or(&it.name)),
-            status: status(record),
-            is_past: record.placement.span.end <= context.now,
-            insurance_plan_id: None,
-            insurance_carrier_id: None,
-            insurance_description: None,
-            insurance_choice_type: None,
-        }
-    }
 }
 
 /// Returns the status derived from the appointment's fields; the specification leaves the values open.

@@ -8,7 +8,10 @@ use engine::records::{
 use framework::values::{record_uuid::uuid, words::closed};
 use uuid::Uuid;
 
-use crate::{prelude::*, views::parts::Price};
+use crate::{
+    prelude::*,
+    views::parts::{IncludedList, Price},
+};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParentType {
@@ -74,8 +77,7 @@ pub struct AppointmentTypeDetail<'a> {
     #[view(with = AppointmentTypeView::from_record(entry))]
     appointment_type: AppointmentTypeView,
     /// Descriptors of appointments of this type. Only with `include[]=descriptors`.
-    #[view(include)]
-    pub descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
+    pub descriptors: IncludedList<AppointmentDescriptorView<'a>>,
 }
 
 /// A fee schedule: a list of fees by procedure code.
@@ -92,8 +94,7 @@ pub struct FeeScheduleView<'a> {
     location_id: Option<u32>,
     updated_at: At,
     /// Fees of the schedule by procedure code. Only with `include[]=procedure_fees`.
-    #[view(include)]
-    pub procedure_fees: Option<Vec<ProcedureFee<'a>>>,
+    pub procedure_fees: IncludedList<ProcedureFee<'a>>,
 }
 
 /// A fee, inside its fee schedule.
@@ -101,7 +102,6 @@ pub struct FeeScheduleView<'a> {
 #[derive(Serialize, JsonSchema)]
 pub struct ProcedureFee<'a> {
     /// Id of the procedure code; null if the health record system provides none.
-    #[schemars(with = "Option<String>", extend("format" = "uuid"))]
     #[view(with = entry.body.procedure_code_id.map(|id| uuid(Resource::ProcedureCodes, entry.source(), id)))]
     procedure_code_id: Option<Uuid>,
     /// The fee for the procedure.

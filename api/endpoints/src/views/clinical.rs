@@ -13,7 +13,6 @@ use crate::{prelude::*, views::parts::Price};
 #[view(of = ProcedureCode, named = "procedure code", published)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeView<'a> {
-    #[schemars(with = "String", extend("format" = "uuid"))]
     #[view(with = uuid(ProcedureCode::RESOURCE, entry.source(), entry.id))]
     id: Uuid,
     /// The procedure code itself, such as `D1110`.

@@ -36,7 +36,6 @@ pub struct PatientAlertView<'a> {
 #[view(of = CommunicationLog, named = "request", published)]
 #[derive(Serialize, JsonSchema)]
 pub struct CommunicationLogView<'a> {
-    #[schemars(with = "String", extend("format" = "uuid"))]
     #[view(with = uuid(CommunicationLog::RESOURCE, entry.source(), entry.id))]
     id: Uuid,
     /// The state of the write to the health record system.

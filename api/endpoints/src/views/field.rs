@@ -1,11 +1,15 @@
 //! Conversions of a record's fields to those of its view, for the attribute [`view_macro::view`].
 
-use engine::records::{
-    AdjustmentAction, ClaimStatus,
-    money::Money,
-    record::RecordWrite,
-    values::{Day, Seconds},
+use engine::{
+    records::{
+        AdjustmentAction, ClaimStatus,
+        money::Money,
+        record::RecordWrite,
+        values::{Day, Seconds},
+    },
+    webhooks::model::{EndpointId, SubscriptionId},
 };
+use uuid::Uuid;
 
 use super::parts::{Price, WriteState};
 use crate::prelude::*;
@@ -39,7 +43,26 @@ macro_rules! copied {
     )* };
 }
 
-copied!(bool, u8, u32, u64, AdjustmentAction, ClaimStatus);
+copied!(bool, u8, u32, u64, f64, Uuid, AdjustmentAction, ClaimStatus);
+
+/// Ids are numbers on the wire.
+macro_rules! ids {
+    ($($id:ty: $number:ty),*) => { $(
+        impl ViewField<'_, $id> for $number {
+            fn view(source: &$id) -> $number {
+                source.0
+            }
+        }
+
+        impl ViewField<'_, Option<$id>> for Option<$number> {
+            fn view(source: &Option<$id>) -> Option<$number> {
+                source.map(|id| id.0)
+            }
+        }
+    )* };
+}
+
+ids!(InstitutionId: u32, LocationId: u32, EndpointId: i32, SubscriptionId: i32);
 
 /// Ids are wider on the wire.
 impl ViewField<'_, u32> for u64 {
@@ -60,11 +83,17 @@ impl<'a> ViewField<'a, Option<String>> for Option<&'a str> {
     }
 }
 
-impl ViewField<'_, String> for String {
-    fn view(source: &String) -> String {
-        source.clone()
-    }
+macro_rules! cloned {
+    ($($type:ty),*) => { $(
+        impl ViewField<'_, $type> for $type {
+            fn view(source: &$type) -> $type {
+                source.clone()
+            }
+        }
+    )* };
 }
+
+cloned!(String, Option<String>);
 
 impl<'a, T> ViewField<'a, Vec<T>> for &'a [T] {
     fn view(source: &'a Vec<T>) -> &'a [T] {

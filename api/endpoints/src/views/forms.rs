@@ -17,7 +17,6 @@ use crate::{
 #[view(of = FormSchema, named = "form")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FormSchemaView<'a> {
-    #[schemars(with = "String", extend("format" = "uuid"))]
     #[view(with = uuid(FormSchema::RESOURCE, entry.source(), entry.id))]
     id: Uuid,
     /// Title of the form.
@@ -64,7 +63,6 @@ pub struct FormResponseView<'a> {
     /// Id of the patient who gave the answers.
     patient_id: u32,
     /// Id of the form that was answered.
-    #[schemars(with = "String", extend("format" = "uuid"))]
     #[view(with = uuid(FormSchema::RESOURCE, entry.source(), entry.body.form_schema_id))]
     form_schema_id: Uuid,
     /// The answers, keyed by the keys of the form's components.

@@ -9,8 +9,7 @@ use crate::prelude::*;
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct GateView {
     /// Id of the location.
-    #[schemars(with = "u32")]
-    location_id: LocationId,
+    location_id: u32,
     /// `closed`: no workstation is connected. `logged_out`: no user is logged in to the health record system. `paused`:
     /// staff paused the workstation. `connected`: a workstation serves the location. `waiting_for_approval`: a
     /// workstation serves the location, and writes wait for approval.
@@ -37,7 +36,7 @@ impl GateView {
         let GateStatus { state: gate, since, connected, holder, awaiting } = state.gate.clone()?;
         let seconds = |oldest: Timestamp| u64::try_from(now.since(oldest) / SECOND).unwrap_or(0);
         Some(GateView {
-            location_id,
+            location_id: location_id.0,
             state: name(gate),
             since: At(since),
             workstations_connected: connected,

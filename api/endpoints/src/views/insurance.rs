@@ -5,7 +5,7 @@ use engine::records::{Coverage, InsurancePlan, InsuranceType, Patient, Relation}
 use super::catalogue::FeeScheduleView;
 use crate::{
     prelude::*,
-    views::parts::{Included, Price, WriteState, day},
+    views::parts::{Included, IncludedList, Price, WriteState, day},
 };
 
 /// An insurance plan.
@@ -57,12 +57,10 @@ pub struct InsurancePlanView<'a> {
     write: WriteState<'a>,
     /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the response that
     /// creates the plan.
-    #[view(include)]
-    pub patient_coverages: Option<Vec<InsuranceCoverageView<'a>>>,
+    pub patient_coverages: IncludedList<InsuranceCoverageView<'a>>,
     /// People who hold subscriptions to the plan, each listed once. Only with `include[]=subscribers`, and empty in the
     /// response that creates the plan.
-    #[view(include)]
-    pub subscribers: Option<Vec<InsuranceSubscriberView>>,
+    pub subscribers: IncludedList<InsuranceSubscriberView>,
     /// The fee schedule that applies to the plan; null if there is none. Only with `include[]=fee_schedule`, and in the
     /// response that creates the plan.
     pub fee_schedule: Included<FeeScheduleView<'a>>,

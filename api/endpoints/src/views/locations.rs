@@ -5,12 +5,10 @@ use engine::setup::LocationStatus;
 use crate::prelude::*;
 
 /// A location inside another resource.
+#[view(value = LocationSetup, named = "location")]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationBasic<'a> {
-    /// Id of the location.
-    #[schemars(with = "u32")]
-    id: LocationId,
-    /// Name of the location.
+    id: u32,
     name: &'a str,
     /// Street and number of the location; null if not configured.
     street_address: Option<&'a str>,
@@ -27,24 +25,8 @@ pub(crate) struct LocationBasic<'a> {
     /// E-mail address of the location; null if not configured.
     email: Option<&'a str>,
     /// `true` if the location is closed. Calls for a closed location are refused with 404.
+    #[view(with = entry.status == LocationStatus::Closed)]
     inactive: bool,
-}
-
-impl<'a> LocationBasic<'a> {
-    pub(crate) fn from_setup(location: &'a LocationSetup) -> LocationBasic<'a> {
-        LocationBasic {
-            id: location.id,
-            name: &location.name,
-            street_address: location.street_address.as_deref(),
-            street_address_2: location.street_address_2.as_deref(),
-            city: location.city.as_deref(),
-            state: location.state.as_deref(),
-            zip_code: location.zip_code.as_deref(),
-            phone_number: location.phone_number.as_deref(),
-            email: location.email.as_deref(),
-            inactive: location.status == LocationStatus::Closed,
-        }
-    }
 }
 
 pub(crate) fn booking_location(location: &LocationSetup) -> BookingLocation<'_> {

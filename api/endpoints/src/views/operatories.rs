@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use engine::records::Operatory;
 
-use super::catalogue::AppointmentTypeView;
+use super::{catalogue::AppointmentTypeView, parts::IncludedList};
 use crate::prelude::*;
 
 /// A chair, column or room where providers see patients.
@@ -32,8 +32,7 @@ pub struct OperatoryView<'a> {
     profile_url: Option<()>,
     /// Appointment types that the operatory is intended for; an empty list means all types. Absent inside an
     /// appointment and in `GET /changes`.
-    #[view(include)]
-    appointment_types: Option<Vec<AppointmentTypeView>>,
+    appointment_types: IncludedList<AppointmentTypeView>,
 }
 
 impl<'a> OperatoryView<'a> {

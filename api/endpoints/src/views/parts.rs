@@ -11,6 +11,8 @@ use crate::prelude::*;
 
 /// An optional related record: absent unless requested, null if it does not exist.
 pub(crate) type Included<T> = Option<Option<T>>;
+/// Related records: absent unless requested.
+pub(crate) type IncludedList<T> = Option<Vec<T>>;
 
 /// An amount of money.
 #[derive(Serialize, JsonSchema)]

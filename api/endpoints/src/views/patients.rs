@@ -7,7 +7,7 @@ use super::{
     communications::PatientAlertView,
     insurance::IndividualCoverageView,
     ledger::{AdjustmentView, ChargeView, PaymentView},
-    parts::{Included, WriteState},
+    parts::{Included, IncludedList, WriteState},
     people::{PatientBasic, PersonView, cell_phone, preferred_phone},
 };
 use crate::prelude::*;
@@ -24,31 +24,32 @@ pub struct PatientListItem<'a> {
 }
 
 /// The patient's privacy authorizations. Always null: no health record system provides them.
+#[view]
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct PrivacyAuthorization {
     /// `true` if the authorization `authorization` was given. Always null: no health record system provides it.
     authorization: Option<bool>,
     /// Date of the authorization `authorization`, `YYYY-MM-DD`. Always null: no health record system provides it.
-    #[schemars(extend("format" = "date"))]
     authorization_date: Option<String>,
     /// `true` if the authorization `privacy` was given. Always null: no health record system provides it.
     privacy: Option<bool>,
     /// Date of the authorization `privacy`, `YYYY-MM-DD`. Always null: no health record system provides it.
-    #[schemars(extend("format" = "date"))]
     privacy_date: Option<String>,
     /// `true` if the authorization `consent` was given. Always null: no health record system provides it.
     consent: Option<bool>,
     /// Date of the authorization `consent`, `YYYY-MM-DD`. Always null: no health record system provides it.
-    #[schemars(extend("format" = "date"))]
     consent_date: Option<String>,
 }
 
 /// The postal address of a patient.
+#[view(value = Address)]
 #[derive(Serialize, JsonSchema)]
 pub struct PatientAddressView<'a> {
     /// Street and number; null if unknown.
+    #[view(from = line1)]
     line_1: Option<&'a str>,
     /// Second line of the street address; null if unknown.
+    #[view(from = line2)]
     line_2: Option<&'a str>,
     /// Postal code; null if unknown.
     postal_code: Option<&'a str>,
@@ -75,46 +76,35 @@ pub struct PatientDetail<'a> {
 }
 
 /// The records that can be included with a patient.
+#[view]
 #[derive(Default, Serialize, JsonSchema)]
 pub struct PatientIncludes<'a> {
     /// Patients whose guarantor is this patient. Only with `include[]=children`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub children: Option<Vec<PersonView<'a>>>,
+    pub children: IncludedList<PersonView<'a>>,
     /// The person responsible for the account; null if there is none. Only with `include[]=guarantor`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub guarantor: Included<PersonView<'a>>,
     /// The primary provider; null if there is none. Only with `include[]=provider`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<PersonView<'a>>,
     /// The last appointment that has started, without missed and cancelled ones; null if there is none. Only with
     /// `include[]=last_visited_appointment`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_visited_appointment: Included<AppointmentBasic>,
     /// Appointments that have not started, without cancelled ones, ordered by time. Only with
     /// `include[]=upcoming_appts`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub upcoming_appts: Option<Vec<AppointmentBasic>>,
+    pub upcoming_appts: IncludedList<AppointmentBasic>,
     /// Planned and performed procedures of the patient. Only with `include[]=procedures`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub procedures: Option<Vec<ProcedureView<'a>>>,
+    pub procedures: IncludedList<ProcedureView<'a>>,
     /// The patient's insurance coverages, with their plans. Only with `include[]=insurance_coverages`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub insurance_coverages: Option<Vec<IndividualCoverageView<'a>>>,
+    pub insurance_coverages: IncludedList<IndividualCoverageView<'a>>,
     /// Adjustments on the patient's ledger. Only with `include[]=adjustments` and the grant `financial`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub adjustments: Option<Vec<AdjustmentView<'a>>>,
+    pub adjustments: IncludedList<AdjustmentView<'a>>,
     /// Charges on the patient's ledger. Only with `include[]=charges` and the grant `financial`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub charges: Option<Vec<ChargeView<'a>>>,
+    pub charges: IncludedList<ChargeView<'a>>,
     /// Payments on the patient's ledger. Only with `include[]=payments` and the grant `financial`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub payments: Option<Vec<PaymentView<'a>>>,
+    pub payments: IncludedList<PaymentView<'a>>,
     /// Alerts that are not disabled. Only with `include[]=patient_alerts`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub patient_alerts: Option<Vec<PatientAlertView<'a>>>,
+    pub patient_alerts: IncludedList<PatientAlertView<'a>>,
     /// Past and future appointments, without cancelled ones, ordered by time. Only with `include[]=appointments`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub appointments: Option<Vec<AppointmentBasic>>,
+    pub appointments: IncludedList<AppointmentBasic>,
 }
 
 /// A patient in the shape of v3.1.0.
@@ -165,7 +155,7 @@ pub struct PatientProfile<'a> {
     /// Notes on premedication; null if there are none.
     premedication: Option<&'a str>,
     /// The postal address; null if unknown.
-    #[view(with = entry.address.as_ref().map(PatientAddressView::from_address))]
+    #[view(with = entry.address.as_ref().map(PatientAddressView::from_value))]
     address: Option<PatientAddressView<'a>>,
     #[view(with = PrivacyAuthorization::default())]
     hipaa: PrivacyAuthorization,
@@ -234,18 +224,6 @@ pub struct AppointmentBasic {
 pub struct PatientCreated<'a> {
     /// The patient.
     pub user: PatientBasic<'a>,
-}
-
-impl<'a> PatientAddressView<'a> {
-    pub(crate) fn from_address(record: &'a Address) -> PatientAddressView<'a> {
-        PatientAddressView {
-            line_1: record.line1.as_deref(),
-            line_2: record.line2.as_deref(),
-            postal_code: record.postal_code.as_deref(),
-            city: record.city.as_deref(),
-            region: record.region.as_deref(),
-        }
-    }
 }
 
 impl<'a> PatientDetail<'a> {

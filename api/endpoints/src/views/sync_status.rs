@@ -14,8 +14,7 @@ use crate::prelude::*;
 #[derive(Serialize, JsonSchema)]
 pub struct SyncStatusView<'a> {
     /// Id of the institution of the locations.
-    #[schemars(with = "u32")]
-    institution_id: InstitutionId,
+    institution_id: u32,
     /// Always `Emr`; null without a health record system.
     sync_source_type: Option<&'static str>,
     /// Name of the data source in the configuration; null without a health record system.
@@ -113,7 +112,7 @@ pub(crate) fn location_status(location: &Arc<LocationSetup>, status: &SyncSummar
 
 pub fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatusView<'a> {
     let first = shared.locations.first();
-    let institution_id = first.map_or(InstitutionId(0), |location| location.institution);
+    let institution_id = first.map_or(0, |location| location.institution.0);
     let source = first.and_then(|location| setup.sources.get(&location.source?));
     let emr = source.map(|source| {
         let (name, kind) = shared.ehr.clone().unwrap_or_else(|| (source.adapter.clone(), None));
@@ -128,7 +127,7 @@ pub fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatusView<'a
         read_status_at: shared.read.at(),
         write_status: shared.write.color(),
         write_status_at: shared.write.at(),
-        locations: shared.locations.iter().map(|location| LocationBasic::from_setup(location)).collect(),
+        locations: shared.locations.iter().map(|location| LocationBasic::from_value(location)).collect(),
         gates: &shared.gates,
     }
 }

@@ -99,7 +99,7 @@ fn people() {
     checked(&detail, &format!("{BASIC} bio {guarantor} hipaa"));
     detail.along.guarantor = Some(None);
     detail.along.provider = Some(Some(PersonView::from_record(&record, None)));
-    detail.address = Some(record.address.as_ref().map(PatientAddressView::from_address));
+    detail.address = Some(record.address.as_ref().map(PatientAddressView::from_value));
     detail.along.patient_alerts = Some(Vec::new());
     let more = "guarantor provider address patient_alerts";
     let detail = checked(&detail, &format!("{BASIC} bio {guarantor} hipaa {more}"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::setup::{Environment, LocationStatus};
+use engine::setup::{Environment, Institution, LocationStatus};
 use framework::{
     http::{
         rate_limit::PATIENCE,
@@ -36,30 +36,29 @@ pub struct CallerView<'a> {
 }
 
 /// An institution that the caller can access.
+#[view(value = Institution, named = "institution", args(locations: Vec<ReachedLocation<'a>>))]
 #[derive(Serialize, JsonSchema)]
 struct ReachedInstitution<'a> {
-    /// Id of the institution.
-    #[schemars(with = "u32")]
-    id: InstitutionId,
-    /// Subdomain of the institution: the value of the query parameter `subdomain`.
+    id: u32,
     subdomain: &'a str,
-    /// Name of the institution.
     name: &'a str,
     /// Locations of the institution, ordered by id.
+    #[view(with = locations)]
     locations: Vec<ReachedLocation<'a>>,
 }
 
 /// A location that the caller can access.
+#[view(value = LocationSetup, named = "location")]
 #[derive(Serialize, JsonSchema)]
 struct ReachedLocation<'a> {
     /// Id of the location: the value of the query parameter `location_id`.
-    #[schemars(with = "u32")]
-    id: LocationId,
-    /// Name of the location.
+    id: u32,
     name: &'a str,
     /// IANA name of the location's time zone, as configured.
+    #[view(with = entry.zone.name())]
     time_zone: &'a str,
     /// `true` if the location is closed. Calls for a closed location are refused with 404.
+    #[view(with = entry.status == LocationStatus::Closed)]
     inactive: bool,
 }
 
@@ -82,7 +81,7 @@ struct CallerLimits<'a> {
 
 pub async fn show(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<CallerView<'static>>> {
     let tenants = call.tenants();
-    let mut institutions: Vec<_> = tenants.iter().map(|tenant| ReachedInstitution::new(&call, tenant)).collect();
+    let mut institutions: Vec<_> = tenants.iter().map(|tenant| institution(&call, tenant)).collect();
     institutions.sort_by_key(|it| it.id);
     let edge = call.api.edge();
     Ok(call.show(CallerView {
@@ -97,28 +96,10 @@ pub async fn show(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<Calle
     }))
 }
 
-impl<'a> ReachedInstitution<'a> {
-    fn new(call: &'a ApiCall, tenant: &'a Tenant) -> ReachedInstitution<'a> {
-        let own =
-            call.directory.locations_of(tenant.institution.id).iter().filter(|location| is_visible(call, location));
-        ReachedInstitution {
-            id: tenant.institution.id,
-            subdomain: &tenant.institution.subdomain,
-            name: &tenant.institution.name,
-            locations: own.map(|location| ReachedLocation::from_setup(location)).collect(),
-        }
-    }
-}
-
-impl<'a> ReachedLocation<'a> {
-    fn from_setup(location: &'a LocationSetup) -> ReachedLocation<'a> {
-        ReachedLocation {
-            id: location.id,
-            name: &location.name,
-            time_zone: location.zone.name(),
-            inactive: location.status == LocationStatus::Closed,
-        }
-    }
+fn institution<'a>(call: &'a ApiCall, tenant: &'a Tenant) -> ReachedInstitution<'a> {
+    let own = call.directory.locations_of(tenant.institution.id).iter().filter(|location| is_visible(call, location));
+    let locations = own.map(|location| ReachedLocation::from_value(location)).collect();
+    ReachedInstitution::from_value(&tenant.institution, locations)
 }
 
 impl<'a> CallerLimits<'a> {

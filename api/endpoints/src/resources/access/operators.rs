@@ -1,6 +1,6 @@
 //! GET /operator and /operators: the operators of the service (our addition).
 
-use engine::setup::LocationStatus;
+use engine::setup::{Institution, LocationStatus};
 
 use framework::{access::operators::Operator, values::role::Role};
 
@@ -18,54 +18,42 @@ pub struct CallingOperatorView<'a> {
 }
 
 /// An institution of the server.
+#[view(value = Institution, named = "institution", args(locations: Vec<OperatedLocation<'a>>))]
 #[derive(Serialize, JsonSchema)]
 struct OperatedInstitution<'a> {
-    /// Id of the institution.
-    #[schemars(with = "u32")]
-    id: InstitutionId,
-    /// Subdomain of the institution: the value of the query parameter `subdomain`.
+    id: u32,
     subdomain: &'a str,
-    /// Name of the institution.
     name: &'a str,
     /// Locations of the institution, ordered by id, including locations that do not accept calls.
+    #[view(with = locations)]
     locations: Vec<OperatedLocation<'a>>,
 }
 
 /// A location of the server.
+#[view(value = LocationSetup, named = "location")]
 #[derive(Serialize, JsonSchema)]
 struct OperatedLocation<'a> {
-    /// Id of the location.
-    #[schemars(with = "u32")]
-    id: LocationId,
-    /// Name of the location.
+    id: u32,
     name: &'a str,
     /// IANA name of the location's time zone, as configured.
+    #[view(with = entry.zone.name())]
     time_zone: &'a str,
     /// Status of the location.
     status: Word<LocationStatus>,
 }
 
-impl<'a> OperatedInstitution<'a> {
-    fn new(call: &'a ApiCall, tenant: &'a Tenant) -> OperatedInstitution<'a> {
-        let location = |it: &'a LocationSetup| OperatedLocation {
-            id: it.id,
-            name: &it.name,
-            time_zone: it.zone.name(),
-            status: Word(it.status),
-        };
-        OperatedInstitution {
-            id: tenant.institution.id,
-            subdomain: &tenant.institution.subdomain,
-            name: &tenant.institution.name,
-            locations: call.directory.locations_of(tenant.institution.id).iter().map(|it| location(it)).collect(),
-        }
-    }
+fn institution<'a>(call: &'a ApiCall, tenant: &'a Tenant) -> OperatedInstitution<'a> {
+    let locations = call.directory.locations_of(tenant.institution.id).iter();
+    let locations = locations.map(|location| OperatedLocation::from_value(location)).collect();
+    OperatedInstitution::from_value(&tenant.institution, locations)
 }
 
 /// An operator's token.
+#[view(value = Operator)]
 #[derive(Serialize, JsonSchema)]
 pub struct OperatorView {
     /// Id of the token. It is not a secret. A token that replaces another one under the same name has a different id.
+    #[view(with = entry.id())]
     token_id: String,
     /// Name of the token in the configuration.
     name: String,
@@ -73,23 +61,13 @@ pub struct OperatorView {
     role: Word<Role>,
     /// Time at which the token was last accepted; null if never. A time before the start of this server is accurate to
     /// the minute.
+    #[view(with = entry.last_used().map(At))]
     last_used_at: Option<At>,
-}
-
-impl OperatorView {
-    fn from_operator(operator: &Operator) -> OperatorView {
-        OperatorView {
-            token_id: operator.id(),
-            name: operator.name.clone(),
-            role: Word(operator.role),
-            last_used_at: operator.last_used().map(At),
-        }
-    }
 }
 
 pub async fn show(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<CallingOperatorView<'static>>> {
     let tenants = call.tenants();
-    let mut institutions: Vec<_> = tenants.iter().map(|tenant| OperatedInstitution::new(&call, tenant)).collect();
+    let mut institutions: Vec<_> = tenants.iter().map(|tenant| institution(&call, tenant)).collect();
     institutions.sort_by_key(|it| it.id);
     let role = Word(call.key.role.unwrap_or(Role::Viewer));
     Ok(call.show(CallingOperatorView { name: &call.key.name, role, institutions }))
@@ -97,7 +75,7 @@ pub async fn show(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<Calli
 
 pub async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<Listed<OperatorView>> {
     let operators = call.api.operators();
-    let mut all: Vec<OperatorView> = operators.all().map(|operator| OperatorView::from_operator(operator)).collect();
+    let mut all: Vec<OperatorView> = operators.all().map(|operator| OperatorView::from_value(operator)).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(call.list(&all))
 }

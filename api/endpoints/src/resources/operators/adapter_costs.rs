@@ -11,9 +11,11 @@ use crate::prelude::*;
 
 /// The cost of all calls of one kind for a location since the start of the process. Calls that did not start are not
 /// counted.
+#[view(value = CallCosts, args(call: &'static str))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AdapterCallsView {
     /// The kind of call: `describe`, `pull`, `push` or `find`.
+    #[view(with = call)]
     call: &'static str,
     /// Number of calls that the adapter answered without a fault.
     answered: u64,
@@ -22,34 +24,27 @@ pub(crate) struct AdapterCallsView {
     /// Number of calls that ended without an answer, because the adapter trapped or exceeded its time limit.
     lost: u64,
     /// Duration of all calls, in seconds, including the time spent waiting for the health record system.
+    #[view(with = entry.time.as_secs_f64())]
     seconds: f64,
     /// Processor time of all calls, in seconds.
+    #[view(with = entry.processor.as_secs_f64())]
     processor_seconds: f64,
     /// Number of requests that reached, or may have reached, the health record system.
     requests: u64,
     /// Total size of the request bodies, in bytes.
+    #[view(from = sent)]
     sent_bytes: u64,
     /// Total size of the response bodies, in bytes.
+    #[view(from = received)]
     received_bytes: u64,
     /// Peak memory of a single call, in bytes.
+    #[view(from = memory)]
     memory_bytes: u64,
 }
 
 impl AdapterCallsView {
     pub(super) fn from_costs(costs: CostsByCall) -> Vec<AdapterCallsView> {
-        let view = |(call, costs): (&'static str, CallCosts)| AdapterCallsView {
-            call,
-            answered: costs.answered,
-            faults: costs.faults,
-            lost: costs.lost,
-            seconds: costs.time.as_secs_f64(),
-            processor_seconds: costs.processor.as_secs_f64(),
-            requests: costs.requests,
-            sent_bytes: costs.sent,
-            received_bytes: costs.received,
-            memory_bytes: costs.memory,
-        };
-        costs.into_iter().map(view).collect()
+        costs.iter().map(|(call, costs)| AdapterCallsView::from_value(costs, *call)).collect()
     }
 }
 

@@ -24,6 +24,7 @@ pub struct AdapterDetail {
 }
 
 /// An uploaded version of an adapter.
+#[view(value = AdapterVersion)]
 #[derive(Serialize, JsonSchema)]
 pub struct AdapterVersionView {
     /// Name of the adapter in the configuration.
@@ -38,29 +39,19 @@ pub struct AdapterVersionView {
     uploaded_at: At,
 }
 
-impl From<AdapterVersion> for AdapterVersionView {
-    fn from(it: AdapterVersion) -> AdapterVersionView {
-        let AdapterVersion { name, sha256, version, bytes, uploaded_at } = it;
-        AdapterVersionView { name, sha256, version, bytes, uploaded_at: At(uploaded_at) }
-    }
-}
-
 /// The version rolled out to a location.
+#[view(value = RolledOut, args(location: LocationId))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationAdapterView {
     /// Id of the location.
-    #[schemars(with = "u32")]
-    location_id: LocationId,
+    #[view(with = location.0)]
+    location_id: u32,
     /// SHA-256 of the version that was rolled out; null if the location runs the version of the configuration.
+    #[view(from = now)]
     sha256: Option<String>,
     /// SHA-256 of the version that a rollback returns to; null for the version of the configuration.
+    #[view(from = before)]
     previous_sha256: Option<String>,
-}
-
-impl LocationAdapterView {
-    fn new(location_id: LocationId, it: RolledOut) -> LocationAdapterView {
-        LocationAdapterView { location_id, sha256: it.now, previous_sha256: it.before }
-    }
 }
 
 /// A version of an adapter that was tried at a location.
@@ -101,12 +92,12 @@ pub async fn list(call: ApiCall, InTenants(tenants, ()): InTenants<()>) -> Answe
     for location in tenants.iter().flat_map(|tenant| call.open_locations(tenant)) {
         let id = location.setup.id;
         if let Some((name, rolled_out)) = engine.rolled_out(id)? {
-            by_name.entry(name).or_default().push(LocationAdapterView::new(id, rolled_out));
+            by_name.entry(name).or_default().push(LocationAdapterView::from_value(&rolled_out, id));
         }
     }
     let mut adapters = Vec::new();
     for (name, locations) in by_name {
-        let versions = engine.adapter_versions(&name)?.into_iter().map(AdapterVersionView::from).collect();
+        let versions = engine.adapter_versions(&name)?.iter().map(AdapterVersionView::from_value).collect();
         if let Some(configured) = engine.configured_adapter(&name) {
             adapters.push(AdapterDetail { configured: AdapterView::from_state(configured), versions, locations });
         }
@@ -121,7 +112,7 @@ pub async fn upload(
 ) -> Answer<One<AdapterVersionView>> {
     let component = std::mem::take(&mut call.component);
     let added = call.api.engine.add_adapter_version(&name, component.into()).await?;
-    Ok(call.show(AdapterVersionView::from(added)))
+    Ok(call.show(AdapterVersionView::from_value(&added)))
 }
 
 #[input]
@@ -158,7 +149,8 @@ pub(super) async fn roll_out_version(
     if !dry_run {
         action.shown.audit("roll out adapter", "location", location.0.into());
     }
-    let (location, tried) = (LocationAdapterView::new(location, rolled_out), tried.into_iter().map(TriedView::from));
+    let (location, tried) =
+        (LocationAdapterView::from_value(&rolled_out, location), tried.into_iter().map(TriedView::from));
     Ok(RollOutView { location, tried: tried.collect(), rolled_out: !dry_run })
 }
 
@@ -172,5 +164,5 @@ pub(crate) async fn roll_back(
 pub(super) async fn roll_back_version(action: &ActionContext<'_>, location: LocationId) -> Answer<LocationAdapterView> {
     let rolled_back = action.api.engine.roll_back(location).await?;
     action.shown.audit("roll back adapter", "location", location.0.into());
-    Ok(LocationAdapterView::new(location, rolled_back))
+    Ok(LocationAdapterView::from_value(&rolled_back, location))
 }

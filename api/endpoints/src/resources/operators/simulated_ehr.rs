@@ -38,8 +38,7 @@ const CONTROLS: [(&str, &str); 6] = [
 #[derive(Serialize, JsonSchema)]
 pub struct SimulatedEhrView {
     /// Id of the location.
-    #[schemars(with = "u32")]
-    location_id: LocationId,
+    location_id: u32,
     /// State of the switches, by name. `GET /docs/sandbox` describes the switches.
     #[schemars(with = "Map<String, Value>")]
     switches: Value,
@@ -116,5 +115,5 @@ async fn view(
     ehr: &dyn SimulatedEhr,
     changes: Vec<Value>,
 ) -> Answer<One<SimulatedEhrView>> {
-    Ok(call.show(SimulatedEhrView { location_id, switches: ehr.switches().await, changes }))
+    Ok(call.show(SimulatedEhrView { location_id: location_id.0, switches: ehr.switches().await, changes }))
 }

@@ -24,8 +24,7 @@ use crate::{
 #[derive(Serialize, JsonSchema)]
 pub struct LocationSyncView {
     /// Id of the location.
-    #[schemars(with = "u32")]
-    location_id: LocationId,
+    location_id: u32,
     /// End time of the last complete read cycle; null before the first one.
     last_sync_at: Option<At>,
     /// Time of the next read cycle; null while a cycle runs, before the first one, and without a health record system.
@@ -170,7 +169,7 @@ impl LocationSyncView {
             }
         };
         LocationSyncView {
-            location_id,
+            location_id: location_id.0,
             last_sync_at: state.last_sync.map(At),
             next_cycle_at: state.next_cycle.map(At),
             reading: state.reading.map(name),

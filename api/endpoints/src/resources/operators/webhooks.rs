@@ -28,11 +28,10 @@ use crate::{
 const REDELIVERED: Millis = 7 * DAY;
 
 /// A webhook endpoint and its status.
+#[view(named = "endpoint")]
 #[derive(Serialize, JsonSchema)]
 pub struct WebhookView<'a> {
-    /// Id of the endpoint.
-    #[schemars(with = "i32")]
-    id: EndpointId,
+    id: i32,
     /// The organisation whose API keys registered the endpoint.
     organisation: &'a str,
     /// The URL that receives messages, without its query, which is a secret of the receiver.
@@ -84,7 +83,7 @@ impl<'a> WebhookView<'a> {
         let known = call.api.engine.webhooks().subscriptions();
         let backlog = known.backlogs.for_endpoint(endpoint.id);
         WebhookView {
-            id: endpoint.id,
+            id: endpoint.id.0,
             organisation: &endpoint.owner.0,
             target_url: without_secrets(&endpoint.target_url),
             status: Word(Health::from_endpoint(endpoint)),

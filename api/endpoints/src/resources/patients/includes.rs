@@ -163,7 +163,7 @@ impl Related {
 
     /// Returns the address for views in which it is optional.
     pub(super) fn address<'a>(&self, patient: &'a Record<Patient>) -> Included<PatientAddressView<'a>> {
-        self.address.then(|| patient.address.as_ref().map(PatientAddressView::from_address))
+        self.address.then(|| patient.address.as_ref().map(PatientAddressView::from_value))
     }
 }
 

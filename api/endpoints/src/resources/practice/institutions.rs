@@ -6,12 +6,10 @@ use super::locations::is_visible;
 use crate::{prelude::*, views::locations::LocationBasic};
 
 /// An institution that the key can access.
+#[view(named = "institution")]
 #[derive(Serialize, JsonSchema)]
 pub struct InstitutionDetail<'a> {
-    /// Id of the institution.
-    #[schemars(with = "u32")]
-    id: InstitutionId,
-    /// Name of the institution.
+    id: u32,
     name: &'a str,
     /// Time at which this service first started with this record in its configuration, in UTC; null if it was not
     /// recorded.
@@ -19,7 +17,6 @@ pub struct InstitutionDetail<'a> {
     /// Time at which this service first started with the current configuration of this record, in UTC; null if it was
     /// not recorded.
     updated_at: Option<At>,
-    /// Subdomain of the institution: the value of the query parameter `subdomain`.
     subdomain: &'a str,
     /// Phone number of the institution; null if not configured.
     phone_number: Option<&'a str>,
@@ -59,7 +56,7 @@ fn view<'a>(call: &'a ApiCall, tenant: &'a Tenant) -> Result<InstitutionDetail<'
     let types = call.api.engine.appointment_types(institution.id)?;
     let own = || call.directory.locations_of(institution.id).iter().filter(|location| is_visible(call, location));
     Ok(InstitutionDetail {
-        id: institution.id,
+        id: institution.id.0,
         name: &institution.name,
         created_at: set_up.map(|it| At(it.first)),
         updated_at: set_up.map(|it| At(it.changed)),
@@ -70,6 +67,6 @@ fn view<'a>(call: &'a ApiCall, tenant: &'a Tenant) -> Result<InstitutionDetail<'
         appointment_types_location_scoped: types.iter().any(|it| it.deleted_at.is_none() && it.location_id.is_some()),
         is_sync_notifications: false,
         notify_insert_fails: false,
-        locations: own().map(|location| LocationBasic::from_setup(location)).collect(),
+        locations: own().map(|location| LocationBasic::from_value(location)).collect(),
     })
 }

@@ -3,22 +3,17 @@
 use engine::{SetUp, setup::LocationStatus};
 use framework::{records::listing::foreign_ids, values::kinds::shared::inactive};
 
-use crate::{
-    prelude::*,
-    views::{gate::GateView, parts::foreign_id_type},
-};
+use crate::{prelude::*, views::gate::GateView};
 
 /// A location of an institution.
+#[view(value = LocationSetup, named = "location", args(facts: Facts))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationView<'a> {
-    /// Id of the location.
-    #[schemars(with = "u32")]
-    id: LocationId,
-    /// Name of the location.
+    id: u32,
     name: &'a str,
     /// Id of the institution that the location belongs to.
-    #[schemars(with = "u32")]
-    institution_id: InstitutionId,
+    #[view(from = institution)]
+    institution_id: u32,
     /// Street and number of the location; null if not configured.
     street_address: Option<&'a str>,
     /// Second line of the street address, such as a suite; null if not configured.
@@ -33,9 +28,11 @@ pub(crate) struct LocationView<'a> {
     country_code: Option<&'a str>,
     /// Time at which this service first started with this record in its configuration, in UTC; null if it was not
     /// recorded.
+    #[view(with = facts.set_up.map(|it| At(it.first)))]
     created_at: Option<At>,
     /// Time at which this service first started with the current configuration of this record, in UTC; null if it was
     /// not recorded.
+    #[view(with = facts.set_up.map(|it| At(it.changed)))]
     updated_at: Option<At>,
     /// Latitude of the location in degrees; null if not configured.
     latitude: Option<f64>,
@@ -50,17 +47,22 @@ pub(crate) struct LocationView<'a> {
     /// E-mail address of the location; null if not configured.
     email: Option<&'a str>,
     /// IANA name of the location's time zone.
+    #[view(with = entry.zone.name())]
     tz: &'static str,
     /// End time of the last complete read cycle, in UTC; null before the first one, without a health record system and
     /// for a closed location.
+    #[view(with = facts.last_sync.map(At))]
     last_sync_time: Option<At>,
     /// `true` if the location has a health record system to which appointments are written.
+    #[view(with = entry.source.is_some())]
     insert_appt_client: bool,
     /// `true` if bookings and working hours must specify an operatory.
     map_by_operatory: bool,
     /// The same as `map_by_operatory`.
+    #[view(from = map_by_operatory)]
     set_availability_by_operatory: bool,
     /// `true` if the location is closed. Calls for a closed location are refused with 404.
+    #[view(with = entry.status == LocationStatus::Closed)]
     inactive: bool,
     /// Always null: specialties are not configured.
     specialty: Option<()>,
@@ -77,14 +79,11 @@ pub struct LocationDetail<'a> {
 }
 
 /// An institution with its locations.
+#[view(named = "institution")]
 #[derive(Serialize, JsonSchema)]
 pub struct InstitutionView<'a> {
-    /// Id of the institution.
-    #[schemars(with = "u32")]
-    id: InstitutionId,
-    /// Name of the institution.
+    id: u32,
     name: &'a str,
-    /// Subdomain of the institution: the value of the query parameter `subdomain`.
     subdomain: &'a str,
     /// Locations of the institution that the key can access and that match the filters, without pending ones.
     locations: Vec<LocationView<'a>>,
@@ -103,37 +102,6 @@ impl Facts {
         let synced = location.source.is_some() && location.status == LocationStatus::Active;
         let last_sync = if synced { call.api.engine.last_sync(location.id)? } else { None };
         Ok(Facts { set_up: call.api.engine.location_set_up(location.id)?, last_sync })
-    }
-}
-
-impl<'a> LocationView<'a> {
-    pub(crate) fn new(location: &'a LocationSetup, adapter: Option<&'a str>, facts: Facts) -> LocationView<'a> {
-        LocationView {
-            id: location.id,
-            name: &location.name,
-            institution_id: location.institution,
-            street_address: location.street_address.as_deref(),
-            street_address_2: location.street_address_2.as_deref(),
-            city: location.city.as_deref(),
-            state: location.state.as_deref(),
-            zip_code: location.zip_code.as_deref(),
-            country_code: location.country_code.as_deref(),
-            created_at: facts.set_up.map(|it| At(it.first)),
-            updated_at: facts.set_up.map(|it| At(it.changed)),
-            latitude: location.latitude,
-            longitude: location.longitude,
-            phone_number: location.phone_number.as_deref(),
-            foreign_id: location.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(location.foreign_id.as_deref(), adapter),
-            email: location.email.as_deref(),
-            tz: location.zone.name(),
-            last_sync_time: facts.last_sync.map(At),
-            insert_appt_client: location.source.is_some(),
-            map_by_operatory: location.map_by_operatory,
-            set_availability_by_operatory: location.map_by_operatory,
-            inactive: location.status == LocationStatus::Closed,
-            specialty: None,
-        }
     }
 }
 
@@ -166,11 +134,11 @@ pub async fn list(
                 && foreign_ids.iter().all(|names| called(location, names));
             if wanted {
                 let facts = Facts::read(&call, location)?;
-                locations.push(LocationView::new(location, call.directory.adapter(location), facts));
+                locations.push(LocationView::from_value(location, facts, call.directory.adapter(location)));
             }
         }
         let (name, subdomain) = (institution.name.as_str(), institution.subdomain.as_str());
-        institutions.push(InstitutionView { id: institution.id, name, subdomain, locations });
+        institutions.push(InstitutionView { id: institution.id.0, name, subdomain, locations });
     }
     Ok(call.list(&institutions))
 }
@@ -183,6 +151,6 @@ pub async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> An
         Some(_) => GateView::from_state(location.id, &engine.sync_state(location.id).await?, engine.now()),
         None => None,
     };
-    let location = LocationView::new(&location, call.directory.adapter(&location), facts);
+    let location = LocationView::from_value(&location, facts, call.directory.adapter(&location));
     Ok(call.show(LocationDetail { location, gate }))
 }

@@ -18,7 +18,7 @@ use super::locations::{Facts, LocationView};
 use crate::{
     prelude::*,
     resources::schedule::{appointment_types, working_hours},
-    views::{catalogue::AppointmentTypeView, hours::WorkingHourView},
+    views::{catalogue::AppointmentTypeView, hours::WorkingHourView, parts::IncludedList},
 };
 
 /// A provider: a person who treats patients.
@@ -56,11 +56,9 @@ pub struct ProviderView<'a> {
     provider_requestables: Vec<RequestableLocation>,
     /// Working hours with the appointment types that they accept. With `include[]=appointment_types`, hours that accept
     /// every type list every type of their location; otherwise their list is empty.
-    #[view(include)]
-    availabilities: Option<Vec<WorkingHourView<'a>>>,
+    availabilities: IncludedList<WorkingHourView<'a>>,
     /// Appointment types that the provider's working hours accept.
-    #[view(include)]
-    appointment_types: Option<Vec<AppointmentTypeView>>,
+    appointment_types: IncludedList<AppointmentTypeView>,
 }
 
 /// Always empty: no health record system provides personal data of providers.
@@ -72,8 +70,7 @@ struct Bio {}
 #[derive(Serialize, JsonSchema)]
 struct RequestableLocation {
     /// Id of the location.
-    #[schemars(with = "u32")]
-    location_id: LocationId,
+    location_id: u32,
 }
 
 /// Finds a provider of an EHR the caller may reach, or one created for locations without an EHR.
@@ -334,10 +331,10 @@ fn view<'a>(
     let adapter = |location: &'a OpenLocation| call.directory.adapter(&location.setup);
     ProviderView {
         locations: own()
-            .map(|(location, facts)| LocationView::new(&location.setup, adapter(location), *facts))
+            .map(|(location, facts)| LocationView::from_value(&location.setup, *facts, adapter(location)))
             .collect(),
         provider_requestables: own()
-            .map(|(location, _)| RequestableLocation { location_id: location.setup.id })
+            .map(|(location, _)| RequestableLocation { location_id: location.setup.id.0 })
             .collect(),
         availabilities: asked("availabilities").or(typed).map(|()| working.hours_of(it.id).map(shown).collect()),
         appointment_types: typed.map(|()| accepted().into_values().collect()),

@@ -24,9 +24,11 @@ use uuid::Uuid;
 use crate::prelude::*;
 
 /// A write to the health record system.
+#[view(value = WriteRequest, args(source: Option<u32>))]
 #[derive(Serialize, JsonSchema)]
 pub struct WriteRequestView {
     /// Id of the write request: the location id and the number of the write at the location, such as `101-8`.
+    #[view(with = public_id(entry.location_id, entry.id))]
     id: String,
     /// Id of the location that the write belongs to.
     location_id: u32,
@@ -35,11 +37,14 @@ pub struct WriteRequestView {
     /// paused writing. `done`, `failed`, `timed_out`: the write has ended.
     status: Word<Status>,
     /// The resource, as in the path of its list endpoint.
+    #[view(with = name(subject(entry.work).0))]
     resource: &'static str,
     /// As the record's own endpoints show it.
+    #[view(with = RecordId::new(entry.work, source))]
     record_id: RecordId,
     /// The operation on the record in the health record system.
     #[schemars(extend("enum" = ["create", "update", "delete", "reschedule", "cancel", "confirm", "check_in", "note"]))]
+    #[view(with = subject(entry.work).2)]
     operation: &'static str,
     /// Number of attempts started so far.
     attempts: u32,
@@ -52,6 +57,7 @@ pub struct WriteRequestView {
     /// Time at which the write ended, in UTC; null before that.
     finished_at: Option<At>,
     /// Id of the new write if an operator retried this one; null if it was not retried.
+    #[view(with = entry.retried_as.map(|id| public_id(entry.location_id, id)))]
     retried_as: Option<String>,
     /// `true` if an operator dropped the write. A dropped write is not retried.
     dropped: bool,
@@ -64,14 +70,16 @@ pub(crate) enum RecordId {
     /// Id of most records.
     Number(u64),
     /// Id of a request to append to a communication log.
-    Uuid(#[schemars(with = "String", extend("format" = "uuid"))] Uuid),
+    Uuid(Uuid),
 }
 
 impl RecordId {
-    fn new(resource: Resource, source: Option<u32>, id: u64) -> RecordId {
-        match (resource, source) {
-            (Resource::CommunicationLogs, Some(source)) => RecordId::Uuid(uuid(resource, source, id)),
-            _ => RecordId::Number(id),
+    fn new(work: WriteIntent, source: Option<u32>) -> RecordId {
+        match (subject(work), source) {
+            ((resource @ Resource::CommunicationLogs, id, _), Some(source)) => {
+                RecordId::Uuid(uuid(resource, source, id))
+            }
+            ((_, id, _), _) => RecordId::Number(id),
         }
     }
 
@@ -79,27 +87,6 @@ impl RecordId {
         match self {
             RecordId::Number(id) => id.to_string() == given,
             RecordId::Uuid(id) => given.parse::<Uuid>().is_ok_and(|given| given == *id),
-        }
-    }
-}
-
-impl WriteRequestView {
-    fn new(it: &WriteRequest, source: Option<u32>) -> WriteRequestView {
-        let (resource, record_id, operation) = subject(it.work);
-        WriteRequestView {
-            id: public_id(it.location_id, it.id),
-            location_id: it.location_id,
-            status: Word(it.status),
-            resource: name(resource),
-            record_id: RecordId::new(resource, source, record_id),
-            operation,
-            attempts: it.attempts,
-            reason: it.reason.clone(),
-            queued_at: At(it.queued_at),
-            deadline: it.deadline.map(At),
-            finished_at: it.finished_at.map(At),
-            retried_as: it.retried_as.map(|id| public_id(it.location_id, id)),
-            dropped: it.dropped,
         }
     }
 }
@@ -145,13 +132,12 @@ struct WriteRequestFilter {
 
 impl WriteRequestFilter {
     fn takes(&self, it: &WriteRequest, source: Option<u32>) -> bool {
-        let (resource, id, _) = subject(it.work);
         // A pending write may change at any moment.
         let changed = |since| it.finished_at.is_none_or(|at| at >= since);
         self.status.is_none_or(|status| status == it.status)
             && self.open.is_none_or(|open| open == is_open(it))
-            && self.resource.is_none_or(|wanted| wanted == resource)
-            && self.record.as_ref().is_none_or(|given| RecordId::new(resource, source, id).is(given))
+            && self.resource.is_none_or(|wanted| wanted == subject(it.work).0)
+            && self.record.as_ref().is_none_or(|given| RecordId::new(it.work, source).is(given))
             && self.since.is_none_or(|since| it.queued_at >= since)
             && self.updated_since.is_none_or(changed)
     }
@@ -189,7 +175,7 @@ pub async fn list(
         |it| filter.takes(it, source) && granted(subject(it.work).0, call.key.grants),
         |it| Position::id(it.id),
     )?;
-    Ok(call.page(&page.views(|it| WriteRequestView::new(it, source))))
+    Ok(call.page(&page.views(|it| WriteRequestView::from_value(it, source))))
 }
 
 /// The write named by the path, at the location of the query.
@@ -212,7 +198,7 @@ impl FromCall for OneWriteRequest {
 pub async fn show(call: ApiCall, OneWriteRequest { location, id }: OneWriteRequest) -> Answer<One<WriteRequestView>> {
     let found = find(&call.api, location.setup.id, id).await?;
     match granted(subject(found.work).0, call.key.grants) {
-        true => Ok(call.show(WriteRequestView::new(&found, location.setup.source))),
+        true => Ok(call.show(WriteRequestView::from_value(&found, location.setup.source))),
         false => Err(not_found(location.setup.id.0, id)),
     }
 }
@@ -249,7 +235,7 @@ pub async fn act(
     action.shown.audit(what, "write request", write.0);
     // Operators have all grants, so they see writes of all resources.
     let source = engine.setup().locations.get(&location).and_then(|setup| setup.source);
-    Ok(WriteRequestView::new(&find(action.api, location, shown.0).await?, source))
+    Ok(WriteRequestView::from_value(&find(action.api, location, shown.0).await?, source))
 }
 
 /// Parses an id into the location and the number of the write.

@@ -25,46 +25,41 @@ use crate::{
         catalogue::{AppointmentDescriptorView, AppointmentTypeView},
         clinical::ProcedureView,
         operatories::OperatoryView,
-        parts::Included,
+        parts::{Included, IncludedList},
         people::{PatientBasic, PersonView},
         render::{IncludedRecords, RecordView},
     },
 };
 
 /// An appointment with the included records.
+#[view]
 #[derive(Serialize, JsonSchema)]
 pub struct AppointmentDetail<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
     /// The patient of the appointment; null if it has none. Present with `include[]=patient` or `include[]=guarantor`,
     /// and without any `include[]`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     patient: Included<PatientWithGuarantor<'a>>,
     /// The operatory of the appointment; null if it has none. Only with `include[]=operatory`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     operatory: Included<OperatoryView<'a>>,
     /// The type of the appointment; null if it has none. Only with `include[]=appointment_type`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     appointment_type: Included<AppointmentTypeView>,
     /// Procedures planned for the appointment or performed in it. Only with `include[]=procedures`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    procedures: Option<Vec<ProcedureView<'a>>>,
+    procedures: IncludedList<ProcedureView<'a>>,
     /// Descriptors of the appointment and of its type. Only with `include[]=descriptors`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    descriptors: Option<Vec<AppointmentDescriptorView<'a>>>,
+    descriptors: IncludedList<AppointmentDescriptorView<'a>>,
     /// Always null: campaigns are not supported.
-    #[serde(skip_serializing_if = "Option::is_none")]
     booking_details: Included<()>,
 }
 
 /// The patient of an appointment.
+#[view]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientWithGuarantor<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
     /// The guarantor of the patient, the person responsible for the account; null if there is none. Only with
     /// `include[]=guarantor`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     guarantor: Included<PersonView<'a>>,
 }
 

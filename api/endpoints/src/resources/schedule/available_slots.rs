@@ -32,14 +32,11 @@ pub(crate) const NONE_FOUND: &str =
 #[derive(Serialize, JsonSchema)]
 pub struct AvailableSlotsView {
     /// Id of the location.
-    #[schemars(with = "u32")]
-    lid: LocationId,
+    lid: u32,
     /// Id of the provider; null in an entry without slots if no provider was requested.
-    #[schemars(with = "Option<u32>")]
-    pid: Option<ProviderId>,
+    pid: Option<u32>,
     /// Id of the operatory; null in an entry without slots, and if the working hours have no operatory.
-    #[schemars(with = "Option<u64>")]
-    operatory_id: Option<OperatoryId>,
+    operatory_id: Option<u64>,
     /// Free slots; empty if there are none.
     slots: Vec<SlotView>,
     /// Without slots: the next day that has free slots, `YYYY-MM-DD`; null if none is known. With slots: null, or the
@@ -55,11 +52,9 @@ struct SlotView {
     /// End time in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
     end_time: String,
     /// Id of the operatory; null if the working hours have none.
-    #[schemars(with = "Option<u64>")]
-    operatory_id: Option<OperatoryId>,
+    operatory_id: Option<u64>,
     /// Id of the provider.
-    #[schemars(with = "u32")]
-    provider_id: ProviderId,
+    provider_id: u32,
     /// Id of the requested label; null if none was requested.
     working_hour_label_id: Option<u64>,
 }
@@ -306,10 +301,10 @@ impl SlotsInput {
 
 /// Returns one entry per provider and operatory with slots. Without slots it returns one per requested provider.
 fn grouped(location: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Option<Date>) -> Vec<AvailableSlotsView> {
-    let lid = location.setup.id;
+    let lid = location.setup.id.0;
     let next = next.map(|date| date.to_string());
     if slots.is_empty() {
-        let pids = asked.providers.iter().map(|id| Some(ProviderId(*id)));
+        let pids = asked.providers.iter().copied().map(Some);
         let pids: Vec<_> = if asked.providers.is_empty() { vec![None] } else { pids.collect() };
         let empty = |pid| AvailableSlotsView {
             lid,
@@ -320,9 +315,10 @@ fn grouped(location: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Op
         };
         return pids.into_iter().map(empty).collect();
     }
-    let mut groups: BTreeMap<(ProviderId, Option<OperatoryId>), Vec<SlotView>> = BTreeMap::new();
+    let mut groups: BTreeMap<(u32, Option<u64>), Vec<SlotView>> = BTreeMap::new();
     for slot in slots {
-        groups.entry((slot.provider, slot.operatory)).or_default().push(view(location, asked, slot));
+        let view = view(location, asked, slot);
+        groups.entry((view.provider_id, view.operatory_id)).or_default().push(view);
     }
     let entry = |((pid, operatory_id), slots)| AvailableSlotsView {
         lid,
@@ -338,8 +334,8 @@ fn view(location: &OpenLocation, asked: &SlotsInput, slot: &Slot) -> SlotView {
     SlotView {
         time: times::with_zone(slot.span.start, location.setup.zone),
         end_time: times::with_zone(slot.span.end, location.setup.zone),
-        operatory_id: slot.operatory,
-        provider_id: slot.provider,
+        operatory_id: slot.operatory.map(|id| id.0),
+        provider_id: slot.provider.0,
         working_hour_label_id: asked.period.label,
     }
 }

@@ -24,21 +24,21 @@ use super::webhook_ownership::{named, own_endpoint, owner};
 use crate::prelude::*;
 
 /// A message to a webhook endpoint.
+#[view(value = Delivery)]
 #[derive(Serialize, JsonSchema)]
 pub struct WebhookDeliveryView {
     /// Id of the message, sent as the header `delivery-id` and `webhook-id` of every attempt.
-    #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
     /// Id of the endpoint that the message is sent to.
-    #[schemars(with = "i32")]
-    webhook_endpoint_id: EndpointId,
+    #[view(from = endpoint_id)]
+    webhook_endpoint_id: i32,
     /// Id of the subscription that requested the message; null for a test message.
-    #[schemars(with = "Option<i32>")]
-    webhook_subscription_id: Option<SubscriptionId>,
+    #[view(from = subscription_id)]
+    webhook_subscription_id: Option<i32>,
     /// Id of the institution that the message is about; null for a test message.
-    #[schemars(with = "Option<u32>")]
-    institution_id: Option<InstitutionId>,
+    institution_id: Option<u32>,
     /// Type of the record that the message is about, such as `appointment`; `webhook_endpoint` for a test message.
+    #[view(with = entry.resource())]
     resource_type: &'static str,
     /// The event that the message reports, such as `appointment_insertion.complete`; `webhook_endpoint.test` for a test
     /// message.
@@ -47,20 +47,28 @@ pub struct WebhookDeliveryView {
     event_time: At,
     /// Status of the message. `stopped`: its endpoint or subscription is no longer active, or no key of its owner has
     /// the grants for the subscription any more.
+    #[view(with = Word(status(entry)))]
     status: Word<DeliveryStatus>,
     /// Number of attempts made so far.
+    #[view(with = entry.attempts())]
     attempts: u32,
     /// Status of the endpoint's response to the last attempt; null if it did not respond.
+    #[view(with = entry.last_status())]
     response_code: Option<u16>,
     /// Reason why the last attempt failed; null before the first attempt and once the message is delivered.
+    #[view(with = entry.last_error().map(|error| error.message.clone()))]
     failure_reason: Option<String>,
     /// Time at which the last attempt began, in UTC; null before the first attempt.
+    #[view(from = attempted_at)]
     last_attempt_at: Option<At>,
     /// Time at which the next attempt is due, in UTC; null unless the status is `pending`.
+    #[view(with = ends(entry).0)]
     next_attempt_at: Option<At>,
     /// Time at which the message was delivered, failed or stopped, in UTC; null while the status is `pending`.
+    #[view(with = ends(entry).1)]
     finished_at: Option<At>,
     /// Time at which the message was created, in UTC.
+    #[view(with = At(made_at(entry.id)))]
     created_at: At,
 }
 
@@ -106,29 +114,11 @@ fn status(delivery: &Delivery) -> DeliveryStatus {
     }
 }
 
-impl WebhookDeliveryView {
-    fn from_delivery(it: &Delivery) -> WebhookDeliveryView {
-        let (next, finished) = match it.state {
-            State::Pending { next_attempt_at } => (Some(next_attempt_at), None),
-            State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => (None, Some(at)),
-        };
-        WebhookDeliveryView {
-            id: it.id,
-            webhook_endpoint_id: it.endpoint_id,
-            webhook_subscription_id: it.subscription_id,
-            institution_id: it.institution_id,
-            resource_type: it.resource(),
-            event_name: it.event_name.clone(),
-            event_time: At(it.event_time),
-            status: Word(status(it)),
-            attempts: it.attempts(),
-            response_code: it.last_status(),
-            failure_reason: it.last_error().map(|error| error.message.clone()),
-            last_attempt_at: it.attempted_at.map(At),
-            next_attempt_at: next.map(At),
-            finished_at: finished.map(At),
-            created_at: At(made_at(it.id)),
-        }
+/// Returns the times of the next attempt and of the end.
+fn ends(delivery: &Delivery) -> (Option<At>, Option<At>) {
+    match delivery.state {
+        State::Pending { next_attempt_at } => (Some(At(next_attempt_at)), None),
+        State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => (None, Some(At(at))),
     }
 }
 
@@ -193,7 +183,7 @@ impl ListWebhookDeliveries {
                 Position { at: Timestamp(high.cast_signed()), id: low }
             },
         )?;
-        Ok(call.page(&page.views(WebhookDeliveryView::from_delivery)))
+        Ok(call.page(&page.views(WebhookDeliveryView::from_value)))
     }
 }
 
@@ -216,7 +206,7 @@ pub async fn show(
     let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
     let body = String::from_utf8(body).map_err(|_| ApiError::internal())?;
     let message = RawValue::from_string(body).map_err(|_| ApiError::internal())?;
-    Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::from_delivery(&delivery), message }))
+    Ok(call.show(WebhookDeliveryDetail { delivery: WebhookDeliveryView::from_value(&delivery), message }))
 }
 
 pub async fn redeliver(
@@ -237,7 +227,7 @@ pub async fn redelivered(
     let engine = &action.api.engine;
     let again = engine.webhook_log().redeliver(owner, delivery.endpoint_id, delivery.id, engine.now()).await;
     let again = again.map_err(|error| unknown(error.into(), delivery.id))?;
-    Ok(WebhookDeliveryView::from_delivery(&again))
+    Ok(WebhookDeliveryView::from_value(&again))
 }
 
 /// Returns the id of the record in a message, for the audit trail.
@@ -306,7 +296,7 @@ pub async fn tested(
     let random = uuid::Builder::from_random_bytes(random()).into_uuid();
     let made = api.engine.webhook_log().test(owner, endpoint, random, once.as_ref(), api.engine.now()).await;
     let Made { record, replay } = made.map_err(|error| named(error.into(), endpoint))?;
-    Ok(Made { record: WebhookDeliveryView::from_delivery(&record), replay })
+    Ok(Made { record: WebhookDeliveryView::from_value(&record), replay })
 }
 
 /// Finds a delivery of the caller's endpoint that the caller may see.

@@ -15,11 +15,10 @@ use crate::prelude::*;
 const LONGEST_OVERLAP: i64 = MAX_SECRET_OVERLAP / HOUR;
 
 /// A URL that receives webhook messages.
+#[view(named = "endpoint")]
 #[derive(Serialize, JsonSchema)]
 pub struct WebhookEndpointView<'a> {
-    /// Id of the endpoint.
-    #[schemars(with = "i32")]
-    id: EndpointId,
+    id: i32,
     /// The URL that receives messages.
     target_url: &'a str,
     /// Secret that signs messages. Shown only once, when it is created: on registration and on rotation.
@@ -52,7 +51,7 @@ impl<'a> WebhookEndpointView<'a> {
         let backlog = call.api.engine.webhooks().subscriptions().backlogs.for_endpoint(endpoint.id);
         let overflow = backlog.overflow;
         WebhookEndpointView {
-            id: endpoint.id,
+            id: endpoint.id.0,
             target_url: &endpoint.target_url,
             secret_key: None,
             earlier_secret_until: endpoint.rotating_until(call.api.engine.now()).map(At),

@@ -14,24 +14,22 @@ use super::webhook_ownership::{may_subscribe, named, owner};
 use crate::prelude::*;
 
 /// A subscription of an endpoint to one kind of event of an institution.
+#[view(value = Subscription, named = "subscription")]
 #[derive(Serialize, JsonSchema)]
 pub struct WebhookSubscriptionView {
-    /// Id of the subscription.
-    #[schemars(with = "i32")]
-    id: SubscriptionId,
+    id: i32,
     /// Id of the endpoint that the messages are sent to.
-    #[schemars(with = "i32")]
-    webhook_endpoint_id: EndpointId,
+    webhook_endpoint_id: i32,
     /// Id of the institution whose events are sent.
-    #[schemars(with = "u32")]
-    institution_id: InstitutionId,
+    institution_id: u32,
     /// Id of the single location whose events are sent; null for the events of all locations of the institution.
-    #[schemars(with = "Option<u32>")]
-    location_id: Option<LocationId>,
+    location_id: Option<u32>,
     /// The resource type of the event, such as `Appointment`.
+    #[view(with = entry.event.resource_type().name())]
     resource_type: &'static str,
     /// Name of the event. With `.complete`, `.failed` or `.timed_out`, only that outcome of writes to the health record
     /// system.
+    #[view(with = entry.topic().to_string())]
     event: String,
     /// `true` if the subscription is active. Messages are sent while its endpoint is active too.
     active: bool,
@@ -39,22 +37,6 @@ pub struct WebhookSubscriptionView {
     created_at: At,
     /// Time at which the subscription was last changed, in UTC.
     updated_at: At,
-}
-
-impl WebhookSubscriptionView {
-    fn from_subscription(subscription: &Subscription) -> WebhookSubscriptionView {
-        WebhookSubscriptionView {
-            id: subscription.id,
-            webhook_endpoint_id: subscription.webhook_endpoint_id,
-            institution_id: subscription.institution_id,
-            location_id: subscription.location_id,
-            resource_type: subscription.event.resource_type().name(),
-            event: subscription.topic().to_string(),
-            active: subscription.active,
-            created_at: At(subscription.created_at),
-            updated_at: At(subscription.updated_at),
-        }
-    }
 }
 
 #[input]
@@ -93,7 +75,7 @@ pub async fn create(
     let (once, now) = (call.idempotency_key(), engine.now());
     let made = engine.webhooks().create_subscription(&owner(&call), id, new, once.as_ref(), now).await;
     let made = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.created(made.replay, WebhookSubscriptionView::from_subscription(&made.record)))
+    Ok(call.created(made.replay, WebhookSubscriptionView::from_value(&made.record)))
 }
 
 pub async fn show(
@@ -102,7 +84,7 @@ pub async fn show(
     InTenants(tenants, ()): InTenants<()>,
 ) -> Answer<One<WebhookSubscriptionView>> {
     let here = find_in_tenants(&call, &tenants, endpoint, id)?;
-    Ok(call.show(WebhookSubscriptionView::from_subscription(&here)))
+    Ok(call.show(WebhookSubscriptionView::from_value(&here)))
 }
 
 #[input]
@@ -130,7 +112,7 @@ pub async fn update(
     let updated = engine.webhooks();
     let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), to, active, engine.now()).await;
     let updated = updated.map_err(|error| unknown(error.into(), subscription))?;
-    Ok(call.show(WebhookSubscriptionView::from_subscription(&updated)))
+    Ok(call.show(WebhookSubscriptionView::from_value(&updated)))
 }
 
 pub async fn delete(
@@ -197,7 +179,7 @@ pub async fn list(
             && resource_type.is_none_or(|resource| it.event.resource_type() == resource)
             && event.as_ref().is_none_or(|event| it.topic().to_string().eq_ignore_ascii_case(event))
     });
-    let rows: Vec<_> = wanted.map(|it| WebhookSubscriptionView::from_subscription(it)).collect();
+    let rows: Vec<_> = wanted.map(|it| WebhookSubscriptionView::from_value(it)).collect();
     Ok(call.list(&rows))
 }
 

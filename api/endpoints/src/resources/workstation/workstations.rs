@@ -23,8 +23,7 @@ const MAX_CODE: usize = 64;
 #[derive(Serialize, JsonSchema)]
 pub struct PairingCodeView {
     /// Id of the location that workstations are paired with.
-    #[schemars(with = "u32")]
-    location_id: LocationId,
+    location_id: u32,
     /// The code that staff type into the extension.
     pub code: String,
     /// Number of workstations that can be paired with this code.
@@ -34,18 +33,19 @@ pub struct PairingCodeView {
 }
 
 /// A workstation paired with a location.
+#[view(value = Workstation, named = "workstation")]
 #[derive(Serialize, JsonSchema)]
 pub struct WorkstationView {
-    /// Id of the workstation.
-    #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
     /// Name of the workstation, as specified when it was paired.
     name: String,
     /// Time at which the workstation was last paired, in UTC.
     paired_at: At,
     /// Time at which the workstation was last connected; the current time while it is connected.
+    #[view(from = last_seen)]
     last_seen_at: Option<At>,
     /// Version of the workstation's extension; null before the first connection.
+    #[view(with = Some(entry.version.clone()).filter(|version| !version.is_empty()))]
     extension_version: Option<String>,
     /// `true` if the workstation is connected.
     connected: bool,
@@ -54,75 +54,51 @@ pub struct WorkstationView {
     /// `true` if staff paused the workstation; `false` while it is not connected.
     paused: bool,
     /// Number of writes that wait for approval by staff at the workstation.
+    #[view(from = awaiting)]
     writes_awaiting_approval: u32,
     /// `true` if the workstation currently serves the location; the other workstations are on standby.
+    #[view(from = holds_lease)]
     working: bool,
 }
 
-impl From<Workstation> for WorkstationView {
-    fn from(it: Workstation) -> WorkstationView {
-        WorkstationView {
-            id: it.id,
-            name: it.name,
-            paired_at: At(it.paired_at),
-            last_seen_at: it.last_seen.map(At),
-            extension_version: Some(it.version).filter(|version| !version.is_empty()),
-            connected: it.connected,
-            logged_in: it.logged_in,
-            paused: it.paused,
-            writes_awaiting_approval: it.awaiting,
-            working: it.holds_lease,
-        }
-    }
-}
-
 /// A newly paired workstation.
+#[view(value = Paired)]
 #[derive(Serialize, JsonSchema)]
-pub struct PairedWorkstationView {
+pub struct PairedWorkstationView<'a> {
     /// Token that the workstation sends in the first message of every connection. It is shown only once.
-    token: String,
+    token: &'a str,
     /// Id of the workstation. An installation that is paired again keeps its id.
-    #[schemars(with = "String", extend("format" = "uuid"))]
     workstation: Uuid,
     /// The location that the workstation is paired with.
-    location: PairedLocation,
+    #[view(with = PairedLocation::from_value(entry))]
+    location: PairedLocation<'a>,
     /// The web application to which the workstation may send requests.
-    ehr: EhrAccessView,
+    #[view(with = EhrAccessView::from_value(&entry.ehr))]
+    ehr: EhrAccessView<'a>,
 }
 
 /// The location of a paired workstation.
+#[view(value = Paired, named = "location")]
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct PairedLocation {
-    /// Id of the location.
-    #[schemars(with = "u32")]
-    id: LocationId,
-    /// Name of the location.
-    name: String,
+pub(crate) struct PairedLocation<'a> {
+    #[view(from = location)]
+    id: u32,
+    #[view(from = location_name)]
+    name: &'a str,
 }
 
 /// The web application to which the workstation may send requests.
+#[view(value = EhrAccess)]
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct EhrAccessView {
+pub(crate) struct EhrAccessView<'a> {
     /// Scheme, host and port of the web application: `https://ehr.example`.
-    origin: String,
+    origin: &'a str,
     /// Path prefix of all requests, such as `/app`; may be empty.
-    base_path: String,
+    base_path: &'a str,
     /// Allowed path prefixes below the base path.
-    paths: Vec<String>,
+    paths: &'a [String],
     /// Path below the base path that returns 200 with JSON only while a user is logged in.
-    probe: String,
-}
-
-impl From<Paired> for PairedWorkstationView {
-    fn from(it: Paired) -> PairedWorkstationView {
-        let EhrAccess { origin, base_path, paths, probe } = it.ehr;
-        PairedWorkstationView {
-            token: it.token,
-            workstation: it.workstation,
-            location: PairedLocation { id: it.location, name: it.location_name },
-            ehr: EhrAccessView { origin, base_path, paths, probe },
-        }
-    }
+    probe: &'a str,
 }
 
 #[input]
@@ -153,13 +129,13 @@ pub async fn new_code(
 pub async fn create_code(action: &ActionContext<'_>, location: LocationId, kind: CodeKind) -> Answer<PairingCodeView> {
     let made = action.api.engine.gateway().new_code(location, kind).await?;
     action.shown.audit("make pairing code", "location", location.0.into());
-    Ok(PairingCodeView { location_id: location, code: made.code, uses: made.uses, expires_at: At(made.expires) })
+    Ok(PairingCodeView { location_id: location.0, code: made.code, uses: made.uses, expires_at: At(made.expires) })
 }
 
 pub async fn list(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<Listed<WorkstationView>> {
     let location = location.setup.id;
     let all = call.api.engine.gateway().workstations(location)?;
-    Ok(call.list(&all.into_iter().map(WorkstationView::from).collect::<Vec<_>>()))
+    Ok(call.list(&all.iter().map(WorkstationView::from_value).collect::<Vec<_>>()))
 }
 
 pub async fn revoke(
@@ -196,8 +172,8 @@ pub struct NewWorkstation {
 pub async fn pair(
     call: ApiCall,
     Anywhere(NewWorkstation { code, name, install }): Anywhere<NewWorkstation>,
-) -> Answer<Plain<PairedWorkstationView, 201>> {
+) -> Answer<Plain<PairedWorkstationView<'static>, 201>> {
     let client = call.client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let paired = call.api.engine.gateway().pair(client, &code, &name, install).await?;
-    Ok(call.plain(PairedWorkstationView::from(paired)))
+    Ok(call.plain(PairedWorkstationView::from_value(&paired)))
 }

@@ -93,7 +93,7 @@ pub struct ClaimView<'a> {
     /// The date of service, `YYYY-MM-DD`; null if the health record system does not provide it.
     date_of_service: Option<String>,
     /// Sums over the claim.
-    #[view(with = ClaimTotals::from_amounts(&entry.body.totals))]
+    #[view(with = ClaimTotals::from_value(&entry.body.totals))]
     totals: ClaimTotals,
     updated_at: At,
     deleted_at: Option<At>,
@@ -138,28 +138,23 @@ impl<'a> ClaimView<'a> {
 }
 
 /// Sums over claims. A sum is null if no amount is known or the amounts are in different currencies.
+#[view(value = ClaimAmounts)]
 #[derive(Serialize, JsonSchema)]
 pub struct ClaimTotals {
     /// Amount billed to the payer; null if unknown.
+    #[view(from = billed)]
     amount_billed_to_insurance: Option<Price>,
     /// Amount expected from the payer; null if unknown.
+    #[view(from = estimated)]
     estimated_insurance_payment: Option<Price>,
     /// Amount paid by the payer; null if unknown.
+    #[view(from = paid)]
     insurance_payment: Option<Price>,
     /// Amount written off; null if unknown.
     write_off: Option<Price>,
 }
 
 impl ClaimTotals {
-    pub(crate) fn from_amounts(amounts: &ClaimAmounts) -> ClaimTotals {
-        ClaimTotals {
-            amount_billed_to_insurance: Price::maybe(&amounts.billed),
-            estimated_insurance_payment: Price::maybe(&amounts.estimated),
-            insurance_payment: Price::maybe(&amounts.paid),
-            write_off: Price::maybe(&amounts.write_off),
-        }
-    }
-
     /// Sums the amounts of claims for one charge.
     pub(crate) fn for_charge(charge: u64, claims: &[Record<Claim>]) -> ClaimTotals {
         let sum = |part: fn(&ClaimAmounts) -> &Option<Money>| sum(charge, claims, part);
@@ -180,39 +175,26 @@ fn sum(charge: u64, claims: &[Record<Claim>], part: fn(&ClaimAmounts) -> &Option
 }
 
 /// The share of one charge in a claim.
+#[view(value = ClaimAmounts)]
 #[derive(Serialize, JsonSchema)]
 struct Payout {
-    /// Amount billed to the payer; null if unknown.
-    amount_billed_to_insurance: Option<Price>,
-    /// Amount expected from the payer; null if unknown.
-    estimated_insurance_payment: Option<Price>,
-    /// Amount paid by the payer; null if unknown.
-    insurance_payment: Option<Price>,
-    /// Amount written off; null if unknown.
-    write_off: Option<Price>,
+    #[serde(flatten)]
+    #[view(with = ClaimTotals::from_value(entry))]
+    totals: ClaimTotals,
     /// Amount allowed by the payer; null if unknown.
+    #[view(from = allowed)]
     allowed_amount: Option<Price>,
     /// Always null: no health record system reports which fee the payer applied.
+    #[view(none)]
     fee_schedule_procedure_code: Option<FeeView<'static>>,
 }
 
-impl Payout {
-    fn from_amounts(amounts: &ClaimAmounts) -> Payout {
-        Payout {
-            amount_billed_to_insurance: Price::maybe(&amounts.billed),
-            estimated_insurance_payment: Price::maybe(&amounts.estimated),
-            insurance_payment: Price::maybe(&amounts.paid),
-            write_off: Price::maybe(&amounts.write_off),
-            allowed_amount: Price::maybe(&amounts.allowed),
-            fee_schedule_procedure_code: None,
-        }
-    }
-}
-
 /// The share of one charge in a claim, inside the claim.
+#[view(value = ClaimAmounts)]
 #[derive(Serialize, JsonSchema)]
 pub struct ChargePayoutView {
     #[serde(flatten)]
+    #[view(with = Payout::from_value(entry))]
     payout: Payout,
     /// Id of the charge; null if the health record system provides none.
     charge_id: Option<u64>,
@@ -220,8 +202,7 @@ pub struct ChargePayoutView {
 
 impl ChargePayoutView {
     pub fn all(claim: &Record<Claim>) -> Vec<ChargePayoutView> {
-        let payouts = claim.body.payouts.iter();
-        payouts.map(|it| ChargePayoutView { payout: Payout::from_amounts(it), charge_id: it.charge_id }).collect()
+        claim.body.payouts.iter().map(ChargePayoutView::from_value).collect()
     }
 }
 
@@ -240,7 +221,7 @@ impl ClaimPayoutView {
         let payouts = claims.iter().flat_map(|claim| claim.body.payouts.iter().map(move |it| (claim.id, it)));
         payouts
             .filter(|(_, it)| it.charge_id == Some(charge))
-            .map(|(claim_id, it)| ClaimPayoutView { payout: Payout::from_amounts(it), claim_id })
+            .map(|(claim_id, it)| ClaimPayoutView { payout: Payout::from_value(it), claim_id })
             .collect()
     }
 }
