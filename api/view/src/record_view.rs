@@ -85,7 +85,7 @@ pub(crate) fn publish(item: &ItemStruct, of: &Path) -> syn::Result<TokenStream> 
                 context: &::engine::webhooks::views::ViewContext<'_>,
                 _: &dyn ::engine::webhooks::views::RelatedRecords,
             ) -> #render::Rendered {
-                #render::json(&<#view as #render::RecordView>::render(entry, context))
+                #render::to_json(&<#view as #render::RecordView>::render(entry, context))
             }
         }
     })

@@ -5,7 +5,7 @@ use framework::http::{
     endpoint::Access,
     rate_limit::{Exceeded, Per, RateLimitState},
 };
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use super::schemas::Schemas;
 use crate::{prelude::*, routes::route::Route};

@@ -5,7 +5,7 @@ pub mod charges;
 pub mod fee_schedules;
 pub mod ledger_entry;
 
-use engine::records::{Adjustment, AdjustmentType, Payment, PaymentType, record::Schema, values::Day};
+use engine::records::{AdjustmentType, PaymentType};
 
 use self::ledger_entry::{LedgerEntry, LedgerEntryInput};
 use crate::prelude::*;

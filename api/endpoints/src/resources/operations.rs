@@ -12,8 +12,6 @@ use framework::{
     access::authentication::for_operators,
     http::{connections::Connections, errors::HttpResult, metrics::Families, tls::Certificates},
 };
-use location::time::SECOND;
-use serde_json::{Value, json};
 
 use super::operators::adapter_costs;
 use crate::{memory, prelude::*};

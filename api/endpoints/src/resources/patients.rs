@@ -8,8 +8,6 @@ pub mod list;
 pub mod show;
 pub mod update;
 
-use engine::records::Patient;
-
 use crate::prelude::*;
 
 /// Finds a patient of any location that is open to the caller.

@@ -3,12 +3,7 @@
 
 use std::marker::PhantomData;
 
-use engine::records::record::Body;
-use framework::{
-    access::respond::{Answers, Wraps},
-    http::paging::ListPage,
-    records::visible::is_live,
-};
+use framework::access::respond::{Answers, Wraps};
 
 use super::related::Related;
 use crate::{prelude::*, views::render::RecordView};

@@ -2,8 +2,7 @@
 
 use std::{any::Any, cell::OnceCell};
 
-use engine::records::record::{Body, Scope};
-use framework::values::{limits::MAX_RELATED, versions::Version};
+use engine::records::record::Scope;
 
 use crate::{
     prelude::*,

@@ -30,7 +30,6 @@ use framework::{
         endpoint::{Access, ServedTo},
         version_header,
     },
-    values::versions::Version,
 };
 
 use super::{

@@ -14,7 +14,7 @@ use framework::{
         errors::Fails,
         row::Names,
     },
-    values::{audience::Audience, role::Role, versions::Version},
+    values::audience::Audience,
 };
 
 use crate::{prelude::*, resources::operators::operator_actions::Action};

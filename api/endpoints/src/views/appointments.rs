@@ -1,11 +1,5 @@
 //! Appointments, for their endpoints, the feed of changes and webhook messages.
 
-use engine::{
-    records::{Appointment, Operatory, Patient, Provider, Writeback},
-    webhooks::views::ViewContext,
-};
-use framework::values::times;
-
 use super::parts::WriteState;
 use crate::prelude::*;
 

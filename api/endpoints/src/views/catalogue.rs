@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use engine::records::{
-    AdjustmentAction, AdjustmentType, AppointmentDescriptor, AppointmentType, Fee, FeeSchedule, PaymentType,
-};
-use framework::values::{record_uuid::uuid, words::closed};
-use uuid::Uuid;
+use engine::records::{AdjustmentAction, AdjustmentType, Fee, PaymentType};
+use framework::values::record_uuid::uuid;
 
 use crate::{
     prelude::*,

@@ -1,11 +1,7 @@
 //! Procedures and their codes, treatment plans, clinical notes, recalls.
 
-use engine::records::{
-    ClinicalNote, IntervalUnit, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
-    ProcedureStatus, RecallType, TreatmentPlan, record::Schema,
-};
+use engine::records::{ClinicalNote, IntervalUnit, PlanStatus, ProcedureCode, ProcedureCodeCategory, ProcedureStatus};
 use framework::values::record_uuid::uuid;
-use uuid::Uuid;
 
 use crate::{prelude::*, views::parts::Price};
 

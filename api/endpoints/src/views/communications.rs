@@ -1,13 +1,7 @@
 //! Alerts, communication log requests, conversations.
 
-use engine::records::{
-    CommunicationLog, Conversation, Direction, Mode, PatientAlert,
-    record::{Schema, WriteStatus},
-    values::{Json, Seconds},
-};
+use engine::records::{CommunicationLog, Conversation, Direction, Mode, values::Json};
 use framework::values::{kinds::times::Clock, record_uuid::uuid};
-use serde_json::Value;
-use uuid::Uuid;
 
 use crate::{
     prelude::*,

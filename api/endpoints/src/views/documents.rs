@@ -1,6 +1,6 @@
 //! Documents of patients.
 
-use engine::records::{Document, DocumentType};
+use engine::records::DocumentType;
 
 use crate::prelude::*;
 

@@ -1,15 +1,6 @@
 //! Conversions of a record's fields to those of its view, for the attribute [`view_macro::view`].
 
-use engine::{
-    records::{
-        AdjustmentAction, ClaimStatus,
-        money::Money,
-        record::RecordWrite,
-        values::{Day, Seconds},
-    },
-    webhooks::model::{EndpointId, SubscriptionId},
-};
-use uuid::Uuid;
+use engine::records::{AdjustmentAction, ClaimStatus, record::RecordWrite};
 
 use super::parts::{Price, WriteState};
 use crate::prelude::*;

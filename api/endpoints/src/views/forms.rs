@@ -1,12 +1,7 @@
 //! Patient intake forms and their answers.
 
-use engine::records::{
-    FormResponse, FormSchema,
-    record::{Schema, WriteStatus},
-};
+use engine::records::{FormResponse, FormSchema};
 use framework::values::record_uuid::uuid;
-use serde_json::{Value, json, value::RawValue};
-use uuid::Uuid;
 
 use crate::{
     prelude::*,

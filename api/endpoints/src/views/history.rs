@@ -1,7 +1,5 @@
 //! Medical history (specification 2.5).
 
-use engine::records::{HistoryItem, PatientHistoryItem};
-
 use crate::{prelude::*, views::parts::WriteState};
 
 /// An item of the medical history catalogue.

@@ -1,9 +1,7 @@
 //! Working hours and their labels.
 
 use chrono_tz::Tz;
-use engine::records::WorkingHour;
-use framework::values::times;
-use location::hours::{HourSource, Recurrence, RecurrenceUnit, Weekday};
+use location::hours::{Recurrence, RecurrenceUnit, Weekday};
 use sha2::{Digest, Sha256};
 
 use crate::{

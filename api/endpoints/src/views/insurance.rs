@@ -1,6 +1,6 @@
 //! Insurance plans, coverages, subscribers.
 
-use engine::records::{Coverage, InsurancePlan, InsuranceType, Patient, Relation};
+use engine::records::{InsuranceType, Relation};
 
 use super::catalogue::FeeScheduleView;
 use crate::{

@@ -1,7 +1,5 @@
 //! Locations inside other records.
 
-use engine::setup::LocationStatus;
-
 use crate::prelude::*;
 
 /// A location inside another resource.

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use engine::records::Operatory;
-
 use super::{catalogue::AppointmentTypeView, parts::IncludedList};
 use crate::prelude::*;
 

@@ -1,11 +1,6 @@
 //! Common parts of views: money, the state of a write, the origin of a record, dates.
 
-use engine::records::{
-    Appointment, Writeback,
-    money::Money,
-    record::{Body, RecordWrite, WriteStatus},
-    values::Seconds,
-};
+use engine::records::record::RecordWrite;
 
 use crate::prelude::*;
 

@@ -1,7 +1,5 @@
 //! Patients for their own endpoints, with optional related records.
 
-use engine::records::{Appointment, Patient, values::Address};
-
 use super::{
     clinical::ProcedureView,
     communications::PatientAlertView,

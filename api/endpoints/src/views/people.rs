@@ -1,7 +1,5 @@
 //! Persons inside other records: patients, providers, users.
 
-use engine::records::{Patient, Provider};
-
 use super::parts::{WriteState, foreign_id_type};
 use crate::prelude::*;
 

@@ -3,15 +3,11 @@
 use std::sync::Arc;
 
 use engine::{
-    records::{
-        Appointment, Document, HistoryItem, Operatory, Patient, PatientHistoryItem, PatientRecall, Procedure, Provider,
-        RecallType, TreatmentPlan, WorkingHour, sync_state::SyncSummary,
-    },
-    webhooks::views::{RelatedRecords, ViewContext, ViewError, Views},
+    records::sync_state::SyncSummary,
+    webhooks::views::{RelatedRecords, ViewError, Views},
 };
-use framework::{http::endpoint::SchemaOf, values::versions::Version};
+use framework::http::endpoint::SchemaOf;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::{
     prelude::*,
@@ -22,7 +18,7 @@ use crate::{
         history::PatientMedicalHistoryItemView,
         hours::WorkingHourView,
         patients::{PatientByVersion, PatientDetail, PatientProfile},
-        render::{Published, Reader, RecordView, Rendered, json},
+        render::{Published, Reader, RecordView, Rendered, to_json},
         sync_status,
     },
 };
@@ -48,7 +44,7 @@ impl Views for RecordViews {
     }
 
     fn sync_status(&self, context: &ViewContext<'_>, status: &SyncSummary) -> Result<Value, ViewError> {
-        json(&sync_status::view(context.setup, &sync_status::location_status(context.location, status)))
+        to_json(&sync_status::view(context.setup, &sync_status::location_status(context.location, status)))
     }
 }
 
@@ -96,8 +92,8 @@ impl Published for Patient {
 
     fn publish(entry: &Record<Patient>, context: &ViewContext<'_>, _: &dyn RelatedRecords) -> Rendered {
         match context.version() {
-            Version::V3_1_0 => json(&PatientProfile::render(entry, context)),
-            Version::V3_0_0 | Version::V2_2_2 => json(&PatientDetail::render(entry, context)),
+            Version::V3_1_0 => to_json(&PatientProfile::render(entry, context)),
+            Version::V3_0_0 | Version::V2_2_2 => to_json(&PatientDetail::render(entry, context)),
         }
     }
 }
@@ -106,7 +102,7 @@ impl Published for WorkingHour {
     type View = WorkingHourView<'static>;
 
     fn publish(entry: &Record<WorkingHour>, context: &ViewContext<'_>, _: &dyn RelatedRecords) -> Rendered {
-        json(&WorkingHourView::from_record(entry, context.location.zone, context.now))
+        to_json(&WorkingHourView::from_record(entry, context.location.zone, context.now))
     }
 }
 
@@ -114,7 +110,7 @@ impl Published for Document {
     type View = PatientDocumentView<'static>;
 
     fn publish(entry: &Record<Document>, _: &ViewContext<'_>, _: &dyn RelatedRecords) -> Rendered {
-        json(&PatientDocumentView::from_record(entry, None))
+        to_json(&PatientDocumentView::from_record(entry, None))
     }
 }
 
@@ -123,7 +119,7 @@ impl Published for PatientHistoryItem {
 
     fn publish(entry: &Record<PatientHistoryItem>, _: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
         let item: Option<Record<HistoryItem>> = related.get(entry.source(), entry.body.item_id)?;
-        json(&PatientMedicalHistoryItemView::from_record(entry, item.as_ref()))
+        to_json(&PatientMedicalHistoryItemView::from_record(entry, item.as_ref()))
     }
 }
 
@@ -135,7 +131,7 @@ impl Published for TreatmentPlan {
         for id in &entry.body.procedure_ids {
             procedures.extend(related.get(entry.source(), *id)?);
         }
-        json(&TreatmentPlanView::from_record(entry, &procedures).amounts(context.amounts))
+        to_json(&TreatmentPlanView::from_record(entry, &procedures).amounts(context.amounts))
     }
 }
 
@@ -145,7 +141,7 @@ impl Published for PatientRecall {
     fn publish(entry: &Record<PatientRecall>, context: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
         let kind = entry.body.recall_type_id.map(|id| related.get::<Record<RecallType>>(entry.source(), id));
         let adapter = context.adapter(entry.source_id);
-        json(&PatientRecallView::from_record(entry, kind.transpose()?.flatten().as_ref(), adapter))
+        to_json(&PatientRecallView::from_record(entry, kind.transpose()?.flatten().as_ref(), adapter))
     }
 }
 
@@ -160,7 +156,7 @@ impl Published for Appointment {
             place.provider.map(|id| related.get::<Record<Provider>>(institution, id.0.into())).transpose()?.flatten();
         let operatory =
             place.operatory.map(|id| related.get::<Record<Operatory>>(it.location(), id.0)).transpose()?.flatten();
-        json(&AppointmentEvent::from_record(it, context, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
+        to_json(&AppointmentEvent::from_record(it, context, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
     }
 }
 

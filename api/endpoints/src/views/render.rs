@@ -1,12 +1,7 @@
 //! Rendering of records for a reader, with the related records that `include[]` adds. [`view_macro::view`] implements
 //! [`RecordView`] for most views.
 
-use engine::{
-    records::record::{Body, Schema},
-    webhooks::views::{RelatedRecords, ViewContext, ViewError},
-};
-use framework::values::versions::Version;
-use serde_json::Value;
+use engine::webhooks::views::{RelatedRecords, ViewError};
 
 use super::parts::Included;
 use crate::prelude::*;
@@ -53,7 +48,7 @@ pub(crate) trait Published: Body {
 /// A view as JSON.
 pub(crate) type Rendered = Result<Value, ViewError>;
 
-pub(crate) fn json(view: &impl Serialize) -> Rendered {
+pub(crate) fn to_json(view: &impl Serialize) -> Rendered {
     serde_json::to_value(view).map_err(|_| ViewError::Damaged)
 }
 

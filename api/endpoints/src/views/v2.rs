@@ -1,8 +1,6 @@
 //! Fields that records have only in v2.2.2. The views of the ledger contain them as a flattened part between their
 //! other fields, because clients may depend on the order. Views of later versions have no such part.
 
-use engine::records::{Adjustment, Charge, Payment};
-
 use super::{
     parts::Price,
     render::{Reader, RecordView},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::setup::{Environment, Institution, LocationStatus};
+use engine::setup::{Environment, Institution};
 use framework::{
     http::{
         rate_limit::PATIENCE,
@@ -10,7 +10,6 @@ use framework::{
     },
     values::grant::Grant,
 };
-use location::time::{Millis, SECOND};
 
 use crate::{prelude::*, resources::practice::locations::is_visible};
 

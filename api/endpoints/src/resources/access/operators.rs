@@ -1,8 +1,8 @@
 //! GET /operator and /operators: the operators of the service (our addition).
 
-use engine::setup::{Institution, LocationStatus};
+use engine::setup::Institution;
 
-use framework::{access::operators::Operator, values::role::Role};
+use framework::access::operators::Operator;
 
 use crate::prelude::*;
 

@@ -1,12 +1,10 @@
 //! Procedures and their codes, treatment plans, clinical notes, recalls and conversations, as read from the EHR.
 
-use engine::records::{ClinicalNote, PatientRecall, PlanStatus, Procedure, RecallType, TreatmentPlan};
+use engine::records::{ClinicalNote, PlanStatus};
 use framework::{
     access::respond::Never,
     records::listing::{called, foreign_ids},
-    values::kinds::shared::updated_since,
 };
-use location::time::DAY;
 
 use crate::{
     prelude::*,

@@ -1,21 +1,11 @@
 //! /communication_logs: requests to append to a patient's log in the EHR (specification 4.5)
 
-use engine::records::{
-    CommunicationLog, Direction, Mode,
-    record::{Schema, WriteStatus},
-};
+use engine::records::{CommunicationLog, Direction, Mode};
 use framework::{
     access::respond::Accepted,
-    values::{
-        kinds::{Sort, sorts},
-        record_uuid,
-    },
+    values::{kinds::sorts, record_uuid},
 };
-use location::{
-    decision::Refusal,
-    time::{DAY, MINUTE, Millis},
-};
-use uuid::Uuid;
+use location::decision::Refusal;
 
 use crate::{prelude::*, views::communications::CommunicationLogView};
 

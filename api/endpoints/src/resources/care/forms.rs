@@ -1,6 +1,6 @@
 //! /form_schemas and /form_responses (specification 4.6)
 
-use engine::records::{FormResponse, FormSchema, record::Schema, values::Json};
+use engine::records::{FormResponse, FormSchema, values::Json};
 use framework::{
     access::arguments::FormId,
     values::{
@@ -9,7 +9,6 @@ use framework::{
         record_uuid,
     },
 };
-use uuid::Uuid;
 
 use crate::{
     prelude::*,

@@ -1,14 +1,7 @@
 //! Medical history: catalogues and patients' items (specification 4.3)
 
-use engine::{
-    commands::SaveHistoryItem,
-    records::{HistoryCategory, HistoryItem, PatientHistoryItem, record::Schema},
-};
-use framework::{
-    access::idempotency,
-    http::errors::name_of,
-    values::kinds::{one_of, shared::part_of_name},
-};
+use engine::{commands::SaveHistoryItem, records::HistoryCategory};
+use framework::{access::idempotency, values::kinds::one_of};
 
 use crate::{
     prelude::*,

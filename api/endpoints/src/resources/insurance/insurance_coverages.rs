@@ -1,15 +1,7 @@
 //! /insurance_coverages (specification 4.2)
 
-use engine::{
-    commands::ChangeRecord,
-    records::{Coverage, InsurancePlan, Relation, record::Schema, values::Day},
-};
-use framework::{
-    http::errors::name_of,
-    records::visible::is_live,
-    values::kinds::{Raw, times::birth_date},
-};
-use serde_json::json;
+use engine::{commands::ChangeRecord, records::Relation};
+use framework::values::kinds::Raw;
 
 use super::insurance_plans::subscriber;
 use crate::{prelude::*, views::insurance::InsuranceCoverageView};

@@ -1,7 +1,6 @@
 //! /insurance_plans (specification 4.2)
 
-use engine::records::{Coverage, FeeSchedule, InsurancePlan, values::Address};
-use framework::{records::visible::is_live, values::kinds::two_letters};
+use framework::values::kinds::two_letters;
 
 use crate::{
     prelude::*,

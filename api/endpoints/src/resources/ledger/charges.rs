@@ -1,8 +1,5 @@
 //! GET /charges
 
-use engine::records::{Charge, Claim};
-use framework::values::limits::MAX_RELATED;
-
 use crate::{
     prelude::*,
     views::{

@@ -1,6 +1,6 @@
 //! GET /fee_schedules/{id}, GET /fee_schedule_procedures
 
-use engine::records::{Fee, FeeSchedule};
+use engine::records::Fee;
 use framework::values::limits::MAX_WHOLE_LIST;
 
 use crate::{

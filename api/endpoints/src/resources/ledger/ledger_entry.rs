@@ -2,30 +2,18 @@
 
 use std::{collections::BTreeMap, marker::PhantomData};
 
-use engine::{
-    idempotency::IdempotencyKey,
-    records::{
-        ChargeSplit, ProviderSplit,
-        currencies::CURRENCIES,
-        money::{Currency, Money},
-        record::Body,
-        values::Day,
-    },
-};
+use engine::records::{ChargeSplit, ProviderSplit, currencies::CURRENCIES, money::Currency};
 use framework::{
     access::{
         idempotency,
         respond::{Accepted, Answers, Wraps},
     },
-    http::errors::name_of,
     values::{
         kinds::{Parsed, Raw, money, named, nonzero_money, reference::Reference, times::date_or_instant},
         limits::MAX_VALUES,
-        times,
     },
 };
 use rust_decimal::Decimal;
-use serde_json::{Value, json};
 
 use crate::{prelude::*, views::render::RecordView};
 

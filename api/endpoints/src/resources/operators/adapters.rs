@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use engine::{AdapterVersion, RolledOut, Tried};
-use framework::access::{arguments::AdapterName, resource_names};
+use framework::access::arguments::AdapterName;
 
 use super::sync::AdapterView;
 use crate::prelude::*;

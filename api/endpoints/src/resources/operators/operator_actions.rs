@@ -7,8 +7,7 @@
 use std::{future::Future, pin::Pin, str::FromStr};
 
 use actix_web::http::Method;
-use engine::{webhooks::model::EndpointId, workstations::CodeKind};
-use framework::{access::resource_names, values::role::Role};
+use engine::workstations::CodeKind;
 use location::{ids::WriteId, pause::Directions};
 
 use self::ActionResult::{Done, PairingCode, Replay, RollOut};

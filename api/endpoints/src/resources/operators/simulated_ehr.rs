@@ -3,16 +3,10 @@
 
 use std::sync::Arc;
 
-use engine::{
-    setup::{Environment, LocationStatus},
-    simulated::SimulatedEhr,
-};
-use serde_json::{Map, Value, json};
+use engine::{setup::Environment, simulated::SimulatedEhr};
+use serde_json::Map;
 
-use framework::{
-    access::authentication::has_role,
-    values::{kinds::json_object, role::Role},
-};
+use framework::{access::authentication::has_role, values::kinds::json_object};
 
 use crate::prelude::*;
 

@@ -2,17 +2,8 @@
 
 use std::{cmp::Reverse, sync::Arc};
 
-use engine::{
-    idempotency::IdempotencyKey,
-    webhooks::{
-        delivery_log::Replay,
-        model::{Endpoint, EndpointId},
-        registry::Made,
-    },
-};
-use framework::{access::arguments::DeliveryId, values::words::closed};
-use location::time::{DAY, Millis};
-use uuid::Uuid;
+use engine::webhooks::{delivery_log::Replay, model::Endpoint, registry::Made};
+use framework::access::arguments::DeliveryId;
 
 use crate::{
     prelude::*,

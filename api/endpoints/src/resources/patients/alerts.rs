@@ -1,6 +1,6 @@
 //! Alerts of a patient: /patients/{id}/alerts
 
-use engine::{commands::ChangeRecord, records::PatientAlert};
+use engine::commands::ChangeRecord;
 use framework::access::arguments::AlertId;
 
 use super::find;

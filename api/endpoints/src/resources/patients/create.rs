@@ -1,15 +1,7 @@
 //! POST /patients
 
-use engine::{PatientDetails, commands::CreatePatient, records::values::Address};
-use framework::{
-    http::fields::Fields,
-    values::kinds::{
-        email, gender, phone,
-        shared::{family_name, given_name, provider},
-        ssn,
-        times::birth_date,
-    },
-};
+use engine::{PatientDetails, commands::CreatePatient};
+use framework::values::kinds::ssn;
 
 use crate::{
     prelude::*,

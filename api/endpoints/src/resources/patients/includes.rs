@@ -4,15 +4,9 @@ use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 use engine::{
     lists::{ListQuery, MAX_SORTED, Order, PageRequest},
-    records::{
-        Adjustment, Appointment, Charge, Coverage, InsurancePlan, Patient, PatientAlert, Payment, Procedure, Provider,
-        Writeback, record::Body, schema::patient_of,
-    },
+    records::schema::patient_of,
 };
-use framework::{
-    http::errors::name_of,
-    values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE},
-};
+use framework::values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE};
 
 use super::{find, reachable};
 use crate::{

@@ -4,16 +4,9 @@ use std::collections::BTreeSet;
 
 use engine::{
     lists::name_matches,
-    records::{Patient, demographics::phone::Number, patient::is_birth_date},
+    records::{demographics::phone::Number, patient::is_birth_date},
 };
-use framework::{
-    http::paging::ListPage,
-    values::{
-        kinds::{phone, shared::provider, times::birth_date},
-        limits::MAX_EMAIL,
-        versions::Version,
-    },
-};
+use framework::values::limits::MAX_EMAIL;
 
 use super::{
     includes::{INCLUDES_OF_LIST, Related, requested_includes},

@@ -1,7 +1,5 @@
 //! GET /patients/{id}, with the requested includes.
 
-use framework::values::versions::Version;
-
 use super::{
     find,
     includes::{INCLUDES, Related, requested_includes},

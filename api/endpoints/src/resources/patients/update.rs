@@ -1,18 +1,7 @@
 //! PATCH /patients/{id} (specification 4.4)
 
-use engine::{
-    commands::{ChangePatient, PatientChange},
-    records::values::Address,
-};
-use framework::{
-    http::fields::Fields,
-    values::kinds::{
-        email, gender, phone,
-        shared::{family_name, given_name},
-        ssn,
-        times::birth_date,
-    },
-};
+use engine::commands::{ChangePatient, PatientChange};
+use framework::values::kinds::ssn;
 
 use crate::{prelude::*, views::patients::PatientProfile};
 

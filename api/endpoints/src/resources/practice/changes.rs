@@ -1,22 +1,15 @@
 //! GET /changes: changes at a location and in its EHR, in the order of commits (our addition).
 
-use engine::{
-    feed::{ChangeKind, FeedEntry},
-    lists::Position,
-};
+use engine::feed::{ChangeKind, FeedEntry};
 use framework::{
     access::resource_names::{self, granted, name, resource},
-    http::{
-        errors::name_of,
-        paging::{ListInfo, ListPage, PageInfo},
-    },
+    http::paging::{ListInfo, PageInfo},
     records::visible::is_about_patients,
     values::{
         cursor::QueryCursors,
         limits::{CHANGES_DEFAULT, PER_PAGE},
     },
 };
-use serde_json::Value;
 
 use crate::prelude::*;
 

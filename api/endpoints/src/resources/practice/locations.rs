@@ -1,6 +1,6 @@
 //! GET /locations, GET /locations/{id}
 
-use engine::{SetUp, setup::LocationStatus};
+use engine::SetUp;
 use framework::{records::listing::foreign_ids, values::kinds::shared::inactive};
 
 use crate::{prelude::*, views::gate::GateView};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::{commands::WriteOwnRecord, records::Operatory};
-use framework::values::kinds::shared::{bookable_online, part_of_name};
+use engine::commands::WriteOwnRecord;
+use framework::values::kinds::shared::bookable_online;
 
 use crate::{prelude::*, resources::schedule::appointment_types, views::operatories::OperatoryView};
 

@@ -1,11 +1,6 @@
 //! The problems of a location, each with its next step and a page of the operators' documents (our addition).
 
-use engine::{
-    records::sync_state::{Cause, SyncState},
-    setup::Setup,
-};
-
-use framework::access::resource_names;
+use engine::{records::sync_state::Cause, setup::Setup};
 
 use crate::prelude::*;
 

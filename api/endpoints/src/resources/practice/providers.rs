@@ -5,14 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use engine::{
-    commands::WriteOwnRecord,
-    records::{AppointmentType, Provider, WorkingHour},
-};
-use framework::{
-    http::fields::Fields,
-    values::kinds::{Sort, email, shared::inactive, sort},
-};
+use engine::commands::WriteOwnRecord;
+use framework::values::kinds::shared::inactive;
 
 use super::locations::{Facts, LocationView};
 use crate::{

@@ -18,7 +18,6 @@ use framework::{
     values::kinds::name_of,
 };
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::{
     prelude::*,

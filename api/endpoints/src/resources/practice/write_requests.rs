@@ -2,24 +2,15 @@
 //! and their results (our addition).
 
 pub use engine::records::write::public_id;
-use engine::{
-    lists::Position,
-    write_requests::{Status, WriteRequest, merged},
-};
+use engine::write_requests::{Status, WriteRequest, merged};
 use framework::{
     access::{
         arguments::FromCall,
         resource_names::{granted, name, resource},
     },
-    http::paging::Paging,
-    values::{
-        kinds::{Sort, shared::updated_since, sort},
-        record_uuid::uuid,
-    },
+    values::record_uuid::uuid,
 };
 use location::{ids::WriteId, intent::WriteIntent, resource::Operation};
-use serde_json::json;
-use uuid::Uuid;
 
 use crate::prelude::*;
 

@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 
-use engine::{
-    commands::{AppointmentTypeChange, WriteAppointmentType},
-    records::AppointmentType,
-};
+use engine::commands::{AppointmentTypeChange, WriteAppointmentType};
 use framework::values::{
     kinds::shared::{self, bookable_online},
     limits::{DEFAULT_MINUTES, SLOT_MINUTES},

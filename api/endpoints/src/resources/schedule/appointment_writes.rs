@@ -3,16 +3,13 @@
 use engine::{
     PatientDetails,
     commands::{AppointmentChange, ChangeAppointment, CreateAppointment},
-    records::{Appointment, Writeback},
 };
 use framework::{
     access::arguments::{AtLocationOfBody, FromCall, FromPath, InLocationsOfQuery},
-    http::fields::Fields,
     values::{
         kinds::{
-            gender,
-            shared::{appointment_type, appointments_per_timeslot, family_name, given_name, operatory, provider},
-            times::{Clock, birth_date},
+            shared::{appointments_per_timeslot, operatory},
+            times::Clock,
         },
         limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD},
     },
@@ -21,7 +18,7 @@ use location::{
     decision::{NotOpenReason, Refusal},
     ids::AppointmentId,
     slots::Fit,
-    time::{DAY, MINUTE, Span},
+    time::Span,
 };
 
 use super::{

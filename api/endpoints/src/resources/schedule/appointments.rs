@@ -1,18 +1,9 @@
 //! GET /appointments, GET /appointments/{id} and its descriptors. Writes are in `appointment_writes`.
 
-use engine::records::{Appointment, AppointmentDescriptor, Patient, Procedure};
-use framework::{
-    http::paging::ListPage,
-    values::{
-        kinds::{
-            Sort,
-            shared::{appointment_type, operatories, providers, updated_since},
-            sort,
-            times::end_of,
-            zone,
-        },
-        limits::MAX_RELATED,
-    },
+use framework::values::kinds::{
+    shared::{operatories, providers},
+    times::end_of,
+    zone,
 };
 use location::{ids::AppointmentId, time::Span};
 

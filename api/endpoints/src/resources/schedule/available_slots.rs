@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use engine::records::AppointmentType;
 use framework::values::{
-    kinds::shared::{appointment_type, appointments_per_timeslot, first_day, operatories, providers},
+    kinds::shared::{appointments_per_timeslot, first_day, operatories, providers},
     limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
-    times,
 };
 use location::{
-    hours::HourSource,
     ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
     slots::{Slot, SlotQuery},
-    time::MINUTE,
 };
 
 use super::{

@@ -1,9 +1,6 @@
 //! Appointment descriptors of appointments, appointment types and locations.
 
-use engine::{
-    lists::{ListQuery, Order, PageRequest},
-    records::AppointmentDescriptor,
-};
+use engine::lists::{ListQuery, Order, PageRequest};
 use framework::values::limits::MAX_WHOLE_LIST;
 
 use crate::{prelude::*, views::catalogue::AppointmentDescriptorView};

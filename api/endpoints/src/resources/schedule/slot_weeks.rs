@@ -3,8 +3,6 @@
 use engine::FreeSlots;
 use location::slots::{Slot, SlotQuery};
 
-use framework::values::times;
-
 use crate::prelude::*;
 
 /// Days per query. The grid of slots restarts with each query, which is visible only if working hours never pause.

@@ -2,14 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{
-    lists::{Position, Range},
-    store::Direction,
-};
-use framework::{
-    http::paging::{ListPage, Paging},
-    values::kinds::shared::part_of_name,
-};
+use engine::{lists::Range, store::Direction};
 
 use crate::{
     prelude::*,

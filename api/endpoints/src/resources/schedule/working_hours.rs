@@ -2,22 +2,9 @@
 
 use std::collections::HashMap;
 
-use engine::{
-    commands::{WorkingHourChange, WorkingHourDetails, WriteWorkingHour},
-    records::WorkingHour,
-};
-use framework::{
-    http::fields::Fields,
-    values::{
-        kinds::{
-            reference::Reference,
-            shared::{operatory, provider},
-            times::time_of_day,
-        },
-        times,
-    },
-};
-use location::hours::{HourSource, Recurrence, WorkingHour as Rules};
+use engine::commands::{WorkingHourChange, WorkingHourDetails, WriteWorkingHour};
+use framework::values::kinds::{reference::Reference, shared::operatory, times::time_of_day};
+use location::hours::{Recurrence, WorkingHour as Rules};
 
 use super::appointment_types;
 use crate::{

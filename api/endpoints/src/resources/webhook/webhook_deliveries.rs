@@ -1,24 +1,20 @@
 //! /webhook_endpoints/{id}/deliveries: the messages of an endpoint, and their redelivery (our addition).
 
 use engine::{
-    idempotency::IdempotencyKey,
-    lists::{Position, Range},
+    lists::Range,
     store::StoreError,
     webhooks::{
         delivery::{Delivery, State},
         delivery_id::made_at,
         delivery_log::Replay,
-        model::{EndpointId, Owner, SubscriptionId},
+        model::Owner,
         registry::Made,
     },
 };
 use framework::{
     access::{arguments::DeliveryId, webhook_audience::may_receive},
-    http::paging::Paging,
-    values::{secret::random, words::closed},
+    values::secret::random,
 };
-use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use super::webhook_ownership::{named, own_endpoint, owner};
 use crate::prelude::*;

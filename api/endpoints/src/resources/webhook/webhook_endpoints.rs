@@ -1,13 +1,8 @@
 //! /webhook_endpoints (specification 6.1); rotation of secrets is our addition.
 
-use engine::webhooks::{
-    limits::MAX_SECRET_OVERLAP,
-    model::{Endpoint, EndpointId},
-    sign::SecretKey,
-};
+use engine::webhooks::{limits::MAX_SECRET_OVERLAP, model::Endpoint, sign::SecretKey};
 use framework::values::{limits::MAX_URL, secret::random};
 use location::time::HOUR;
-use serde_json::json;
 
 use super::webhook_ownership::{may_subscribe, named, own_endpoint, owner};
 use crate::prelude::*;

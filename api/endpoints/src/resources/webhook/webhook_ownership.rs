@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::webhooks::model::{Endpoint, EndpointId, Owner, Subscription};
+use engine::webhooks::model::{Endpoint, Owner, Subscription};
 use framework::access::webhook_audience::may_receive;
 
 use crate::prelude::*;

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use engine::webhooks::{
     catalogue::{self, ResourceType},
-    model::{EndpointId, Subscription, SubscriptionId},
+    model::Subscription,
     registry::NewSubscription,
 };
 use framework::access::{arguments::InLocationsOfQuery, webhook_audience::may_receive};
-use serde_json::json;
 
 use super::webhook_ownership::{may_subscribe, named, owner};
 use crate::prelude::*;

@@ -7,7 +7,6 @@ use engine::workstations::{
     CodeKind, EhrAccess, Paired, Workstation,
     limits::{ENROLMENT_HOURS, ENROLMENT_USES},
 };
-use uuid::Uuid;
 
 use framework::{
     access::{arguments::WorkstationId, respond::Plain},

@@ -1,6 +1,6 @@
 //! Charges and insurance claims, in one file because each may contain the other.
 
-use engine::records::{Charge, Claim, ClaimAmounts, ClaimStatus, money::Money};
+use engine::records::{ClaimAmounts, ClaimStatus};
 
 use crate::{
     prelude::*,

@@ -1,6 +1,6 @@
 //! Payments, adjustments and payment plans.
 
-use engine::records::{Adjustment, Claim, Payment, PaymentPlan};
+use engine::records::PaymentPlan;
 
 use super::charges_and_claims::{ClaimView, PatientLedgerCharge};
 use crate::{
