@@ -79,7 +79,7 @@ pub(crate) async fn show_of_any<V: RecordView>(
 pub(crate) async fn show_at<V: RecordView>(
     call: ApiCall,
     Id(id): Id<u64>,
-    AtLocation(location, ()): AtLocation<()>,
+    location: OpenLocation,
 ) -> Answer<One<V::View<'static>>> {
     let entry = call.entry_at::<V::Body>(&location, id)?;
     let answer: One<V::View<'_>> = call.show(V::render(&entry, &call));

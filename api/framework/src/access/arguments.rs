@@ -10,7 +10,7 @@
 //! async fn show(
 //!     call: ApiCall,
 //!     Id(id): Id<u64>,
-//!     InTenant(tenant, ()): InTenant<()>,
+//!     tenant: Tenant,
 //! ) -> Answer<One<ChargeView<'static>>>
 //! ```
 
@@ -101,6 +101,14 @@ pub trait FromCall: Sized {
     fn from_call(call: &mut ApiCall) -> Result<Self, ApiError>;
 }
 
+/// The path parameters of an endpoint without an institution and without input.
+impl<P: FromPath> FromCall for P {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        let path = P::from_path(call)?;
+        call.anywhere(|_| path)
+    }
+}
+
 /// Scope without an institution.
 pub struct Anywhere<T>(pub T);
 
@@ -149,6 +157,22 @@ impl<T: FromInput> FromCall for Anywhere<T> {
     fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
         call.anywhere(T::from_input).map(Anywhere)
     }
+}
+
+macro_rules! scopes_without_input {
+    ($($bare:ty: $scope:ident($part:ident);)*) => {$(
+        impl FromCall for $bare {
+            fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+                $scope::<()>::from_call(call).map(|$scope($part, ())| $part)
+            }
+        }
+    )*};
+}
+
+scopes_without_input! {
+    OpenLocation: AtLocation(location);
+    Tenant: InTenant(tenant);
+    Vec<Tenant>: InTenants(tenants);
 }
 
 scopes! {

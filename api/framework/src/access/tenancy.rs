@@ -35,6 +35,12 @@ pub struct OpenLocation {
     pub setup: Arc<LocationSetup>,
 }
 
+impl OpenLocation {
+    pub fn tenant(&self) -> Tenant {
+        Tenant { institution: self.institution.clone() }
+    }
+}
+
 impl ApiCall {
     /// Returns the institution named by `subdomain`, or all institutions of the key, and the input.
     pub(super) fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Vec<Tenant>, T), ApiError> {

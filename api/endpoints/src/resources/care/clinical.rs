@@ -76,11 +76,7 @@ pub async fn plans(
     Ok(call.page_of(&page, view))
 }
 
-pub async fn plan(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    InTenant(tenant, ()): InTenant<()>,
-) -> Answer<One<TreatmentPlanView<'static>>> {
+pub async fn plan(call: ApiCall, Id(id): Id<u64>, tenant: Tenant) -> Answer<One<TreatmentPlanView<'static>>> {
     let plan = call.entry(&tenant, id)?;
     let procedures = procedures_of(&call, &plan)?;
     Ok(call.show(TreatmentPlanView::from_record(&plan, &procedures).amounts(call.key.grants.financial)))
@@ -156,11 +152,7 @@ pub async fn recalls(
     Ok(call.page_of(&page, view))
 }
 
-pub async fn recall(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    InTenant(tenant, ()): InTenant<()>,
-) -> Answer<One<PatientRecallView<'static>>> {
+pub async fn recall(call: ApiCall, Id(id): Id<u64>, tenant: Tenant) -> Answer<One<PatientRecallView<'static>>> {
     let recall = call.entry(&tenant, id)?;
     let kind = kind_of(&call, &recall)?;
     Ok(call.show(PatientRecallView::from_record(&recall, kind.as_ref(), call.adapter_of(&recall))))
@@ -174,7 +166,7 @@ fn kind_of(call: &ApiCall, recall: &Record<PatientRecall>) -> Result<Option<Reco
 listing!(ListConversations: |it| it.foreign_ids().since().patient().include_deleted());
 
 /// Refuses every message, because no EHR accepts them (specification 4.10).
-pub async fn message(_: ApiCall, _: Id<u64>, _: InTenant<()>) -> Answer<Never> {
+pub async fn message(_: ApiCall, _: Id<u64>, _: Tenant) -> Answer<Never> {
     Err(Failure::MessagesNotSupported.into())
 }
 

@@ -57,11 +57,7 @@ pub async fn list(
     Ok(call.page_of(&page, CommunicationLogView::from_record))
 }
 
-pub async fn show(
-    call: ApiCall,
-    Id(id): Id<Uuid>,
-    InTenant(tenant, ()): InTenant<()>,
-) -> Answer<One<CommunicationLogView<'static>>> {
+pub async fn show(call: ApiCall, Id(id): Id<Uuid>, tenant: Tenant) -> Answer<One<CommunicationLogView<'static>>> {
     let missing = || ApiError::not_found(format!("Communication Log with id {id}"));
     let (source, own) =
         record_uuid::id_in(CommunicationLog::RESOURCE, call.sources(&tenant), &id).ok_or_else(missing)?;

@@ -24,7 +24,7 @@ listing!(ListFormSchemas: |it| it.without_deleted());
 pub async fn schema(
     call: ApiCall,
     FormId(id): FormId,
-    AtLocation(location, ()): AtLocation<()>,
+    location: OpenLocation,
 ) -> Answer<One<FormSchemaDetail<'static>>> {
     let schema: Record<FormSchema> = call.entry_at(&location, schema_id(&location, &id)?)?;
     Ok(call.show(FormSchemaDetail::from_record(&schema)))

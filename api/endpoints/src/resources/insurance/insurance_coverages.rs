@@ -23,11 +23,7 @@ pub async fn list(
     Ok(call.page_of(&page, InsuranceCoverageView::from_record))
 }
 
-pub async fn show(
-    call: ApiCall,
-    Id(id): Id<u64>,
-    InTenant(tenant, ()): InTenant<()>,
-) -> Answer<One<InsuranceCoverageView<'static>>> {
+pub async fn show(call: ApiCall, Id(id): Id<u64>, tenant: Tenant) -> Answer<One<InsuranceCoverageView<'static>>> {
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
     let mut view = InsuranceCoverageView::from_record(&coverage);
     view.subscriber = Some(subscriber(&call, &tenant, &coverage).await?);
@@ -124,7 +120,7 @@ fn priority() -> Kind<u32> {
     })
 }
 
-pub async fn delete(mut call: ApiCall, Id(id): Id<u64>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
+pub async fn delete(mut call: ApiCall, Id(id): Id<u64>, tenant: Tenant) -> Answer<Empty> {
     let coverage: Record<Coverage> = call.entry(&tenant, id)?;
     let location = call.location_for(&tenant, coverage.source(), coverage.location_id.as_slice());
     let location =

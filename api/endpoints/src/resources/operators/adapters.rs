@@ -86,7 +86,7 @@ impl From<Tried> for TriedView {
     }
 }
 
-pub async fn list(call: ApiCall, InTenants(tenants, ()): InTenants<()>) -> Answer<Listed<AdapterDetail>> {
+pub async fn list(call: ApiCall, tenants: Vec<Tenant>) -> Answer<Listed<AdapterDetail>> {
     let engine = &call.api.engine;
     let mut by_name: BTreeMap<String, Vec<LocationAdapterView>> = BTreeMap::new();
     for location in tenants.iter().flat_map(|tenant| call.open_locations(tenant)) {
@@ -105,11 +105,7 @@ pub async fn list(call: ApiCall, InTenants(tenants, ()): InTenants<()>) -> Answe
     Ok(call.list(&adapters))
 }
 
-pub async fn upload(
-    mut call: ApiCall,
-    AdapterName(name): AdapterName,
-    Anywhere(()): Anywhere<()>,
-) -> Answer<One<AdapterVersionView>> {
+pub async fn upload(mut call: ApiCall, AdapterName(name): AdapterName) -> Answer<One<AdapterVersionView>> {
     let component = std::mem::take(&mut call.component);
     let added = call.api.engine.add_adapter_version(&name, component.into()).await?;
     Ok(call.show(AdapterVersionView::from_value(&added)))

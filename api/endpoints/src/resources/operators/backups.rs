@@ -5,17 +5,21 @@ use engine::{BackupFile, BackupsNow};
 use crate::prelude::*;
 
 /// The backups of the server's store.
+#[view(value = BackupsNow)]
 #[derive(Serialize, JsonSchema)]
 pub struct BackupsView {
     /// Backups in the configured folder, newest first.
+    #[view(with = entry.files.iter().map(BackupView::from_value).collect())]
     backups: Vec<BackupView>,
     /// The backup in progress; null if there is none.
+    #[view(with = entry.under_way.clone().map(|(name, values)| BackupUnderWay { name, values }))]
     under_way: Option<BackupUnderWay>,
     /// Reason why the last backup failed; null once another backup succeeds, and after a server start.
     failed: Option<String>,
 }
 
 /// A complete backup.
+#[view(value = BackupFile)]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct BackupView {
     /// The name of the file.
@@ -42,19 +46,8 @@ pub struct BackupBegun {
     name: String,
 }
 
-impl From<BackupsNow> for BackupsView {
-    fn from(BackupsNow { files, under_way, failed }: BackupsNow) -> BackupsView {
-        let view = |BackupFile { name, made_at, bytes }| BackupView { name, made_at: At(made_at), bytes };
-        BackupsView {
-            backups: files.into_iter().map(view).collect(),
-            under_way: under_way.map(|(name, values)| BackupUnderWay { name, values }),
-            failed,
-        }
-    }
-}
-
 pub async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<BackupsView>> {
-    Ok(call.show(BackupsView::from(call.api.engine.backups().await?)))
+    Ok(call.show(BackupsView::from_value(&call.api.engine.backups().await?)))
 }
 
 pub async fn make(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<BackupBegun>> {

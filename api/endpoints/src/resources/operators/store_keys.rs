@@ -46,11 +46,7 @@ pub async fn rotate(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<One<Sto
     Ok(call.show(StoreKeysView::from(keys)))
 }
 
-pub async fn forget(
-    call: ApiCall,
-    StoreKeyName(id): StoreKeyName,
-    Anywhere(()): Anywhere<()>,
-) -> Answer<One<StoreKeysView>> {
+pub async fn forget(call: ApiCall, StoreKeyName(id): StoreKeyName) -> Answer<One<StoreKeysView>> {
     let id: KeyId = id.parse().map_err(|_| ApiError::not_found("Key of the store"))?;
     let keys = call.api.engine.drop_store_key(id).await?;
     call.audit_action("drop store key", "store");

@@ -95,9 +95,11 @@ impl AdapterView {
 }
 
 /// Progress of the current or last read cycle with a resource.
+#[view(value = Progress, args(of: Resource, state: &SyncState))]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ResourceProgress {
     /// The resource, as in the path of its list endpoint.
+    #[view(with = name(of))]
     resource: &'static str,
     /// `true` if the resource is being read.
     running: bool,
@@ -111,16 +113,21 @@ pub(crate) struct ResourceProgress {
     ended_at: Option<At>,
     /// Number of records that the health record system shows and that could not be read, at most 100. They are skipped,
     /// and their last known state remains.
+    #[view(with = state.skipped.get(&of).map_or(0, |skips| skips.len() as u64))]
     skipped: u64,
     /// The last skipped records, at most 10.
+    #[view(with = state.skipped.get(&of).map_or_else(Vec::new, SkippedRecord::last))]
     skipped_records: Vec<SkippedRecord>,
     /// Number of records that were missing from the last full pass. They are deleted if they are also missing from the
     /// next full pass, which follows within minutes.
+    #[view(with = state.missing.get(&of).map_or(0, |missing| *missing as u64))]
     missing: u64,
     /// `true` if the last full pass ended with fewer records than the health record system announced, or if the
     /// announced number changed during the pass. Records that are missing from such a pass are not deleted.
+    #[view(from = short)]
     incomplete: bool,
     /// `true` if the last full pass was stopped because too many records were missing; see accept_deletions.
+    #[view(with = state.guarded.contains(&of))]
     deletions_stopped: bool,
 }
 
@@ -149,24 +156,9 @@ const SHOWN_SKIPPED: usize = 10;
 impl LocationSyncView {
     fn new(location_id: LocationId, state: SyncState, now: Timestamp) -> LocationSyncView {
         let resources: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
-        let none = BTreeMap::new();
         let progress = |resource: &Resource| {
-            let Progress { running, whole, records, estimate, ended_at, short } =
-                state.progress.get(resource).copied().unwrap_or_default();
-            let skips = state.skipped.get(resource).unwrap_or(&none);
-            ResourceProgress {
-                resource: name(*resource),
-                running,
-                whole,
-                records,
-                estimate,
-                ended_at: ended_at.map(At),
-                skipped: skips.len() as u64,
-                skipped_records: SkippedRecord::last(skips),
-                missing: state.missing.get(resource).map_or(0, |missing| *missing as u64),
-                incomplete: short,
-                deletions_stopped: state.guarded.contains(resource),
-            }
+            let progress = state.progress.get(resource).copied().unwrap_or_default();
+            ResourceProgress::from_value(&progress, *resource, &state)
         };
         LocationSyncView {
             location_id: location_id.0,

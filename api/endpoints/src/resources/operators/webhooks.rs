@@ -106,7 +106,6 @@ pub async fn deliveries(
 pub async fn redeliver(
     call: ApiCall,
     (id, DeliveryId(delivery)): (EndpointId, DeliveryId),
-    Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryView>> {
     Ok(call.show(redeliver_message(&call.action(), id, delivery).await?))
 }
@@ -120,11 +119,7 @@ pub(super) async fn redeliver_message(
     redelivered(action, &endpoint.owner, &logged(action.api, id, delivery, |_| true)?).await
 }
 
-pub async fn redeliver_failed(
-    call: ApiCall,
-    id: EndpointId,
-    Anywhere(()): Anywhere<()>,
-) -> Answer<One<WebhookReplayView>> {
+pub async fn redeliver_failed(call: ApiCall, id: EndpointId) -> Answer<One<WebhookReplayView>> {
     Ok(call.show(redeliver_failed_messages(&call.action(), id).await?))
 }
 
@@ -137,7 +132,7 @@ pub(super) async fn redeliver_failed_messages(action: &ActionContext<'_>, id: En
     Ok(view)
 }
 
-pub async fn test(call: ApiCall, id: EndpointId, Anywhere(()): Anywhere<()>) -> Answer<Created<WebhookDeliveryView>> {
+pub async fn test(call: ApiCall, id: EndpointId) -> Answer<Created<WebhookDeliveryView>> {
     let made = send_test_message(&call.action(), id, call.idempotency_key()).await?;
     Ok(call.created(made.replay, made.record))
 }

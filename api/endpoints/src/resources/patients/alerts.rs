@@ -29,7 +29,7 @@ pub async fn list(
 pub async fn show(
     call: ApiCall,
     (Id(patient), AlertId(alert)): (Id<u32>, AlertId),
-    InTenant(tenant, ()): InTenant<()>,
+    tenant: Tenant,
 ) -> Answer<One<PatientAlertView<'static>>> {
     Ok(call.show(PatientAlertView::from_record(&one(&call, &tenant, patient, alert)?)))
 }

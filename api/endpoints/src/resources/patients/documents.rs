@@ -9,11 +9,7 @@ use crate::{
     views::documents::{DocumentTypeView, PatientDocumentView},
 };
 
-pub async fn list(
-    mut call: ApiCall,
-    Id(id): Id<u32>,
-    InTenant(tenant, ()): InTenant<()>,
-) -> Answer<Listed<PatientDocumentView<'static>>> {
+pub async fn list(mut call: ApiCall, Id(id): Id<u32>, tenant: Tenant) -> Answer<Listed<PatientDocumentView<'static>>> {
     let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
     let theirs = vec![Filter::Patient(id.into())];
     let documents: Vec<Record<Document>> = call.all_entries(&source, theirs)?;
@@ -21,7 +17,7 @@ pub async fn list(
 }
 
 /// Refuses uploads, because the contract of adapters has no write for documents.
-pub async fn create(call: ApiCall, Id(id): Id<u32>, AtLocation(location, ()): AtLocation<()>) -> Answer<Never> {
+pub async fn create(call: ApiCall, Id(id): Id<u32>, location: OpenLocation) -> Answer<Never> {
     super::find_at(&call, &location, id)?;
     Err(Failure::UploadNotSupported.into())
 }

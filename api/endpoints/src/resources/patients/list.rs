@@ -67,8 +67,7 @@ pub(crate) async fn list_v2(
 ) -> Answer<Paged<PatientDetail<'static>>> {
     let ListPatients { listing, criteria, include } = asked;
     let page = found(&call, &location, listing, &criteria)?;
-    let tenant = Tenant { institution: location.institution.clone() };
-    let related = Related::read_all(&mut call, &tenant, &page.rows, &include).await?;
+    let related = Related::read_all(&mut call, &location.tenant(), &page.rows, &include).await?;
     let mut rows = Vec::with_capacity(page.rows.len());
     for (patient, related) in page.rows.iter().zip(&related) {
         let adapter = call.directory.adapter_of_source(patient.source_id);
@@ -84,7 +83,7 @@ fn found(
     listing: Listing,
     criteria: &Criteria,
 ) -> Result<ListPage<Record<Patient>>, ApiError> {
-    let (tenant, source) = (Tenant { institution: location.institution.clone() }, location.setup.source);
+    let (tenant, source) = (location.tenant(), location.setup.source);
     let (country, number) = (location.setup.country(&location.institution), criteria.number(location));
     let takes_forms = criteria.forms_syncable.is_some() && takes_forms(call, location)?;
     let keep = |it: &Record<Patient>| {

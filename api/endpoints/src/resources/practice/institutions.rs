@@ -40,11 +40,7 @@ pub async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<Listed<In
     Ok(call.list(&rows))
 }
 
-pub async fn show(
-    call: ApiCall,
-    Id(id): Id<u32>,
-    Anywhere(()): Anywhere<()>,
-) -> Answer<One<InstitutionDetail<'static>>> {
+pub async fn show(call: ApiCall, Id(id): Id<u32>) -> Answer<One<InstitutionDetail<'static>>> {
     let tenant = call.tenants().into_iter().find(|tenant| tenant.institution.id.0 == id);
     let tenant = tenant.ok_or_else(|| ApiError::not_found(format!("Institution with id {id}")))?;
     Ok(call.show(view(&call, &tenant)?))

@@ -34,12 +34,10 @@ pub async fn list(
     call: ApiCall,
     AtLocation(location, ListOperatories { listing, name, .. }): AtLocation<ListOperatories>,
 ) -> Answer<Paged<OperatoryView<'static>>> {
-    let OpenLocation { institution, setup } = location;
-    let types = appointment_types::by_id(&call, &Tenant { institution })?;
+    let types = appointment_types::by_id(&call, &location.tenant())?;
     let named = |it: &Record<Operatory>| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));
-    let sources: Vec<u32> = setup.source.into_iter().collect();
-    let page = listing.page(&call, &[setup.id.0], &sources, named)?;
-    let adapter = call.directory.adapter(&setup);
+    let page = listing.page(&call, &[location.setup.id.0], &location.sources(), named)?;
+    let adapter = call.directory.adapter(&location.setup);
     Ok(call.page_of(&page, |it| OperatoryView::from_record(it, adapter).with_types(it, &types)))
 }
 
@@ -127,11 +125,7 @@ pub async fn update(
     save(&mut call, &location, WriteOwnRecord::Change(id, Arc::new(move |it: &mut Operatory| change.onto(it)))).await
 }
 
-pub async fn delete(
-    mut call: ApiCall,
-    Id(id): Id<u64>,
-    AtLocation(location, ()): AtLocation<()>,
-) -> Answer<One<OperatoryView<'static>>> {
+pub async fn delete(mut call: ApiCall, Id(id): Id<u64>, location: OpenLocation) -> Answer<One<OperatoryView<'static>>> {
     save(&mut call, &location, WriteOwnRecord::Remove(id)).await
 }
 
@@ -141,6 +135,6 @@ async fn save<const STATUS: u16>(
     request: WriteOwnRecord<Operatory>,
 ) -> Answer<One<OperatoryView<'static>, STATUS>> {
     let saved = call.save(location, request).await?;
-    let types = appointment_types::by_id(call, &Tenant { institution: location.institution.clone() })?;
+    let types = appointment_types::by_id(call, &location.tenant())?;
     Ok(call.created(saved.replay, OperatoryView::from_record(&saved.record, None).with_types(&saved.record, &types)))
 }

@@ -260,11 +260,7 @@ pub async fn update(
         .await
 }
 
-pub async fn delete(
-    mut call: ApiCall,
-    Id(id): Id<u32>,
-    AtLocation(location, ()): AtLocation<()>,
-) -> Answer<One<ProviderView<'static>>> {
+pub async fn delete(mut call: ApiCall, Id(id): Id<u32>, location: OpenLocation) -> Answer<One<ProviderView<'static>>> {
     check_no_working_hours(&call, &location, id)?;
     save(&mut call, &location, WriteOwnRecord::Remove(id.into())).await
 }
@@ -274,7 +270,7 @@ fn check_no_working_hours(call: &ApiCall, location: &OpenLocation, id: u32) -> R
     if location.setup.source.is_some() {
         return Err(Unmet::OfEhr.into());
     }
-    for other in call.open_locations(&Tenant { institution: location.institution.clone() }) {
+    for other in call.open_locations(&location.tenant()) {
         let hours = call.api.engine.working_hours(other.setup.id)?;
         if hours.iter().any(|hour| hour.provider_id == id && hour.deleted_at.is_none()) {
             return Err(Unmet::StillWorks { location: other.setup.id.0 }.into());
@@ -289,7 +285,7 @@ async fn save<const STATUS: u16>(
     request: WriteOwnRecord<Provider>,
 ) -> Answer<One<ProviderView<'static>, STATUS>> {
     let saved = call.save(location, request).await?;
-    let tenant = Tenant { institution: location.institution.clone() };
+    let tenant = location.tenant();
     let locations = call.open_locations(&tenant);
     let working = Working::at(call, &tenant, &locations)?;
     Ok(call.created(saved.replay, view(call, &working, &saved.record, &[])))

@@ -106,8 +106,7 @@ pub async fn create(
     if given.per_timeslot > 1 {
         call.warn("appointments_per_timeslot has no effect: an operatory holds one appointment at a time.");
     }
-    let tenant = Tenant { institution: location.institution.clone() };
-    Ok(call.created(saved.replay, saved_view(&call, &tenant, &location, &saved.record)?))
+    Ok(call.created(saved.replay, saved_view(&call, &location.tenant(), &location, &saved.record)?))
 }
 
 /// A change of an appointment. Times without an offset use the zone of its location, which the request need not name.

@@ -158,7 +158,7 @@ pub async fn update(
     Ok(call.show(view(&saved.record, &location, &types, call.api.engine.now())))
 }
 
-pub async fn delete(mut call: ApiCall, Id(id): Id<u32>, InTenant(tenant, ()): InTenant<()>) -> Answer<Empty> {
+pub async fn delete(mut call: ApiCall, Id(id): Id<u32>, tenant: Tenant) -> Answer<Empty> {
     let (location, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
     save(&mut call, &location, WriteWorkingHour::Remove(id)).await?;
     Ok(call.empty())
@@ -291,8 +291,7 @@ fn find(
 pub type Types = Option<HashMap<u32, AppointmentTypeView>>;
 
 fn types_of(call: &ApiCall, location: &OpenLocation, include: &[&str]) -> Result<Types, ApiError> {
-    let tenant = Tenant { institution: location.institution.clone() };
-    (!include.is_empty()).then(|| appointment_types::by_id(call, &tenant)).transpose()
+    (!include.is_empty()).then(|| appointment_types::by_id(call, &location.tenant())).transpose()
 }
 
 pub fn view<'a>(

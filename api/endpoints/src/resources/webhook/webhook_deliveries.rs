@@ -195,7 +195,6 @@ pub async fn list(
 pub async fn show(
     call: ApiCall,
     (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
-    Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryDetail>> {
     let delivery = find(&call, endpoint, id)?;
     call.audit("read", "webhook message", record_of(&delivery));
@@ -208,7 +207,6 @@ pub async fn show(
 pub async fn redeliver(
     call: ApiCall,
     (endpoint, DeliveryId(id)): (EndpointId, DeliveryId),
-    Anywhere(()): Anywhere<()>,
 ) -> Answer<One<WebhookDeliveryView>> {
     let delivery = find(&call, endpoint, id)?;
     Ok(call.show(redelivered(&call.action(), &owner(&call), &delivery).await?))
@@ -273,11 +271,7 @@ pub async fn replayed(
     Ok(WebhookReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) })
 }
 
-pub async fn test(
-    call: ApiCall,
-    endpoint: EndpointId,
-    Anywhere(()): Anywhere<()>,
-) -> Answer<Created<WebhookDeliveryView>> {
+pub async fn test(call: ApiCall, endpoint: EndpointId) -> Answer<Created<WebhookDeliveryView>> {
     let made = tested(&call.api, &owner(&call), endpoint, call.idempotency_key()).await?;
     Ok(call.created(made.replay, made.record))
 }

@@ -95,11 +95,7 @@ pub async fn create(
     Ok(call.created(made.replay, WebhookEndpointView::with_secret(&call, &made.record)))
 }
 
-pub async fn show(
-    call: ApiCall,
-    id: EndpointId,
-    Anywhere(()): Anywhere<()>,
-) -> Answer<One<WebhookEndpointView<'static>>> {
+pub async fn show(call: ApiCall, id: EndpointId) -> Answer<One<WebhookEndpointView<'static>>> {
     Ok(call.show(WebhookEndpointView::new(&call, &*own_endpoint(&call, id)?)))
 }
 
@@ -146,7 +142,7 @@ pub async fn update(
     Ok(call.show(WebhookEndpointView::new(&call, &endpoint)))
 }
 
-pub async fn delete(call: ApiCall, id: EndpointId, Anywhere(()): Anywhere<()>) -> Answer<Empty> {
+pub async fn delete(call: ApiCall, id: EndpointId) -> Answer<Empty> {
     check_may_manage(&call, id)?;
     let deleted = call.api.engine.webhooks().delete_endpoint(&owner(&call), id).await;
     deleted.map_err(|error| named(error.into(), id))?;

@@ -80,7 +80,7 @@ pub async fn create(
 pub async fn show(
     call: ApiCall,
     (endpoint, id): (EndpointId, SubscriptionId),
-    InTenants(tenants, ()): InTenants<()>,
+    tenants: Vec<Tenant>,
 ) -> Answer<One<WebhookSubscriptionView>> {
     let here = find_in_tenants(&call, &tenants, endpoint, id)?;
     Ok(call.show(WebhookSubscriptionView::from_value(&here)))
@@ -117,7 +117,7 @@ pub async fn update(
 pub async fn delete(
     call: ApiCall,
     (endpoint, subscription): (EndpointId, SubscriptionId),
-    InTenants(tenants, ()): InTenants<()>,
+    tenants: Vec<Tenant>,
 ) -> Answer<Empty> {
     own_subscription(&call, &tenants, endpoint, subscription)?;
     let deleted = call.api.engine.webhooks().delete_subscription(&owner(&call), endpoint, subscription).await;

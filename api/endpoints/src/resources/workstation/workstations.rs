@@ -140,7 +140,7 @@ pub async fn list(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> An
 pub async fn revoke(
     call: ApiCall,
     (Id(id), WorkstationId(workstation)): (Id<u32>, WorkstationId),
-    InTenants(tenants, ()): InTenants<()>,
+    tenants: Vec<Tenant>,
 ) -> Answer<Empty> {
     let location = call.location_of_any(&tenants, LocationId(id))?.setup.id;
     revoke_workstation(&call.action(), location, workstation).await?;
