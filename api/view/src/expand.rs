@@ -167,6 +167,8 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
     let Fields::Named(fields) = &mut item.fields else {
         return Err(Error::new(name.span(), "a view has named fields"));
     };
+    // Before the attributes that these derives read.
+    item.attrs.insert(0, parse_quote!(#[derive(::serde::Serialize, ::schemars::JsonSchema)]));
     let lifetime = item.generics.lifetimes().next().map(|it| it.lifetime.clone());
     let (mut values, mut included, mut adapter, conversion) = (Vec::new(), Vec::new(), None, path(CONVERSION)?);
     for field in &mut fields.named {

@@ -1,5 +1,6 @@
 //! `#[view(of = Payment)]` above a struct of the API: generates its constructor from a record of the engine, its
-//! `RecordView` with the records of `include[]`, and the documentation of the fields that many views share.
+//! `RecordView` with the records of `include[]`, the documentation of the fields that many views share, and `Serialize`
+//! and `JsonSchema`.
 //!
 //! ```text
 //! #[view(of = Payment, named = "payment", args(kind: Option<&'a Record<PaymentType>>))]

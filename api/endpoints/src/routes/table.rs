@@ -8,7 +8,6 @@
 //! ```ignore
 //! /// A payment on the ledger.                                  // becomes the schema's description
 //! #[view(of = Payment, named = "payment")]
-//! #[derive(Serialize, JsonSchema)]
 //! pub struct PaymentView<'a> {
 //!     id: u64,
 //!     claim_id: Option<u64>,

@@ -5,7 +5,6 @@ use crate::prelude::*;
 
 /// An appointment, or a block of unavailable time.
 #[view(of = Appointment, named = "appointment", args(location: &LocationSetup, provider_name: Option<String>))]
-#[derive(Serialize, JsonSchema)]
 pub struct AppointmentView<'a> {
     id: u64,
     /// Id of the patient; null for a block of unavailable time, and if the health record system provides no patient.
@@ -107,7 +106,6 @@ pub struct AppointmentView<'a> {
         operatory: Option<&'a Record<Operatory>>
     )
 )]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct AppointmentEvent<'a> {
     #[serde(flatten)]
     #[view(with = {

@@ -22,7 +22,7 @@ closed! {
 
 /// An appointment type.
 #[view(of = AppointmentType, named = "appointment type", published)]
-#[derive(Clone, Serialize, JsonSchema)]
+#[derive(Clone)]
 pub struct AppointmentTypeView {
     id: u32,
     name: String,
@@ -43,7 +43,6 @@ pub struct AppointmentTypeView {
 
 /// A label of the health record system for appointments or types, such as a procedure code, a reason or a colour.
 #[view(of = AppointmentDescriptor, named = "descriptor", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct AppointmentDescriptorView<'a> {
     id: u64,
     /// Kind of descriptor, as the health record system calls it.
@@ -68,7 +67,6 @@ pub struct AppointmentDescriptorView<'a> {
 
 /// An appointment type with the included records.
 #[view(of = AppointmentType)]
-#[derive(Serialize, JsonSchema)]
 pub struct AppointmentTypeDetail<'a> {
     #[serde(flatten)]
     #[view(with = AppointmentTypeView::from_record(entry))]
@@ -79,7 +77,6 @@ pub struct AppointmentTypeDetail<'a> {
 
 /// A fee schedule: a list of fees by procedure code.
 #[view(of = FeeSchedule, named = "fee schedule", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct FeeScheduleView<'a> {
     id: u64,
     name: &'a str,
@@ -96,7 +93,6 @@ pub struct FeeScheduleView<'a> {
 
 /// A fee, inside its fee schedule.
 #[view(of = Fee)]
-#[derive(Serialize, JsonSchema)]
 pub struct ProcedureFee<'a> {
     /// Id of the procedure code; null if the health record system provides none.
     #[view(with = entry.body.procedure_code_id.map(|id| uuid(Resource::ProcedureCodes, entry.source(), id)))]
@@ -110,7 +106,6 @@ pub struct ProcedureFee<'a> {
 
 /// The fee of one procedure code in a fee schedule.
 #[view(of = Fee, named = "fee", published)]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct FeeView<'a> {
     id: u64,
     #[serde(flatten)]
@@ -125,7 +120,6 @@ pub(crate) struct FeeView<'a> {
 
 /// A type of payment, such as cash or card.
 #[view(of = PaymentType, named = "payment type", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct PaymentTypeView<'a> {
     id: u64,
     name: &'a str,
@@ -136,7 +130,6 @@ pub struct PaymentTypeView<'a> {
 
 /// A type of adjustment, such as a discount.
 #[view(of = AdjustmentType, named = "adjustment type", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct AdjustmentTypeView<'a> {
     id: u64,
     name: &'a str,

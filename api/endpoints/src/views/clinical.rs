@@ -7,7 +7,6 @@ use crate::{prelude::*, views::parts::Price};
 
 /// An entry of the catalogue of billable procedures.
 #[view(of = ProcedureCode, named = "procedure code", published)]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeView<'a> {
     #[view(with = uuid(ProcedureCode::RESOURCE, entry.source(), entry.id))]
     id: Uuid,
@@ -26,7 +25,6 @@ pub(crate) struct ProcedureCodeView<'a> {
 
 /// A group of procedure codes.
 #[view(of = ProcedureCodeCategory, named = "category", published)]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct ProcedureCodeCategoryView<'a> {
     id: u64,
     name: &'a str,
@@ -41,7 +39,6 @@ pub(crate) struct ProcedureCodeCategoryView<'a> {
     render = ProcedureView::from_record(entry).amounts(reader.sees_amounts()),
     published
 )]
-#[derive(Serialize, JsonSchema)]
 pub struct ProcedureView<'a> {
     id: u64,
     /// Always null: no health record system provides it.
@@ -96,7 +93,6 @@ impl<'a> ProcedureView<'a> {
 
 /// A treatment plan with its procedures.
 #[view(of = TreatmentPlan, named = "treatment plan", args(procedures: impl IntoIterator<Item = &'a Record<Procedure>>))]
-#[derive(Serialize, JsonSchema)]
 pub struct TreatmentPlanView<'a> {
     id: u64,
     /// Name of the treatment plan; null if the health record system does not provide it.
@@ -121,7 +117,6 @@ impl<'a> TreatmentPlanView<'a> {
 
 /// A clinical note about a patient.
 #[view(of = ClinicalNote, named = "clinical note", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct ClinicalNoteView<'a> {
     id: u64,
     patient_id: Option<u32>,
@@ -140,7 +135,6 @@ pub struct ClinicalNoteView<'a> {
 
 /// A type of recall, such as a check-up every six months.
 #[view(of = RecallType, named = "recall type", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct RecallTypeView<'a> {
     id: u64,
     name: &'a str,
@@ -159,7 +153,6 @@ pub struct RecallTypeView<'a> {
 
 /// A patient due for recall.
 #[view(of = PatientRecall, named = "recall", args(kind: Option<&'a Record<RecallType>>))]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientRecallView<'a> {
     id: u64,
     /// Id of the appointment booked for the recall; null if there is none.
@@ -181,7 +174,6 @@ pub struct PatientRecallView<'a> {
 
 /// The recall type of a patient recall.
 #[view(of = RecallType, named = "recall type")]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct RecallTypeBasic<'a> {
     id: u64,
     name: &'a str,

@@ -10,7 +10,6 @@ use crate::{
 
 /// An alert of a patient.
 #[view(of = PatientAlert, named = "alert", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientAlertView<'a> {
     id: u64,
     /// Id of the patient that the alert is about.
@@ -28,7 +27,6 @@ pub struct PatientAlertView<'a> {
 
 /// A request to append to a patient's communication log.
 #[view(of = CommunicationLog, named = "request", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct CommunicationLogView<'a> {
     #[view(with = uuid(CommunicationLog::RESOURCE, entry.source(), entry.id))]
     id: Uuid,
@@ -55,7 +53,6 @@ pub struct CommunicationLogView<'a> {
 
 /// A conversation stored in the health record system.
 #[view(of = Conversation, named = "conversation", published)]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct ConversationView<'a> {
     id: u64,
     patient_id: Option<u32>,

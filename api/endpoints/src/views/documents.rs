@@ -6,7 +6,6 @@ use crate::prelude::*;
 
 /// A type of document.
 #[view(of = DocumentType, named = "document type", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct DocumentTypeView<'a> {
     id: u64,
     name: &'a str,
@@ -16,7 +15,6 @@ pub struct DocumentTypeView<'a> {
 
 /// A document of a patient that the health record system stores.
 #[view(of = Document, named = "document", args(url: Option<String>))]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientDocumentView<'a> {
     id: u64,
     /// File name of the document.

@@ -10,7 +10,6 @@ use crate::{
 
 /// A patient intake form.
 #[view(of = FormSchema, named = "form")]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct FormSchemaView<'a> {
     #[view(with = uuid(FormSchema::RESOURCE, entry.source(), entry.id))]
     id: Uuid,
@@ -26,7 +25,6 @@ pub(crate) struct FormSchemaView<'a> {
 
 /// A form with its components.
 #[view(of = FormSchema, published)]
-#[derive(Serialize, JsonSchema)]
 pub struct FormSchemaDetail<'a> {
     #[serde(flatten)]
     #[view(with = FormSchemaView::from_record(entry))]
@@ -52,7 +50,6 @@ pub fn formio_schema(form: &FormSchema) -> Value {
 
 /// A patient's response to an intake form.
 #[view(of = FormResponse, named = "response", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct FormResponseView<'a> {
     id: u64,
     /// Id of the patient who gave the answers.

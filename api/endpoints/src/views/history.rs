@@ -4,7 +4,6 @@ use crate::{prelude::*, views::parts::WriteState};
 
 /// An item of the medical history catalogue.
 #[view(of = HistoryItem, named = "item", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct MedicalHistoryItemView<'a> {
     id: u64,
     /// Name of the allergy, condition or medication.
@@ -13,7 +12,6 @@ pub struct MedicalHistoryItemView<'a> {
 
 /// An item of a patient's medical history.
 #[view(of = PatientHistoryItem, named = "item in the patient's medical history", args(item: Option<&'a Record<HistoryItem>>))]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientMedicalHistoryItemView<'a> {
     id: u64,
     /// Id of the item in the catalogue.

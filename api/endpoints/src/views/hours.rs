@@ -6,11 +6,14 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     prelude::*,
-    views::{catalogue::AppointmentTypeView, parts::WriteState},
+    views::{
+        catalogue::AppointmentTypeView,
+        parts::{IncludedList, WriteState},
+    },
 };
 
 /// Working hours of a provider.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct WorkingHourView<'a> {
     /// Id of the working hours.
     id: u32,
@@ -29,7 +32,6 @@ pub struct WorkingHourView<'a> {
     #[schemars(with = "Vec<String>")]
     days: &'a [Weekday],
     /// The single date to which the hours apply, `YYYY-MM-DD`; null if they recur.
-    #[schemars(extend("format" = "date"))]
     specific_date: Option<String>,
     /// The recurrence, if it is not weekly; otherwise null.
     custom_recurrence: Option<CustomRecurrence>,
@@ -48,12 +50,11 @@ pub struct WorkingHourView<'a> {
     /// The only appointment types that can be booked in these hours; an empty list allows all types. Only with
     /// `include[]=appointment_types`, in the availabilities of a provider, which can list all types, and in the
     /// response to a change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub appointment_types: Option<Vec<AppointmentTypeView>>,
+    pub appointment_types: IncludedList<AppointmentTypeView>,
 }
 
 /// Every `num` units, counted from `ref`.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub(crate) struct CustomRecurrence {
     /// Number of units between two occurrences.
     num: u32,
@@ -61,7 +62,6 @@ pub(crate) struct CustomRecurrence {
     unit: Word<RecurrenceUnit>,
     /// A date on which the hours apply, `YYYY-MM-DD`. The recurrence is counted from this date.
     #[serde(rename = "ref")]
-    #[schemars(extend("format" = "date"))]
     reference: String,
 }
 

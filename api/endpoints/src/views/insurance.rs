@@ -15,7 +15,6 @@ use crate::{
     render = InsurancePlanView::from_record(entry).amounts(reader.sees_amounts()),
     published
 )]
-#[derive(Serialize, JsonSchema)]
 pub struct InsurancePlanView<'a> {
     id: u64,
     /// Payer id for electronic claims; null if unknown.
@@ -75,7 +74,6 @@ impl<'a> InsurancePlanView<'a> {
 
 /// An insurance coverage of a patient.
 #[view(of = Coverage, named = "coverage", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct InsuranceCoverageView<'a> {
     id: u64,
     /// The patient's relation to the subscriber.

@@ -4,7 +4,6 @@ use crate::prelude::*;
 
 /// A location inside another resource.
 #[view(value = LocationSetup, named = "location")]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationBasic<'a> {
     id: u32,
     name: &'a str,

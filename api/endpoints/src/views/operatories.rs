@@ -7,7 +7,6 @@ use crate::prelude::*;
 
 /// A chair, column or room where providers see patients.
 #[view(of = Operatory, named = "operatory", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct OperatoryView<'a> {
     id: u64,
     name: &'a str,

@@ -12,7 +12,6 @@ use crate::prelude::*;
 
 /// A patient in a list.
 #[view(of = Patient, args(adapter: Option<&'a str>))]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientListItem<'a> {
     #[serde(flatten)]
     #[view(with = PatientBasic::from_record(entry, adapter))]
@@ -23,7 +22,7 @@ pub struct PatientListItem<'a> {
 
 /// The patient's privacy authorizations. Always null: no health record system provides them.
 #[view]
-#[derive(Default, Serialize, JsonSchema)]
+#[derive(Default)]
 pub(crate) struct PrivacyAuthorization {
     /// `true` if the authorization `authorization` was given. Always null: no health record system provides it.
     authorization: Option<bool>,
@@ -41,7 +40,6 @@ pub(crate) struct PrivacyAuthorization {
 
 /// The postal address of a patient.
 #[view(value = Address)]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientAddressView<'a> {
     /// Street and number; null if unknown.
     #[view(from = line1)]
@@ -59,7 +57,6 @@ pub struct PatientAddressView<'a> {
 
 /// A patient with the included records.
 #[view(of = Patient, args(adapter: Option<&'a str>))]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientDetail<'a> {
     #[serde(flatten)]
     #[view(with = PatientBasic::from_record(entry, adapter))]
@@ -75,7 +72,7 @@ pub struct PatientDetail<'a> {
 
 /// The records that can be included with a patient.
 #[view]
-#[derive(Default, Serialize, JsonSchema)]
+#[derive(Default)]
 pub struct PatientIncludes<'a> {
     /// Patients whose guarantor is this patient. Only with `include[]=children`.
     pub children: IncludedList<PersonView<'a>>,
@@ -107,7 +104,6 @@ pub struct PatientIncludes<'a> {
 
 /// A patient in the shape of v3.1.0.
 #[view(of = Patient, named = "patient")]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientProfile<'a> {
     id: u32,
     email: Option<&'a str>,
@@ -198,7 +194,6 @@ pub enum PatientListItemByVersion<'a> {
 
 /// An appointment of a patient, inside the patient.
 #[view(of = Appointment, named = "appointment", args(provider_name: Option<String>))]
-#[derive(Serialize, JsonSchema)]
 pub struct AppointmentBasic {
     id: u64,
     /// Id of the provider; null if the appointment has none.

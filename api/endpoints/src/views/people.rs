@@ -5,7 +5,6 @@ use crate::prelude::*;
 
 /// A patient or provider inside another record.
 #[view(of = Patient)]
-#[derive(Serialize, JsonSchema)]
 pub struct PersonView<'a> {
     /// Id of the patient or provider.
     id: u32,
@@ -32,7 +31,7 @@ pub struct PersonView<'a> {
 
 /// Contact and personal data. All fields are null for a provider.
 #[view(of = Patient)]
-#[derive(Default, Serialize, JsonSchema)]
+#[derive(Default)]
 pub(crate) struct PersonBio<'a> {
     date_of_birth: Option<&'a str>,
     gender: Option<&'a str>,
@@ -72,7 +71,6 @@ pub(crate) struct PersonBio<'a> {
 
 /// A patient inside another record.
 #[view(of = Patient, args(adapter: Option<&'a str>))]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientBasic<'a> {
     #[serde(flatten)]
     #[view(with = PersonView::from_record(entry, adapter))]
@@ -93,7 +91,6 @@ pub struct PatientBasic<'a> {
 
 /// A provider inside another record.
 #[view(of = Provider, args(adapter: Option<&'a str>), published)]
-#[derive(Serialize, JsonSchema)]
 pub struct ProviderBasic<'a> {
     #[serde(flatten)]
     #[view(with = PersonView::provider(entry, adapter))]

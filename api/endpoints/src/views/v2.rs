@@ -14,7 +14,6 @@ pub fn fields<'a, V: RecordView>(entry: &'a Record<V::Body>, reader: &'a dyn Rea
 
 /// The fields of a charge in v2.2.2.
 #[view(of = Charge, only = "v2.2.2")]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct ChargeV2<'a> {
     /// The same as `fee`. Only in v2.2.2.
     #[view(from = fee)]
@@ -30,7 +29,6 @@ pub(crate) struct ChargeV2<'a> {
 
 /// The fields of a payment in v2.2.2.
 #[view(of = Payment, only = "v2.2.2")]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct PaymentV2<'a> {
     /// Always null: no health record system provides it. Only in v2.2.2.
     #[view(none)]
@@ -49,7 +47,6 @@ pub(crate) struct PaymentV2<'a> {
 
 /// The fields of an adjustment in v2.2.2.
 #[view(of = Adjustment, only = "v2.2.2")]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct AdjustmentV2<'a> {
     /// Always null: no health record system provides it. Only in v2.2.2.
     #[view(none)]

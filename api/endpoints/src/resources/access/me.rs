@@ -36,7 +36,6 @@ pub struct CallerView<'a> {
 
 /// An institution that the caller can access.
 #[view(value = Institution, named = "institution", args(locations: Vec<ReachedLocation<'a>>))]
-#[derive(Serialize, JsonSchema)]
 struct ReachedInstitution<'a> {
     id: u32,
     subdomain: &'a str,
@@ -48,7 +47,6 @@ struct ReachedInstitution<'a> {
 
 /// A location that the caller can access.
 #[view(value = LocationSetup, named = "location")]
-#[derive(Serialize, JsonSchema)]
 struct ReachedLocation<'a> {
     /// Id of the location: the value of the query parameter `location_id`.
     id: u32,

@@ -19,7 +19,6 @@ pub struct CallingOperatorView<'a> {
 
 /// An institution of the server.
 #[view(value = Institution, named = "institution", args(locations: Vec<OperatedLocation<'a>>))]
-#[derive(Serialize, JsonSchema)]
 struct OperatedInstitution<'a> {
     id: u32,
     subdomain: &'a str,
@@ -31,7 +30,6 @@ struct OperatedInstitution<'a> {
 
 /// A location of the server.
 #[view(value = LocationSetup, named = "location")]
-#[derive(Serialize, JsonSchema)]
 struct OperatedLocation<'a> {
     id: u32,
     name: &'a str,
@@ -50,7 +48,6 @@ fn institution<'a>(call: &'a ApiCall, tenant: &'a Tenant) -> OperatedInstitution
 
 /// An operator's token.
 #[view(value = Operator)]
-#[derive(Serialize, JsonSchema)]
 pub struct OperatorView {
     /// Id of the token. It is not a secret. A token that replaces another one under the same name has a different id.
     #[view(with = entry.id())]

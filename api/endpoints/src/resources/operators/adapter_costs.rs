@@ -12,7 +12,6 @@ use crate::prelude::*;
 /// The cost of all calls of one kind for a location since the start of the process. Calls that did not start are not
 /// counted.
 #[view(value = CallCosts, args(call: &'static str))]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct AdapterCallsView {
     /// The kind of call: `describe`, `pull`, `push` or `find`.
     #[view(with = call)]

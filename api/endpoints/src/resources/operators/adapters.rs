@@ -25,7 +25,6 @@ pub struct AdapterDetail {
 
 /// An uploaded version of an adapter.
 #[view(value = AdapterVersion)]
-#[derive(Serialize, JsonSchema)]
 pub struct AdapterVersionView {
     /// Name of the adapter in the configuration.
     name: String,
@@ -41,7 +40,6 @@ pub struct AdapterVersionView {
 
 /// The version rolled out to a location.
 #[view(value = RolledOut, args(location: LocationId))]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationAdapterView {
     /// Id of the location.
     #[view(with = location.0)]

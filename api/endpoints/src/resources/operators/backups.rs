@@ -6,7 +6,6 @@ use crate::prelude::*;
 
 /// The backups of the server's store.
 #[view(value = BackupsNow)]
-#[derive(Serialize, JsonSchema)]
 pub struct BackupsView {
     /// Backups in the configured folder, newest first.
     #[view(with = entry.files.iter().map(BackupView::from_value).collect())]
@@ -20,7 +19,6 @@ pub struct BackupsView {
 
 /// A complete backup.
 #[view(value = BackupFile)]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct BackupView {
     /// The name of the file.
     name: String,

@@ -96,7 +96,6 @@ impl AdapterView {
 
 /// Progress of the current or last read cycle with a resource.
 #[view(value = Progress, args(of: Resource, state: &SyncState))]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct ResourceProgress {
     /// The resource, as in the path of its list endpoint.
     #[view(with = name(of))]

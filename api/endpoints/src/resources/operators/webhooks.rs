@@ -20,7 +20,6 @@ const REDELIVERED: Millis = 7 * DAY;
 
 /// A webhook endpoint and its status.
 #[view(named = "endpoint")]
-#[derive(Serialize, JsonSchema)]
 pub struct WebhookView<'a> {
     id: i32,
     /// The organisation whose API keys registered the endpoint.

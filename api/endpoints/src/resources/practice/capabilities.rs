@@ -21,7 +21,6 @@ pub struct CapabilitiesView<'a> {
 
 /// The capabilities of a health record system.
 #[view(value = Description)]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrCapabilitiesView<'a> {
     /// Name of the health record system, as reported by its adapter.
     name: &'a str,
@@ -57,7 +56,6 @@ pub(crate) struct EhrCapabilitiesView<'a> {
 
 /// A resource that can be read from a health record system.
 #[view(value = PullAbility)]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct ReadCapability {
     /// The resource, as in the path of its list endpoint.
     #[view(with = name(entry.resource))]

@@ -7,7 +7,6 @@ use crate::{prelude::*, views::locations::LocationBasic};
 
 /// An institution that the key can access.
 #[view(named = "institution")]
-#[derive(Serialize, JsonSchema)]
 pub struct InstitutionDetail<'a> {
     id: u32,
     name: &'a str,

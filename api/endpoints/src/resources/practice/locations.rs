@@ -7,7 +7,6 @@ use crate::{prelude::*, views::gate::GateView};
 
 /// A location of an institution.
 #[view(value = LocationSetup, named = "location", args(facts: Facts))]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct LocationView<'a> {
     id: u32,
     name: &'a str,
@@ -80,7 +79,6 @@ pub struct LocationDetail<'a> {
 
 /// An institution with its locations.
 #[view(named = "institution")]
-#[derive(Serialize, JsonSchema)]
 pub struct InstitutionView<'a> {
     id: u32,
     name: &'a str,

@@ -17,7 +17,6 @@ use crate::{
 
 /// A provider: a person who treats patients.
 #[view(of = Provider, named = "provider")]
-#[derive(Serialize, JsonSchema)]
 pub struct ProviderView<'a> {
     id: u32,
     email: Option<&'a str>,

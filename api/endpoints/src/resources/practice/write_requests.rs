@@ -16,7 +16,6 @@ use crate::prelude::*;
 
 /// A write to the health record system.
 #[view(value = WriteRequest, args(source: Option<u32>))]
-#[derive(Serialize, JsonSchema)]
 pub struct WriteRequestView {
     /// Id of the write request: the location id and the number of the write at the location, such as `101-8`.
     #[view(with = public_id(entry.location_id, entry.id))]

@@ -24,7 +24,6 @@ use crate::{
 
 /// An appointment with the included records.
 #[view]
-#[derive(Serialize, JsonSchema)]
 pub struct AppointmentDetail<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
@@ -45,7 +44,6 @@ pub struct AppointmentDetail<'a> {
 
 /// The patient of an appointment.
 #[view]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientWithGuarantor<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,

@@ -21,7 +21,6 @@ use crate::prelude::*;
 
 /// A message to a webhook endpoint.
 #[view(value = Delivery)]
-#[derive(Serialize, JsonSchema)]
 pub struct WebhookDeliveryView {
     /// Id of the message, sent as the header `delivery-id` and `webhook-id` of every attempt.
     id: Uuid,

@@ -11,7 +11,6 @@ const LONGEST_OVERLAP: i64 = MAX_SECRET_OVERLAP / HOUR;
 
 /// A URL that receives webhook messages.
 #[view(named = "endpoint")]
-#[derive(Serialize, JsonSchema)]
 pub struct WebhookEndpointView<'a> {
     id: i32,
     /// The URL that receives messages.

@@ -14,7 +14,6 @@ use crate::prelude::*;
 
 /// A subscription of an endpoint to one kind of event of an institution.
 #[view(value = Subscription, named = "subscription")]
-#[derive(Serialize, JsonSchema)]
 pub struct WebhookSubscriptionView {
     id: i32,
     /// Id of the endpoint that the messages are sent to.

@@ -33,7 +33,6 @@ pub struct PairingCodeView {
 
 /// A workstation paired with a location.
 #[view(value = Workstation, named = "workstation")]
-#[derive(Serialize, JsonSchema)]
 pub struct WorkstationView {
     id: Uuid,
     /// Name of the workstation, as specified when it was paired.
@@ -62,7 +61,6 @@ pub struct WorkstationView {
 
 /// A newly paired workstation.
 #[view(value = Paired)]
-#[derive(Serialize, JsonSchema)]
 pub struct PairedWorkstationView<'a> {
     /// Token that the workstation sends in the first message of every connection. It is shown only once.
     token: &'a str,
@@ -78,7 +76,6 @@ pub struct PairedWorkstationView<'a> {
 
 /// The location of a paired workstation.
 #[view(value = Paired, named = "location")]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct PairedLocation<'a> {
     #[view(from = location)]
     id: u32,
@@ -88,7 +85,6 @@ pub(crate) struct PairedLocation<'a> {
 
 /// The web application to which the workstation may send requests.
 #[view(value = EhrAccess)]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct EhrAccessView<'a> {
     /// Scheme, host and port of the web application: `https://ehr.example`.
     origin: &'a str,

@@ -12,7 +12,6 @@ use crate::{
 
 /// The balance of a guarantor. An amount is null if the health record system does not provide it.
 #[view(of = GuarantorBalance, named = "balance", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct GuarantorBalanceView<'a> {
     id: u64,
     foreign_id: Option<&'a str>,
@@ -48,7 +47,6 @@ pub struct GuarantorBalanceView<'a> {
 /// The amounts that insurance is expected to pay for a patient. An amount is null if the health record system does not
 /// provide it.
 #[view(of = InsuranceBalance, named = "balance", published)]
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct InsuranceBalanceView {
     id: u64,
     patient_id: Option<u32>,

@@ -22,7 +22,6 @@ use crate::{
     render = ChargeView { v2: v2::fields::<ChargeV2>(entry, reader), ..ChargeView::from_record(entry) },
     published
 )]
-#[derive(Serialize, JsonSchema)]
 pub struct ChargeView<'a> {
     id: u64,
     foreign_id: Option<&'a str>,
@@ -65,7 +64,6 @@ pub struct ChargeView<'a> {
 
 /// An insurance claim.
 #[view(of = Claim, named = "claim", includes(patient, provider, guarantor, charges, charge_payouts), published)]
-#[derive(Serialize, JsonSchema)]
 pub struct ClaimView<'a> {
     id: u64,
     /// Always null: no health record system provides it.
@@ -139,7 +137,6 @@ impl<'a> ClaimView<'a> {
 
 /// Sums over claims. A sum is null if no amount is known or the amounts are in different currencies.
 #[view(value = ClaimAmounts)]
-#[derive(Serialize, JsonSchema)]
 pub struct ClaimTotals {
     /// Amount billed to the payer; null if unknown.
     #[view(from = billed)]
@@ -176,7 +173,6 @@ fn sum(charge: u64, claims: &[Record<Claim>], part: fn(&ClaimAmounts) -> &Option
 
 /// The share of one charge in a claim.
 #[view(value = ClaimAmounts)]
-#[derive(Serialize, JsonSchema)]
 struct Payout {
     #[serde(flatten)]
     #[view(with = ClaimTotals::from_value(entry))]
@@ -191,7 +187,6 @@ struct Payout {
 
 /// The share of one charge in a claim, inside the claim.
 #[view(value = ClaimAmounts)]
-#[derive(Serialize, JsonSchema)]
 pub struct ChargePayoutView {
     #[serde(flatten)]
     #[view(with = Payout::from_value(entry))]
@@ -228,7 +223,6 @@ impl ClaimPayoutView {
 
 /// A charge inside a payment or an adjustment.
 #[view(of = Charge, named = "charge", args(claims: &[Record<Claim>]))]
-#[derive(Serialize, JsonSchema)]
 pub struct PatientLedgerCharge<'a> {
     id: u64,
     foreign_id: Option<&'a str>,

@@ -20,7 +20,6 @@ use crate::{
     render = PaymentView { v2: v2::fields::<PaymentV2>(entry, reader), ..PaymentView::from_record(entry) },
     published
 )]
-#[derive(Serialize, JsonSchema)]
 pub struct PaymentView<'a> {
     id: u64,
     /// Identifier in the health record system; null until the payment is stored there.
@@ -85,7 +84,6 @@ pub struct PaymentView<'a> {
     render = AdjustmentView { v2: v2::fields::<AdjustmentV2>(entry, reader), ..AdjustmentView::from_record(entry) },
     published
 )]
-#[derive(Serialize, JsonSchema)]
 pub struct AdjustmentView<'a> {
     id: u64,
     /// Identifier in the health record system; null until the adjustment is stored there.
@@ -137,7 +135,6 @@ pub struct AdjustmentView<'a> {
 
 /// A payment plan.
 #[view(of = PaymentPlan, named = "payment plan", published)]
-#[derive(Serialize, JsonSchema)]
 pub struct PaymentPlanView<'a> {
     id: u64,
     patient_id: Option<u32>,
