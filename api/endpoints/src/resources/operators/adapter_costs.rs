@@ -41,12 +41,6 @@ pub(crate) struct AdapterCallsView {
     memory_bytes: u64,
 }
 
-impl AdapterCallsView {
-    pub(super) fn from_costs(costs: CostsByCall) -> Vec<AdapterCallsView> {
-        costs.iter().map(|(call, costs)| AdapterCallsView::from_value(costs, *call)).collect()
-    }
-}
-
 /// Adds the metrics of /metrics except the histogram of durations.
 pub fn collect(families: &mut Families, by_adapter: &BTreeMap<String, CostsByCall>) {
     let series =

@@ -152,38 +152,6 @@ impl SkippedRecord {
 /// Number of skipped records shown; enough to recognise a common cause.
 const SHOWN_SKIPPED: usize = 10;
 
-impl LocationSyncView {
-    fn new(location_id: LocationId, state: SyncState, now: Timestamp) -> LocationSyncView {
-        let resources: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
-        let progress = |resource: &Resource| {
-            let progress = state.progress.get(resource).copied().unwrap_or_default();
-            ResourceProgress::from_value(&progress, *resource, &state)
-        };
-        LocationSyncView {
-            location_id: location_id.0,
-            last_sync_at: state.last_sync.map(At),
-            next_cycle_at: state.next_cycle.map(At),
-            reading: state.reading.map(name),
-            resources: resources.iter().map(progress).collect(),
-            read_problem: state.read_reason.clone(),
-            write_problem: state.write_reason.clone(),
-            problems: Vec::new(),
-            ehr_address: None,
-            writes_waiting: state.queued,
-            writes_failed: 0,
-            oldest_write_at: state.oldest_queued.map(At),
-            gate: GateView::from_state(location_id, &state, now),
-            read_waits: state.read_waits,
-            reading_paused_since: state.paused.reading.map(At),
-            writing_paused_since: state.paused.writing.map(At),
-            adapter: state.adapter.map(AdapterView::from_state),
-            adapter_calls: Vec::new(),
-            node: None,
-            node_since: None,
-        }
-    }
-}
-
 pub async fn show(call: ApiCall, OfLocation(location, ()): OfLocation<()>) -> Answer<One<LocationSyncView>> {
     Ok(call.show(view(&call.api, location.setup.id).await?))
 }
@@ -270,17 +238,32 @@ async fn view(api: &Api, location: LocationId) -> Answer<LocationSyncView> {
     let setup = engine.setup();
     let configured = setup.locations.get(&location);
     let institution = configured.map(|configured| configured.institution);
-    let problems = configured.map_or_else(Vec::new, |configured| problems(&setup, configured, &state));
-    let node = engine.nodes().map(|nodes| nodes.name);
-    let node_since = institution.and_then(|institution| engine.here_since(institution)).map(At);
-    let adapter_calls = AdapterCallsView::from_costs(engine.adapter_costs_at(location));
+    let resources: BTreeSet<Resource> = state.progress.keys().chain(&state.guarded).copied().collect();
+    let progress = |resource: &Resource| {
+        let progress = state.progress.get(resource).copied().unwrap_or_default();
+        ResourceProgress::from_value(&progress, *resource, &state)
+    };
+    let costs = engine.adapter_costs_at(location);
     Ok(LocationSyncView {
-        problems,
+        location_id: location.0,
+        last_sync_at: state.last_sync.map(At),
+        next_cycle_at: state.next_cycle.map(At),
+        reading: state.reading.map(name),
+        resources: resources.iter().map(progress).collect(),
+        read_problem: state.read_reason.clone(),
+        write_problem: state.write_reason.clone(),
+        problems: configured.map_or_else(Vec::new, |configured| problems(&setup, configured, &state)),
         ehr_address: configured.and_then(|configured| address(&setup, configured)),
+        writes_waiting: state.queued,
         writes_failed: engine.failed_writes_at(location)?,
-        adapter_calls,
-        node,
-        node_since,
-        ..LocationSyncView::new(location, state, engine.now())
+        oldest_write_at: state.oldest_queued.map(At),
+        gate: GateView::from_state(location, &state, engine.now()),
+        read_waits: state.read_waits,
+        reading_paused_since: state.paused.reading.map(At),
+        writing_paused_since: state.paused.writing.map(At),
+        adapter: state.adapter.map(AdapterView::from_state),
+        adapter_calls: costs.iter().map(|(call, costs)| AdapterCallsView::from_value(costs, *call)).collect(),
+        node: engine.nodes().map(|nodes| nodes.name),
+        node_since: institution.and_then(|institution| engine.here_since(institution)).map(At),
     })
 }
