@@ -11,7 +11,7 @@ use syn::{
 };
 
 use crate::{
-    documentation, input,
+    documentation,
     record_view::{IncludedField, RelatedRecord, argument_of, implement, included_view, publish, rendered},
 };
 
@@ -246,7 +246,7 @@ fn path(text: &str) -> syn::Result<Path> {
 
 /// Adds the shared documentation to a field that has none, and its format to a date.
 fn document(field: &mut Field, name: &Ident, record: Option<&str>) -> syn::Result<()> {
-    let text = match input::documentation(&field.attrs) {
+    let text = match crate::input::documentation(&field.attrs) {
         Some(text) => text,
         None if field.attrs.iter().any(is_flattened) => return Ok(()),
         None => {
