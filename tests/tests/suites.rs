@@ -30,6 +30,7 @@ mod open_dental;
 mod operation;
 mod postgres;
 mod reconfigure;
+mod recorded;
 mod rehearsal;
 mod revival;
 mod schemathesis;
