@@ -1,11 +1,14 @@
-//! Middleware of all requests: request id, User-Agent rule, panics, metrics and access log. The log contains no client
-//! text except the request id.
+//! Middleware of all requests: request id, User-Agent rule, panics, shutdown, metrics and access log. The log contains
+//! no client text except the request id.
 
 use std::{
     cell::OnceCell,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     rc::Rc,
+    sync::atomic::Ordering,
+    task::Poll,
     time::Instant,
 };
 
@@ -15,7 +18,7 @@ use actix_web::{
     dev::{ServiceRequest, ServiceResponse},
     error::InternalError,
     http::{
-        Method, StatusCode,
+        ConnectionType, Method, StatusCode,
         header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, USER_AGENT, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::Next,
@@ -83,10 +86,15 @@ pub async fn guard(
     } else {
         Ok(request.into_response(ApiError::from(Failure::UserAgentRefused).error_response()))
     };
-    let (status, headers) = match &mut answer {
-        Ok(response) => (response.status(), response.headers_mut()),
-        Err(response) => (response.status(), response.headers_mut()),
+    let response = match &mut answer {
+        Ok(response) => response.response_mut().head_mut(),
+        Err(response) => response.head_mut(),
     };
+    // The client must not send another request on a connection that is about to close.
+    if api.leaving.load(Ordering::Relaxed) {
+        response.set_connection_type(ConnectionType::Close);
+    }
+    let (status, headers) = (response.status, &mut response.headers);
     headers.insert(REQUEST_ID, id.clone());
     head(headers, context.limit_state.get());
     let took = started.elapsed();
@@ -228,10 +236,10 @@ fn named(rules: &HttpRules, request: &ServiceRequest) -> bool {
 async fn caught<B: MessageBody + 'static>(
     answering: impl Future<Output = Result<ServiceResponse<B>, Error>>,
 ) -> Result<ServiceResponse<BoxBody>, HttpResponse> {
-    let mut answering = Box::pin(answering);
+    let mut answering = pin!(answering);
     let poll = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx))) {
         Ok(poll) => poll.map(Ok),
-        Err(_) => std::task::Poll::Ready(Err(())),
+        Err(_) => Poll::Ready(Err(())),
     });
     match poll.await {
         Ok(Ok(response)) => Ok(response.map_into_boxed_body()),

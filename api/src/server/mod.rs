@@ -7,14 +7,14 @@ mod library_errors;
 mod limits;
 mod listener;
 
-use std::{io, net::SocketAddr, sync::atomic::Ordering, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
 use actix_web::{
     App, Error, HttpResponse, HttpServer,
-    body::{BoxBody, MessageBody},
+    body::BoxBody,
     dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse},
-    http::{ConnectionType, KeepAlive},
-    middleware::{Next, from_fn},
+    http::KeepAlive,
+    middleware::from_fn,
     web::{self, Data},
 };
 use endpoints::{openapi, resources::documentation::Documents, routes::table};
@@ -45,7 +45,6 @@ pub fn app(
         .app_data(Documents(|audience, version| openapi::document_for(audience, version).text()))
         .configure(table::serve)
         .wrap(from_fn(guard))
-        .wrap(from_fn(leaving))
 }
 
 /// Creates the app of the operators' listener, which includes the console.
@@ -55,20 +54,6 @@ pub fn operators_app(
     impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
 > {
     app(api).app_data(OperatorsListener).configure(operator_console::serve)
-}
-
-/// Closes each connection after its response once the server is about to stop, so that no request is lost in a closing
-/// connection.
-async fn leaving(
-    request: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<BoxBody>, Error> {
-    let api = request.app_data::<Data<Api>>().cloned();
-    let mut answer = next.call(request).await?.map_into_boxed_body();
-    if api.is_some_and(|api| api.leaving.load(Ordering::Relaxed)) {
-        answer.response_mut().head_mut().set_connection_type(ConnectionType::Close);
-    }
-    Ok(answer)
 }
 
 /// Starts the clients' listener on a bound port. Runs until its handle stops it.
