@@ -10,7 +10,7 @@ use std::{
 use actix_web::{
     Error, HttpMessage, HttpRequest, HttpResponse, ResponseError,
     body::MessageBody,
-    dev,
+    dev::{self, ServiceRequest, ServiceResponse, fn_service},
     http::{Method, StatusCode, header::HeaderMap},
     web::{self, Bytes, Data, Payload, ServiceConfig},
 };
@@ -43,13 +43,18 @@ use crate::prelude::*;
 /// regular expression for each path that has parameters.
 pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
     let routes: &'static RouteMap = Box::leak(Box::new(RouteMap::new(table)));
-    app.default_service(web::to(move |request: HttpRequest, payload: Payload| dispatch(routes, request, payload)));
+    // A handler of actix-web would box the future once more.
+    app.default_service(fn_service(move |mut request: ServiceRequest| async move {
+        let payload = request.extract::<Payload>().await?;
+        let answer = dispatch(routes, request.request(), payload).await.unwrap_or_else(HttpResponse::from_error);
+        Ok::<_, Error>(ServiceResponse::new(request.into_parts().0, answer))
+    }));
 }
 
-async fn dispatch(routes: &RouteMap, request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
+async fn dispatch(routes: &RouteMap, request: &HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
     let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
-    let here = routes.find(request.match_info().as_str()).ok_or_else(|| no_such_route(&request))?;
-    let here = served_here(here, &request)?;
+    let here = routes.find(request.match_info().as_str()).ok_or_else(|| no_such_route(request))?;
+    let here = served_here(here, request)?;
     let edge = api.edge();
     let asked_for = || version_header::asked_for(request.headers(), &edge.rules.compatibility);
     // HEAD is handled like GET (RFC 9110, 9.3.2); the connection omits the body.
@@ -63,7 +68,7 @@ async fn dispatch(routes: &RouteMap, request: HttpRequest, payload: Payload) -> 
     let here_is = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
     if let Serves::Open(handler) = &first.serves {
         here_is(first);
-        return handler(request, payload).await;
+        return handler(request.clone(), payload).await;
     }
     let version = match first.access {
         Access::Code => Version::V3_0_0,
@@ -74,10 +79,10 @@ async fn dispatch(routes: &RouteMap, request: HttpRequest, payload: Payload) -> 
     here_is(route);
     // Other nodes distinguish operators from clients by their credentials, so a call at the wrong listener is refused
     // here.
-    let misplaced = is_of_operator(request.headers()) != for_operators(&request);
+    let misplaced = is_of_operator(request.headers()) != for_operators(request);
     let placed = match misplaced {
         true => Placed::Here(None, payload.into_inner()),
-        false => placing::place(&api, route, &request, payload.into_inner()).await?,
+        false => placing::place(&api, route, request, payload.into_inner()).await?,
     };
     let (institution, mut payload) = match placed {
         Placed::Here(institution, payload) => (institution, payload),
@@ -87,7 +92,7 @@ async fn dispatch(routes: &RouteMap, request: HttpRequest, payload: Payload) -> 
     for _ in 0..MAX_READ_ATTEMPTS {
         let generation = api.rights_generation();
         let payload = std::mem::replace(&mut payload, dev::Payload::None);
-        let call = Box::new(ApiCall::receive(route, route.fields(), version, &request, payload).await?);
+        let call = Box::new(ApiCall::receive(route, route.fields(), version, request, payload).await?);
         let caller = AuditCaller::from_call(&call, context.as_deref());
         if route.method != Method::GET {
             let api = api.clone();
@@ -102,7 +107,7 @@ async fn dispatch(routes: &RouteMap, request: HttpRequest, payload: Payload) -> 
         }
         if generation == api.rights_generation() {
             let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
-            let answer = answer.map(|answer| conditional::unless_known(&request, tagged(answer)));
+            let answer = answer.map(|answer| conditional::unless_known(request, tagged(answer)));
             return api.audited(&caller, None, answer).await;
         }
     }
