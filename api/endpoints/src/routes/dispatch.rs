@@ -25,11 +25,7 @@ use framework::{
         authentication::{for_operators, is_of_operator},
         conditional,
     },
-    http::{
-        context::RequestContext,
-        endpoint::{Access, ServedTo},
-        version_header,
-    },
+    http::{context::RequestContext, endpoint::Access, version_header},
 };
 
 use super::{
@@ -42,7 +38,8 @@ use crate::prelude::*;
 /// Serves all routes as the app's default service. Resources of actix-web would be tried one after the other, with a
 /// regular expression for each path that has parameters.
 pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
-    let routes: &'static RouteMap = Box::leak(Box::new(RouteMap::new(table)));
+    let of_listener = |operators| RouteMap::new(table.iter().filter(|route| route.is_served_to(operators)));
+    let routes: &'static [RouteMap; 2] = Box::leak(Box::new([false, true].map(of_listener)));
     // A handler of actix-web would box the future once more.
     app.default_service(fn_service(move |mut request: ServiceRequest| async move {
         let payload = request.extract::<Payload>().await?;
@@ -51,10 +48,16 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
     }));
 }
 
-async fn dispatch(routes: &RouteMap, request: &HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
+/// Answers a request. `routes` has the routes of the clients' listener and those of the operators' listener.
+async fn dispatch(
+    routes: &'static [RouteMap; 2],
+    request: &HttpRequest,
+    payload: Payload,
+) -> Result<HttpResponse, Error> {
     let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
-    let here = routes.find(request.match_info().as_str()).ok_or_else(|| no_such_route(request))?;
-    let here = served_here(here, request)?;
+    let operators = for_operators(request);
+    let here = routes[usize::from(operators)].find(request.match_info().as_str());
+    let here = here.ok_or_else(|| no_such_route(request))?;
     let edge = api.edge();
     let asked_for = || version_header::asked_for(request.headers(), &edge.rules.compatibility);
     // HEAD is handled like GET (RFC 9110, 9.3.2); the connection omits the body.
@@ -62,7 +65,7 @@ async fn dispatch(routes: &RouteMap, request: &HttpRequest, payload: Payload) ->
     let mut of_method = here.iter().filter(|route| route.method == method).peekable();
     let Some(first) = of_method.peek() else {
         let version = asked_for().ok();
-        return Err(ApiError::method_not_allowed(allowed(&here, version)).into());
+        return Err(ApiError::method_not_allowed(allowed(here, version)).into());
     };
     let context = request.extensions().get::<Rc<RequestContext>>().cloned();
     let here_is = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
@@ -74,12 +77,12 @@ async fn dispatch(routes: &RouteMap, request: &HttpRequest, payload: Payload) ->
         Access::Code => Version::V3_0_0,
         _ => asked_for()?,
     };
-    let elsewhere = || elsewhere(&here, request.method(), version);
+    let elsewhere = || elsewhere(here, request.method(), version);
     let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
     here_is(route);
     // Other nodes distinguish operators from clients by their credentials, so a call at the wrong listener is refused
     // here.
-    let misplaced = is_of_operator(request.headers()) != for_operators(request);
+    let misplaced = is_of_operator(request.headers()) != operators;
     let placed = match misplaced {
         true => Placed::Here(None, payload.into_inner()),
         false => placing::place(&api, route, request, payload.into_inner()).await?,
@@ -112,18 +115,6 @@ async fn dispatch(routes: &RouteMap, request: &HttpRequest, payload: Payload) ->
         }
     }
     Err(ApiError::unavailable(1).into())
-}
-
-/// Returns the routes of the listener. Operator endpoints exist only at the operators' listener, and client endpoints
-/// only at the other.
-fn served_here(here: &[&'static Route], request: &HttpRequest) -> Result<Vec<&'static Route>, ApiError> {
-    let operators = for_operators(request);
-    let is_here = |route: &&&Route| match route.served_to() {
-        ServedTo::Everyone => true,
-        served_to => (served_to == ServedTo::Operators) == operators,
-    };
-    let here: Vec<&'static Route> = here.iter().filter(is_here).copied().collect();
-    if here.is_empty() { Err(Failure::UnknownPath.into()) } else { Ok(here) }
 }
 
 fn no_such_route(request: &HttpRequest) -> ApiError {

@@ -7,7 +7,7 @@ use super::route::Route;
 /// Key of the child for path parameters.
 const PARAMETER: &str = "{}";
 
-/// The routes of a table, as a tree of path segments.
+/// The routes of a listener, as a tree of path segments.
 #[derive(Default)]
 pub(super) struct RouteMap {
     children: BTreeMap<&'static str, RouteMap>,
@@ -16,9 +16,9 @@ pub(super) struct RouteMap {
 }
 
 impl RouteMap {
-    pub(super) fn new(table: &'static [Route]) -> RouteMap {
+    pub(super) fn new(routes: impl IntoIterator<Item = &'static Route>) -> RouteMap {
         let mut map = RouteMap::default();
-        for route in table {
+        for route in routes {
             let mut node = &mut map;
             for segment in route.path.split('/') {
                 let key = if segment.starts_with('{') { PARAMETER } else { segment };
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn each_path_of_the_table_finds_its_routes() {
-        let map = RouteMap::new(&TABLE);
+        let map = RouteMap::new(TABLE.iter());
         for route in TABLE.iter() {
             let segment = |it: &'static str| if it.starts_with('{') { "7" } else { it };
             let path = route.path.split('/').map(segment).collect::<Vec<_>>().join("/");
@@ -79,7 +79,7 @@ mod tests {
     fn literal_segments_take_precedence_over_parameters() {
         let paths = ["/a/{id}", "/a/me", "/a/me/x", "/a/{id}/y", "/a/{id}/{part}"];
         let table = paths.map(|path| open(path, ok));
-        let map = RouteMap::new(Vec::from(table).leak());
+        let map = RouteMap::new(&*Vec::from(table).leak());
         for (path, expected) in [
             ("/a/7", Some("/a/{id}")),
             ("/a/me", Some("/a/me")),

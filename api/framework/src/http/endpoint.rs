@@ -66,14 +66,6 @@ pub enum Access {
     Code,
 }
 
-/// Listener that serves an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServedTo {
-    Clients,
-    Operators,
-    Everyone,
-}
-
 /// Endpoints at both listeners: probes, documentation, sync and write status, and simulated EHRs.
 const EVERYONES: [&str; 7] = [
     "/healthz",
@@ -126,12 +118,12 @@ impl Endpoint {
         }
     }
 
-    pub fn served_to(&self) -> ServedTo {
+    /// Returns `true` if the endpoint exists at the operators' listener, or at the clients' listener.
+    pub fn is_served_to(&self, operators: bool) -> bool {
         match self.path {
-            "/metrics" => ServedTo::Operators,
-            _ if self.role.is_some() => ServedTo::Operators,
-            path if EVERYONES.contains(&path) || path == "/" || path.starts_with("/docs") => ServedTo::Everyone,
-            _ => ServedTo::Clients,
+            "/metrics" => operators,
+            _ if self.role.is_some() => operators,
+            path => EVERYONES.contains(&path) || path == "/" || path.starts_with("/docs") || !operators,
         }
     }
 
