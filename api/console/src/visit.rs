@@ -160,13 +160,16 @@ impl ConsoleRequest {
     }
 
     pub(crate) async fn audited(&self, route: &str, answer: HttpResponse) -> Result<HttpResponse, ConsoleError> {
-        let audited = self.api.audited(&self.caller(route), None, Ok(answer)).await;
+        let audited = self.api.audited(self.caller(route).as_ref(), None, Ok(answer)).await;
         audited.map_err(|_| ConsoleError::Api(ApiError::unavailable(RETRY_LATER)))
     }
 
-    fn caller(&self, route: &str) -> AuditCaller {
-        let ConsoleRequest { client, request_id, shown, .. } = self;
-        AuditCaller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone())
+    /// Returns `None` without an audit trail.
+    fn caller(&self, route: &str) -> Option<AuditCaller> {
+        let ConsoleRequest { api, client, request_id, shown, .. } = self;
+        let caller =
+            || AuditCaller::at_console(&self.operator.name, *client, request_id, route.to_owned(), shown.clone());
+        api.audit.is_some().then(caller)
     }
 
     /// Performs a change and responds once its audit entry is durable, or certain to follow.
@@ -175,10 +178,10 @@ impl ConsoleRequest {
         F: Future<Output = Result<HttpResponse, ConsoleError>>,
     {
         let caller = self.caller(route);
-        let change = self.api.change_by(&caller);
+        let change = caller.as_ref().and_then(AuditCaller::changing);
         let origin = Origin::from(self.request_id.as_str()).changing(change.clone());
         let answer = on_behalf_of(Some(origin), acting).await?;
-        let audited = self.api.audited(&caller, change.as_deref(), Ok(answer)).await;
+        let audited = self.api.audited(caller.as_ref(), change.as_deref(), Ok(answer)).await;
         audited.map_err(|_| ConsoleError::Api(ApiError::unavailable(RETRY_LATER)))
     }
 }

@@ -111,7 +111,7 @@ async fn dispatch(
         if generation == api.rights_generation() {
             let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
             let answer = answer.map(|answer| conditional::unless_known(request, tagged(answer)));
-            return api.audited(&caller, None, answer).await;
+            return api.audited(caller.as_ref(), None, answer).await;
         }
     }
     Err(ApiError::unavailable(1).into())
@@ -134,14 +134,14 @@ fn is_refusal(answer: &Result<HttpResponse, Error>) -> bool {
 async fn run_to_completion(
     api: Data<Api>,
     route: &'static Route,
-    (call, caller): (Box<ApiCall>, AuditCaller),
+    (call, caller): (Box<ApiCall>, Option<AuditCaller>),
     read_permits: Option<FairSemaphore>,
     is_here: impl FnOnce(&Api) -> bool + 'static,
 ) -> Result<HttpResponse, Error> {
     if route.access == Access::Token && route.role.is_none() && !route.reads {
         api.may_change()?;
     }
-    let change = api.change_by(&caller);
+    let change = caller.as_ref().and_then(AuditCaller::changing);
     let origin = origin::current().map(|origin| origin.changing(change.clone()));
     let changing = async move {
         let answer = answer(route, call, read_permits).await;
@@ -151,7 +151,7 @@ async fn run_to_completion(
             true => Err(ApiError::from(Failure::LocationMoved).into()),
             false => answer,
         };
-        api.audited(&caller, change.as_deref(), answer).await
+        api.audited(caller.as_ref(), change.as_deref(), answer).await
     };
     ToCompletion(Some(Box::pin(on_behalf_of(origin, changing)))).await
 }

@@ -55,7 +55,9 @@ pub struct AuditCaller {
 }
 
 impl AuditCaller {
-    pub fn from_call(call: &ApiCall, context: Option<&RequestContext>) -> AuditCaller {
+    /// Returns `None` without a trail.
+    pub fn from_call(call: &ApiCall, context: Option<&RequestContext>) -> Option<AuditCaller> {
+        call.api.audit.as_ref()?;
         let name = call.key.name.clone();
         let actor = match call.endpoint.access {
             // A request with a pairing code belongs to a workstation without an identity.
@@ -64,13 +66,13 @@ impl AuditCaller {
             _ => Actor::Key(name),
         };
         let id = context.and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
-        AuditCaller {
+        Some(AuditCaller {
             actor,
             client: call.client,
             request_id: id.to_owned(),
             route: call.endpoint.method_and_path(),
             shown: call.shown.clone(),
-        }
+        })
     }
 
     /// An operator at the console.
@@ -112,7 +114,7 @@ impl AuditCaller {
 
     /// Returns the change context that locations store with their commits. Returns `None` for workstations and the
     /// service.
-    fn changing(&self) -> Option<Arc<OriginChange>> {
+    pub fn changing(&self) -> Option<Arc<OriginChange>> {
         let (name, operator) = match &self.actor {
             Actor::Key(name) => (name, false),
             Actor::Operator(name) => (name, true),
@@ -170,21 +172,15 @@ impl Api {
         Err(without_trail())
     }
 
-    /// Returns the context for the changes of a call. Returns `None` without a trail.
-    pub fn change_by(&self, caller: &AuditCaller) -> Option<Arc<OriginChange>> {
-        self.audit.as_ref().and_then(|_| caller.changing())
-    }
-
-    /// Returns the response once its entries are durable. Fails if they cannot be written.
+    /// Returns the response once its entries are durable. Fails if they cannot be written. `caller` is `None` without a
+    /// trail.
     pub async fn audited(
         &self,
-        caller: &AuditCaller,
+        caller: Option<&AuditCaller>,
         change: Option<&OriginChange>,
         answer: Result<HttpResponse, Error>,
     ) -> Result<HttpResponse, Error> {
-        if self.audit.is_none() {
-            return answer;
-        }
+        let Some(caller) = caller else { return answer };
         let entries = caller.entries(self.engine.now(), status(&answer).as_str(), change);
         match self.keep(&entries).await {
             Ok(()) => answer,
