@@ -75,7 +75,7 @@ fn endpoints() -> impl Iterator<Item = DocumentedEndpoint> {
         route.versions.iter().map(move |version| {
             let document = &DOCUMENTS[openapi::document_for(route.audience(), Some(*version)).file];
             let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
-            assert!(operation.is_object(), "{} is not documented", route.method_and_path());
+            assert!(operation.is_object(), "{} is not documented", route.method_and_path);
             DocumentedEndpoint { route, version: *version, document, operation }
         })
     })
@@ -88,7 +88,7 @@ pub fn guarded() -> impl Iterator<Item = DocumentedEndpoint> {
 
 impl DocumentedEndpoint {
     pub fn name(&self) -> String {
-        format!("{} in {}", self.route.method_and_path(), self.version.name())
+        format!("{} in {}", self.route.method_and_path, self.version.name())
     }
 
     pub fn parameters(&self) -> impl Iterator<Item = &'static Value> {
@@ -397,7 +397,7 @@ async fn the_financial_endpoints_are_those_of_the_specification() {
     let groups = ["/charges", "/claims", "/payments", "/fee_schedules", "/insurance_plans"];
     for route in TABLE.iter() {
         if groups.iter().any(|group| route.path == *group || route.path.starts_with(&format!("{group}/"))) {
-            assert!(route.financial, "{}", route.method_and_path());
+            assert!(route.financial, "{}", route.method_and_path);
         }
     }
 }

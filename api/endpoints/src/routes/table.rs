@@ -925,6 +925,6 @@ pub fn is_open(path: &str) -> bool {
 }
 
 /// Endpoint names of rate limits: `GET /appointments`.
-pub fn endpoints() -> impl Iterator<Item = String> {
-    TABLE.iter().filter(|route| route.is_limited()).map(|route| route.method_and_path())
+pub fn endpoints() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().filter(|route| route.is_limited()).map(|route| route.method_and_path.as_str())
 }

@@ -70,7 +70,7 @@ impl AuditCaller {
             actor,
             client: call.client,
             request_id: id.to_owned(),
-            route: call.endpoint.method_and_path(),
+            route: call.endpoint.method_and_path.clone(),
             shown: call.shown.clone(),
         })
     }

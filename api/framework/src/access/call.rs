@@ -122,7 +122,7 @@ impl ApiCall {
         let counted = from_node(request).is_some_and(|call| call.counted);
         // Guessed pairing codes have a separate limit.
         if endpoint.access != Access::Code && !counted {
-            let checked = edge.rate_limits.admit(&key.hash, &endpoint.method_and_path()).await;
+            let checked = edge.rate_limits.admit(&key.hash, &endpoint.method_and_path).await;
             if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
                 context.limit_state.set(checked.as_ref().map_or_else(|exceeded| Some(exceeded.limit_state), |it| *it));
             }

@@ -15,6 +15,8 @@ pub const ALL_VERSIONS: &[Version] = &[Version::V2_2_2, Version::V3_0_0, Version
 pub struct Endpoint {
     pub method: Method,
     pub path: &'static str,
+    /// Name in rate limits and in the audit trail: `GET /appointments`.
+    pub method_and_path: String,
     pub summary: &'static str,
     /// Section of the specification.
     pub section: &'static str,
@@ -96,6 +98,7 @@ impl Endpoint {
     pub fn new(method: Method, path: &'static str, access: Access) -> Endpoint {
         Endpoint {
             reads: method == Method::GET,
+            method_and_path: format!("{method} {path}"),
             method,
             path,
             summary: "",
@@ -143,11 +146,6 @@ impl Endpoint {
 
     pub fn method_name(&self) -> &'static str {
         method_name(&self.method)
-    }
-
-    /// Returns the name used in rate limits: `GET /appointments`.
-    pub fn method_and_path(&self) -> String {
-        format!("{} {}", self.method, self.path)
     }
 
     /// Returns the key under which v2.2.2 nests the list. Only patients have one.
