@@ -4,7 +4,8 @@ use std::{any::Any, sync::OnceLock};
 
 use super::Kind;
 
-/// The kind of one field, whose type the place of use determines. `#[input]` declares one per field.
+/// The kind of one field, whose type the place of use determines. `#[input]` declares one per field, and `shared` one
+/// per kind.
 #[derive(Default)]
 pub struct FieldKind(OnceLock<Box<dyn Any + Send + Sync>>);
 

@@ -5,16 +5,19 @@ use std::ops::RangeInclusive;
 use location::{pull::Resource::*, slots::SlotQuery, time::Timestamp, zone::Date};
 
 use super::{
-    Kind, boolean, id, integer, long_id, person_name, text,
+    Kind, boolean,
+    field_kind::FieldKind,
+    id, integer, long_id, person_name, text,
     times::{Clock, date, instant},
 };
 use crate::values::limits::{MAX_NAME, MAX_NOTE, MAX_TEXT, MAX_TOKEN};
 
 macro_rules! shared {
-    ($($(#[$doc:meta])* $name:ident($($clock:ident)?): $value:ty = $kind:expr, $about:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident(): $value:ty = $kind:expr, $about:expr;)*) => {$(
         $(#[$doc])*
-        pub fn $name($($clock: &Clock)?) -> Kind<$value> {
-            $kind.about($about)
+        pub fn $name() -> Kind<$value> {
+            static KIND: FieldKind = FieldKind::new();
+            KIND.get(|| $kind.about($about))
         }
     )*};
 }
@@ -38,11 +41,14 @@ shared! {
     bookable_online(): bool = boolean(), BOOKABLE_ONLINE;
     active(): bool = boolean(), "`true` if the record is in use.";
     inactive(): bool = boolean(), "`true` if the record is no longer in use.";
-    updated_since(clock): Timestamp = instant(clock), UPDATED_SINCE;
     part_of_name(): String = text(MAX_NAME), "Only records whose name contains this text.";
     given_name(): String = person_name(MAX_NAME), "Given name.";
     family_name(): String = person_name(MAX_NAME), "Family name.";
     note(): String = text(MAX_NOTE), "Free text.";
+}
+
+pub fn updated_since(clock: &Clock) -> Kind<Timestamp> {
+    instant(clock).about(UPDATED_SINCE)
 }
 
 const PER_TIMESLOT: RangeInclusive<i64> = 1..=SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT as i64;
