@@ -103,8 +103,8 @@ pub async fn create(
     let all = |wrong| call.with_unknown(wrong, SearchInput::unknown);
     check_start_date(from, now).map_err(all)?;
     let (query, kind) = asked.query(&call, &location, from, now).map_err(all)?;
-    let ehr = call.api.engine.description(location.setup.id).map_err(ApiError::from)?;
-    if asked.new_patient && ehr.is_some_and(|ehr| !ehr.new_patients) {
+    let ehr = || call.api.engine.description(location.setup.id).map_err(ApiError::from);
+    if asked.new_patient && ehr()?.is_some_and(|ehr| !ehr.new_patients) {
         call.warn(
             "The practice's system does not accept new patients through the API: only existing patients can be booked.",
         );
