@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, Offset, SecondsFormat, TimeZone, Utc};
+use chrono::{DateTime, Datelike, Offset, SecondsFormat, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
 use location::{time::Timestamp, zone::Date};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -48,7 +48,12 @@ pub fn offset(t: Timestamp, zone: Tz) -> String {
 
 /// Formats as `Tue, Dec 1 2026, 9:30 AM EST`.
 pub fn for_people(t: Timestamp, zone: Tz) -> String {
-    instant(t).with_timezone(&zone).format("%a, %b %-d %Y, %-I:%M %p %Z").to_string()
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let at = instant(t).with_timezone(&zone);
+    let (weekday, month) = (at.weekday(), MONTHS[at.month0() as usize]);
+    let ((afternoon, hour), minute) = (at.hour12(), at.minute());
+    let half = if afternoon { "PM" } else { "AM" };
+    format!("{weekday}, {month} {} {:04}, {hour}:{minute:02} {half} {}", at.day(), at.year(), at.offset())
 }
 
 /// Returns the local date and the minutes since midnight on the local clock.
@@ -93,6 +98,17 @@ mod tests {
         let zone: Tz = "America/New_York".parse().unwrap();
         assert_eq!(for_people(at("2026-11-01T05:30:00Z"), zone), "Sun, Nov 1 2026, 1:30 AM EDT");
         assert_eq!(for_people(at("2026-11-01T06:30:00Z"), zone), "Sun, Nov 1 2026, 1:30 AM EST");
+    }
+
+    #[test]
+    fn times_for_people_follow_their_pattern() {
+        for zone in [Tz::America__New_York, Tz::Australia__Lord_Howe, Tz::UTC] {
+            for hour in 0..9_000 {
+                let t = Timestamp(1_700_000_000_000 + hour * 3_700_000);
+                let pattern = instant(t).with_timezone(&zone).format("%a, %b %-d %Y, %-I:%M %p %Z");
+                assert_eq!(for_people(t, zone), pattern.to_string());
+            }
+        }
     }
 
     #[test]
