@@ -102,6 +102,5 @@ pub async fn create(
         true => call.audit("read", "booking", made.appointment.id),
         false => call.audit("create", "appointment", made.appointment.id),
     }
-    let booking = made.appointment.booking.clone().ok_or_else(ApiError::internal)?;
-    booked(&call, &location, &made.appointment, &booking, Some(made.replay))
+    booked(&call, &location, &made.appointment, Some(made.replay))
 }

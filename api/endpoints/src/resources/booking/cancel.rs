@@ -19,8 +19,9 @@ pub async fn create(
     call: ApiCall,
     InTenant(tenant, NewCancellation { reference, reason }): InTenant<NewCancellation>,
 ) -> BookingAnswer<BookingResponse<'static>> {
-    let (location, appointment, booking) = find(&call, &tenant, &reference)?;
-    if booking.writeback == Writeback::Failed && !appointment.cancelled {
+    let (location, appointment) = find(&call, &tenant, &reference)?;
+    let failed = appointment.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
+    if failed && !appointment.cancelled {
         return Err(BookingFailure::booking_failed());
     }
     // A cancelled appointment leaves the location's calendar after some time, so the command could not find it.
@@ -31,6 +32,6 @@ pub async fn create(
         cancelled.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
         call.audit("cancel", "appointment", appointment.id);
     }
-    let (location, appointment, booking) = find(&call, &tenant, &reference)?;
-    booked(&call, &location, &appointment, &booking, None)
+    let (location, appointment) = find(&call, &tenant, &reference)?;
+    booked(&call, &location, &appointment, None)
 }

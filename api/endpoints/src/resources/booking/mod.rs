@@ -12,10 +12,9 @@ pub mod status;
 
 use engine::records::{Appointment, Booking, Writeback};
 use framework::values::times;
-use location::event::is_avoidable_at_another_time;
+use location::{event::is_avoidable_at_another_time, ids::ProviderId};
 
 use self::failure::{BookingAnswer, BookingFailure};
-use super::practice::providers::ProviderNames;
 use crate::{
     prelude::*,
     views::locations::{BookingLocation, booking_location},
@@ -91,11 +90,11 @@ fn booked(
     call: &ApiCall,
     location: &OpenLocation,
     it: &Record<Appointment>,
-    booking: &Booking,
     replay: Option<bool>,
 ) -> BookingAnswer<BookingResponse<'static>> {
-    let tenant = Tenant { institution: location.institution.clone() };
-    let provider = it.placement.provider.map(|id| ProviderNames::new(call, &tenant).get(id.0)).transpose()?.flatten();
+    let booking = it.booking.as_ref().ok_or_else(ApiError::internal)?;
+    let name = |id: ProviderId| call.api.engine.provider_name(location.institution.id, id.0);
+    let provider = it.placement.provider.map(name).transpose().map_err(ApiError::from)?.flatten();
     let start = it.placement.span.start;
     let insert = (booking.writeback, booking.failure_reason.as_deref());
     let (last, failure_reason) = it.last_write().unwrap_or(insert);
@@ -165,16 +164,15 @@ fn find(
     call: &ApiCall,
     tenant: &Tenant,
     booking_ref: &str,
-) -> Result<(OpenLocation, Record<Appointment>, Booking), BookingFailure> {
+) -> Result<(OpenLocation, Record<Appointment>), BookingFailure> {
     let found = call.api.engine.booking(booking_ref).map_err(ApiError::from)?;
-    let own = found.filter(|it| it.institution_id == tenant.institution.id.0);
-    let own = own.and_then(|it| it.booking.clone().map(|booking| (it, booking)));
-    let (appointment, booking) = own.ok_or_else(|| BookingFailure::booking_not_found(booking_ref))?;
+    let own = found.filter(|it| it.institution_id == tenant.institution.id.0 && it.booking.is_some());
+    let appointment = own.ok_or_else(|| BookingFailure::booking_not_found(booking_ref))?;
     let location = call.location(tenant, LocationId(appointment.location())).map_err(|error| match error {
         error if error.is_not_found() => BookingFailure::booking_not_found(booking_ref),
         other => other.into(),
     })?;
-    Ok((location, appointment, booking))
+    Ok((location, appointment))
 }
 
 fn booking_ref() -> Kind<String> {

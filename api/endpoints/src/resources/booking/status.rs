@@ -13,7 +13,7 @@ pub async fn show(
     call: ApiCall,
     InTenant(tenant, ShowBooking { reference }): InTenant<ShowBooking>,
 ) -> BookingAnswer<BookingResponse<'static>> {
-    let (location, appointment, booking) = find(&call, &tenant, &reference)?;
+    let (location, appointment) = find(&call, &tenant, &reference)?;
     call.audit("read", "booking", appointment.id);
-    booked(&call, &location, &appointment, &booking, None)
+    booked(&call, &location, &appointment, None)
 }
