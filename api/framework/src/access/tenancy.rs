@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use chrono_tz::Tz;
 use engine::{
     Engine,
     setup::{Institution, LocationSetup, LocationStatus},
@@ -175,9 +174,9 @@ impl ApiCall {
     /// Sets the time zone that the institution's open locations share, unless a zone is set already.
     fn times_of(&mut self, tenant: Option<&Tenant>) {
         let Some(tenant) = tenant.filter(|_| !self.input.clock.has_zone()) else { return };
-        let mut zones: Vec<Tz> = self.open_locations(tenant).iter().map(|location| location.setup.zone).collect();
-        zones.dedup();
-        if let [zone] = zones[..] {
+        let locations = self.directory.locations_of(tenant.institution.id).iter();
+        let mut zones = locations.filter(|location| self.opens(location)).map(|location| location.zone);
+        if let Some(zone) = zones.next().filter(|zone| zones.all(|other| other == *zone)) {
             self.input.clock.set(zone);
         }
     }
