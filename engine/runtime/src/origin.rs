@@ -85,8 +85,8 @@ tokio::task_local! {
 }
 
 /// Runs work on behalf of a request.
-pub async fn on_behalf_of<F: Future>(origin: Option<Origin>, work: F) -> F::Output {
-    ORIGIN.scope(origin, work).await
+pub fn on_behalf_of<F: Future>(origin: Option<Origin>, work: F) -> impl Future<Output = F::Output> {
+    ORIGIN.scope(origin, work)
 }
 
 /// Returns the request that caused the current task, if any.
