@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    mem,
     pin::Pin,
     rc::Rc,
     task::{Context, Poll},
@@ -94,7 +95,7 @@ async fn dispatch(
     let read_permits = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
     for _ in 0..MAX_READ_ATTEMPTS {
         let generation = api.rights_generation();
-        let payload = std::mem::replace(&mut payload, dev::Payload::None);
+        let payload = mem::replace(&mut payload, dev::Payload::None);
         let call = Box::new(ApiCall::receive(route, route.fields(), version, request, payload).await?);
         let caller = AuditCaller::from_call(&call, context.as_deref());
         if route.method != Method::GET {
@@ -217,8 +218,8 @@ struct Finished {
 
 impl Finished {
     fn from_response(answer: HttpResponse) -> Finished {
-        let (head, body) = answer.into_parts();
-        let (status, headers) = (head.status(), head.headers().clone());
+        let (mut head, body) = answer.into_parts();
+        let (status, headers) = (head.status(), mem::take(head.headers_mut()));
         match body.try_into_bytes() {
             Ok(body) => Finished { status, headers, body },
             // No authenticated read responds with a stream.
