@@ -130,28 +130,24 @@ pub async fn list(
     Ok(call.page(&ListPage { rows, info: page.info }))
 }
 
-pub struct ShowAppointment {
-    include: Vec<&'static str>,
-}
+const INCLUDES: &[&str] =
+    &["patient", "operatory", "appointment_type", "guarantor", "descriptors", "booking_details", "procedures"];
 
-impl FromInput for ShowAppointment {
-    fn from_input(input: &mut Input) -> ShowAppointment {
-        const INCLUDES: &[&str] =
-            &["patient", "operatory", "appointment_type", "guarantor", "descriptors", "booking_details", "procedures"];
-        let mut include = input.includes(INCLUDES);
-        if include.is_empty() || include.contains(&"guarantor") {
-            // The guarantor is part of the patient.
-            include.push("patient");
-        }
-        ShowAppointment { include }
-    }
+#[input]
+pub struct ShowAppointment {
+    #[read(input.includes(INCLUDES))]
+    include: Vec<&'static str>,
 }
 
 pub async fn show(
     call: ApiCall,
     Id(id): Id<u64>,
-    InTenant(tenant, ShowAppointment { include }): InTenant<ShowAppointment>,
+    InTenant(tenant, ShowAppointment { mut include }): InTenant<ShowAppointment>,
 ) -> Answer<One<AppointmentDetail<'static>>> {
+    if include.is_empty() || include.contains(&"guarantor") {
+        // The guarantor is part of the patient.
+        include.push("patient");
+    }
     let (location, record) = find(&call, &tenant, AppointmentId(id))?;
     call.audit("read", "appointment", record.id);
     let related = Related::new(&call, &tenant, &include);
