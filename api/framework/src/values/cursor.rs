@@ -21,34 +21,32 @@ impl Cursors {
     /// Returns the cursors of one query: its path and all parameters except those of paging, in any order.
     pub fn bound_to(&self, path: &str, mut parameters: Vec<(&str, &str)>) -> QueryCursors {
         parameters.sort_unstable();
-        let lengths_and_texts: Vec<Vec<u8>> = [("", path)]
-            .into_iter()
-            .chain(parameters)
-            .flat_map(|(name, value)| [length_prefixed(name), length_prefixed(value)])
-            .collect();
-        let parts: Vec<&[u8]> = lengths_and_texts.iter().map(Vec::as_slice).collect();
-        QueryCursors { key: self.0.clone(), query: self.0.tag(&parts) }
+        let mut query = Vec::new();
+        for text in [("", path)].into_iter().chain(parameters).flat_map(|(name, value)| [name, value]) {
+            // With their lengths, two different lists of texts never give the same bytes.
+            query.extend((text.len() as u64).to_be_bytes());
+            query.extend(text.as_bytes());
+        }
+        QueryCursors { key: self.0.clone(), query }
     }
-}
-
-/// Prefixes a text with its length, so that two different lists of texts never give the same bytes.
-fn length_prefixed(text: &str) -> Vec<u8> {
-    let mut bytes = (text.len() as u64).to_be_bytes().to_vec();
-    bytes.extend_from_slice(text.as_bytes());
-    bytes
 }
 
 /// Encoder and decoder for the cursors of one query.
 #[derive(Clone)]
 pub struct QueryCursors {
     key: MacKey,
-    query: [u8; 32],
+    query: Vec<u8>,
 }
 
 impl QueryCursors {
+    /// Returns the tag of the query. Most calls have no cursors and never compute it.
+    fn query_tag(&self) -> [u8; 32] {
+        self.key.tag(&[&self.query])
+    }
+
     pub fn seal(&self, position: Position, as_of: Timestamp) -> String {
         let mut bytes = [position.at.0.to_be_bytes(), position.id.to_be_bytes(), as_of.0.to_be_bytes()].concat();
-        let tag = self.key.tag(&[&self.query, &bytes]);
+        let tag = self.key.tag(&[&self.query_tag(), &bytes]);
         bytes.extend_from_slice(&tag[..TAG]);
         BASE64.encode(bytes)
     }
@@ -56,7 +54,7 @@ impl QueryCursors {
     pub fn open(&self, cursor: &str) -> Option<(Position, Timestamp)> {
         let bytes = BASE64.decode(cursor).ok().filter(|bytes| bytes.len() == CONTENT + TAG)?;
         let (content, tag) = bytes.split_at(CONTENT);
-        if !self.key.verifies(&[&self.query, content], tag) {
+        if !self.key.verifies(&[&self.query_tag(), content], tag) {
             return None;
         }
         let part = |at: usize| content.get(at..at + 8)?.try_into().ok();
