@@ -1,23 +1,18 @@
 //! Locations of a patient: the one that created or first read them, and each one that has an appointment with them.
 
-use location::{command::DecisionContext, pull::Resource};
+use location::command::DecisionContext;
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
 use records::record::Record;
 use records::{Appointment, Patient};
 
-use crate::{
-    error::Reject,
-    processor::{Processor, decode},
-    unit_of_work::UnitOfWork,
-};
+use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
 impl Processor {
     /// Adds this location to a patient with an appointment here. Patients are shared. Only one without this location
     /// is read with a precondition, so that other commits do not require unchanged patients.
     pub fn seen_here(&self, cx: DecisionContext, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
-        let known = unit.peek(Resource::Patients, scope, id)?;
-        let known = known.map(|bytes| decode::<Record<Patient>>(&bytes)).transpose()?;
+        let known = unit.peek::<Record<Patient>>(scope, id)?;
         if known.is_none_or(|patient| patient.location_ids.contains(&here)) {
             return Ok(());
         }

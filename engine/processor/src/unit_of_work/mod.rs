@@ -2,7 +2,10 @@
 
 pub mod merge_base;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -114,6 +117,8 @@ pub struct UnitOfWork<'a> {
     expected: BTreeMap<Key, Option<Versioned>>,
     /// Stored values that only this location writes.
     read: BTreeMap<Key, Option<Vec<u8>>>,
+    /// The current state of documents, so that each is decoded once.
+    decoded: BTreeMap<Key, Box<dyn Any>>,
     touched: BTreeMap<Key, WrittenRecord>,
     ended: Vec<EndedWrite>,
     status: Option<StatusChange>,
@@ -130,6 +135,7 @@ impl<'a> UnitOfWork<'a> {
             written: BTreeMap::new(),
             expected: BTreeMap::new(),
             read: BTreeMap::new(),
+            decoded: BTreeMap::new(),
             touched: BTreeMap::new(),
             ended: Vec::new(),
             status: None,
@@ -165,11 +171,15 @@ impl<'a> UnitOfWork<'a> {
         self.expected.get(key).map(|found| found.as_ref().map(|found| found.value.clone()))
     }
 
-    /// Looks up a stored document without a precondition on the commit.
-    pub fn peek(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = keys::record(DocumentKind::Of(resource).byte(), scope, id);
+    /// Looks up a document without a precondition on the commit.
+    pub fn peek<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
+        let key = keys::record(T::KIND.byte(), scope, id);
+        if let Some(document) = self.decoded::<T>(&key) {
+            return Ok(Some(document.clone()));
+        }
         let known = self.written.get(&key).or_else(|| self.read.get(&key)).cloned().or_else(|| self.expected(&key));
-        known.map_or_else(|| self.store.get(&key), Ok)
+        let value = known.map_or_else(|| self.store.get(&key), Ok)?;
+        value.map(|bytes| decode(&bytes)).transpose()
     }
 
     /// Reads a value that only this location writes.
@@ -183,20 +193,32 @@ impl<'a> UnitOfWork<'a> {
     }
 
     pub fn put_raw(&mut self, key: Key, value: Vec<u8>) {
+        self.decoded.remove(&key);
         self.written.insert(key, Some(value));
     }
 
     pub fn delete(&mut self, key: Key) {
+        self.decoded.remove(&key);
         self.written.insert(key, None);
     }
 
     pub fn get<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
         let key = keys::record(T::KIND.byte(), scope, id);
+        if let Some(document) = self.decoded::<T>(&key) {
+            return Ok(Some(document.clone()));
+        }
         let value = match self.written.get(&key) {
             Some(value) => value.clone(),
             None => self.stored::<T>(&key, id)?,
         };
-        value.map(|bytes| decode(&bytes)).transpose()
+        let Some(bytes) = value else { return Ok(None) };
+        let document: T = decode(&bytes)?;
+        self.decoded.insert(key, Box::new(document.clone()));
+        Ok(Some(document))
+    }
+
+    fn decoded<T: Document>(&self, key: &Key) -> Option<&T> {
+        self.decoded.get(key)?.downcast_ref()
     }
 
     /// Returns `true` if the id was allotted by this turn, so that nothing else refers to it.
@@ -229,7 +251,8 @@ impl<'a> UnitOfWork<'a> {
         if let DocumentKind::Of(resource) = T::KIND {
             self.touch(resource, &key, document)?;
         }
-        self.put_raw(key, value);
+        self.put_raw(key.clone(), value);
+        self.decoded.insert(key, Box::new(document.clone()));
         Ok(())
     }
 
@@ -241,8 +264,10 @@ impl<'a> UnitOfWork<'a> {
         }
         let id = document.id();
         let stored = self.stored::<T>(key, id)?;
-        let before = stored.as_deref().map(decode::<T>).transpose()?;
-        let before = before.map(|before| IndexEntries::from_record(&before));
+        let before = match self.decoded::<T>(key) {
+            Some(before) => Some(IndexEntries::from_record(before)),
+            None => stored.as_deref().map(decode::<T>).transpose()?.map(|before| IndexEntries::from_record(&before)),
+        };
         let readers = match self.home.source.filter(|_| T::SHARED) {
             Some(source) => Readers::Source(source),
             None => Readers::Location(self.home.location),
@@ -293,6 +318,7 @@ impl<'a> UnitOfWork<'a> {
     pub fn discard(&mut self) {
         self.written.clear();
         self.expected.clear();
+        self.decoded.clear();
         self.touched.clear();
         (self.ended, self.status) = (Vec::new(), None);
         self.release();
@@ -371,6 +397,7 @@ impl GuardedValues for UnitOfWork<'_> {
     }
 
     fn write(&mut self, key: Key, value: Option<Vec<u8>>) {
+        self.decoded.remove(&key);
         self.written.insert(key, value);
     }
 }
