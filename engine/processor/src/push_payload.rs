@@ -9,12 +9,17 @@ use location::{
 use records::{
     Patient, WorkingHour,
     ehr::{Fault, Receipt, Write},
-    record::{Body, Record},
+    record::{Body, Record, RecordWrite, WriteStatus},
     references::Missing,
     schema::{self, EhrRecord, Visitor},
 };
+use serde::Deserialize;
+use store::keys;
 
-use crate::{error::Reject, processor::Processor};
+use crate::{
+    error::Reject,
+    processor::{Processor, decode},
+};
 
 impl Processor {
     /// Returns the write to send, or the reason why it cannot be sent now or ever.
@@ -49,18 +54,16 @@ impl Processor {
         let mut record = self.appointment(id.0)?.ok_or(Reject::Damaged("a write without its appointment"))?;
         record.placement = placement.unwrap_or(record.placement);
         let Some(patient) = record.patient_id else { return Err(Reject::Damaged("a booking without patient")) };
-        if let Err(failure) = self.foreign_id(Resource::Patients, patient.into())? {
-            // Another location of the data source is writing the patient, or failed to.
-            return Ok(Err(match failure {
-                Failure::NotReady(_) => Failure::NotReady("the patient is not in the EHR yet".to_owned()),
-                failure => failure,
-            }));
-        }
         let reason = record.cancel_reason.clone();
         let mut appointment = match self.for_ehr(&record)? {
             Ok(appointment) => appointment,
             Err(failure) => return Ok(Err(failure)),
         };
+        if appointment.patient.is_none() {
+            // Another location of the data source is writing the patient, or failed to.
+            let missing = self.foreign_id(Resource::Patients, patient.into())?.err();
+            return Ok(Err(missing.unwrap_or_else(|| not_yet(Resource::Patients))));
+        }
         appointment.write_key = Some(key.to_owned());
         Ok(Ok(match work {
             WriteIntent::CreateAppointment(_) => Write::CreateAppointment(appointment),
@@ -92,23 +95,42 @@ impl Processor {
         match shown {
             Ok(shown) => Ok(Ok(shown)),
             Err(ConversionError::Rejected(reject)) => Err(reject),
-            Err(ConversionError::Missing) => Ok(Err(last.unwrap_or_else(not_yet))),
+            Err(ConversionError::Missing(resource)) => Ok(Err(last.unwrap_or_else(|| not_yet(resource)))),
         }
     }
 
     /// Returns the foreign id of a record, or the reason why it has none.
     pub fn foreign_id(&self, resource: Resource, id: u64) -> Result<Outcome<String>, Reject> {
-        schema::on(resource, Foreign { processor: self, id })
+        let rules = schema::rules(resource);
+        let scope = rules.scope.number(self.institution.id.0, self.source(), self.setup.id.0);
+        let Some(record) = self.deps.store.get(&keys::record(rules.tag, scope, id))? else {
+            return Ok(Err(not_yet(resource)));
+        };
+        let Filed { foreign_id, write } = decode(&record)?;
+        let rejection = write.filter(|write| write.status == WriteStatus::Failed).and_then(|write| write.reason);
+        Ok(foreign_id.ok_or_else(|| rejection.map_or_else(|| not_yet(resource), Failure::Rejected)))
     }
 }
 
-fn not_yet() -> Failure {
-    Failure::NotReady("a record it refers to is not in the EHR yet".to_owned())
+/// The fields of a record that show whether the EHR has it.
+#[derive(Deserialize)]
+struct Filed {
+    foreign_id: Option<String>,
+    write: Option<RecordWrite>,
+}
+
+/// Another location of the data source may be writing the record.
+fn not_yet(resource: Resource) -> Failure {
+    let reason = match resource {
+        Resource::Patients => "the patient is not in the EHR yet",
+        _ => "a record it refers to is not in the EHR yet",
+    };
+    Failure::NotReady(reason.to_owned())
 }
 
 /// The reason why a record cannot be converted for the EHR.
 enum ConversionError {
-    Missing,
+    Missing(Resource),
     Rejected(Reject),
 }
 
@@ -119,25 +141,8 @@ impl From<Reject> for ConversionError {
 }
 
 impl From<Missing> for ConversionError {
-    fn from(_: Missing) -> ConversionError {
-        ConversionError::Missing
-    }
-}
-
-/// Visitor that returns the foreign id of a record, or the reason why it has none.
-struct Foreign<'s> {
-    processor: &'s Processor,
-    id: u64,
-}
-
-impl Visitor for Foreign<'_> {
-    type Output = Result<Outcome<String>, Reject>;
-
-    fn visit<T: Body>(self) -> Self::Output {
-        let record = self.processor.read::<Record<T>>(self.processor.scope::<T>(), self.id)?;
-        let Some(record) = record else { return Ok(Err(not_yet())) };
-        let rejection = record.rejection().map(str::to_owned);
-        Ok(record.foreign_id.ok_or_else(|| rejection.map_or_else(not_yet, Failure::Rejected)))
+    fn from(Missing { resource, .. }: Missing) -> ConversionError {
+        ConversionError::Missing(resource)
     }
 }
 

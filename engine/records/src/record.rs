@@ -199,16 +199,7 @@ impl<T: Body> Record<T> {
 
     /// Returns `true` if the record was created here and the EHR refused it.
     pub fn rejected(&self) -> bool {
-        self.failed_creation().is_some()
-    }
-
-    /// Returns the reason why the EHR refused the record, without patient data.
-    pub fn rejection(&self) -> Option<&str> {
-        self.failed_creation()?.reason.as_deref()
-    }
-
-    fn failed_creation(&self) -> Option<&RecordWrite> {
-        self.write.as_ref().filter(|write| self.foreign_id.is_none() && write.status == WriteStatus::Failed)
+        self.foreign_id.is_none() && self.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed)
     }
 
     /// Returns `true` if the content changed. Otherwise the old timestamps are kept; `created_at` is always kept.
