@@ -11,7 +11,7 @@ use records::{
     sync_state::SyncSummary,
 };
 use runtime::origin::DecisionId;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::{Batch, Direction, Key, Store, StoreError, keys, prefix_end};
 
 /// An index entry (`index::entry`).
@@ -136,7 +136,9 @@ pub struct Recorded {
     pub change: ChangeKind,
     pub readers: Readers,
     /// Index entries to remove and to add, both sorted.
+    #[serde(with = "blocks")]
     pub removed: Vec<Entry>,
+    #[serde(with = "blocks")]
     pub added: Vec<Entry>,
     /// `None` if the record itself is unchanged, or if its change is in another stream of the same commit.
     pub states: Option<RecordStates>,
@@ -146,6 +148,7 @@ pub struct Recorded {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordStates {
     /// The stored record before the change, if it existed.
+    #[serde(with = "block")]
     pub before: Option<Vec<u8>>,
     /// The record is deleted after the change.
     pub deleted: bool,
@@ -194,6 +197,51 @@ mod tag {
         let tag = u8::deserialize(from)?;
         let found = RESOURCES.iter().copied().find(|resource| rules(*resource).tag == tag);
         found.ok_or_else(|| Error::custom("no resource has this number"))
+    }
+}
+
+/// A byte string that is copied as a whole. Its format is that of `Vec<u8>`, whose bytes are encoded one by one.
+struct Block<B>(B);
+
+impl<B: AsRef<[u8]>> Serialize for Block<B> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(self.0.as_ref())
+    }
+}
+
+impl<'de> Deserialize<'de> for Block<Vec<u8>> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        <&[u8]>::deserialize(from).map(|bytes| Block(bytes.to_vec()))
+    }
+}
+
+/// An optional byte string.
+mod block {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Block;
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+        bytes.as_ref().map(Block).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
+        Ok(Option::<Block<Vec<u8>>>::deserialize(from)?.map(|Block(bytes)| bytes))
+    }
+}
+
+/// A list of byte strings.
+mod blocks {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Block;
+
+    pub(super) fn serialize<S: Serializer>(blocks: &[Vec<u8>], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(blocks.iter().map(Block))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<u8>>, D::Error> {
+        Ok(Vec::<Block<Vec<u8>>>::deserialize(from)?.into_iter().map(|Block(bytes)| bytes).collect())
     }
 }
 
@@ -327,6 +375,14 @@ mod tests {
         let Value { header, changes } = parse(&keys::feed(1, 12), &stored).unwrap();
         assert_eq!(changes, [(12, Change::Record(recorded(7, None)))]);
         assert_eq!(header.at, Timestamp(1_795_255_200_000));
+    }
+
+    #[test]
+    fn blocks_have_the_format_of_sequences() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        assert_eq!(encoded(&Block(&bytes)), encoded(&bytes));
+        let read: Block<Vec<u8>> = postcard::from_bytes(&encoded(&bytes)).unwrap();
+        assert_eq!(read.0, bytes);
     }
 
     #[test]
