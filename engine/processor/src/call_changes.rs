@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn append(store: &MemoryStore, number: u64, events: Vec<Event>, by: Option<Caller>) {
-        let record = JournalRecord { at: Timestamp(number.cast_signed()), events, by };
+        let record = JournalRecord { at: Timestamp(number.cast_signed()), events: events.into(), by };
         append_bytes(store, number, serde_json::to_vec(&record).unwrap());
     }
 

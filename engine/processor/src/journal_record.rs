@@ -1,5 +1,7 @@
 //! The journal record of a turn.
 
+use std::borrow::Cow;
+
 use location::{event::Event, ids::LocationId, time::Timestamp};
 use runtime::origin::Caller;
 use serde::{Deserialize, Serialize};
@@ -7,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use crate::error::LoadError;
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct JournalRecord {
+pub(crate) struct JournalRecord<'e> {
     pub at: Timestamp,
-    pub events: Vec<Event>,
+    pub events: Cow<'e, [Event]>,
     /// The caller of a turn with changes for the audit trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Caller>,
 }
 
-impl JournalRecord {
-    pub(crate) fn read(location: LocationId, bytes: &[u8]) -> Result<JournalRecord, LoadError> {
+impl JournalRecord<'static> {
+    pub(crate) fn read(location: LocationId, bytes: &[u8]) -> Result<Self, LoadError> {
         serde_json::from_slice(bytes).map_err(|why| LoadError::Record { location, why: why.to_string() })
     }
 }

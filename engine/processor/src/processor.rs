@@ -120,7 +120,7 @@ impl Processor {
             if record.by.is_some() {
                 last_call = *number;
             }
-            for event in &record.events {
+            for event in record.events.iter() {
                 machine.evolve(record.at, event);
             }
         }

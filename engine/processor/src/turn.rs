@@ -1,7 +1,10 @@
 //! One turn of a location: decide, commit, evolve, act. All functions are synchronous and take the time as an argument.
 //! The actor adds waiting, and the simulation adds faults.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use location::{
     command::{Command, DecisionContext, PulledAppointment},
@@ -106,7 +109,7 @@ impl Processor {
                 projections::event(self, cx, event, &mut unit)?;
             }
             let by = call.as_ref().map(|(change, _)| change.caller.clone());
-            let record = JournalRecord { at: cx.now, events: events.clone(), by };
+            let record = JournalRecord { at: cx.now, events: Cow::Borrowed(&events), by };
             let record =
                 serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
