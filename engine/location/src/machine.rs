@@ -99,6 +99,17 @@ impl Location {
         }
     }
 
+    /// Returns the location after events, with only the state that its read and write status depends on. The calendar,
+    /// which is most of the state, is left out.
+    pub fn status_after(&self, at: Timestamp, events: &[Event]) -> Location {
+        let State { pulls, queue, breaker, gate, paused, quota, .. } = &self.state;
+        let (pulls, queue, breaker) = (pulls.clone(), queue.clone(), breaker.clone());
+        let state = State { pulls, queue, breaker, gate: *gate, paused: *paused, quota: *quota, ..State::default() };
+        let mut after = Location { settings: self.settings.clone(), state, prefetch: None };
+        events.iter().for_each(|event| after.evolve(at, event));
+        after
+    }
+
     /// Returns `true` if the EHR's appointments have been read once, or are never pulled. Before the first read, any
     /// hour may be taken in the EHR.
     fn has_read_appointments(&self) -> bool {

@@ -56,16 +56,8 @@ impl Processor {
         let description = self.description.as_ref();
         let before = SyncSummary::flags(&self.machine, description, self.last_turn.unwrap_or(now));
         let unchanged = SyncSummary::flags(&self.machine, description, now);
-        let (read_ok, write_ok) = unchanged;
-        let unread = self.machine.state.pulls.progress.is_empty();
-        let matter = events
-            .iter()
-            .any(|event| matters(event, read_ok, write_ok) || (unread && matches!(event, Event::PageApplied { .. })));
-        let evolved = matter.then(|| {
-            let mut machine = self.machine.clone();
-            events.iter().for_each(|event| machine.evolve(now, event));
-            machine
-        });
+        let matter = events.iter().any(|event| self.matters(event, unchanged));
+        let evolved = matter.then(|| self.machine.status_after(now, events));
         if before == evolved.as_ref().map_or(unchanged, |machine| SyncSummary::flags(machine, description, now)) {
             return None;
         }
@@ -73,20 +65,25 @@ impl Processor {
         let after = SyncSummary::from_location(machine, description, now);
         Some(StatusChange { read_ok_before: before.0, write_ok_before: before.1, after })
     }
-}
 
-/// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if there
-/// is one. The end of a write is no sign that reading works.
-fn matters(event: &Event, read_ok: bool, write_ok: bool) -> bool {
-    match event {
-        Event::PullFailed { .. }
-        | Event::PullSuspended { .. }
-        | Event::GuardTripped { .. }
-        | Event::BreakerOpened { .. }
-        | Event::GateTurned { .. }
-        | Event::PauseTurned { .. } => true,
-        Event::CycleFinished { .. } | Event::BreakerClosed | Event::SyncRequested => !read_ok || !write_ok,
-        Event::WriteDone { .. } | Event::WriteFailed { .. } => !write_ok,
-        _ => false,
+    /// Returns `true` if an event may change the status. Some events can only end a problem, so they matter only if
+    /// there is one. The end of a write is no sign that reading works. It ends a problem with writing only if the
+    /// write is the oldest one.
+    fn matters(&self, event: &Event, (read_ok, write_ok): (bool, bool)) -> bool {
+        let state = &self.machine.state;
+        match event {
+            Event::PullFailed { .. }
+            | Event::PullSuspended { .. }
+            | Event::GuardTripped { .. }
+            | Event::BreakerOpened { .. }
+            | Event::GateTurned { .. }
+            | Event::PauseTurned { .. } => true,
+            Event::PageApplied { .. } => state.pulls.progress.is_empty(),
+            Event::CycleFinished { .. } | Event::BreakerClosed | Event::SyncRequested => !read_ok || !write_ok,
+            Event::WriteDone { write, .. } | Event::WriteFailed { write, .. } => {
+                !write_ok && state.queue.iter().next().is_some_and(|(oldest, _)| oldest == *write)
+            }
+            _ => false,
+        }
     }
 }

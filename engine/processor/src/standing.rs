@@ -17,13 +17,13 @@ use runtime::{
 };
 
 pub(crate) fn location_health(machine: &Location, now: Timestamp) -> LocationHealth {
-    let (state, sync) = (&machine.state, SyncState::from_location(machine, None, now));
+    let (state, (read_problem, write_problem)) = (&machine.state, SyncState::reasons(machine, now));
     let queued = state.queue.len() as u64;
     let parked = if state.is_writing_suspended() || state.breaker.blocked.is_some() { queued } else { 0 };
-    let last_read = sync.last_sync.filter(|_| machine.settings.capabilities.integrated);
+    let last_read = state.pulls.last_success.filter(|_| machine.settings.capabilities.integrated);
     let skipped = state.pulls.skipped.values().map(|skips| skips.len() as u64).sum();
-    let (read_problem, write_problem) = (sync.read_reason, sync.write_reason);
-    LocationHealth { queued, parked, oldest_write: sync.oldest_queued, last_read, read_problem, write_problem, skipped }
+    let oldest_write = state.queue.oldest();
+    LocationHealth { queued, parked, oldest_write, last_read, read_problem, write_problem, skipped }
 }
 
 /// Returns the errors of a turn. Must be called before the state drops the writes of its events.

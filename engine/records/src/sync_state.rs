@@ -1,6 +1,9 @@
 //! Read and write status of a location, as reported in `sync_status`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use location::{
     Location,
@@ -188,10 +191,10 @@ impl SyncState {
         SyncState {
             read_ok,
             read_at,
-            read_reason: read.map(|(_, reason)| reason),
+            read_reason: read.map(|(_, reason)| reason.into_owned()),
             write_ok,
             write_at,
-            write_reason: write.map(|(_, reason)| reason),
+            write_reason: write.map(|(_, reason)| reason.into_owned()),
             last_sync: pulls.last_success,
             queued: queue.len() as u64,
             oldest_queued: queue.oldest(),
@@ -213,6 +216,13 @@ impl SyncState {
             requests_left: state.quota.available(settings.quota, now),
             adapter: None,
         }
+    }
+
+    /// Returns `read_reason` and `write_reason` only, without copies of the rest.
+    pub fn reasons(machine: &Location, now: Timestamp) -> (Option<String>, Option<String>) {
+        let Problems { read, write } = Problems::of_location(machine, None, now);
+        let reason = |problem: Option<(Timestamp, Cow<'_, str>)>| problem.map(|(_, reason)| reason.into_owned());
+        (reason(read), reason(write))
     }
 
     /// Adds the state of the adapter. Unless the adapter is ready, neither reading nor writing works.
@@ -255,13 +265,13 @@ fn reads_nothing(machine: &Location, description: Option<&Description>) -> bool 
 }
 
 /// The start and the reason of the problem of each direction. `None` if the direction works.
-struct Problems {
-    read: Option<(Timestamp, String)>,
-    write: Option<(Timestamp, String)>,
+struct Problems<'m> {
+    read: Option<(Timestamp, Cow<'m, str>)>,
+    write: Option<(Timestamp, Cow<'m, str>)>,
 }
 
-impl Problems {
-    fn of_location(machine: &Location, description: Option<&Description>, now: Timestamp) -> Problems {
+impl<'m> Problems<'m> {
+    fn of_location(machine: &'m Location, description: Option<&Description>, now: Timestamp) -> Problems<'m> {
         let (state, settings) = (&machine.state, &machine.settings);
         let (pulls, queue) = (&state.pulls, &state.queue);
         let integrated = settings.capabilities.integrated;
@@ -281,27 +291,28 @@ impl Problems {
             None if late.is_some() || never => {
                 let since = late.or_else(begun).or(shut.map(|(since, _)| since)).unwrap_or(now);
                 let reason = match silent {
-                    Some(silent) => silent.reason.clone(),
-                    None if reads_nothing => "the adapter supports no readable resources".to_owned(),
+                    Some(silent) => silent.reason.as_str().into(),
+                    None if reads_nothing => "the adapter supports no readable resources".into(),
                     None if never => match &pulls.put_off {
-                        Some(waits) => format!("{FIRST_CYCLE}: {waits}"),
-                        None => FIRST_CYCLE.to_owned(),
+                        Some(waits) => format!("{FIRST_CYCLE}: {waits}").into(),
+                        None => FIRST_CYCLE.into(),
                     },
-                    None => "no read cycle has succeeded recently".to_owned(),
+                    None => "no read cycle has succeeded recently".into(),
                 };
                 Some((since, reason))
             }
             None => None,
         };
-        let unread = unread.map(|(since, reason)| (since, shut.map_or(reason, |(_, why)| why.to_owned())));
-        let paused = |since: Option<Timestamp>, why: &str| Some((since.filter(|_| integrated)?, why.to_owned()));
+        let unread = unread.map(|(since, reason)| (since, shut.map_or(reason, |(_, why)| why.into())));
+        let paused =
+            |since: Option<Timestamp>, why: &'static str| Some((since.filter(|_| integrated)?, Cow::Borrowed(why)));
         let read = paused(state.paused.reading, READING_PAUSED).or(unread);
-        let blocked = state.breaker.blocked.map(|block| (block.since, why(block.why).to_owned()));
+        let blocked = state.breaker.blocked.map(|block| (block.since, why(block.why).into()));
         let oldest = queue.oldest().filter(|at| now.since(*at) > WAITING);
-        let stuck = oldest.map(|at| (at.plus(WAITING), STUCK.to_owned()));
-        let unreached = || read.as_ref().filter(|_| !reached).map(|(since, _)| (*since, NOT_REACHED.to_owned()));
+        let stuck = oldest.map(|at| (at.plus(WAITING), STUCK.into()));
+        let unreached = || read.as_ref().filter(|_| !reached).map(|(since, _)| (*since, NOT_REACHED.into()));
         let write = paused(state.paused.writing, WRITING_PAUSED);
-        let write = write.or(shut.map(|(since, why)| (since, why.to_owned()))).or(blocked).or_else(unreached).or(stuck);
+        let write = write.or(shut.map(|(since, why)| (since, why.into()))).or(blocked).or_else(unreached).or(stuck);
         Problems { read, write }
     }
 }
@@ -331,13 +342,13 @@ impl SyncSummary {
     }
 
     fn with_problems(
-        problems: &Problems,
+        problems: &Problems<'_>,
         machine: &Location,
         description: Option<&Description>,
         now: Timestamp,
     ) -> SyncSummary {
         let working = machine.state.pulls.last_success.unwrap_or(now);
-        let since = |problem: &Option<(Timestamp, String)>| problem.as_ref().map_or(working, |(since, _)| *since);
+        let since = |problem: &Option<(Timestamp, Cow<'_, str>)>| problem.as_ref().map_or(working, |(since, _)| *since);
         SyncSummary {
             read_ok: problems.read.is_none(),
             read_at: since(&problems.read),
@@ -373,15 +384,15 @@ fn why(blocked: Blocked) -> &'static str {
 }
 
 /// Adds the resources whose deletions were stopped to a reason.
-fn with_resources(reason: &str, guarded: &BTreeSet<Resource>) -> String {
+fn with_resources<'r>(reason: &'r str, guarded: &BTreeSet<Resource>) -> Cow<'r, str> {
     match reason.strip_prefix(STOPPED).filter(|_| !guarded.is_empty()) {
         Some(shown) => {
             let names: Vec<String> = guarded.iter().map(|resource| plural(*resource)).collect();
             let shown =
                 shown.strip_suffix("records deleted").map_or_else(|| shown.to_owned(), |it| format!("{it}{DELETED}"));
-            format!("{}: {shown}", names.join(", "))
+            format!("{}: {shown}", names.join(", ")).into()
         }
-        None => reason.to_owned(),
+        None => reason.into(),
     }
 }
 
@@ -441,7 +452,7 @@ mod tests {
         let stopped = with_resources("stopped: the EHR shows 99 of 240 records deleted", &guarded);
         assert_eq!(stopped, "patients: the EHR shows 99 of 240 records deleted; nothing was deleted here");
         for (reason, cause) in [
-            (stopped.as_str(), Cause::Deletions),
+            (&*stopped, Cause::Deletions),
             (READING_PAUSED, Cause::Paused),
             (WRITING_PAUSED, Cause::Paused),
             (STUCK, Cause::Stuck),
