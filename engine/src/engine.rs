@@ -202,7 +202,7 @@ impl Engine {
         let shared = (store.clone(), index.clone());
         let is_local = cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as IsLocal);
         let follower = Follower::new(current.clone(), store.clone(), outbox, views.clone(), is_local.clone());
-        let (change_doorbell, call_doorbell) = Default::default();
+        let (change_doorbell, call_doorbell) = (follower.doorbell(), Arc::default());
         let deps = Arc::new(Deps {
             change_counter,
             change_doorbell,

@@ -8,17 +8,36 @@ use tokio::sync::Notify;
 pub struct Doorbell<K> {
     rung: Mutex<BTreeSet<K>>,
     notify: Notify,
+    /// Returns `true` for the keys that wake the task. `None` for all keys.
+    wanted: Option<Wanted<K>>,
 }
+
+type Wanted<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
 
 impl<K> Default for Doorbell<K> {
     fn default() -> Doorbell<K> {
-        Doorbell { rung: Mutex::default(), notify: Notify::new() }
+        Doorbell { rung: Mutex::default(), notify: Notify::new(), wanted: None }
     }
 }
 
 impl<K: Ord> Doorbell<K> {
+    /// Creates a doorbell that ignores other keys. A thread that adds only such keys wakes no task.
+    pub fn for_keys(wanted: impl Fn(&K) -> bool + Send + Sync + 'static) -> Doorbell<K> {
+        Doorbell { wanted: Some(Box::new(wanted)), ..Doorbell::default() }
+    }
+
     pub fn ring(&self, keys: impl IntoIterator<Item = K>) {
-        self.rung.lock().extend(keys);
+        let keys = keys.into_iter();
+        match &self.wanted {
+            None => self.rung.lock().extend(keys),
+            Some(wanted) => {
+                let keys: Vec<K> = keys.filter(wanted).collect();
+                if keys.is_empty() {
+                    return;
+                }
+                self.rung.lock().extend(keys);
+            }
+        }
         self.notify.notify_one();
     }
 

@@ -8,6 +8,7 @@ use std::{
 
 use location::ids::{InstitutionId, LocationId};
 use parking_lot::{RwLock, RwLockReadGuard};
+use runtime::doorbell::Doorbell;
 use serde::de::DeserializeOwned;
 use store::{Batch, Direction, KeyRange, Store, StoreError};
 
@@ -53,6 +54,8 @@ pub struct Subscriptions {
     audience: Arc<dyn Audience>,
     pub backlogs: Backlogs,
     pub(super) delivery_ids: DeliveryIds,
+    /// The institutions with changed subscriptions. Commits before the change may have woken no follower.
+    pub(super) changed: Doorbell<InstitutionId>,
     /// `None` if no other process uses the store.
     pub(super) shared: Option<SharedEndpoints>,
 }
@@ -104,7 +107,14 @@ impl Subscriptions {
         audience: Arc<dyn Audience>,
         shared: Option<SharedEndpoints>,
     ) -> Subscriptions {
-        Subscriptions { index: RwLock::default(), audience, backlogs, delivery_ids, shared }
+        Subscriptions {
+            index: RwLock::default(),
+            audience,
+            backlogs,
+            delivery_ids,
+            changed: Doorbell::default(),
+            shared,
+        }
     }
 
     /// Reads all endpoints and subscriptions. The result is consistent even if other nodes change them during the read.
@@ -258,6 +268,7 @@ impl Subscriptions {
 
     /// Applies a durable change. `changes` is the change number of the commit, if nodes share the store.
     pub(super) fn apply(&self, changed: Changed, changes: u64) {
+        let institutions: Vec<_> = changed.subscriptions.iter().map(|it| it.institution_id).collect();
         let mut index = self.index.write();
         if let Some(endpoint) = changed.overflow_forgotten {
             self.backlogs.forget_overflow(endpoint);
@@ -267,6 +278,8 @@ impl Subscriptions {
             index.changes = changes;
             index.apply(changed);
         }
+        drop(index);
+        self.changed.ring(institutions);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Index> {

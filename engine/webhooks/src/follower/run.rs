@@ -1,5 +1,5 @@
-//! The task that runs the follower: woken by commits, by timers of held messages, and by a clock, which finds changes
-//! whose wake-up was lost, or that another node left.
+//! The task that runs the follower: woken by commits, by changed subscriptions, by timers of held messages, and by a
+//! clock, which finds changes whose wake-up was lost, or that another node left.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -57,6 +57,15 @@ struct Followed {
 }
 
 impl Follower {
+    /// Creates the doorbell for `run`. It ignores locations of institutions that are not followed, so that their
+    /// commits wake no task.
+    pub fn doorbell(self: &Arc<Self>) -> Arc<Doorbell<LocationId>> {
+        let this = self.clone();
+        Arc::new(Doorbell::for_keys(move |location| {
+            this.setup.now().locations.get(location).is_some_and(|location| this.follows(location.institution))
+        }))
+    }
+
     /// Follows all local institutions forever. `commits` receives the locations with new commits.
     pub async fn run(self: Arc<Self>, commits: Arc<Doorbell<LocationId>>) {
         let every = if self.is_local.is_some() { LOOK_SHARED } else { LOOK_ALONE };
@@ -67,6 +76,7 @@ impl Follower {
         let (mut waiting, mut due) = (BTreeSet::new(), BTreeMap::<InstitutionId, Timestamp>::new());
         let (mut looks, mut last) = (interval(every), InstitutionId(0));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let subscribed = &self.outbox.subscriptions().changed;
         loop {
             let now = clock::now();
             waiting.extend(due.extract_if(.., |_, at| *at <= now).map(|(institution, _)| institution));
@@ -116,6 +126,7 @@ impl Follower {
                     waiting.insert(institution);
                 }
                 () = commits.wait() => waiting.extend(self.begin(commits.answer())),
+                () = subscribed.wait() => waiting.extend(subscribed.answer()),
                 _ = looks.tick() => waiting.extend(self.setup.now().institutions.keys().copied()),
                 () = sleep(Duration::from_millis(pause.unsigned_abs())) => {}
             }

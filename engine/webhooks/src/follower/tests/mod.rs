@@ -217,7 +217,11 @@ async fn subscribe(store: Arc<dyn Store>) {
 }
 
 async fn subscribe_to(institution_id: InstitutionId, store: Arc<dyn Store>) {
-    let (registry, owner) = (registry(store), Owner("org".into()));
+    subscribe_with(&registry(store), institution_id).await;
+}
+
+async fn subscribe_with(registry: &Arc<EndpointRegistry>, institution_id: InstitutionId) {
+    let owner = Owner("org".into());
     let (url, secret) = ("https://hooks.example.com/in", SecretKey::from_entropy([9; 32]));
     let endpoint = registry.create_endpoint(&owner, url, true, secret, None, T0).await.unwrap().record.id;
     let kinds = [ResourceType::Patient, ResourceType::Charge, ResourceType::WorkingHour];

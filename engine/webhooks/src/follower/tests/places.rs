@@ -92,3 +92,17 @@ async fn changes_of_a_location_before_its_move_from_another_institution_are_not_
     store.commit_now(prepared.batch).unwrap();
     assert_eq!(sent(&store).into_keys().collect::<Vec<_>>(), [(Resource::WorkingHours, 2)]);
 }
+
+#[tokio::test]
+async fn commits_wake_the_follower_only_with_subscriptions() {
+    let store = Arc::new(MemoryStore::new());
+    let registry = registry(store.clone());
+    let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
+    let commits = Follower::new(setup_of(1), store, outbox, Arc::new(StoredViews), None).doorbell();
+    commits.ring([LocationId(1)]);
+    assert_eq!((commits.waiting(), registry.subscriptions().changed.waiting()), (0, 0));
+    subscribe_with(&registry, INSTITUTION).await;
+    commits.ring([LocationId(1), LocationId(2)]);
+    assert_eq!(commits.answer().into_iter().collect::<Vec<_>>(), [LocationId(1)], "the other one is not configured");
+    assert_eq!(registry.subscriptions().changed.waiting(), 1);
+}
