@@ -26,6 +26,8 @@ use tokio::{task::spawn_blocking, time::sleep};
 /// Number of changes, or of locations with new records, after which a batch takes no further location. A commit of the
 /// store has a limited number of keys.
 const ENOUGH: usize = 1_000;
+/// Pause between batches, so that the positions of busy locations are not stored with each of their commits.
+const PAUSE: Duration = Duration::from_millis(10);
 /// Pause after a failure of the store.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -144,6 +146,7 @@ impl AuditFollower {
         }
         self.doorbell.ring(batch.left);
         self.in_flight.store(0, Ordering::SeqCst);
+        sleep(PAUSE).await;
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The position of a location is the durable cursor of the trail: the number of the last journal record that it has
 //! followed. It is stored after the entries are durable, so an entry may come twice but is never lost. Pruning keeps
-//! later records.
+//! later records. A location without changes by calls since it was loaded stores the position with its snapshots.
 
 use location::{
     event::Event,
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 500;
 /// Positions per commit while those of an earlier version are set.
 const POSITIONS_AT_ONCE: usize = 1_000;
 /// The field of the caller. A record without this text has no caller and is not decoded.
-const CALLER: &[u8] = b"\"by\":";
+const CALLER: &str = "\"by\":";
 
 /// A decision caused by a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub fn read(store: &dyn Store, location: LocationId) -> Result<CallChanges, Stor
     for (key, bytes) in &journal {
         let Some((_, number)) = keys::parse_journal(key) else { continue };
         found.read_to = Some(number);
-        if !bytes.windows(CALLER.len()).any(|part| part == CALLER) {
+        if std::str::from_utf8(bytes).is_ok_and(|record| !record.contains(CALLER)) {
             continue;
         }
         match JournalRecord::read(location, bytes) {

@@ -110,7 +110,7 @@ impl Processor {
         let (mut last_turn, mut last_call) = (None, 0);
         // Callers before the snapshot are not in the tail. An unmarked location had none that were not followed.
         if let Some((number, _)) = loaded.snapshot.as_ref().filter(|_| marked)
-            && call_changes::position(&*deps.store, location)?.is_some_and(|followed| followed < *number)
+            && call_changes::position(&*deps.store, location)?.unwrap_or(0) < *number
         {
             last_call = *number;
         }
@@ -224,7 +224,12 @@ impl Processor {
         let mut batch = Batch::new();
         if self.since_snapshot > 0 {
             let state = serde_json::to_vec(&self.machine.state).map_err(|_| Reject::Damaged("the state"))?;
-            journal::write_snapshot(&mut batch, self.setup.id.0, self.next_seq - 1, &state);
+            let last = self.next_seq - 1;
+            journal::write_snapshot(&mut batch, self.setup.id.0, last, &state);
+            // Without changes by calls, the audit trail need not read the journal.
+            if self.last_call == 0 {
+                call_changes::put_position(&mut batch, self.setup.id, last);
+            }
         }
         Ok(batch)
     }

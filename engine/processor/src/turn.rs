@@ -184,7 +184,7 @@ impl Processor {
             self.next_seq += 1;
             self.since_snapshot += 1;
             // With each snapshot too, so that a follower never has to read a long journal.
-            if turn.call.is_some() || self.snapshot_due() {
+            if turn.call.is_some() || (self.last_call > 0 && self.snapshot_due()) {
                 self.deps.call_doorbell.ring([self.setup.id]);
             }
             self.marked = true;

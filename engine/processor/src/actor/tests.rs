@@ -24,7 +24,11 @@ use testing::{FakeEhr, HookedStore, insurance_plan, slot_query, until};
 use tokio::sync::watch;
 
 use super::*;
-use crate::{call_changes, commands::CreateRecord, testing::deps};
+use crate::{
+    call_changes,
+    commands::CreateRecord,
+    testing::{deps, turn},
+};
 
 /// Returns a setup of a location without EHR.
 fn practice() -> Arc<setup::Setup> {
@@ -121,6 +125,19 @@ async fn location_is_active_until_the_audit_trail_has_the_changes_before_its_sna
         let processor = Processor::load(deps(store.clone(), practice()), LocationId(1)).unwrap();
         store.commit(processor.leave().unwrap()).await.unwrap();
         assert_eq!(store.get(&keys::active(1)).unwrap().is_some(), is_active, "followed to {followed}");
+    }
+}
+
+/// Journals without changes by calls need not be read.
+#[actix::test]
+async fn snapshot_moves_the_audit_position_only_without_changes_by_calls() {
+    let deps = deps(Arc::new(MemoryStore::default()), practice());
+    let (mut processor, mut now) = (Processor::load(deps.clone(), LocationId(1)).unwrap(), Timestamp(1));
+    for (last_call, position) in [(0, 1), (2, 1)] {
+        turn(&deps, &mut processor, &mut now, &Command::SyncNow).await;
+        processor.last_call = last_call;
+        deps.store.commit(processor.snapshot().unwrap()).await.unwrap();
+        assert_eq!(call_changes::position(&*deps.store, LocationId(1)).unwrap(), Some(position));
     }
 }
 
