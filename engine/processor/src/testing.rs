@@ -1,7 +1,7 @@
 //! Fixtures of this crate's tests: the dependencies of a processor, and its turns.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use location::{command::DecisionContext, decision::Call, time::Timestamp};
 use setup::{Setup, current::Current};
@@ -15,6 +15,17 @@ use crate::{
     processor::{Deps, Processor},
     request::Request,
 };
+
+thread_local! {
+    /// Numbers of documents that turns on this thread have decoded and encoded.
+    pub(crate) static DOCUMENTS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// Adds to the numbers of decoded and encoded documents.
+pub(crate) fn count_documents(decoded: u64, encoded: u64) {
+    let (before, written) = DOCUMENTS.get();
+    DOCUMENTS.set((before + decoded, written + encoded));
+}
 
 /// Returns the dependencies of a processor.
 pub(crate) fn deps(store: Arc<dyn Store>, setup: Arc<Setup>) -> Arc<Deps> {

@@ -246,6 +246,8 @@ impl<'a> UnitOfWork<'a> {
     }
 
     pub fn put<T: Document>(&mut self, document: &T) -> Result<(), Reject> {
+        #[cfg(test)]
+        crate::testing::count_documents(0, 1);
         let value = serde_json::to_vec(document).map_err(|_| Reject::Damaged("a document that cannot be written"))?;
         let key = keys::record(T::KIND.byte(), document.scope(), document.id());
         if let DocumentKind::Of(resource) = T::KIND {
@@ -409,6 +411,8 @@ impl Drop for UnitOfWork<'_> {
 }
 
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reject> {
+    #[cfg(test)]
+    crate::testing::count_documents(1, 0);
     serde_json::from_slice(bytes).map_err(|_| Reject::Damaged("a document that cannot be read"))
 }
 
