@@ -165,14 +165,20 @@ impl State {
     }
 
     fn occupy(&mut self, placement: &Placement, holder: Holder) {
-        if let Some(column) = placement.column() {
-            self.calendar.insert(column, placement.span, holder);
+        match placement.column() {
+            Some(column) => {
+                self.calendar.insert(column, placement.span, holder);
+            }
+            None => self.calendar.insert_unplaced(placement.span, holder),
         }
     }
 
     fn vacate(&mut self, placement: &Placement, holder: Holder) {
-        if let Some(column) = placement.column() {
-            self.calendar.remove(column, placement.span, holder);
+        match placement.column() {
+            Some(column) => {
+                self.calendar.remove(column, placement.span, holder);
+            }
+            None => self.calendar.remove_unplaced(placement.span, holder),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use crate::support;
 use location::{
-    calendar::{Calendar, Column, Entry, Holder},
+    calendar::{Calendar, Column, Entry, Holder, Placement},
     ids::{AppointmentId, OperatoryId, ProviderId},
+    state::{CalendarAppointment, Insert, State},
     time::{Span, Timestamp},
 };
 use proptest::prelude::*;
@@ -39,6 +40,30 @@ fn provider_is_busy_through_operatory_and_provider_columns() {
     // Spans are half-open: adjacent ones do not overlap.
     assert_eq!(busy(Some(1), 1, span(20, 30)), []);
     assert_eq!(busy(Some(1), 1, span(19, 20)), [appointment(1)]);
+}
+
+#[test]
+fn appointment_without_operatory_and_provider_blocks_nothing_and_is_found_by_time() {
+    let mut state = State::default();
+    let placement = Placement { operatory: None, provider: None, span: span(10, 20) };
+    let unplaced = CalendarAppointment {
+        patient: None,
+        appointment_type: None,
+        placement,
+        unavailable: false,
+        insert: Insert::Pulled,
+        cancelling: false,
+        vacating: Vec::new(),
+        confirmed: None,
+    };
+    state.put_appointment(AppointmentId(1), unplaced.clone());
+    let placed = Placement { operatory: Some(OperatoryId(1)), ..placement };
+    state.put_appointment(AppointmentId(2), CalendarAppointment { placement: placed, ..unplaced });
+    assert_eq!(holders(state.calendar.during(span(19, 30))), [appointment(2), appointment(1)]);
+    assert_eq!(holders(state.calendar.during(span(20, 30))), []);
+    assert_eq!(holders(state.calendar.busy(Some(OperatoryId(1)), ProviderId(1), span(0, 50))), [appointment(2)]);
+    state.remove_appointment(AppointmentId(1));
+    assert_eq!(holders(state.calendar.during(span(0, 50))), [appointment(2)]);
 }
 
 #[test]

@@ -122,10 +122,10 @@ impl Location {
 
     /// Returns `true` if the patient has another appointment at this location during `span`.
     pub fn is_double_booked(&self, patient: PatientId, span: Span, besides: AppointmentId) -> bool {
-        let other = |(id, it): (&AppointmentId, &CalendarAppointment)| {
-            *id != besides && it.patient == Some(patient) && !it.cancelling && it.placement.span.overlaps(span)
-        };
-        self.state.appointments.iter().any(other)
+        let is_of_patient =
+            |id: AppointmentId| self.state.appointments.get(&id).is_some_and(|it| it.patient == Some(patient));
+        let is_other = |id: AppointmentId| id != besides && is_of_patient(id);
+        self.state.calendar.during(span).any(|it| matches!(it.holder, Holder::Appointment(id) if is_other(id)))
     }
 
     /// Returns the reason why an appointment cannot be placed, ignoring the holders in `own`.

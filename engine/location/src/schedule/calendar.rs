@@ -1,6 +1,9 @@
 //! The calendar of busy spans: a column per operatory, and one per provider for entries without an operatory.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +65,8 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calendar {
     columns: BTreeMap<Column, ColumnEntries>,
+    /// Entries with neither operatory nor provider. They prevent no booking.
+    unplaced: BTreeSet<Entry>,
 }
 
 impl Calendar {
@@ -83,6 +88,22 @@ impl Calendar {
             self.columns.remove(&column);
         }
         removed
+    }
+
+    /// Adds an entry with neither operatory nor provider.
+    pub(crate) fn insert_unplaced(&mut self, span: Span, holder: Holder) {
+        self.unplaced.insert(Entry { span, holder });
+    }
+
+    /// Removes an entry with neither operatory nor provider.
+    pub(crate) fn remove_unplaced(&mut self, span: Span, holder: Holder) {
+        self.unplaced.remove(&Entry { span, holder });
+    }
+
+    /// Returns all entries that overlap `span`, in any column or none.
+    pub fn during(&self, span: Span) -> impl Iterator<Item = &Entry> {
+        let unplaced = self.unplaced.iter().filter(move |entry| entry.span.overlaps(span));
+        self.columns.values().flat_map(move |column| column.overlapping(span)).chain(unplaced)
     }
 
     /// Returns the entries that prevent `provider` from working in `operatory` during `span`: the operatory's column
@@ -109,12 +130,12 @@ impl Calendar {
             .flat_map(|(column, column_entries)| column_entries.entries.iter().map(|entry| (*column, entry)))
     }
 
-    /// Returns the number of entries.
+    /// Returns the number of entries in columns.
     pub fn len(&self) -> usize {
         self.columns.values().map(|column_entries| column_entries.entries.len()).sum()
     }
 
-    /// Returns `true` if the calendar has no entries.
+    /// Returns `true` if the calendar has no entries in columns.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
