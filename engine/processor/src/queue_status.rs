@@ -23,13 +23,12 @@ impl Processor {
             _ => None,
         });
         let when = DateTime::from_timestamp_millis(now.0).unwrap_or_default();
-        let when = when.to_rfc3339_opts(SecondsFormat::Secs, true);
         ended
             .map(|(work, state)| LastWrite {
                 kind: kind(work),
                 at: self.local_start(work),
                 state: state.to_owned(),
-                when: when.clone(),
+                when: when.to_rfc3339_opts(SecondsFormat::Secs, true),
             })
             .collect()
     }

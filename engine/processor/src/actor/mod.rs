@@ -537,10 +537,11 @@ impl LocationActor {
         Box::pin(async {}.into_actor(self))
     }
 
-    /// Sets the only timer to the next wake time.
+    /// Sets the only timer to the next wake time. An earlier timer stays, because the wake time changes with most
+    /// turns. Its wake finds nothing due, and sets the next one.
     fn set_timer(&mut self, ctx: &mut Context<Self>) {
         let wake = self.processor.as_ref().and_then(Processor::wake_at);
-        if self.timer.as_ref().map(|(at, _)| *at) == wake {
+        if self.timer.as_ref().zip(wake).is_some_and(|((at, _), wake)| *at <= wake) {
             return;
         }
         if let Some((_, old)) = self.timer.take() {
