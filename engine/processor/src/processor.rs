@@ -1,7 +1,7 @@
 //! A location in memory: its machine, its setup, and its position in the store. `turn` changes it, `actor` owns it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, OnceLock},
 };
 
@@ -10,10 +10,12 @@ use location::{
     command::{Closed, Command, DecisionContext},
     decision::{Decision, Reply},
     ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId},
+    pull::Resource,
     settings::MachineSettings,
     state::State,
     time::Timestamp,
 };
+use parking_lot::Mutex;
 use query::index::Index;
 use records::{
     self,
@@ -85,6 +87,8 @@ pub struct Processor {
     pub(crate) restored: bool,
     /// Operatories closed to patients, cached until operatories change.
     pub(crate) closed: OnceLock<BTreeSet<OperatoryId>>,
+    /// Cached foreign ids of providers, operatories and appointment types. A record never changes its foreign id.
+    pub(crate) foreign_ids: Mutex<HashMap<(Resource, u64), String>>,
 }
 
 impl Processor {
@@ -144,6 +148,7 @@ impl Processor {
             asleep,
             restored,
             closed: OnceLock::new(),
+            foreign_ids: Mutex::default(),
         })
     }
 
@@ -207,6 +212,7 @@ impl Processor {
             && let Some(institution) = all.institutions.get(&setup.institution)
         {
             (self.setup, self.institution) = (setup.clone(), institution.clone());
+            self.foreign_ids.get_mut().clear();
         }
         self.settle(&all);
     }

@@ -21,6 +21,9 @@ use crate::{
     processor::{Processor, decode},
 };
 
+/// Maximum number of cached foreign ids. A full cache is emptied.
+const FOREIGN_IDS: usize = 200;
+
 impl Processor {
     /// Returns the write to send, or the reason why it cannot be sent now or ever.
     pub fn outgoing(
@@ -101,15 +104,30 @@ impl Processor {
 
     /// Returns the foreign id of a record, or the reason why it has none.
     pub fn foreign_id(&self, resource: Resource, id: u64) -> Result<Outcome<String>, Reject> {
+        if let Some(known) = self.foreign_ids.lock().get(&(resource, id)) {
+            return Ok(Ok(known.clone()));
+        }
         let rules = schema::rules(resource);
         let scope = rules.scope.number(self.institution.id.0, self.source(), self.setup.id.0);
         let Some(record) = self.deps.store.get(&keys::record(rules.tag, scope, id))? else {
             return Ok(Err(not_yet(resource)));
         };
         let Filed { foreign_id, write } = decode(&record)?;
+        if let Some(foreign_id) = foreign_id.as_ref().filter(|_| is_catalogue(resource)) {
+            let mut known = self.foreign_ids.lock();
+            if known.len() >= FOREIGN_IDS {
+                known.clear();
+            }
+            known.insert((resource, id), foreign_id.clone());
+        }
         let rejection = write.filter(|write| write.status == WriteStatus::Failed).and_then(|write| write.reason);
         Ok(foreign_id.ok_or_else(|| rejection.map_or_else(|| not_yet(resource), Failure::Rejected)))
     }
+}
+
+/// Returns `true` if a location has few records of the resource, and most of its writes refer to them.
+fn is_catalogue(resource: Resource) -> bool {
+    matches!(resource, Resource::Providers | Resource::Operatories | Resource::AppointmentTypes)
 }
 
 /// The fields of a record that show whether the EHR has it.
