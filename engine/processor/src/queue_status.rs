@@ -1,4 +1,5 @@
-//! The write queue as shown to the workstations of a location, without patient data.
+//! The write queue as shown to the workstations of a location, without patient data. Only locations that are reached
+//! through workstations pass it on, also while none is connected: one that connects later shows the last writes.
 
 use chrono::{DateTime, SecondsFormat};
 use location::{

@@ -1,4 +1,5 @@
-//! Per-location status and errors after a turn, for metrics and the fleet view.
+//! Per-location status and errors after a turn, for metrics and the fleet view. They summarize the state in memory,
+//! which followers of the log do not have. Without a problem or an error, nothing is formatted or copied.
 
 use std::collections::BTreeSet;
 
