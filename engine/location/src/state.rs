@@ -107,6 +107,11 @@ impl CalendarAppointment {
         if self.cancelling { Some(NotOpenReason::Cancelled) } else { nobodys.then_some(NotOpenReason::NotOfAPatient) }
     }
 
+    /// Returns `true` if another state of the appointment occupies the same placements.
+    fn has_places_of(&self, other: &CalendarAppointment) -> bool {
+        self.placement == other.placement && self.cancelling == other.cancelling && self.vacating == other.vacating
+    }
+
     /// Returns `true` if the EHR has the appointment at exactly its local placement.
     pub fn settled(&self) -> bool {
         self.in_ehr() && !self.cancelling && self.vacating.is_empty()
@@ -214,12 +219,14 @@ impl State {
         Some(appointment)
     }
 
-    /// Changes an appointment, recomputes its `vacating` placements and updates the calendar.
+    /// Changes an appointment, recomputes its `vacating` placements and updates the calendar if they changed.
     pub fn change_appointment(&mut self, id: AppointmentId, change: impl FnOnce(&mut CalendarAppointment)) {
-        if let Some(mut appointment) = self.remove_appointment(id) {
-            change(&mut appointment);
-            appointment.vacating = self.vacating(id, &appointment);
-            self.put_appointment(id, appointment);
+        let Some(mut appointment) = self.appointments.get(&id).cloned() else { return };
+        change(&mut appointment);
+        appointment.vacating = self.vacating(id, &appointment);
+        match self.appointments.get_mut(&id) {
+            Some(before) if before.has_places_of(&appointment) => *before = appointment,
+            _ => self.put_appointment(id, appointment),
         }
     }
 
