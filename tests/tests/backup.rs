@@ -147,9 +147,14 @@ async fn the_practice_goes_on(engine: EngineKind) {
     let (keys, to) = (keys.display().to_string(), to.display().to_string());
     let whole = succeeds(&["restore", &file, "--keys", &keys, "--check"]);
     assert!(whole.contains("The backup is whole"), "{whole}");
-    let said = succeeds(&["restore", &file, "--keys", &keys, "--to", &to, "--engine", engine.name()]);
-    assert!(said.contains("values were restored"), "{said}");
-    let (again, why) = command(&["restore", &file, "--keys", &keys, "--to", &to]);
+    let mut restore = vec!["restore", &file, "--keys", &keys, "--to", &to];
+    let (unnamed, why) = command(&restore);
+    assert!(!unnamed && why.contains("--engine"), "the backup does not name an engine: {why}");
+    let config = server.installation.config().display().to_string();
+    restore.extend(["--config", config.as_str()]);
+    let said = succeeds(&restore);
+    assert!(said.contains(&format!("values were restored to a store of the engine {engine}")), "{said}");
+    let (again, why) = command(&restore);
     assert!(!again && why.contains("already exists"), "{why}");
     server.serve_from("restored");
 
@@ -218,8 +223,8 @@ async fn a_backup_with_another_key_or_a_missing_end_is_refused() {
     fs::write(other.join("store.key"), "1".repeat(64)).unwrap();
     let (file, to) = (backup.display().to_string(), server.path("restored"));
     let refused = |file: &str, keys: &Path, with: &str| {
-        let (done, why) =
-            command(&["restore", file, "--keys", &keys.display().to_string(), "--to", &to.display().to_string()]);
+        let (keys, new) = (keys.display().to_string(), to.display().to_string());
+        let (done, why) = command(&["restore", file, "--keys", &keys, "--to", &new, "--engine", "sled"]);
         assert!(!done && why.contains(with), "{why}");
         assert!(!to.exists(), "nothing is begun with a backup that is not whole");
     };

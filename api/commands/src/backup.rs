@@ -9,13 +9,14 @@ use std::{
 
 use actix_web::rt::{System, time::sleep};
 use clap::Args;
-use engine::{CopyStep, store::EngineKind};
+use configuration::Config;
+use engine::{CopyStep, setup::StoreEngine, store::EngineKind};
 use indicatif::HumanBytes;
 
 use crate::{
     server::{ServerArguments, ServerSession, answer, text},
     store::{bar, show_step},
-    terminal::{CommandResult, fail, say},
+    terminal::{CommandError, CommandResult, fail, say},
 };
 
 const LOOK: Duration = Duration::from_millis(500);
@@ -30,11 +31,14 @@ pub struct Restore {
     /// The new data directory, which must be empty or not exist yet.
     #[arg(long, value_name = "NEWDIR", required_unless_present = "check")]
     to: Option<PathBuf>,
-    /// The engine of the new store: "sled" or "fjall".
-    #[arg(long, default_value = "sled")]
-    engine: EngineKind,
+    /// The configuration that serves the new directory. It names the engine of the new store.
+    #[arg(long, value_name = "FILE", conflicts_with = "engine")]
+    config: Option<PathBuf>,
+    /// Instead of a configuration: the engine of the new store, "sled" or "fjall".
+    #[arg(long, required_unless_present_any = ["config", "check"])]
+    engine: Option<EngineKind>,
     /// Only check that the backup is complete and that the key decrypts it.
-    #[arg(long, conflicts_with = "to")]
+    #[arg(long, conflicts_with_all = ["to", "config", "engine"])]
     check: bool,
 }
 
@@ -64,11 +68,24 @@ async fn make(server: &ServerArguments) -> Result<(), String> {
     }
 }
 
-pub fn restore(Restore { file, keys, to, engine, check }: &Restore) -> CommandResult {
+pub fn restore(Restore { file, keys, to, config, engine, check }: &Restore) -> CommandResult {
     configuration::logging::start("warn")?;
-    match to {
-        Some(to) if !check => restore_to(file, keys, to, *engine),
-        _ => check_backup_file(file, keys),
+    let (Some(to), false) = (to, *check) else { return check_backup_file(file, keys) };
+    let engine = match (engine, config) {
+        (Some(engine), _) => *engine,
+        (None, Some(config)) => configured_engine(config)?,
+        (None, None) => return Err("--config or --engine is missing".into()),
+    };
+    restore_to(file, keys, to, engine)
+}
+
+fn configured_engine(config: &Path) -> Result<EngineKind, CommandError> {
+    match Config::load(config)?.setup.engine.store_engine {
+        StoreEngine::Sled => Ok(EngineKind::Sled),
+        StoreEngine::Fjall => Ok(EngineKind::Fjall),
+        StoreEngine::Postgres => Err("the configuration names a database: restore to a data directory with --engine, \
+                                      then copy it with `practice-sync store copy --to-config FILE`"
+            .into()),
     }
 }
 
@@ -90,7 +107,7 @@ fn restore_to(file: &Path, keys: &Path, to: &Path, engine: EngineKind) -> Comman
     let restored = System::new().block_on(restoring);
     bar.finish_and_clear();
     say(format_args!(
-        "{} values were restored. To serve from them set `data_dir` to {} and `store_engine` to \"{engine}\".",
+        "{} values were restored to a store of the engine {engine}. To serve from them set `data_dir` to {} and `store_engine` to \"{engine}\".",
         restored?.values,
         to.display()
     ));
