@@ -17,6 +17,7 @@ use std::{
 
 use sandbox_ehr::Profile;
 use serde_json::json;
+use store::EngineKind;
 use testing::until;
 use tests::harness::{
     ehr_server::EhrServer,
@@ -334,6 +335,19 @@ fn succeeds(arguments: &[&str]) -> String {
     said
 }
 
+/// Runs a command, which must fail, and returns its output.
+fn fails(arguments: &[&str]) -> String {
+    let ended = Command::new(binary()).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
+    assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {said}");
+    said
+}
+
+/// Starts a process, which must end before it serves, and returns the reason.
+async fn refused_start(installation: &Installation) -> String {
+    installation.start().await.err().expect("the server must not serve").to_string()
+}
+
 /// Starts a process and returns the ids and names of all patients.
 async fn patients(installation: &Installation) -> Vec<String> {
     let process = installation.start().await.unwrap();
@@ -368,9 +382,59 @@ async fn compacted_and_salvaged_stores_keep_their_records() {
     let lost = dir.path().join("lost");
     fs::create_dir(&lost).unwrap();
     fs::copy(path("salvaged/store.key"), lost.join("store.key")).unwrap();
-    let mut command = Command::new(binary());
-    let failed = command.args(["store", "salvage", "--data", &path("lost"), "--to", &path("never")]).output().unwrap();
-    assert_eq!(failed.status.code(), Some(2), "{failed:?}");
+    fails(&["store", "salvage", "--data", &path("lost"), "--to", &path("never")]);
     assert!(!dir.path().join("never").exists());
     assert_eq!(patients(&installation).await, before);
+}
+
+#[actix::test]
+async fn a_store_moves_to_another_engine_and_back() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let installation = installation(dir.path(), &ehr, &[]).on_engine(EngineKind::Sled).unwrap();
+    let before = patients(&installation).await;
+    let data = dir.path().join("data");
+    let (config, data_dir) = (installation.config().to_str().unwrap(), data.to_str().unwrap());
+    let to_fjall = ["store", "migrate", "--config", config, "--to", "fjall"];
+    let configure = |from: &str, to: &str| {
+        let text = fs::read_to_string(config).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(config, text.replacen(from, to, 1)).unwrap();
+    };
+
+    // A sparse file, larger than the disk.
+    let large = data.join("store/large");
+    fs::File::create(&large).unwrap().set_len(1 << 43).unwrap();
+    let full = fails(&to_fjall);
+    assert!(full.contains("MiB of free disk space"), "{full}");
+    assert!(!data.join("store.next").exists(), "nothing was begun");
+    fs::remove_file(large).unwrap();
+
+    let moved = succeeds(&to_fjall);
+    for part in ["values were copied and compared", "of the engine fjall", "store_engine = \"fjall\"", "store.old-sled"]
+    {
+        assert!(moved.contains(part), "{part}: {moved}");
+    }
+    let again = succeeds(&to_fjall);
+    assert!(again.contains("of the engine fjall") && !again.contains("copied"), "{again}");
+    let refused = refused_start(&installation).await;
+    assert!(refused.contains("fjall"), "the configuration names sled: {refused}");
+    configure("\"sled\"", "\"fjall\"");
+    assert_eq!(patients(&installation).await, before);
+
+    // As after a power cut between the two renames.
+    fs::rename(data.join("store"), data.join("store.next")).unwrap();
+    fs::write(data.join("store.migrating"), "replacing sled fjall\nstate").unwrap();
+    let refused = refused_start(&installation).await;
+    assert!(refused.contains("not complete") && refused.contains("store migrate"), "{refused}");
+    let completed = succeeds(&to_fjall);
+    assert!(completed.contains("of the engine fjall") && completed.contains("store.old-sled"), "{completed}");
+    assert!(!completed.contains("store_engine"), "the configuration names it: {completed}");
+    assert_eq!(patients(&installation).await, before);
+
+    let back = succeeds(&["store", "migrate", "--data", data_dir, "--to", "sled"]);
+    assert!(back.contains("store_engine = \"sled\"") && back.contains("store.old-fjall"), "{back}");
+    configure("\"fjall\"", "\"sled\"");
+    assert_eq!(patients(&installation).await, before);
+    let kept = fails(&to_fjall);
+    assert!(kept.contains("store.old-sled is the store before an earlier move"), "{kept}");
 }
