@@ -204,7 +204,7 @@ location::settings! {
         /// The same as for the feed of changes and finished deliveries.
         history_days: u32 = 30, integer(1..=3_650) =>
             reload, "Finished write requests, and decisions in the journal behind a location's snapshot, are deleted \
-                     at this age. Unfinished writes stay.";
+                     at this age. Unfinished writes stay, and so do decisions that the audit trail has not followed.";
         store_floor_bytes: u64 = 512 << 20, mib(0..=MAX_MIB) =>
             restart "store_floor_mib", "Below this much free disk, in MiB, commits are refused with 503.";
         store_cache_bytes: u64 = 256 << 20, mib(8..=MAX_MIB) =>
