@@ -138,13 +138,9 @@ impl Params {
     /// Reads a parameter with a default for missing and empty; `default` is a JSON value.
     pub fn defaulted<T: 'static>(&mut self, name: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
         let default = default.into();
-        if !self.expects.note(|| Expected::new(name, &kind).defaulted(&default))
-            && let Some(value) = self.read(name, &kind)
-        {
-            return value;
-        }
-        kind.json(&default)
-            .expect("a default is a valid value of its kind, as the test that describes every route checks")
+        let is_noted = self.expects.note(|| Expected::new(name, &kind).defaulted(&default));
+        let given = if is_noted { None } else { self.read(name, &kind) };
+        given.unwrap_or_else(|| kind.default_value(&default))
     }
 
     /// Reads a list: `lids[]=1&lids[]=2` or `lids[0]=1`.

@@ -98,6 +98,12 @@ impl<T: 'static> Kind<T> {
         self.example().expect("a kind can read its own example, as the test that describes every route checks")
     }
 
+    /// Returns the value of a default.
+    pub fn default_value(&self, default: &Value) -> T {
+        self.json(default)
+            .expect("a default is a valid value of its kind, as the test that describes every route checks")
+    }
+
     pub fn map<U: 'static>(self, into: impl Fn(T) -> U + Send + Sync + 'static) -> Kind<U> {
         self.and_then(move |value| Ok(into(value)))
     }
