@@ -221,6 +221,41 @@ async fn each_change_of_a_record_has_one_entry() {
     assert_eq!(written["actor"], json!({"key": NAME}), "{written}");
 }
 
+/// Returns the path and the body of a request that saves an item of a patient's medical history.
+async fn history_item(world: &ApiWorld) -> (&'static str, Value) {
+    let items = "/medical_history/items?subdomain=acme&location_id=1&category=allergies&search_term=latex";
+    let (patient, item) = (world.patient("ada").await, world.one_of(items).await["id"].clone());
+    let body = json!({"patient_id": patient, "allergies": [{"item_id": item, "note": "gloves"}]});
+    ("/medical_history/patient_items?subdomain=acme&location_id=1", body)
+}
+
+#[actix_web::test]
+async fn an_item_of_a_medical_history_has_one_entry() {
+    let world = watched().await;
+    let (path, body) = history_item(&world).await;
+    world.entries();
+    let made = world.post(path, body).version("v3.1.0").answers(201).await;
+    world.all_is_audited().await;
+    let entries = world.entries();
+    let changes: Vec<_> = entries.iter().filter(|entry| entry["action"] != "read").collect();
+    let [created] = changes.as_slice() else { panic!("{entries:?}") };
+    assert_eq!((&created["record"], &created["status"]), (&json!("Patient Medical History Item"), &json!("committed")));
+    assert_eq!(created["ids"], json!([made["data"][0]["id"]]), "{created}");
+}
+
+/// The call reads the patient before it saves the item. The entry of that read is refused after the commit.
+#[actix_web::test]
+async fn a_committed_change_is_answered_if_the_entries_of_its_reads_are_refused() {
+    let world = watched().await;
+    let (path, body) = history_item(&world).await;
+    world.disk.0.store(true, Ordering::SeqCst);
+    world.post(path, body).version("v3.1.0").answers(201).await;
+    world.disk.0.store(false, Ordering::SeqCst);
+    world.all_is_audited().await;
+    let entries = world.entries();
+    assert!(entries.iter().any(|entry| entry["record"] == "Patient Medical History Item"), "{entries:?}");
+}
+
 /// The process ends after the commit and before the entry. The next process adds the entry once.
 #[actix_web::test]
 async fn changes_left_unaudited_by_a_crash_are_audited_after_a_restart() {

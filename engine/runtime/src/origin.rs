@@ -78,6 +78,11 @@ impl OriginChange {
     pub fn has_committed(&self, record: RecordName) -> bool {
         self.committed.lock().contains(&record)
     }
+
+    /// Returns `true` if a location has committed a change of the call.
+    pub fn is_committed(&self) -> bool {
+        !self.committed.lock().is_empty()
+    }
 }
 
 tokio::task_local! {

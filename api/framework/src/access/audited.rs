@@ -1,6 +1,7 @@
 //! Audit trail entries of calls: the records that a caller read or changed (`ApiCall::audit`).
 //!
-//! A response with records is sent only once its entries are durable. A change at a location is stored durably together
+//! A response with records is sent only once its entries are durable. After a commit, a response is sent even if the
+//! entries of its reads are refused: an error would hide the change. A change at a location is stored durably together
 //! with its caller. Its entries follow the journal (`engine::AuditFollower`) without delaying the response: they are
 //! retried while the trail's disk fails, and the next process continues at the stored position.
 
@@ -172,8 +173,8 @@ impl Api {
         Err(without_trail())
     }
 
-    /// Returns the response once its entries are durable. Fails if they cannot be written. `caller` is `None` without a
-    /// trail.
+    /// Returns the response once its entries are durable. Fails if they cannot be written, unless the call has committed
+    /// a change at a location. `caller` is `None` without a trail.
     pub async fn audited(
         &self,
         caller: Option<&AuditCaller>,
@@ -185,11 +186,12 @@ impl Api {
         match self.keep(&entries).await {
             Ok(()) => answer,
             Err(error) => {
-                // A change remains made; the log is its only record.
+                let is_committed = change.is_some_and(OriginChange::is_committed);
+                // A change elsewhere remains made; the log is its only record.
                 for entry in entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()) {
-                    tracing::error!(%error, entry, "a response was withheld because the audit trail accepts no entries");
+                    tracing::error!(%error, entry, withheld = !is_committed, "the audit trail refused an entry of a response");
                 }
-                Err(without_trail().into())
+                if is_committed { answer } else { Err(without_trail().into()) }
             }
         }
     }

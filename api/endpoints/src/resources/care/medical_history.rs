@@ -137,9 +137,7 @@ pub async fn save(
     for (n, item) in items.into_iter().enumerate() {
         let once = call.idempotency_key().map(|key| idempotency::nth(key, n));
         let saved = call.save_with_key(&location, item, once).await?;
-        if n == 0 {
-            call.audit("update", "patient", patient.into());
-        }
+        call.audit("write", name_of(PatientHistoryItem::RESOURCE), saved.record.id);
         replays += usize::from(saved.replay);
         entries.push(saved.record);
     }
