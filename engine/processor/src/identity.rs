@@ -95,11 +95,11 @@ impl Visitor for ReadFacts<'_, '_, '_> {
     type Output = Result<Option<RecordFacts>, Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let record = self.unit.get::<Record<T>>(self.processor.scope::<T>(), self.id)?;
+        let record = self.unit.get_ref::<Record<T>>(self.processor.scope::<T>(), self.id)?;
         Ok(record.map(|it| RecordFacts {
             created_at: it.created_at,
-            gone: T::is_deleted(&it),
-            ours: T::is_made_here(&it),
+            gone: T::is_deleted(it),
+            ours: T::is_made_here(it),
             deleted: it.deleted_at.is_some(),
             rejected: it.rejected(),
             in_use: it.body.in_use(),

@@ -219,7 +219,7 @@ fn change_ended(
         true => Some(ended),
         false => Some(RecordWrite::pending()),
     };
-    if unit.get::<Record<Appointment>>(0, appointment.0)?.is_none_or(|record| record.write == state) {
+    if unit.get_ref::<Record<Appointment>>(0, appointment.0)?.is_none_or(|record| record.write == state) {
         return Ok(());
     }
     change(processor, cx, appointment, unit, |record| record.write = state)?;
@@ -251,7 +251,7 @@ fn place(
     to: Placement,
     unit: &mut UnitOfWork<'_>,
 ) -> Result<(), Reject> {
-    if unit.get::<Record<Appointment>>(0, id.0)?.is_none_or(|before| before.placement == to) {
+    if unit.get_ref::<Record<Appointment>>(0, id.0)?.is_none_or(|before| before.placement == to) {
         return Ok(());
     }
     change(processor, cx, id, unit, |record| record.placement = to)?;

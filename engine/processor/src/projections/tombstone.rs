@@ -27,7 +27,7 @@ impl Processor {
     /// Returns `true` if staff moved an appointment to another location of the data source that has read it since. The
     /// document then belongs to that location.
     pub fn is_elsewhere(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
-        let record = unit.get::<Record<records::Appointment>>(0, id)?;
+        let record = unit.get_ref::<Record<records::Appointment>>(0, id)?;
         Ok(record.is_some_and(|record| record.location() != self.setup.id.0))
     }
 

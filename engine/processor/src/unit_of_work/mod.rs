@@ -203,18 +203,20 @@ impl<'a> UnitOfWork<'a> {
     }
 
     pub fn get<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
+        Ok(self.get_ref::<T>(scope, id)?.cloned())
+    }
+
+    pub fn get_ref<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<&T>, Reject> {
         let key = keys::record(T::KIND.byte(), scope, id);
-        if let Some(document) = self.decoded::<T>(&key) {
-            return Ok(Some(document.clone()));
+        if !self.decoded.contains_key(&key) {
+            let value = match self.written.get(&key) {
+                Some(value) => value.clone(),
+                None => self.stored::<T>(&key, id)?,
+            };
+            let Some(bytes) = value else { return Ok(None) };
+            self.decoded.insert(key.clone(), Box::new(decode::<T>(&bytes)?));
         }
-        let value = match self.written.get(&key) {
-            Some(value) => value.clone(),
-            None => self.stored::<T>(&key, id)?,
-        };
-        let Some(bytes) = value else { return Ok(None) };
-        let document: T = decode(&bytes)?;
-        self.decoded.insert(key, Box::new(document.clone()));
-        Ok(Some(document))
+        Ok(self.decoded(&key))
     }
 
     fn decoded<T: Document>(&self, key: &Key) -> Option<&T> {
