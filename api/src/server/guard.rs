@@ -31,7 +31,7 @@ use framework::{
     http::{
         context::{REQUEST_ID, RequestContext},
         cors,
-        errors::ApiError,
+        errors::{ApiError, is_intent},
         rate_limit::RateLimitState,
         response_body::{SLICE, SlicedBody, StaticBody},
         rules::HttpRules,
@@ -78,13 +78,15 @@ pub async fn guard(
     let client = api.client(request.request());
     let edge = api.edge();
     let origin = cors::allowed(&edge.rules.cors_origins, &request);
+    let is_intent = is_intent(request.path());
     let mut answer = if origin.is_some() && cors::is_preflight(&request) {
         Ok(request.into_response(cors::preflight(&edge.rules.compatibility)))
     } else if named(&edge.rules, &request) {
         let origin = id.to_str().ok().map(Origin::from);
-        caught(on_behalf_of(origin, next.call(request))).await.map(|response| sliced(&api, response))
+        caught(on_behalf_of(origin, next.call(request)), is_intent).await.map(|response| sliced(&api, response))
     } else {
-        Ok(request.into_response(ApiError::from(Failure::UserAgentRefused).error_response()))
+        let refused = ApiError::from(Failure::UserAgentRefused).of_intent(is_intent);
+        Ok(request.into_response(refused.error_response()))
     };
     let response = match &mut answer {
         Ok(response) => response.response_mut().head_mut(),
@@ -159,8 +161,8 @@ fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxB
                 false => Some(api.response_bytes.add(size)),
             };
             if reserved.is_none() {
-                let response = ApiError::from(Failure::ResponsesFull).error_response();
-                return ServiceResponse::new(request, response);
+                let refused = ApiError::from(Failure::ResponsesFull).of_intent(is_intent(request.path()));
+                return ServiceResponse::new(request, refused.error_response());
             }
             SlicedBody::from_bytes(bytes, reserved)
         }
@@ -235,6 +237,7 @@ fn named(rules: &HttpRules, request: &ServiceRequest) -> bool {
 /// Converts a panic into an error response of its request.
 async fn caught<B: MessageBody + 'static>(
     answering: impl Future<Output = Result<ServiceResponse<B>, Error>>,
+    is_intent: bool,
 ) -> Result<ServiceResponse<BoxBody>, HttpResponse> {
     let mut answering = pin!(answering);
     let poll = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx))) {
@@ -246,7 +249,7 @@ async fn caught<B: MessageBody + 'static>(
         Ok(Err(error)) => Err(error.error_response()),
         Err(()) => {
             tracing::error!("a request ended in a panic");
-            Err(ApiError::internal().error_response())
+            Err(ApiError::internal().of_intent(is_intent).error_response())
         }
     }
 }

@@ -30,6 +30,50 @@ async fn malformed_bodies_are_refused() {
 }
 
 #[actix_web::test]
+async fn every_failure_of_an_intent_has_ok_and_message() {
+    let world = world().await;
+    let asked = |method: Method, path: &str| {
+        let path = format!("/intent/booking/{path}?subdomain=acme&location_id=1");
+        world.ask(method, &path).with("Content-Type", "application/json")
+    };
+    let fails = async |request: ApiRequest<'_>| {
+        let reply = request.reply().await;
+        let (status, body) = (reply.status.as_u16(), reply.json());
+        let messages: Vec<&str> = body["error"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+        assert_eq!((&body["ok"], &body["code"]), (&json!(false), &json!(false)), "{status} {body}");
+        assert!(!messages.is_empty() && body["message"] == messages.join(" "), "{status} {body}");
+        assert!(body["reason"].is_string() && body.get("data") == Some(&Value::Null), "{status} {body}");
+        status
+    };
+    let without_token = json!({"idempotency_key": "k", "patient": {}}).to_string();
+    for (method, path) in [
+        (Method::POST, "search"),
+        (Method::POST, "hold"),
+        (Method::DELETE, "hold"),
+        (Method::POST, "book"),
+        (Method::POST, "cancel"),
+    ] {
+        let asked = || asked(method.clone(), path);
+        let wrong = r#"{"limit": [], "slot_token": [], "idempotency_key": [], "booking_ref": []}"#;
+        for body in ["{", "[1]", "null", wrong] {
+            assert_eq!(fails(asked().bytes(body)).await, 400, "{method} {path} {body}");
+        }
+        assert_eq!(fails(asked().bytes(vec![b' '; 1024 * 1024 + 1])).await, 413);
+        assert_eq!(fails(asked().with("Content-Type", "text/plain").bytes("{}")).await, 415);
+        assert_eq!(fails(asked().with("Authorization", "Bearer x").bytes("{}")).await, 401);
+        assert_eq!(fails(asked().without("Svc-Api-Version").bytes("{}")).await, 404);
+        if path != "search" {
+            assert_eq!(fails(asked().bytes("{}")).await, 400, "{method} {path}");
+            assert_eq!(fails(asked().bytes(without_token.clone())).await, 400, "{method} {path}");
+        }
+    }
+    assert_eq!(fails(asked(Method::POST, "book").bytes(r#"{"slot_token": "slt_00"}"#)).await, 400);
+    assert_eq!(fails(asked(Method::GET, "status")).await, 400);
+    assert_eq!(fails(asked(Method::PATCH, "hold").bytes("{}")).await, 405);
+    assert_eq!(fails(asked(Method::GET, "nothing")).await, 404);
+}
+
+#[actix_web::test]
 async fn a_query_with_too_many_parameters_has_only_that_error() {
     let world = world().await;
     let much = "lids[]=1&".repeat(1_101);

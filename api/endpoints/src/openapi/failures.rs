@@ -70,15 +70,19 @@ fn statuses(route: &Route) -> Vec<u16> {
 pub(super) fn responses(route: &Route, schemas: &mut Schemas) -> Map<String, Value> {
     let mut responses = Map::new();
     for status in statuses(route) {
-        let own = route.failure_view.filter(|_| route.failures.contains(&status));
-        let response = match own {
+        let response = match route.failure_view {
             None => json!({"$ref": format!("#/components/responses/{}", name(status))}),
             Some(form) => {
-                let reason = schemas.view(form);
                 let mut response = component(status);
-                let example = refusal(route, status);
-                response["content"]["application/json"] =
-                    json!({"schema": {"anyOf": [reason, envelope()]}, "example": example});
+                let content = &mut response["content"]["application/json"];
+                content["schema"] = schemas.view(form);
+                let example = &mut content["example"];
+                if route.failures.contains(&status) {
+                    *example = refusal(route, status);
+                } else {
+                    example["message"] = example["error"][0].clone();
+                    example["ok"] = false.into();
+                }
                 response
             }
         };

@@ -26,7 +26,7 @@ use framework::{
         authentication::{for_operators, is_of_operator},
         conditional,
     },
-    http::{context::RequestContext, endpoint::Access, version_header},
+    http::{context::RequestContext, endpoint::Access, errors, version_header},
 };
 
 use super::{
@@ -51,6 +51,19 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
 
 /// Answers a request. `routes` has the routes of the clients' listener and those of the operators' listener.
 async fn dispatch(
+    routes: &'static [RouteMap; 2],
+    request: &HttpRequest,
+    payload: Payload,
+) -> Result<HttpResponse, Error> {
+    let is_intent = errors::is_intent(request.path());
+    let answer = find_and_answer(routes, request, payload).await;
+    answer.map_err(|error| match error.as_error::<ApiError>() {
+        Some(known) => known.clone().of_intent(is_intent).into(),
+        None => error,
+    })
+}
+
+async fn find_and_answer(
     routes: &'static [RouteMap; 2],
     request: &HttpRequest,
     payload: Payload,

@@ -216,7 +216,7 @@ impl Route {
         self.with(|it| it.failures = failures)
     }
 
-    /// Declares failures with a separate schema.
+    /// Declares failures. All failures of the route have a separate schema.
     pub(crate) fn fails_as<T: JsonSchema>(self, failures: &'static [u16]) -> Route {
         self.with(|it| (it.failures, it.failure_view) = (failures, Some(schema_of::<T> as SchemaOf)))
     }

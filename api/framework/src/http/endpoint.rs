@@ -35,7 +35,7 @@ pub struct Endpoint {
     pub success: Success,
     /// Failure statuses in addition to the common ones.
     pub failures: &'static [u16],
-    /// Schema of the `failures` if they do not use the envelope.
+    /// Schema of all failures if they have more fields than the envelope.
     pub failure_view: Option<SchemaOf>,
     /// Ignores the body.
     pub body_unread: bool,

@@ -19,6 +19,15 @@ pub struct Envelope<'a, T> {
     pub page_info: Option<&'a PageInfo>,
 }
 
+/// A failure of an intent, whose responses all have `ok` and `message`.
+#[derive(Serialize)]
+pub struct IntentFailure<'a> {
+    pub ok: bool,
+    pub message: String,
+    #[serde(flatten)]
+    pub envelope: Envelope<'a, ()>,
+}
+
 impl<'a> Envelope<'a, ()> {
     pub fn failure(error: &'a [String], reason: Failure, description: Option<&'a str>) -> Envelope<'a, ()> {
         Envelope { code: false, reason: Some(reason), description, error, data: None, count: None, page_info: None }

@@ -17,7 +17,10 @@ use location::{
 };
 
 use crate::{
-    http::{envelope::Envelope, rate_limit::Exceeded},
+    http::{
+        envelope::{Envelope, IntentFailure},
+        rate_limit::Exceeded,
+    },
     values::{failures::Failure, limits::MAX_DEPTH},
 };
 
@@ -37,11 +40,18 @@ pub struct ApiError {
     retry_after: Option<u64>,
     /// Value of `Allow`.
     allowed: Option<String>,
+    /// The response has the fields of an intent.
+    of_intent: bool,
 }
 
 /// Error of a handler. The response includes the notices of the request, such as ignored parameters.
 pub trait Fails {
     fn answer(self, notices: Option<&str>) -> HttpResponse;
+}
+
+/// Returns `true` for the paths of intents, whose failures have `ok` and `message`.
+pub fn is_intent(path: &str) -> bool {
+    path.starts_with("/intent/")
 }
 
 /// Joins advice and notices into the description.
@@ -63,13 +73,19 @@ impl ApiError {
     }
 
     fn with_messages(failure: Failure, messages: Vec<String>) -> ApiError {
-        ApiError { failure, messages, advice: None, retry_after: failure.retry_after(), allowed: None }
+        let retry_after = failure.retry_after();
+        ApiError { failure, messages, advice: None, retry_after, allowed: None, of_intent: false }
     }
 
     /// Replaces the advice with a specific one.
     pub fn explained(mut self, advice: impl Into<String>) -> ApiError {
         self.advice = Some(advice.into());
         self
+    }
+
+    /// Adds the fields of an intent to the response.
+    pub fn of_intent(self, of_intent: bool) -> ApiError {
+        ApiError { of_intent, ..self }
     }
 
     pub(crate) fn with_retry_after(mut self, seconds: u64) -> ApiError {
@@ -193,7 +209,11 @@ impl ApiError {
 impl Fails for ApiError {
     fn answer(self, notices: Option<&str>) -> HttpResponse {
         let description = described(self.advice(), notices);
-        self.start_response().json(Envelope::failure(&self.messages, self.failure, description.as_deref()))
+        let envelope = Envelope::failure(&self.messages, self.failure, description.as_deref());
+        match self.of_intent {
+            true => self.start_response().json(IntentFailure { ok: false, message: self.to_string(), envelope }),
+            false => self.start_response().json(envelope),
+        }
     }
 }
 

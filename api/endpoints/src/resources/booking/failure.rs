@@ -33,7 +33,7 @@ pub struct BookingRefusal {
     ok: bool,
     /// Machine-readable reason for the refusal.
     reason: Failure,
-    /// Reason for the refusal, as a sentence.
+    /// Reason for the refusal, as a sentence. Several problems are joined.
     message: String,
     /// Other slots near the requested time, with tokens to book them; may be empty. Only with the reason `slot_taken`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,8 +45,8 @@ pub struct BookingRefusal {
     code: bool,
     /// Cause and fix, if the message does not contain them; also names ignored parameters and fields.
     description: Option<String>,
-    /// The same sentence as `message`.
-    error: [String; 1],
+    /// One message per problem.
+    error: Vec<String>,
     /// Always null: a failure has no record.
     data: Option<()>,
 }
@@ -100,7 +100,7 @@ impl BookingFailure {
 impl BookingRefusal {
     fn new(failure: Failure, values: &[&dyn Display]) -> BookingRefusal {
         let message = failure.message(values);
-        let error = [message.clone()];
+        let error = vec![message.clone()];
         BookingRefusal {
             ok: false,
             reason: failure,
@@ -139,7 +139,7 @@ impl Fails for BookingFailure {
                 refusal.description = described(refusal.advice(), notices);
                 refusal.answer()
             }
-            BookingFailure::Other(error) => error.answer(notices),
+            BookingFailure::Other(error) => error.of_intent(true).answer(notices),
         }
     }
 }
@@ -170,7 +170,7 @@ impl ResponseError for BookingFailure {
     fn error_response(&self) -> HttpResponse {
         match self {
             BookingFailure::Refused(refusal) => refusal.answer(),
-            BookingFailure::Other(error) => error.error_response(),
+            BookingFailure::Other(error) => error.clone().of_intent(true).error_response(),
         }
     }
 }
