@@ -52,6 +52,26 @@ async fn a_new_appointment_is_written_to_the_practice() {
     assert_eq!(each(&included["data"]["descriptors"], "id"), [1]);
 }
 
+/// The EHR refuses the last name.
+#[actix_web::test]
+async fn an_appointment_of_a_patient_that_the_ehr_refused_is_refused() {
+    let world = world().await;
+    let new = json!({"provider": {"provider_id": ANNA}, "patient": {
+        "first_name": "Rosa", "last_name": "Refused", "email": "rosa@example.com",
+        "bio": {"date_of_birth": "1990-01-01", "phone_number": "555 010 9090"},
+    }});
+    let create = || world.post("/patients?subdomain=acme&location_id=1", new.clone());
+    let id = create().answers(201).await["data"]["user"]["id"].clone();
+    let writes = "/write_requests?subdomain=acme&location_id=1";
+    world.until(writes, |list| each(&list["data"], "status") == ["failed"]).await;
+    let expected = format!(
+        "appt.patient_id {id} is of a patient that the health record system refused (nobody is called so). Correct \
+         the data, create the patient again with POST /patients, and send the new id."
+    );
+    assert_eq!(world.post(POST, appt(&world, json!({"patient_id": id}))).fails(400).await, [expected]);
+    assert_ne!(create().answers(201).await["data"]["user"]["id"], id, "a refused patient is no duplicate");
+}
+
 #[actix_web::test]
 async fn without_an_operatory_the_first_free_one_is_taken() {
     let world = world().await;

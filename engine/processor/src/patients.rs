@@ -42,7 +42,8 @@ impl Processor {
     }
 
     /// Returns the patient of this data source with the same date of birth, first and last name, and phone or e-mail
-    /// (decisions: Booking intent). Twins, and parents and children of one name, share all but one of these.
+    /// (decisions: Booking intent). Twins, and parents and children of one name, share all but one of these. A patient
+    /// that the EHR rejected is returned only if no other matches.
     pub fn matching_patient(
         &self,
         cx: DecisionContext,
@@ -55,7 +56,7 @@ impl Processor {
             let same_email = email.is_some() && patient.email.as_deref().map(plain) == email;
             same_email || self.is_reached_by(patient, &numbers)
         };
-        Ok(self.namesakes(cx, details, unit)?.into_iter().find(same))
+        Ok(self.namesakes(cx, details, unit)?.into_iter().filter(same).min_by_key(|patient| patient.rejected()))
     }
 
     /// Parses telephone numbers as they are dialled at this location.

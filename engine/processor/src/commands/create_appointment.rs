@@ -10,6 +10,7 @@ use super::{
     prelude::*,
     references::{all_met, set_aside},
 };
+use crate::patients::describe_patient;
 
 /// Suffix of the foreign id of a patient whom the EHR shows on their first appointment only (specification 7.3).
 const UNCONVERTED: &str = "_np";
@@ -51,7 +52,8 @@ impl Request for CreateAppointment {
             Some(details) => at.matching_patient(cx, details, unit)?,
             None => Some(guardian.clone()),
         };
-        let is_new = known.is_none();
+        // A patient rejected by the EHR is sent again, as described by this request.
+        let is_new = known.as_ref().is_none_or(|known| known.rejected());
         let patient_id = match &known {
             Some(known) => known.id,
             None => narrow(unit.allot(Resource::Patients)?)?,
@@ -98,7 +100,7 @@ impl Request for CreateAppointment {
             cancellation: None,
             patient_first_name: first_name,
             patient_last_name: last_name,
-            patient_matched: Some(!is_new),
+            patient_matched: Some(known.is_some()),
             created_by: self.created_by.clone(),
             is_guardian: self.is_guardian,
             is_new_clients_patient: self.is_new_clients_patient,
@@ -106,7 +108,8 @@ impl Request for CreateAppointment {
             descriptor_ids: self.descriptor_ids.clone(),
         });
         if let Some(details) = dependent.as_ref().filter(|_| is_new) {
-            let mut dependent = at.fresh_patient(cx, patient_id, details);
+            let mut dependent = known.unwrap_or_else(|| at.fresh_patient(cx, patient_id, details));
+            describe_patient(cx, &mut dependent, details);
             dependent.guarantor_id = Some(guardian.id);
             dependent.provider_id = Some(self.provider_id);
             at.index_patient(None, &dependent, unit)?;
@@ -133,6 +136,14 @@ impl CreateAppointment {
         }
         if !synced && !patient.location_ids.contains(&at.setup.id.0) {
             return Err(Unmet::PatientOfOtherLocation { id }.into());
+        }
+        if patient.rejected() {
+            let reason = patient.rejection().unwrap_or("it gave no reason").trim_end_matches('.');
+            return Err(Unmet::Wrong(format!(
+                "appt.patient_id {id} is of a patient that the health record system refused ({reason}). Correct the \
+                 data, create the patient again with POST /patients, and send the new id."
+            ))
+            .into());
         }
         let unconverted = patient.foreign_id.as_ref().is_some_and(|foreign_id| foreign_id.ends_with(UNCONVERTED));
         if patient.new_patient && unconverted { Err(Unmet::PatientNotConverted.into()) } else { Ok(patient) }

@@ -71,7 +71,8 @@ impl Request for CreatePatient {
 }
 
 impl CreatePatient {
-    /// Returns the patient with the same date of birth, name and phone number.
+    /// Returns the patient with the same date of birth, name and phone number. A patient that the EHR rejected is none:
+    /// it is created again with corrected data.
     fn duplicate(
         &self,
         at: &Processor,
@@ -80,6 +81,7 @@ impl CreatePatient {
     ) -> Result<Option<Record<records::Patient>>, Reject> {
         let given = [&self.details.phone_number, &self.cell_phone, &self.home_phone, &self.work_phone];
         let given = at.numbers(given.into_iter().flatten().map(String::as_str));
-        Ok(at.namesakes(cx, &self.details, unit)?.into_iter().find(|known| at.is_reached_by(known, &given)))
+        let same = |known: &Record<records::Patient>| !known.rejected() && at.is_reached_by(known, &given);
+        Ok(at.namesakes(cx, &self.details, unit)?.into_iter().find(same))
     }
 }
