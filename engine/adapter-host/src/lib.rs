@@ -62,7 +62,7 @@ pub use host::Host;
 pub use link::Clock;
 pub use log_line::plain;
 pub use manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};
-pub use outbound::AddressError;
+pub use outbound::{AddressError, common_paths};
 pub use registry::AdapterRegistry;
 pub use reqwest::Url;
 pub use slot::LoadState;

@@ -191,6 +191,19 @@ fn is_under(path: &str, prefixes: &[String]) -> bool {
     })
 }
 
+/// Returns prefixes that cover the paths which a prefix of each list covers.
+pub fn common_paths(allowed: &[String], declared: &[String]) -> Vec<String> {
+    let mut common = Vec::new();
+    for (one, other) in [(allowed, declared), (declared, allowed)] {
+        for path in one.iter().filter(|path| is_under(path, other)) {
+            if !common.contains(path) {
+                common.push(path.clone());
+            }
+        }
+    }
+    common
+}
+
 /// Returns `true` if a segment is `.` or `..` for a server that decodes before it splits. Parameters (`..;a=b`) and
 /// blanks are ignored.
 fn climbs(path: &str) -> bool {
@@ -279,6 +292,21 @@ mod tests {
             let request = sent(base, get_request(path)).unwrap();
             assert_eq!(request.url.as_str(), expected);
             assert_eq!(request.headers, [("authorization".to_string(), "Bearer s3cret".to_string())]);
+        }
+    }
+
+    #[test]
+    fn common_paths_are_covered_by_both_lists() {
+        let list = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>();
+        let cases: [(&[&str], &[&str], &[&str]); 5] = [
+            (&["/api/"], &["/"], &["/api/"]),
+            (&["/", "/admin"], &["/api/"], &["/api/"]),
+            (&["/api", "/files"], &["/api/v1", "/files/"], &["/api/v1", "/files/"]),
+            (&["/api"], &["/api"], &["/api"]),
+            (&["/api"], &["/apis", "/b"], &[]),
+        ];
+        for (allowed, declared, common) in cases {
+            assert_eq!(common_paths(&list(allowed), &list(declared)), list(common), "{allowed:?} {declared:?}");
         }
     }
 

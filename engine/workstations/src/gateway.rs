@@ -19,7 +19,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use adapter_host::{AdapterRegistry, LoadState, Url};
+use adapter_host::{AdapterRegistry, LoadState, Url, common_paths};
 use records::sync_state::{GateState, GateStatus};
 use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Current};
@@ -393,8 +393,8 @@ fn rules(location: &LocationSetup) -> Rules {
     }
 }
 
-/// Returns the requests that the extension may make of the EHR. The paths are those of the data source, or those of the
-/// adapter's manifest if the data source lists none.
+/// Returns the requests that the extension may make of the EHR. The paths are those of the adapter's manifest, narrowed
+/// by those of the data source if it lists any.
 fn access(
     location: &LocationSetup,
     source: &DataSource,
@@ -402,12 +402,12 @@ fn access(
     adapters: &AdapterRegistry,
 ) -> EhrAccess {
     let url = Url::parse(&source.base_url).ok();
-    let paths = match source.allowed_paths.is_empty() {
-        false => source.allowed_paths.clone(),
-        true => {
-            let adapter = adapters.get_at(&source.adapter, &location.id.to_string());
-            adapter.map(|adapter| adapter.manifest().paths.clone()).unwrap_or_default()
-        }
+    let adapter = adapters.get_at(&source.adapter, &location.id.to_string());
+    let paths = match (adapter, source.allowed_paths.as_slice()) {
+        // Without its adapter, a location makes no requests.
+        (None, allowed) => allowed.to_vec(),
+        (Some(adapter), []) => adapter.manifest().paths.clone(),
+        (Some(adapter), allowed) => common_paths(allowed, &adapter.manifest().paths),
     };
     EhrAccess {
         origin: url.as_ref().map(|url| url.origin().ascii_serialization()).unwrap_or_default(),

@@ -1,6 +1,9 @@
 //! Limits on messages before and after the handshake, and the end of connections.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use serde_json::json;
 use testing::until;
@@ -54,6 +57,26 @@ async fn hello_is_answered_with_location_and_ehr() {
     let ehr = &welcome["ehr"];
     assert_eq!((&ehr["origin"], &ehr["base_path"]), (&json!(product.ehr.origin()), &json!("/app")));
     assert_eq!((&ehr["probe"], ehr["paths"].as_array().unwrap().is_empty()), (&json!("/api/session"), false));
+}
+
+/// The adapter declares `/api/`.
+#[actix::test]
+async fn allowed_paths_narrow_those_of_the_adapter() {
+    let mut product = product().await;
+    let file = product.installation.config().to_path_buf();
+    let text = fs::read_to_string(&file).unwrap();
+    let wider = text.replacen(
+        "[[institutions.sources]]\n",
+        "[[institutions.sources]]\nallowed_paths = [\"/\", \"/admin\"]\n",
+        1,
+    );
+    assert_ne!(wider, text);
+    fs::write(&file, wider).unwrap();
+    product.restart().await.unwrap();
+    let workstation = product.pair(LOCATION, "Front desk").await;
+    let mut socket = Socket::open(product.installation.address).await.unwrap();
+    socket.hello(&workstation.token).await.unwrap();
+    assert_eq!(socket.hear_of("welcome").await.unwrap()["ehr"]["paths"], json!(["/api/"]));
 }
 
 #[actix::test]
