@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use adapter_conformance::masked;
 use engine::adapter_host::{HttpRequest, HttpResponse, TransportError, Url};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::mask::SHOWN;
 
@@ -20,6 +20,11 @@ const PLAIN: [&str; 16] = [
 
 /// The replacement for dates.
 const A_DAY: &str = "2000-01-01";
+/// The replacement for dates as numbers.
+const NUMBERED_DAY: u32 = 20_000_101;
+/// Number of digits from which a number may be a telephone number, a date of birth or the id of a member. Shorter ones
+/// are lengths, counts and most amounts, which an adapter needs.
+const LONG_NUMBER: usize = 5;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,7 +62,7 @@ pub(super) struct Exchange {
     pub answered: RecordedResponse,
 }
 
-/// Masks all texts that may be patient data. JSON numbers are not masked.
+/// Masks all texts and long numbers that may be patient data.
 #[derive(Clone, Default)]
 pub(super) struct Masks {
     /// Additional fields and parameters that are not masked.
@@ -107,6 +112,7 @@ impl Masks {
     fn value(&self, name: &str, value: Value) -> Value {
         match value {
             Value::String(said) if !self.keeps(name) => text(&said).into(),
+            Value::Number(said) if !self.keeps(name) => number(said),
             Value::Array(all) => all.into_iter().map(|value| self.value(name, value)).collect(),
             Value::Object(fields) => {
                 let fields = fields.into_iter().map(|(name, value)| {
@@ -142,6 +148,28 @@ fn text(said: &str) -> String {
     }
 }
 
+/// Replaces the first digit of a long number with 1 and the others with 0. Dates remain valid dates.
+fn number(said: Number) -> Value {
+    let text = said.to_string();
+    if text.bytes().filter(u8::is_ascii_digit).count() < LONG_NUMBER {
+        return Value::Number(said);
+    }
+    if is_day(&text) {
+        return NUMBERED_DAY.into();
+    }
+    let mut masked: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    if let Some(first) = text.find(|c: char| ('1'..='9').contains(&c)) {
+        masked.replace_range(first..=first, "1");
+    }
+    serde_json::from_str(&masked).unwrap_or_default()
+}
+
+/// Returns `true` for days such as 19800228.
+fn is_day(text: &str) -> bool {
+    let part = |from: usize, to: usize| text.get(from..to).and_then(|part| part.parse::<u8>().ok()).unwrap_or_default();
+    text.len() == 8 && (1..=12).contains(&part(4, 6)) && (1..=31).contains(&part(6, 8))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -156,6 +184,22 @@ mod tests {
             body: Some(body.to_string().into_bytes()),
             max_response_body: 1,
         }
+    }
+
+    #[test]
+    fn long_numbers_are_masked_and_remain_numbers() {
+        let masks = Masks { keep: vec!["total".into()] };
+        let body = json!({"phone": 3_125_550_199_u64, "born": 19_800_228, "born_at": -310_000_000_i64, "member": 48_213,
+            "at": {"lat": 40.712776}, "numbers": [7_735_550_100_u64], "minutes": 30, "amount": 12.5, "id": 35_612,
+            "patient_id": 35_612, "total": 12_345});
+        let expected = json!({"phone": 1_000_000_000, "born": 20_000_101, "born_at": -100_000_000, "member": 10_000,
+            "at": {"lat": 10.0}, "numbers": [1_000_000_000], "minutes": 30, "amount": 12.5, "id": 35_612,
+            "patient_id": 35_612, "total": 12_345});
+        let answer = HttpResponse { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() };
+        let masked = RecordedResponse::With { status: 200, headers: BTreeMap::new(), body: expected.clone() };
+        assert_eq!(masks.mask_response(&Ok(answer)), masked);
+        let asked = masks.mask_request(&request("http://ehr.example/v1/patients", &body));
+        assert_eq!(asked.body, Some(expected.to_string()));
     }
 
     #[test]

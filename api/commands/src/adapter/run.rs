@@ -60,8 +60,8 @@ struct ConnectionArguments {
     /// Answer each request with 429 and `Retry-After`.
     #[arg(long, global = true)]
     throttle: bool,
-    /// Write the exchanges with the EHR to a new file, one per line. Secrets are left out, and texts are masked.
-    /// Numbers stay.
+    /// Write the exchanges with the EHR to a new file, one per line. Secrets are left out. Texts, and numbers of five
+    /// digits or more, are masked.
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "replay")]
     record: Option<PathBuf>,
     /// Answer from a file written by `--record`, without network.
