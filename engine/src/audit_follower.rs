@@ -5,8 +5,10 @@
 //!  commits ──► doorbell ──► journals ──► AuditBatch ──► entries in the trail ──► positions ──► store
 //! ```
 //!
-//! A location that is loaded rings too, so its next process continues at its position. The steps of a batch are
-//! synchronous (`AuditBatch`); the simulation stops between them.
+//! A location that is loaded rings too, so its next process continues at its position. Only the node that hosts the
+//! institution of a location follows it. A position is stored if it is still the one that was read: after the location
+//! has moved, another node may have followed more. The steps of a batch are synchronous (`AuditBatch`); the simulation
+//! stops between them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,23 +20,30 @@ use std::{
 };
 
 use location::ids::LocationId;
-use processor::call_changes::{self, CallChange, CallChanges};
-use runtime::doorbell::Doorbell;
-use store::{Batch, CommitError, Store, StoreError};
-use tokio::{task::spawn_blocking, time::sleep};
+use parking_lot::Mutex;
+use processor::{
+    call_changes::{self, CallChange, CallChanges},
+    processor::Deps,
+};
+use store::{Batch, CommitError, Store, StoreError, Version, keys};
+use tokio::{
+    task::spawn_blocking,
+    time::{sleep, timeout},
+};
 
 /// Number of changes, or of locations with new records, after which a batch takes no further location. A commit of the
 /// store has a limited number of keys.
 const ENOUGH: usize = 1_000;
 /// Pause between batches, so that the positions of busy locations are not stored with each of their commits.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Pause after a failure of the store.
+/// Pause after a failure of the store, and between checks of whether locations are on this node.
 const RETRY: Duration = Duration::from_secs(1);
 
 pub struct AuditFollower {
-    store: Arc<dyn Store>,
-    /// The locations with new journal records.
-    doorbell: Arc<Doorbell<LocationId>>,
+    /// The doorbell of calls has the locations with new journal records.
+    deps: Arc<Deps>,
+    /// Locations that were not on this node when they had new records. Those on another node are followed there.
+    away: Mutex<BTreeSet<LocationId>>,
     /// Number of changes in the current batch; 1 while it is read.
     in_flight: AtomicUsize,
 }
@@ -46,7 +55,8 @@ pub struct AuditBatch {
     pub changes: Vec<CallChange>,
     /// Locations that may have further records. They ring again once the positions are stored.
     pub left: BTreeSet<LocationId>,
-    positions: BTreeMap<LocationId, u64>,
+    /// The number of the last record that was read, and the version of the position before it.
+    positions: BTreeMap<LocationId, (u64, Option<Version>)>,
     failed: bool,
 }
 
@@ -60,9 +70,9 @@ impl AuditBatch {
                 continue;
             }
             match call_changes::read(store, location) {
-                Ok(CallChanges { changes, read_to, more }) => {
+                Ok(CallChanges { changes, read_to, more, position }) => {
                     batch.changes.extend(changes);
-                    batch.positions.extend(read_to.map(|number| (location, number)));
+                    batch.positions.extend(read_to.map(|number| (location, (number, position))));
                     batch.left.extend(more.then_some(location));
                 }
                 Err(error @ StoreError::Damaged { .. }) => {
@@ -78,31 +88,73 @@ impl AuditBatch {
         batch
     }
 
-    /// Returns the commit that stores the positions. Commit it once the entries are durable.
-    pub fn positions(&self) -> Batch {
+    /// Returns the commit that stores the positions, or `None` once they are stored. Commit it once the entries are
+    /// durable, and pass the result to `note_commit`.
+    pub fn positions(&self) -> Option<Batch> {
         let mut batch = Batch::new();
-        for (location, number) in &self.positions {
-            call_changes::put_position(&mut batch, *location, *number);
+        for (location, (number, seen)) in &self.positions {
+            call_changes::move_position(&mut batch, *location, *number, *seen);
         }
-        batch
+        (!batch.is_empty()).then_some(batch)
+    }
+
+    /// Takes the result of the commit. A location whose position is no longer the one that was read is read again.
+    /// Returns any other error.
+    pub fn note_commit(&mut self, result: Result<(), CommitError>) -> Result<(), CommitError> {
+        let Err(error) = result else {
+            self.positions.clear();
+            return Ok(());
+        };
+        if let CommitError::Conflict { key } = &error
+            && let Some(location) = keys::parse_audit_position(key).map(LocationId)
+            && self.positions.remove(&location).is_some()
+        {
+            self.left.insert(location);
+            return Ok(());
+        }
+        Err(error)
     }
 }
 
 impl AuditFollower {
     /// Creates the follower, and prepares a store of an earlier version. No location may be in memory yet.
-    pub(crate) async fn start(
-        store: Arc<dyn Store>,
-        doorbell: Arc<Doorbell<LocationId>>,
-    ) -> Result<Arc<AuditFollower>, CommitError> {
-        call_changes::begin(&*store).await?;
-        Ok(Arc::new(AuditFollower { store, doorbell, in_flight: AtomicUsize::new(0) }))
+    pub(crate) async fn start(deps: Arc<Deps>) -> Result<Arc<AuditFollower>, CommitError> {
+        call_changes::begin(&*deps.store).await?;
+        Ok(Arc::new(AuditFollower { deps, away: Mutex::default(), in_flight: AtomicUsize::new(0) }))
+    }
+
+    /// Returns `true` if the institution of a location is on this node. A location that was removed from the setup is
+    /// followed by the process that committed its last changes.
+    fn is_here(&self, location: LocationId) -> bool {
+        let Some(is_local) = &self.deps.is_local else { return true };
+        let setup = self.deps.setup.now();
+        setup.locations.get(&location).is_none_or(|location| is_local(location.institution))
+    }
+
+    /// Returns the locations to read.
+    fn rung(&self) -> BTreeSet<LocationId> {
+        let mut away = self.away.lock();
+        let rung = self.deps.call_doorbell.answer().into_iter().chain(std::mem::take(&mut *away));
+        let (here, elsewhere) = rung.partition(|location| self.is_here(*location));
+        *away = elsewhere;
+        here
+    }
+
+    async fn wait(&self) {
+        let rung = self.deps.call_doorbell.wait();
+        if self.away.lock().is_empty() {
+            rung.await;
+        } else {
+            // The locations may have come meanwhile.
+            drop(timeout(RETRY, rung).await);
+        }
     }
 
     /// Returns the number of changes in the current batch, plus the number of locations to read. It is 0 once every
-    /// change is in the trail.
+    /// change at the locations of this node is in the trail.
     pub fn waiting(&self) -> usize {
         // Read before and after, because a location may move from the doorbell to the batch or back in between.
-        let (before, rung) = (self.in_flight.load(Ordering::SeqCst), self.doorbell.waiting());
+        let (before, rung) = (self.in_flight.load(Ordering::SeqCst), self.deps.call_doorbell.waiting());
         before.max(self.in_flight.load(Ordering::SeqCst)) + rung
     }
 
@@ -110,13 +162,13 @@ impl AuditFollower {
     pub async fn next(&self) -> AuditBatch {
         loop {
             self.in_flight.store(1, Ordering::SeqCst);
-            let locations = self.doorbell.answer();
+            let locations = self.rung();
             if locations.is_empty() {
                 self.in_flight.store(0, Ordering::SeqCst);
-                self.doorbell.wait().await;
+                self.wait().await;
                 continue;
             }
-            let (store, asked) = (self.store.clone(), locations.clone());
+            let (store, asked) = (self.deps.store.clone(), locations.clone());
             // Reads wait for a remote store.
             let read = spawn_blocking(move || AuditBatch::read(&*store, asked)).await;
             let batch = read.unwrap_or_else(|error| {
@@ -132,19 +184,19 @@ impl AuditFollower {
     }
 
     /// Stores the positions after a batch whose entries are durable.
-    pub async fn confirm(&self, batch: AuditBatch) {
-        let positions = batch.positions();
+    pub async fn confirm(&self, mut batch: AuditBatch) {
         // Without the positions, the next batch would have the same changes again.
-        while !positions.is_empty()
-            && let Err(error) = self.store.commit(positions.clone()).await
-        {
-            tracing::warn!(%error, "the positions of the audit trail could not be stored; trying again");
-            sleep(RETRY).await;
+        while let Some(positions) = batch.positions() {
+            let result = self.deps.store.commit(positions).await;
+            if let Err(error) = batch.note_commit(result) {
+                tracing::warn!(%error, "the positions of the audit trail could not be stored; trying again");
+                sleep(RETRY).await;
+            }
         }
         if batch.failed {
             sleep(RETRY).await;
         }
-        self.doorbell.ring(batch.left);
+        self.deps.call_doorbell.ring(batch.left);
         self.in_flight.store(0, Ordering::SeqCst);
         sleep(PAUSE).await;
     }
@@ -155,7 +207,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use location::event::Event;
     use runtime::origin::Caller;
-    use store::{MemoryStore, keys};
+    use store::MemoryStore;
 
     use super::*;
 
@@ -189,6 +241,20 @@ mod tests {
     }
 
     #[test]
+    fn location_whose_position_has_changed_is_read_again() {
+        let store = MemoryStore::new();
+        (1..=2).for_each(|location| append(&store, location, 1, true));
+        let read = |ids: &[u32]| AuditBatch::read(&store, ids.iter().copied().map(LocationId).collect());
+        let (mut late, other) = (read(&[1, 2]), read(&[1]));
+        store.commit_now(other.positions().unwrap()).unwrap();
+        while let Some(positions) = late.positions() {
+            late.note_commit(store.commit_now(positions)).unwrap();
+        }
+        assert_eq!(late.left, BTreeSet::from([LocationId(1)]));
+        assert_eq!(read(&[1, 2]).changes, []);
+    }
+
+    #[test]
     fn follower_that_stops_at_any_entry_repeats_entries_and_loses_none() {
         let history = || {
             let store = MemoryStore::new();
@@ -208,12 +274,12 @@ mod tests {
             let stopped = read(&store);
             trail.extend(stopped.changes.iter().take(entries).cloned());
             if entries > all.len() {
-                store.commit_now(stopped.positions()).unwrap();
+                store.commit_now(stopped.positions().unwrap()).unwrap();
             }
             let repeated = if entries > all.len() { 0 } else { entries };
             let next = read(&store);
             trail.extend(next.changes.iter().cloned());
-            store.commit_now(next.positions()).unwrap();
+            next.positions().into_iter().for_each(|positions| store.commit_now(positions).unwrap());
             assert_eq!(trail, [&all[..repeated], &all[..]].concat(), "stopped after {entries} entries");
             assert_eq!(read(&store).changes, []);
         }

@@ -217,7 +217,7 @@ impl Engine {
             is_local,
         });
         let (store, index) = shared;
-        let audit_follower = AuditFollower::start(store.clone(), deps.call_doorbell.clone()).await?;
+        let audit_follower = AuditFollower::start(deps.clone()).await?;
         let backups = Backups::new(current.clone(), store.clone(), owner);
         let rotation = Rotation::new(store.clone(), parts.key_file, cluster.is_some(), backups.clone());
         rotation.resume()?;

@@ -48,6 +48,7 @@ use tokio::sync::watch;
 use webhooks::{model::Owner, registry::NewSubscription, sign::SecretKey};
 
 use crate::{
+    audit_follower::{AuditBatch, AuditFollower},
     data_dir::{DataDir, salvage_data},
     engine::{Engine, Parts},
     migrate_store::migrate_store,
@@ -74,11 +75,10 @@ fn plan() -> CreateRecord<InsurancePlan> {
     CreateRecord { body: insurance_plan(), patient: None, number: None }
 }
 
-/// Returns the store of an earlier process, whose clock was a day ahead: a write failed once and waits for its retry.
-/// Its location was in memory when that process ended, or asleep.
-async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
-    let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(EngineRules::default())));
-    let deps = Arc::new(Deps {
+/// Returns the dependencies of locations, without the rest of an engine.
+fn deps(store: &Arc<MemoryStore>) -> Deps {
+    let setup = Arc::new(setup(EngineRules::default()));
+    Deps {
         is_local: None,
         change_counter: ChangeCounter::new(&setup),
         change_doorbell: Arc::default(),
@@ -90,7 +90,14 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         secrets: Secrets::from_seed([7; 32]),
         index: Arc::default(),
         long_work: LongWork::default(),
-    });
+    }
+}
+
+/// Returns the store of an earlier process, whose clock was a day ahead: a write failed once and waits for its retry.
+/// Its location was in memory when that process ended, or asleep.
+async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
+    let store = Arc::new(MemoryStore::new());
+    let deps = Arc::new(deps(&store));
     let mut processor = Processor::load(deps.clone(), PLACE).unwrap();
     let description = FakeEhr::default().description;
     store.commit_now(processor.describing(&description).unwrap()).unwrap();
@@ -163,6 +170,63 @@ async fn earlier_journals_have_audit_positions_before_their_locations_are_loaded
     until("the write", async || ehr.pushed.get() == 1).await;
     assert_eq!(call_changes::position(&*store, PLACE).unwrap(), Some(1));
     engine.stop().await;
+}
+
+/// The audit follower of a node. `is_here` is true while the node hosts the institution.
+struct Node {
+    deps: Arc<Deps>,
+    follower: Arc<AuditFollower>,
+}
+
+impl Node {
+    async fn new(store: &Arc<MemoryStore>, is_here: &Arc<AtomicBool>) -> Node {
+        let (mut deps, is_here) = (deps(store), is_here.clone());
+        deps.is_local = Some(Arc::new(move |_| is_here.load(Ordering::SeqCst)));
+        let deps = Arc::new(deps);
+        Node { follower: AuditFollower::start(deps.clone()).await.unwrap(), deps }
+    }
+
+    /// Returns the next batch after a commit of the location.
+    async fn next(&self) -> AuditBatch {
+        self.deps.call_doorbell.ring([PLACE]);
+        self.follower.next().await
+    }
+}
+
+/// Appends a change by a call to the journal.
+fn append_change(store: &MemoryStore, number: u64) {
+    let by = r#"{"request_id":"r","name":"k","route":"x"}"#;
+    let record = format!(r#"{{"at":1,"events":[],"by":{by},"institution":9}}"#);
+    let mut batch = Batch::new();
+    batch.put(keys::journal(PLACE.0, number), record.into_bytes());
+    store.commit_now(batch).unwrap();
+}
+
+#[actix::test]
+async fn changes_are_audited_by_the_host_of_the_institution() {
+    let (store, is_here) = (Arc::new(MemoryStore::new()), Arc::new(AtomicBool::new(false)));
+    let node = Node::new(&store, &is_here).await;
+    append_change(&store, 1);
+    assert!(tokio::time::timeout(Duration::from_millis(200), node.next()).await.is_err());
+    assert_eq!(node.follower.waiting(), 0);
+    is_here.store(true, Ordering::SeqCst);
+    let batch = node.follower.next().await;
+    let found: Vec<_> = batch.changes.iter().map(|change| (change.decision.1, change.institution)).collect();
+    assert_eq!(found, [(1, Some(InstitutionId(9)))], "the institution of the commit");
+}
+
+#[actix::test]
+async fn audit_follower_does_not_move_the_position_of_another_node_back() {
+    let (store, is_here) = (Arc::new(MemoryStore::new()), Arc::new(AtomicBool::new(true)));
+    let (late, other) = (Node::new(&store, &is_here).await, Node::new(&store, &is_here).await);
+    append_change(&store, 1);
+    let left = late.next().await;
+    for number in 2..=3 {
+        append_change(&store, number);
+        other.follower.confirm(other.next().await).await;
+    }
+    late.follower.confirm(left).await;
+    assert_eq!(call_changes::position(&*store, PLACE).unwrap(), Some(3));
 }
 
 /// Each page is a journal record, and a snapshot is due after 500.

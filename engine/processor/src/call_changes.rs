@@ -7,14 +7,14 @@
 
 use location::{
     event::Event,
-    ids::LocationId,
+    ids::{InstitutionId, LocationId},
     resource::{Operation, Resource},
     time::Timestamp,
 };
 use runtime::origin::{Caller, DecisionId};
 use serde::{Deserialize, de::IgnoredAny};
 use store::{
-    Batch, CommitError, Direction, KeyRange, Store, StoreError,
+    Batch, CommitError, Direction, KeyRange, Store, StoreError, Version,
     keys::{self, Space},
 };
 
@@ -32,6 +32,8 @@ const CALLER: &str = "\"by\":";
 pub struct CallChange {
     pub decision: DecisionId,
     pub at: Timestamp,
+    /// The institution of the location at that time. `None` if an earlier version committed the decision.
+    pub institution: Option<InstitutionId>,
     pub caller: Caller,
     pub records: Vec<ChangedRecord>,
 }
@@ -52,6 +54,8 @@ pub struct CallChanges {
     pub read_to: Option<u64>,
     /// There may be further records.
     pub more: bool,
+    /// The version of the position after which the records were read.
+    pub position: Option<Version>,
 }
 
 /// Returns the records that the events change at a location. Holds are left out, because they contain no records.
@@ -104,10 +108,15 @@ fn word(operation: Operation) -> &'static str {
 
 /// Returns the position of a location, or `None` before its first one.
 pub fn position(store: &dyn Store, location: LocationId) -> Result<Option<u64>, StoreError> {
+    Ok(read_position(store, location)?.map(|(number, _)| number))
+}
+
+fn read_position(store: &dyn Store, location: LocationId) -> Result<Option<(u64, Version)>, StoreError> {
     let key = keys::audit_position(location.0);
-    let Some(bytes) = store.get(&key)? else { return Ok(None) };
-    let number = bytes.try_into().map_err(|_| StoreError::damaged(&key, "a position that cannot be decoded"))?;
-    Ok(Some(u64::from_be_bytes(number)))
+    let Some(found) = store.read(&key)? else { return Ok(None) };
+    let number = found.value.try_into();
+    let number = number.map_err(|_| StoreError::damaged(&key, "a position that cannot be decoded"))?;
+    Ok(Some((u64::from_be_bytes(number), found.version)))
 }
 
 /// Adds the position of a location to a batch.
@@ -115,12 +124,20 @@ pub fn put_position(batch: &mut Batch, location: LocationId, number: u64) {
     batch.put(keys::audit_position(location.0), number.to_be_bytes().to_vec());
 }
 
+/// Like `put_position`, with the precondition that the position still has the version that was read.
+pub fn move_position(batch: &mut Batch, location: LocationId, number: u64, seen: Option<Version>) {
+    batch.expect_unchanged(keys::audit_position(location.0), seen);
+    put_position(batch, location, number);
+}
+
 /// Reads the changes after the position of a location.
 pub fn read(store: &dyn Store, location: LocationId) -> Result<CallChanges, StoreError> {
-    let after = position(store, location)?.unwrap_or(0);
+    let (after, version) = read_position(store, location)?.unzip();
+    let after = after.unwrap_or(0);
     let later = KeyRange::new(keys::journal(location.0, after + 1), keys::journal(location.0, u64::MAX));
     let journal = store.scan(later, Direction::Forward, AT_ONCE)?;
-    let mut found = CallChanges { changes: Vec::new(), read_to: None, more: journal.len() == AT_ONCE };
+    let more = journal.len() == AT_ONCE;
+    let mut found = CallChanges { changes: Vec::new(), read_to: None, more, position: version };
     for (key, bytes) in &journal {
         let Some((_, number)) = keys::parse_journal(key) else { continue };
         found.read_to = Some(number);
@@ -128,9 +145,9 @@ pub fn read(store: &dyn Store, location: LocationId) -> Result<CallChanges, Stor
             continue;
         }
         match JournalRecord::read(location, bytes) {
-            Ok(JournalRecord { at, events, by: Some(caller) }) => {
+            Ok(JournalRecord { at, events, by: Some(caller), institution }) => {
                 let records = changed_records(location, &events);
-                found.changes.push(CallChange { decision: (location, number), at, caller, records });
+                found.changes.push(CallChange { decision: (location, number), at, institution, caller, records });
             }
             Ok(_) => {}
             Err(error) => tracing::error!(%location, number, %error, "the audit trail lacks the change of a record"),
@@ -230,6 +247,7 @@ mod tests {
     use super::*;
 
     const HERE: LocationId = LocationId(7);
+    const PRACTICE: InstitutionId = InstitutionId(3);
 
     fn caller(request_id: &str) -> Caller {
         Caller {
@@ -246,7 +264,8 @@ mod tests {
     }
 
     fn append(store: &MemoryStore, number: u64, events: Vec<Event>, by: Option<Caller>) {
-        let record = JournalRecord { at: Timestamp(number.cast_signed()), events: events.into(), by };
+        let institution = by.is_some().then_some(PRACTICE);
+        let record = JournalRecord { at: Timestamp(number.cast_signed()), events: events.into(), by, institution };
         append_bytes(store, number, serde_json::to_vec(&record).unwrap());
     }
 
@@ -257,7 +276,7 @@ mod tests {
     }
 
     fn follow(store: &MemoryStore) -> (Vec<(u64, String)>, bool) {
-        let CallChanges { changes, read_to, more } = read(store, HERE).unwrap();
+        let CallChanges { changes, read_to, more, .. } = read(store, HERE).unwrap();
         let mut batch = Batch::new();
         put_position(&mut batch, HERE, read_to.unwrap());
         store.commit_now(batch).unwrap();
@@ -277,13 +296,15 @@ mod tests {
         let first = CallChange {
             decision: (HERE, 2),
             at: Timestamp(2),
+            institution: Some(PRACTICE),
             caller: caller("first"),
             records: vec![record(5), record(6)],
         };
         assert_eq!(found.changes.first(), Some(&first));
         let both = vec![(2, "first".to_owned()), (5, "second".to_owned())];
         assert_eq!(follow(&store), (both, false), "an unreadable record is skipped");
-        assert_eq!(read(&store, HERE).unwrap(), CallChanges { changes: Vec::new(), read_to: None, more: false });
+        let end = read(&store, HERE).unwrap();
+        assert_eq!((end.changes, end.read_to, end.more), (Vec::new(), None, false));
         append(&store, 6, vec![saved(5)], Some(caller("third")));
         assert_eq!(follow(&store), (vec![(6, "third".to_owned())], false));
     }

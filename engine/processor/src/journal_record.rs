@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use location::{event::Event, ids::LocationId, time::Timestamp};
+use location::{
+    event::Event,
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
 use runtime::origin::Caller;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +19,9 @@ pub(crate) struct JournalRecord<'e> {
     /// The caller of a turn with changes for the audit trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Caller>,
+    /// The institution of the location at that time, together with the caller. Earlier versions did not store it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub institution: Option<InstitutionId>,
 }
 
 impl JournalRecord<'static> {

@@ -109,7 +109,8 @@ impl Processor {
                 projections::event(self, cx, event, &mut unit)?;
             }
             let by = call.as_ref().map(|(change, _)| change.caller.clone());
-            let record = JournalRecord { at: cx.now, events: Cow::Borrowed(&events), by };
+            let institution = by.is_some().then_some(self.setup.institution);
+            let record = JournalRecord { at: cx.now, events: Cow::Borrowed(&events), by, institution };
             let record =
                 serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);

@@ -184,7 +184,7 @@ mod tests {
         let store = MemoryStore::new();
         for (number, events) in records.into_iter().enumerate() {
             let (seq, at) = (number as u64 + 1, Timestamp((number as i64 + 1) * 10));
-            let record = JournalRecord { at, events: events.into(), by: None };
+            let record = JournalRecord { at, events: events.into(), by: None, institution: None };
             let mut batch = Batch::new();
             journal::append(&mut batch, HERE.0, seq, serde_json::to_vec(&record).unwrap());
             store.commit_now(batch).unwrap();

@@ -7,10 +7,15 @@ use std::{
 };
 
 use engine::AuditBatch;
-use location::{event::Event, ids::LocationId, time::Timestamp};
+use location::{
+    event::Event,
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
 use processor::call_changes::ChangedRecord;
 use runtime::origin::{Caller, Origin, OriginChange};
-use store::Store;
+use setup::LocationSetup;
+use store::{Batch, Store};
 
 use super::{disk::DiskFault, sim::Sim};
 
@@ -21,6 +26,7 @@ type EntryId = (LocationId, u64, usize);
 #[derive(Clone, Debug, PartialEq)]
 struct AuditEntry {
     at: Timestamp,
+    institution: Option<InstitutionId>,
     caller: Caller,
     record: ChangedRecord,
 }
@@ -47,8 +53,6 @@ pub struct AuditWork {
     entries: Vec<(EntryId, AuditEntry)>,
     /// Number of durable entries.
     appended: usize,
-    /// The positions are durable.
-    stored: bool,
 }
 
 impl AuditWork {
@@ -57,11 +61,12 @@ impl AuditWork {
         for change in &batch.changes {
             let (location, number) = change.decision;
             for (place, record) in change.records.iter().enumerate() {
-                let entry = AuditEntry { at: change.at, caller: change.caller.clone(), record: *record };
+                let caller = change.caller.clone();
+                let entry = AuditEntry { at: change.at, institution: change.institution, caller, record: *record };
                 entries.push(((location, number, place), entry));
             }
         }
-        AuditWork { batch, entries, appended: 0, stored: false }
+        AuditWork { batch, entries, appended: 0 }
     }
 }
 
@@ -76,10 +81,11 @@ impl Audit {
     }
 
     /// Expects the entries of a committed turn.
-    pub fn expect(&mut self, location: LocationId, at: Timestamp, by: Option<&Origin>, events: &[Event]) {
+    pub fn expect(&mut self, here: &LocationSetup, at: Timestamp, by: Option<&Origin>, events: &[Event]) {
         let Some(change) = by.and_then(Origin::change) else { return };
+        let (location, institution) = (here.id, Some(here.institution));
         let records = events.iter().filter_map(|event| changed_record(location, event));
-        let entries = records.map(|record| AuditEntry { at, caller: change.caller.clone(), record });
+        let entries = records.map(|record| AuditEntry { at, institution, caller: change.caller.clone(), record });
         self.expected.entry(location).or_default().extend(entries);
     }
 
@@ -136,16 +142,18 @@ impl Sim {
             return true;
         };
         let left = work.entries.len() - work.appended;
-        if !work.stored && (left == 0 || self.audit.stores_positions_first) {
-            self.store_positions(&mut work);
-        } else {
+        if let Some(positions) = work.batch.positions()
+            && (left == 0 || self.audit.stores_positions_first)
+        {
+            self.store_positions(&mut work, positions);
+        } else if left > 0 {
             let count = (1 + self.random.below(left)).min(left);
             self.say(|| format!("the audit trail gets {count} of {left} entries"));
             let entries = work.entries[work.appended..work.appended + count].iter().cloned();
             self.audit.trail.extend(entries);
             work.appended += count;
         }
-        if work.stored && work.appended == work.entries.len() {
+        if work.batch.positions().is_none() && work.appended == work.entries.len() {
             self.process.deps.call_doorbell.ring(work.batch.left);
         } else {
             self.process.audit = Some(work);
@@ -153,14 +161,13 @@ impl Sim {
         true
     }
 
-    fn store_positions(&mut self, work: &mut AuditWork) {
+    fn store_positions(&mut self, work: &mut AuditWork, positions: Batch) {
         if !self.calm && self.store.health().accepts_writes() && self.random.chance(50) {
             self.store.fail_next_commit(DiskFault::LoseAnswer);
         }
-        match self.store.commit_now(work.batch.positions()) {
-            Ok(()) => work.stored = true,
-            // The next step tries again.
-            Err(error) => self.say(|| format!("the positions of the audit trail: {error}")),
+        // After an error, the next step tries again.
+        if let Err(error) = work.batch.note_commit(self.store.commit_now(positions)) {
+            self.say(|| format!("the positions of the audit trail: {error}"));
         }
     }
 }

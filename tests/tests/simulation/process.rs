@@ -316,7 +316,8 @@ impl Sim {
     }
 
     fn committed(&mut self, id: LocationId, by: Option<&Origin>, events: &[Event]) {
-        self.audit.expect(id, self.now, by, events);
+        let here = self.plan.setup.locations.get(&id).expect("the location is in the setup");
+        self.audit.expect(here, self.now, by, events);
         for event in events {
             self.say(|| format!("location {id}: {event:?}"));
             self.ledger.note(id, event);

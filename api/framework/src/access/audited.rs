@@ -237,10 +237,12 @@ pub async fn audit_committed_changes(follower: Arc<AuditFollower>, api: Weak<Api
 
 /// Returns the entries of a change. The last one has the decision, because it implies the earlier ones.
 fn entries_of_change(api: &Api, change: CallChange) -> Vec<AuditEntry> {
-    let CallChange { decision: (location, number), at, caller, records } = change;
+    let CallChange { decision: (location, number), at, institution, caller, records } = change;
     let shown = AccessLog::default();
-    if let Some(configured) = api.engine.setup().locations.get(&location) {
-        shown.set_scope(configured.institution, Some(location));
+    // Earlier versions did not store the institution.
+    let current = || api.engine.setup().locations.get(&location).map(|configured| configured.institution);
+    if let Some(institution) = institution.or_else(current) {
+        shown.set_scope(institution, Some(location));
     }
     records.iter().for_each(|record| shown.audit(record.action, record.kind, record.id));
     let mut entries = AuditCaller::from_change(caller, shown).entries(at, COMMITTED, None);
