@@ -31,10 +31,13 @@ const CALLER: &str = "\"by\":";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallChange {
     pub decision: DecisionId,
-    pub at: Timestamp,
-    /// The institution of the location at that time. `None` if an earlier version committed the decision.
+    /// `None` if the journal record cannot be decoded.
+    pub at: Option<Timestamp>,
+    /// The institution of the location at that time. `None` if an earlier version committed the decision, or if the
+    /// journal record cannot be decoded.
     pub institution: Option<InstitutionId>,
-    pub caller: Caller,
+    /// `None` if the journal record cannot be decoded.
+    pub caller: Option<Caller>,
     pub records: Vec<ChangedRecord>,
 }
 
@@ -145,15 +148,37 @@ pub fn read(store: &dyn Store, location: LocationId) -> Result<CallChanges, Stor
             continue;
         }
         match JournalRecord::read(location, bytes) {
-            Ok(JournalRecord { at, events, by: Some(caller), institution }) => {
-                let records = changed_records(location, &events);
-                found.changes.push(CallChange { decision: (location, number), at, institution, caller, records });
-            }
+            Ok(JournalRecord { at, events, by: Some(caller), institution }) => found.changes.push(CallChange {
+                decision: (location, number),
+                at: Some(at),
+                institution,
+                caller: Some(caller),
+                records: changed_records(location, &events),
+            }),
             Ok(_) => {}
-            Err(error) => tracing::error!(%location, number, %error, "the audit trail lacks the change of a record"),
+            Err(error) => {
+                tracing::error!(%location, number, %error, "the audit trail lacks the records of a change");
+                found.changes.push(unreadable_change((location, number), bytes));
+            }
         }
     }
     Ok(found)
+}
+
+/// The fields of a journal record whose events cannot be decoded.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ReadableParts {
+    at: Option<Timestamp>,
+    by: Option<Caller>,
+    institution: Option<InstitutionId>,
+}
+
+/// Returns the change of a record that cannot be decoded, with the fields that can.
+fn unreadable_change(decision: DecisionId, record: &[u8]) -> CallChange {
+    let ReadableParts { at, by: caller, institution } = serde_json::from_slice(record).unwrap_or_default();
+    let here = ChangedRecord { action: "unreadable change", kind: "location", id: decision.0.0.into() };
+    CallChange { decision, at, institution, caller, records: vec![here] }
 }
 
 /// The fields by which an earlier version confirmed the entries of its changes.
@@ -280,7 +305,9 @@ mod tests {
         let mut batch = Batch::new();
         put_position(&mut batch, HERE, read_to.unwrap());
         store.commit_now(batch).unwrap();
-        (changes.into_iter().map(|change| (change.decision.1, change.caller.request_id)).collect(), more)
+        let request_id =
+            |caller: Option<Caller>| caller.map_or_else(|| "unreadable".into(), |caller| caller.request_id);
+        (changes.into_iter().map(|change| (change.decision.1, request_id(change.caller))).collect(), more)
     }
 
     #[test]
@@ -295,18 +322,36 @@ mod tests {
         let record = |id| ChangedRecord { action: "update", kind: "patient", id };
         let first = CallChange {
             decision: (HERE, 2),
-            at: Timestamp(2),
+            at: Some(Timestamp(2)),
             institution: Some(PRACTICE),
-            caller: caller("first"),
+            caller: Some(caller("first")),
             records: vec![record(5), record(6)],
         };
         assert_eq!(found.changes.first(), Some(&first));
-        let both = vec![(2, "first".to_owned()), (5, "second".to_owned())];
-        assert_eq!(follow(&store), (both, false), "an unreadable record is skipped");
+        let all = [(2, "first"), (4, "unreadable"), (5, "second")].map(|(number, id)| (number, id.to_owned()));
+        assert_eq!(follow(&store), (all.to_vec(), false));
         let end = read(&store, HERE).unwrap();
         assert_eq!((end.changes, end.read_to, end.more), (Vec::new(), None, false));
         append(&store, 6, vec![saved(5)], Some(caller("third")));
         assert_eq!(follow(&store), (vec![(6, "third".to_owned())], false));
+    }
+
+    /// The record is of a later version, or broken.
+    #[test]
+    fn a_record_that_cannot_be_decoded_is_one_unreadable_change() {
+        let by = serde_json::to_string(&caller("later")).unwrap();
+        let later = format!(r#"{{"at":4,"events":[{{"unknown":1}}],"by":{by},"institution":3}}"#);
+        let known = (Some(Timestamp(4)), Some(PRACTICE), Some(caller("later")));
+        for (record, (at, institution, caller)) in [(later.as_str(), known), (r#"{"at":4,"by":{}"#, (None, None, None))]
+        {
+            let store = MemoryStore::new();
+            append_bytes(&store, 1, record.as_bytes().to_vec());
+            let here = ChangedRecord { action: "unreadable change", kind: "location", id: HERE.0.into() };
+            let change = CallChange { decision: (HERE, 1), at, institution, caller, records: vec![here] };
+            assert_eq!(read(&store, HERE).unwrap().changes, [change]);
+            assert_eq!(follow(&store).0.len(), 1);
+            assert_eq!(read(&store, HERE).unwrap().changes, []);
+        }
     }
 
     #[test]

@@ -25,9 +25,9 @@ type EntryId = (LocationId, u64, usize);
 /// A record changed by a call.
 #[derive(Clone, Debug, PartialEq)]
 struct AuditEntry {
-    at: Timestamp,
+    at: Option<Timestamp>,
     institution: Option<InstitutionId>,
-    caller: Caller,
+    caller: Option<Caller>,
     record: ChangedRecord,
 }
 
@@ -83,9 +83,9 @@ impl Audit {
     /// Expects the entries of a committed turn.
     pub fn expect(&mut self, here: &LocationSetup, at: Timestamp, by: Option<&Origin>, events: &[Event]) {
         let Some(change) = by.and_then(Origin::change) else { return };
-        let (location, institution) = (here.id, Some(here.institution));
+        let (location, at, institution, caller) = (here.id, Some(at), Some(here.institution), &change.caller);
         let records = events.iter().filter_map(|event| changed_record(location, event));
-        let entries = records.map(|record| AuditEntry { at, institution, caller: change.caller.clone(), record });
+        let entries = records.map(|record| AuditEntry { at, institution, caller: Some(caller.clone()), record });
         self.expected.entry(location).or_default().extend(entries);
     }
 

@@ -19,6 +19,7 @@ use engine::{
     AuditFollower, BackupEnded,
     call_changes::CallChange,
     origin::{Caller, OriginChange},
+    setup::Setup,
     workstations::Act,
 };
 use location::time::Timestamp;
@@ -106,9 +107,12 @@ impl AuditCaller {
         }
     }
 
-    /// Returns the caller of a committed change.
-    fn from_change(caller: Caller, shown: AccessLog) -> AuditCaller {
-        let Caller { request_id, name, operator, client, route } = caller;
+    /// Returns the caller of a committed change, or the service if the caller cannot be decoded.
+    fn from_change(caller: Option<Caller>, shown: AccessLog) -> AuditCaller {
+        let Some(Caller { request_id, name, operator, client, route }) = caller else {
+            let (request_id, route) = (String::new(), String::new());
+            return AuditCaller { actor: Actor::Service, client: None, request_id, route, shown };
+        };
         let actor = if operator { Actor::Operator(name) } else { Actor::Key(name) };
         AuditCaller { actor, client, request_id, route, shown }
     }
@@ -224,7 +228,8 @@ pub async fn audit_committed_changes(follower: Arc<AuditFollower>, api: Weak<Api
         let mut batch = follower.next().await;
         let Some(api) = api.upgrade() else { return };
         let changes = mem::take(&mut batch.changes).into_iter();
-        let entries: Vec<AuditEntry> = changes.flat_map(|change| entries_of_change(&api, change)).collect();
+        let (setup, now) = (api.engine.setup(), api.engine.now());
+        let entries: Vec<AuditEntry> = changes.flat_map(|change| entries_of_change(&setup, now, change)).collect();
         // Without a trail, the positions move on, so that journals are pruned.
         if let Some(trail) = &api.audit
             && append_in_order(trail, &entries).await.is_err()
@@ -236,16 +241,16 @@ pub async fn audit_committed_changes(follower: Arc<AuditFollower>, api: Weak<Api
 }
 
 /// Returns the entries of a change. The last one has the decision, because it implies the earlier ones.
-fn entries_of_change(api: &Api, change: CallChange) -> Vec<AuditEntry> {
+fn entries_of_change(setup: &Setup, now: Timestamp, change: CallChange) -> Vec<AuditEntry> {
     let CallChange { decision: (location, number), at, institution, caller, records } = change;
     let shown = AccessLog::default();
     // Earlier versions did not store the institution.
-    let current = || api.engine.setup().locations.get(&location).map(|configured| configured.institution);
+    let current = || setup.locations.get(&location).map(|configured| configured.institution);
     if let Some(institution) = institution.or_else(current) {
         shown.set_scope(institution, Some(location));
     }
     records.iter().for_each(|record| shown.audit(record.action, record.kind, record.id));
-    let mut entries = AuditCaller::from_change(caller, shown).entries(at, COMMITTED, None);
+    let mut entries = AuditCaller::from_change(caller, shown).entries(at.unwrap_or(now), COMMITTED, None);
     entries.last_mut().into_iter().for_each(|last| last.decisions.push((location.0.into(), number)));
     entries
 }
@@ -364,4 +369,24 @@ fn append(trail: &Trail, entry: AuditEntry) {
             tracing::error!(%error, entry, "the audit trail refused an entry");
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::call_changes::ChangedRecord;
+    use location::ids::{InstitutionId, LocationId};
+
+    use super::*;
+
+    #[test]
+    fn entry_of_an_unreadable_change_names_its_location_and_number() {
+        let records = vec![ChangedRecord { action: "unreadable change", kind: "location", id: 7 }];
+        let (decision, institution) = ((LocationId(7), 12), Some(InstitutionId(3)));
+        let change = CallChange { decision, at: None, institution, caller: None, records };
+        let entries = entries_of_change(&Setup::default(), Timestamp(5), change);
+        let [entry] = entries.as_slice() else { panic!("{entries:?}") };
+        assert_eq!((entry.at, &entry.actor, entry.institution), (5, &Actor::Service, Some(3)));
+        assert_eq!((entry.action.as_str(), entry.record.as_str()), ("unreadable change", "location"));
+        assert_eq!((entry.ids.as_slice(), entry.decisions.as_slice()), (&[7][..], &[(7, 12)][..]));
+    }
 }

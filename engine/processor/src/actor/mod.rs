@@ -257,6 +257,8 @@ impl LocationActor {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
                 self.record_error(format!("it is damaged, and read-only until an operator restores it: {error}"), None);
                 self.unreadable = Some((Instant::now() + DAMAGED_FOR, EngineError::Damaged));
+                // The audit trail follows the readable records, and names the others.
+                self.deps.call_doorbell.ring([self.id]);
             }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");
