@@ -418,6 +418,7 @@ mod tests {
                 /// The opening day, `YYYY-MM-DD`.
                 opened: Option<String>,
                 specialty: Option<()>,
+                /// Its rooms.
                 rooms: IncludedList<RoomView<'a>>,
             }
         };

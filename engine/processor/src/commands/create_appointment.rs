@@ -138,7 +138,8 @@ impl CreateAppointment {
             return Err(Unmet::PatientOfOtherLocation { id }.into());
         }
         if patient.rejected() {
-            let reason = patient.rejection().unwrap_or("it gave no reason").trim_end_matches('.');
+            let reason = patient.write.as_ref().and_then(|write| write.reason.as_deref());
+            let reason = reason.unwrap_or("it gave no reason").trim_end_matches('.');
             return Err(Unmet::Wrong(format!(
                 "appt.patient_id {id} is of a patient that the health record system refused ({reason}). Correct the \
                  data, create the patient again with POST /patients, and send the new id."
