@@ -293,7 +293,7 @@ mod tests {
     #[actix_web::test]
     async fn a_panic_becomes_an_answer() {
         let panics = async { panic!("on purpose") };
-        let answer = caught::<BoxBody>(panics).await.unwrap_err();
+        let answer = caught::<BoxBody>(panics, false).await.unwrap_err();
         assert_eq!(answer.status(), 500);
     }
 }
