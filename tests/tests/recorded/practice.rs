@@ -85,7 +85,7 @@ impl Practice {
             started,
             before_writes: String::new(),
             booking_ref: String::new(),
-            known: BTreeMap::new(),
+            known: BTreeMap::from([("/locations".to_owned(), vec![LOCATION.to_string()])]),
         }
     }
 
