@@ -262,7 +262,7 @@ async fn view(api: &Api, location: LocationId) -> Answer<LocationSyncView> {
         reading_paused_since: state.paused.reading.map(At),
         writing_paused_since: state.paused.writing.map(At),
         adapter: state.adapter.map(AdapterView::from_state),
-        adapter_calls: costs.iter().map(|(call, costs)| AdapterCallsView::from_value(costs, *call)).collect(),
+        adapter_calls: costs.iter().map(|(call, costs)| AdapterCallsView::from_value(costs, call)).collect(),
         node: engine.nodes().map(|nodes| nodes.name),
         node_since: institution.and_then(|institution| engine.here_since(institution)).map(At),
     })
