@@ -177,8 +177,8 @@ impl Api {
         Err(without_trail())
     }
 
-    /// Returns the response once its entries are durable. Fails if they cannot be written, unless the call has committed
-    /// a change at a location. `caller` is `None` without a trail.
+    /// Returns the response once its entries are durable. Fails if they cannot be written, unless the call has
+    /// committed a change at a location. `caller` is `None` without a trail.
     pub async fn audited(
         &self,
         caller: Option<&AuditCaller>,

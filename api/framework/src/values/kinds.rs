@@ -100,8 +100,7 @@ impl<T: 'static> Kind<T> {
 
     /// Returns the value of a default.
     pub fn default_value(&self, default: &Value) -> T {
-        self.json(default)
-            .expect("a default is a valid value of its kind, as the test that describes every route checks")
+        self.json(default).expect("a default is valid, as the test that describes every route checks")
     }
 
     pub fn map<U: 'static>(self, into: impl Fn(T) -> U + Send + Sync + 'static) -> Kind<U> {
@@ -470,15 +469,10 @@ pub fn uuid() -> Kind<uuid::Uuid> {
 }
 
 pub fn zone() -> Kind<Tz> {
-    Kind::for_text(
-        || json!({"type": "string", "maxLength": MAX_NAME}),
-        "America/New_York",
-        |text| {
-            text.parse()
-                .map_err(|_| format!("must be an IANA time zone such as America/New_York, not {:?}", echo(text)))
-        },
-    )
-    .about("The IANA time zone in which times without an offset are read.")
+    let schema = || json!({"type": "string", "maxLength": MAX_NAME});
+    let wrong = |text: &str| format!("must be an IANA time zone such as America/New_York, not {:?}", echo(text));
+    Kind::for_text(schema, "America/New_York", move |text| text.parse().map_err(|_| wrong(text)))
+        .about("The IANA time zone in which times without an offset are read.")
 }
 
 // Objects, in bodies only. Their fields are read by path.
