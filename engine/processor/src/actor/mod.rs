@@ -137,7 +137,8 @@ pub struct LocationActor {
     processor: Option<Processor>,
     /// Time of the next load attempt, and the error returned until then.
     unreadable: Option<(Instant, EngineError)>,
-    timer: Option<(Timestamp, SpawnHandle)>,
+    /// The timer of the next wake, and when it fires.
+    timer: Option<(Instant, SpawnHandle)>,
     /// Number of consecutive failures to get a description of the EHR.
     describe_failures: u32,
     /// Timer of the next request for a description.
@@ -539,24 +540,24 @@ impl LocationActor {
         Box::pin(async {}.into_actor(self))
     }
 
-    /// Sets the only timer to the next wake time. An earlier timer stays, because the wake time changes with most
-    /// turns. Its wake finds nothing due, and sets the next one.
+    /// Sets the only timer to the next wake time. A timer that fires earlier stays, because the wake time changes with
+    /// most turns. Its wake finds nothing due, and sets the next one.
     fn set_timer(&mut self, ctx: &mut Context<Self>) {
-        let wake = self.processor.as_ref().and_then(Processor::wake_at);
-        if self.timer.as_ref().zip(wake).is_some_and(|((at, _), wake)| *at <= wake) {
+        let sleep = self.processor.as_ref().and_then(Processor::wake_at).map(|at| sleep_until(at, clock::now()));
+        let now = Instant::now();
+        let is_kept = |(fires_at, sleep): (Instant, Duration)| fires_in_time(fires_at, now + sleep);
+        if self.timer.as_ref().map(|(fires_at, _)| *fires_at).zip(sleep).is_some_and(is_kept) {
             return;
         }
         if let Some((_, old)) = self.timer.take() {
             ctx.cancel_future(old);
         }
-        let Some(at) = wake else { return };
-        // Long sleeps are cut to a day, because clocks of machines are adjusted occasionally.
-        let sleep = at.since(clock::now()).clamp(0, DAY);
-        let handle = ctx.run_later(Duration::from_millis(sleep.unsigned_abs()), |act, ctx| {
+        let Some(sleep) = sleep else { return };
+        let handle = ctx.run_later(sleep, |act, ctx| {
             act.timer = None;
             send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::Wake)));
         });
-        self.timer = Some((at, handle));
+        self.timer = Some((now + sleep, handle));
     }
 
     fn find_slots(&mut self, query: Box<SlotQuery>, reply: Reply<FreeSlots>) -> LocalBoxActorFuture<Self, ()> {
@@ -655,6 +656,18 @@ impl LocationActor {
                 .boxed_local()
         }))
     }
+}
+
+/// Returns the time until a wake time. Long sleeps are cut to a day, because clocks of machines are adjusted
+/// occasionally.
+fn sleep_until(at: Timestamp, now: Timestamp) -> Duration {
+    Duration::from_millis(at.since(now).clamp(0, DAY).unsigned_abs())
+}
+
+/// Returns `true` if a timer fires by `due`. Wake times are not compared, because a timer does not follow a clock that
+/// is set forward. They are in milliseconds, so the same one may seem to be due earlier by less than one.
+fn fires_in_time(fires_at: Instant, due: Instant) -> bool {
+    fires_at <= due + Duration::from_millis(1)
 }
 
 fn free_slots(processor: &Processor, query: &SlotQuery) -> Result<FreeSlots, EngineError> {

@@ -141,6 +141,19 @@ async fn snapshot_moves_the_audit_position_only_without_changes_by_calls() {
     }
 }
 
+/// Otherwise, deadlines of calls would be missed by up to the length of the step.
+#[test]
+fn timer_from_before_a_forward_step_of_the_clock_is_replaced() {
+    let (set, clock) = (Instant::now(), Timestamp(1_000 * DAY));
+    let (wake, passed) = (clock.plus(600 * SECOND), Duration::from_secs(60));
+    let fires_at = set + sleep_until(wake, clock);
+    let is_kept = |wake, clock| fires_in_time(fires_at, set + passed + sleep_until(wake, clock));
+    let now = clock.plus(60 * SECOND);
+    assert!(is_kept(wake, now) && is_kept(wake.plus(SECOND), now) && !is_kept(wake.minus(SECOND), now));
+    let stepped = now.plus(3_600 * SECOND);
+    assert!(!is_kept(stepped.plus(30 * SECOND), stepped));
+}
+
 /// A commit that a node sent before it lost the location arrives when another node has loaded the location.
 #[actix::test]
 async fn late_commit_of_the_previous_node_is_refused() {
