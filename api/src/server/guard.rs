@@ -78,7 +78,7 @@ pub async fn guard(
     let client = api.client(request.request());
     let edge = api.edge();
     let origin = cors::allowed(&edge.rules.cors_origins, &request);
-    let is_intent = is_intent(request.path());
+    let is_intent = is_intent(request.match_info().as_str());
     let mut answer = if origin.is_some() && cors::is_preflight(&request) {
         Ok(request.into_response(cors::preflight(&edge.rules.compatibility)))
     } else if named(&edge.rules, &request) {
@@ -161,7 +161,8 @@ fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxB
                 false => Some(api.response_bytes.add(size)),
             };
             if reserved.is_none() {
-                let refused = ApiError::from(Failure::ResponsesFull).of_intent(is_intent(request.path()));
+                let is_intent = is_intent(request.match_info().as_str());
+                let refused = ApiError::from(Failure::ResponsesFull).of_intent(is_intent);
                 return ServiceResponse::new(request, refused.error_response());
             }
             SlicedBody::from_bytes(bytes, reserved)

@@ -71,6 +71,10 @@ async fn every_failure_of_an_intent_has_ok_and_message() {
     assert_eq!(fails(asked(Method::GET, "status")).await, 400);
     assert_eq!(fails(asked(Method::PATCH, "hold").bytes("{}")).await, 405);
     assert_eq!(fails(asked(Method::GET, "nothing")).await, 404);
+    let encoded = "/%69ntent/booking/status?subdomain=acme&location_id=1";
+    assert_eq!(fails(world.ask(Method::GET, encoded)).await, 400);
+    assert_eq!(fails(world.ask(Method::GET, encoded).with("Authorization", "Bearer x")).await, 401);
+    assert_eq!(fails(world.ask(Method::GET, encoded).without("User-Agent")).await, 403);
 }
 
 #[actix_web::test]

@@ -55,7 +55,7 @@ async fn dispatch(
     request: &HttpRequest,
     payload: Payload,
 ) -> Result<HttpResponse, Error> {
-    let is_intent = errors::is_intent(request.path());
+    let is_intent = errors::is_intent(request.match_info().as_str());
     let answer = find_and_answer(routes, request, payload).await;
     answer.map_err(|error| match error.as_error::<ApiError>() {
         Some(known) => known.clone().of_intent(is_intent).into(),

@@ -49,7 +49,7 @@ pub trait Fails {
     fn answer(self, notices: Option<&str>) -> HttpResponse;
 }
 
-/// Returns `true` for the paths of intents, whose failures have `ok` and `message`.
+/// Returns `true` for the decoded paths of intents, whose failures have `ok` and `message`.
 pub fn is_intent(path: &str) -> bool {
     path.starts_with("/intent/")
 }
