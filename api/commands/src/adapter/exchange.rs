@@ -18,6 +18,14 @@ const PLAIN: [&str; 16] = [
     "count", "offset", "sort", "location", "error",
 ];
 
+/// Fields of Open Dental with the number of a record, which an adapter puts into paths of requests. Numbers in these
+/// fields are not masked, but texts are.
+const RECORD_NUMBERS: [&str; 23] = [
+    "PatNum", "Guarantor", "Subscriber", "AptNum", "ScheduleNum", "InsSubNum", "PlanNum", "CarrierNum", "PatPlanNum",
+    "AllergyNum", "DiseaseNum", "MedicationNum", "MedicationPatNum", "CommlogNum", "CodeNum", "ProcNum", "ProcNumOrig",
+    "TreatPlanNum", "FeeNum", "RecallNum", "PayNum", "PayPlanNum", "AdjNum",
+];
+
 /// The replacement for dates.
 const A_DAY: &str = "2000-01-01";
 /// The replacement for dates as numbers.
@@ -112,7 +120,7 @@ impl Masks {
     fn value(&self, name: &str, value: Value) -> Value {
         match value {
             Value::String(said) if !self.keeps(name) => text(&said).into(),
-            Value::Number(said) if !self.keeps(name) => number(said),
+            Value::Number(said) if !self.keeps(name) && !RECORD_NUMBERS.contains(&name) => number(said),
             Value::Array(all) => all.into_iter().map(|value| self.value(name, value)).collect(),
             Value::Object(fields) => {
                 let fields = fields.into_iter().map(|(name, value)| {
@@ -167,7 +175,8 @@ fn number(said: Number) -> Value {
 /// Returns `true` for days such as 19800228.
 fn is_day(text: &str) -> bool {
     let part = |from: usize, to: usize| text.get(from..to).and_then(|part| part.parse::<u8>().ok()).unwrap_or_default();
-    text.len() == 8 && (1..=12).contains(&part(4, 6)) && (1..=31).contains(&part(6, 8))
+    let digits = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits && (1..=12).contains(&part(4, 6)) && (1..=31).contains(&part(6, 8))
 }
 
 #[cfg(test)]
@@ -190,11 +199,11 @@ mod tests {
     fn long_numbers_are_masked_and_remain_numbers() {
         let masks = Masks { keep: vec!["total".into()] };
         let body = json!({"phone": 3_125_550_199_u64, "born": 19_800_228, "born_at": -310_000_000_i64, "member": 48_213,
-            "at": {"lat": 40.712776}, "numbers": [7_735_550_100_u64], "minutes": 30, "amount": 12.5, "id": 35_612,
-            "patient_id": 35_612, "total": 12_345});
+            "at": {"lat": 40.712776, "lon": 41.90123}, "numbers": [7_735_550_100_u64], "minutes": 30, "amount": 12.5,
+            "id": 35_612, "patient_id": 35_612, "PatNum": 35_612, "total": 12_345});
         let expected = json!({"phone": 1_000_000_000, "born": 20_000_101, "born_at": -100_000_000, "member": 10_000,
-            "at": {"lat": 10.0}, "numbers": [1_000_000_000], "minutes": 30, "amount": 12.5, "id": 35_612,
-            "patient_id": 35_612, "total": 12_345});
+            "at": {"lat": 10.0, "lon": 10.0}, "numbers": [1_000_000_000], "minutes": 30, "amount": 12.5,
+            "id": 35_612, "patient_id": 35_612, "PatNum": 35_612, "total": 12_345});
         let answer = HttpResponse { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() };
         let masked = RecordedResponse::With { status: 200, headers: BTreeMap::new(), body: expected.clone() };
         assert_eq!(masks.mask_response(&Ok(answer)), masked);
