@@ -1,5 +1,5 @@
-//! Values per commit: what a booking would cost the store if each commit were one frame, from which the tables are
-//! filled later, many bookings at once.
+//! The cost of a booking's values in the store: one by one, and as one frame per commit. The tables are then filled from
+//! many frames at once.
 
 use std::{error::Error, sync::Arc, time::Duration};
 

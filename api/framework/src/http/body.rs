@@ -68,16 +68,22 @@ pub async fn component(headers: &HeaderMap, payload: Payload, timeout: Duration)
 pub async fn json(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<JsonBytes, ApiError> {
     let body = JsonBytes(collect(headers, payload, rules).await?);
     if !body.json().is_empty() {
-        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let kind = kind.to_ascii_lowercase();
-        if !is_json(&kind) {
-            return Err(unsupported("The body must be JSON, sent with Content-Type: application/json."));
-        }
-        if !is_utf8(&kind) {
-            return Err(unsupported("The body must be in UTF-8: send no other charset."));
-        }
+        check_type(headers)?;
     }
     Ok(body)
+}
+
+/// Returns an error if the body is declared as something other than JSON in UTF-8.
+fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let declared = declared.to_ascii_lowercase();
+    if !is_json(&declared) {
+        return Err(unsupported("The body must be JSON, sent with Content-Type: application/json."));
+    }
+    if !is_utf8(&declared) {
+        return Err(unsupported("The body must be in UTF-8: send no other charset."));
+    }
+    Ok(())
 }
 
 /// A JSON body, which may begin with a byte order mark.
@@ -151,6 +157,8 @@ fn reason(error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use actix_web::http::header::HeaderValue;
+
     use super::*;
     use crate::values::limits::MAX_DEPTH;
 
@@ -195,13 +203,19 @@ mod tests {
     }
 
     #[test]
-    fn bodies_with_another_charset_than_utf_8_are_refused() {
-        for right in ["application/json", "application/json; charset=utf-8", "application/json;charset=\"utf-8\""] {
-            assert!(is_json(right) && is_utf8(right), "{right}");
+    fn bodies_of_another_type_or_charset_are_refused() {
+        let refusal = |declared: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(declared));
+            check_type(&headers).err().map(|error| error.to_string())
+        };
+        for right in ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\""] {
+            assert_eq!(refusal(right), None, "{right}");
         }
         for wrong in ["application/json; charset=utf-16", "application/json; charset=latin1"] {
-            assert!(is_json(wrong) && !is_utf8(wrong), "{wrong}");
+            assert!(refusal(wrong).is_some_and(|why| why.contains("UTF-8")), "{wrong}");
         }
+        assert!(refusal("text/json").is_some_and(|why| why.contains("must be JSON")));
     }
 
     #[test]
