@@ -107,7 +107,7 @@ fn restore_to(file: &Path, keys: &Path, to: &Path, engine: EngineKind) -> Comman
     let restored = System::new().block_on(restoring);
     bar.finish_and_clear();
     say(format_args!(
-        "{} values were restored to a store of the engine {engine}. To serve from them set `data_dir` to {} and `store_engine` to \"{engine}\".",
+        "{} values were restored. To serve from them set `data_dir` to {} and `store_engine` to \"{engine}\".",
         restored?.values,
         to.display()
     ));

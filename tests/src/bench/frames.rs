@@ -16,7 +16,7 @@ const BOOKINGS: u64 = 40_000;
 const IN_FLIGHT: u64 = 64;
 /// Bookings per batch of the tables.
 const FILLED_AT_ONCE: u64 = 100;
-/// Sizes of the values of a booking of a new patient: journal record, patient, appointment, entries in the log of
+/// Approximate sizes of the values of a booking of a new patient: journal record, patient, appointment, entries in the log of
 /// changes of the data source and of the location, claim of the idempotency key, key for matching patients.
 const JOURNAL: usize = 700;
 const PATIENT: usize = 450;
