@@ -1,5 +1,5 @@
-//! The cost of a booking's values in the store: one by one, and as one frame per commit. The tables are then filled from
-//! many frames at once.
+//! The cost of a booking's values in the store: one by one, and as one frame per commit. The tables are then filled
+//! from many frames at once.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -16,8 +16,8 @@ const BOOKINGS: u64 = 40_000;
 const IN_FLIGHT: u64 = 64;
 /// Bookings per batch of the tables.
 const FILLED_AT_ONCE: u64 = 100;
-/// Approximate sizes of the values of a booking of a new patient: journal record, patient, appointment, entries in the log of
-/// changes of the data source and of the location, claim of the idempotency key, key for matching patients.
+/// Approximate sizes of the values of a booking of a new patient: journal record, patient, appointment, entries in the
+/// log of changes of the data source and of the location, claim of the idempotency key, key for matching patients.
 const JOURNAL: usize = 700;
 const PATIENT: usize = 450;
 const APPOINTMENT: usize = 500;
