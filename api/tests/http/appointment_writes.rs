@@ -1,5 +1,6 @@
 use std::sync::atomic::Ordering;
 
+use actix_web::http::Method;
 use engine::records::ehr::Write;
 use serde_json::{Value, json};
 use testing::until;
@@ -54,7 +55,7 @@ async fn a_new_appointment_is_written_to_the_practice() {
 
 /// The EHR refuses the last name.
 #[actix_web::test]
-async fn an_appointment_of_a_patient_that_the_ehr_refused_is_refused() {
+async fn records_of_a_patient_that_the_ehr_refused_are_refused() {
     let world = world().await;
     let new = json!({"provider": {"provider_id": ANNA}, "patient": {
         "first_name": "Rosa", "last_name": "Refused", "email": "rosa@example.com",
@@ -69,6 +70,13 @@ async fn an_appointment_of_a_patient_that_the_ehr_refused_is_refused() {
          the data, create the patient again with POST /patients, and send the new id."
     );
     assert_eq!(world.post(POST, appt(&world, json!({"patient_id": id}))).fails(400).await, [expected]);
+    let change = world.ask(Method::PATCH, &format!("/patients/{id}?subdomain=acme&location_id=1"));
+    let change = change.json(json!({"patient": {"first_name": "Nina"}})).version("v3.1.0");
+    let expected = format!(
+        "Patient with id {id} is one that the health record system refused (nobody is called so). Correct the data, \
+         create the patient again with POST /patients, and send the new id."
+    );
+    assert_eq!(change.fails(400).await, [expected], "waiting for the health record system would not help");
     assert_ne!(create().answers(201).await["data"]["user"]["id"], id, "a refused patient is no duplicate");
 }
 

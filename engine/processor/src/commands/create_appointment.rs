@@ -8,7 +8,7 @@ use records::{Appointment, Booking, Patient, Writeback};
 
 use super::{
     prelude::*,
-    references::{all_met, set_aside},
+    references::{all_met, refusal_of, set_aside},
 };
 use crate::patients::describe_patient;
 
@@ -137,14 +137,8 @@ impl CreateAppointment {
         if !synced && !patient.location_ids.contains(&at.setup.id.0) {
             return Err(Unmet::PatientOfOtherLocation { id }.into());
         }
-        if patient.rejected() {
-            let reason = patient.write.as_ref().and_then(|write| write.reason.as_deref());
-            let reason = reason.unwrap_or("it gave no reason").trim_end_matches('.');
-            return Err(Unmet::Wrong(format!(
-                "appt.patient_id {id} is of a patient that the health record system refused ({reason}). Correct the \
-                 data, create the patient again with POST /patients, and send the new id."
-            ))
-            .into());
+        if let Some(refusal) = refusal_of(&patient, &format!("appt.patient_id {id} is of a patient")) {
+            return Err(refusal.into());
         }
         let unconverted = patient.foreign_id.as_ref().is_some_and(|foreign_id| foreign_id.ends_with(UNCONVERTED));
         if patient.new_patient && unconverted { Err(Unmet::PatientNotConverted.into()) } else { Ok(patient) }

@@ -21,6 +21,18 @@ pub(super) fn all_met(unmet: Vec<Unmet>) -> Result<(), Reject> {
     Unmet::from_all(unmet).map_or(Ok(()), |why| Err(why.into()))
 }
 
+/// Returns the problem of a patient whom the EHR refused: waiting does not help. `subject` begins the sentence.
+pub(super) fn refusal_of(patient: &Record<records::Patient>, subject: &str) -> Option<Unmet> {
+    let reason = patient.write.as_ref().and_then(|write| write.reason.as_deref());
+    let reason = reason.unwrap_or("it gave no reason").trim_end_matches('.');
+    patient.rejected().then(|| {
+        Unmet::Wrong(format!(
+            "{subject} that the health record system refused ({reason}). Correct the data, create the patient again \
+             with POST /patients, and send the new id."
+        ))
+    })
+}
+
 impl Processor {
     /// Returns a patient to whom records of this location may refer. With an EHR, the patient must exist there.
     pub fn synced_patient(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<records::Patient>, Reject> {
@@ -28,7 +40,13 @@ impl Processor {
         let found = found.filter(|patient| patient.source_id == self.source());
         let patient = found.ok_or(Unmet::NotFound { resource: Resource::Patients, id: id.into() })?;
         let stays_here = self.source().is_none();
-        if stays_here || patient.foreign_id.is_some() { Ok(patient) } else { Err(Unmet::PatientNotSynced.into()) }
+        if stays_here || patient.foreign_id.is_some() {
+            Ok(patient)
+        } else if let Some(refusal) = refusal_of(&patient, &format!("Patient with id {id} is one")) {
+            Err(refusal.into())
+        } else {
+            Err(Unmet::PatientNotSynced.into())
+        }
     }
 
     /// Returns a provider of the location's data source, or of the institution if the location has none.
