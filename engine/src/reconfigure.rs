@@ -72,7 +72,7 @@ impl Engine {
         let put_in_force = || {
             connections.adapters().set_up(adapters, &changes.adapters.gone);
             self.deps().setup.replace(Arc::new(setup));
-            self.gateway().set_up(&before);
+            self.gateway().set_up();
             connections.set_up(&changes);
             self.webhooks().set_rules(self.setup().engine.webhooks);
             self.deps().change_counter.set_up(&self.setup());

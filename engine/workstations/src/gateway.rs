@@ -31,7 +31,7 @@ use super::{
     gateway_location::{GatewayLocation, Messages, Shared, login},
     lease::{ConnectionId, Rules},
     limits::{HEARTBEAT, MESSAGES},
-    protocol::{ByeReason, EhrAccess, FromWorkstation, LocationName, ToWorkstation, VERSION, Welcome},
+    protocol::{ByeReason, EhrAccess, FromWorkstation, LocationName, VERSION, Welcome},
 };
 
 pub struct Gateway {
@@ -81,13 +81,12 @@ impl Gateway {
         let (locations, adapters) = (RwLock::default(), adapters.clone());
         let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
         let gateway = Gateway { setup, devices, shared, locations, adapters, connections, stopping };
-        gateway.set_up(&Setup::default());
+        gateway.set_up();
         (Arc::new(gateway), news)
     }
 
-    /// Applies a new setup in place of `before`. Ends the connections of locations without gate, and of those whose
-    /// welcome would differ. Workstations that are still configured reconnect.
-    pub fn set_up(&self, before: &Setup) {
+    /// Applies a new setup. Ends the connections of locations without gate, and those with an outdated welcome.
+    pub fn set_up(&self) {
         let (setup, known, now) = (self.setup.now(), self.locations(), Instant::now());
         let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
         let locations: GatewayLocations = gated
@@ -98,13 +97,22 @@ impl Gateway {
                 (location.id, gated)
             })
             .collect();
+        let former = known.iter().filter(|(id, _)| !locations.contains_key(id));
+        former.for_each(|(_, gated)| gated.end_all(ByeReason::Shutdown));
         *self.locations.write() = Arc::new(locations);
-        let told = |setup: &Setup, id| {
-            let (location, ehr) = self.lent(setup, id)?;
-            Some((location.name.clone(), location.workstation.approval, ehr))
-        };
-        let otherwise = known.iter().filter(|(id, _)| told(before, **id) != told(&setup, **id));
-        otherwise.for_each(|(_, gated)| gated.end_all(ByeReason::Shutdown));
+        self.end_outdated();
+    }
+
+    /// Ends the connections whose welcome would differ now: the setup or the paths of the adapter have changed. Their
+    /// workstations reconnect. An adapter that is being loaded has no paths yet.
+    pub(super) fn end_outdated(&self) {
+        let setup = self.setup.now();
+        for gated in self.locations().values().filter(|gated| !gated.connected().is_empty()) {
+            let Some((location, ehr)) = self.lent(&setup, gated.location) else { continue };
+            if !self.preparing(&setup, &location) {
+                gated.end_outdated(&offer(&location, ehr));
+            }
+        }
     }
 
     fn locations(&self) -> Arc<GatewayLocations> {
@@ -204,15 +212,7 @@ impl Gateway {
         }
         let id = ConnectionId(self.connections.fetch_add(1, Ordering::Relaxed));
         let (out, messages) = mpsc::channel(MESSAGES);
-        let welcome = ToWorkstation::Welcome(Welcome {
-            protocol: VERSION,
-            workstation,
-            location: LocationName { id: location.id.0, name: location.name.clone() },
-            ehr,
-            approval: location.workstation.approval,
-            heartbeat_seconds: HEARTBEAT.as_secs(),
-        });
-        gated.enter(id, (workstation, device.name, client), out, welcome);
+        gated.enter(id, (workstation, device.name, client), out, Welcome { workstation, ..offer(&location, ehr) });
         let session = Session { gateway: self.clone(), gated, id, workstation, version: hello.extension.clone() };
         session.note();
         // The token may have been revoked, the gateway stopped or the setup changed before the session was visible to
@@ -261,6 +261,9 @@ impl Gateway {
             if shared && second % HEARTBEAT.as_secs() == 0 {
                 let this = self.clone();
                 drop(self.shared.runtime.spawn_blocking(move || this.end_reassigned()));
+            }
+            if second % HEARTBEAT.as_secs() == 0 {
+                self.end_outdated();
             }
             let (now, wall) = (Instant::now(), clock::now());
             self.locations().values().for_each(|gated| gated.beat(second, now, wall));
@@ -390,6 +393,18 @@ fn rules(location: &LocationSetup) -> Rules {
         location: location.id.0,
         in_flight: location.workstation.in_flight as usize,
         patience: Duration::from_secs(location.workstation.patience_seconds.into()),
+    }
+}
+
+/// Returns the welcome of a location's workstations, without the id of the workstation.
+fn offer(location: &LocationSetup, ehr: EhrAccess) -> Welcome {
+    Welcome {
+        protocol: VERSION,
+        workstation: Uuid::nil(),
+        location: LocationName { id: location.id.0, name: location.name.clone() },
+        ehr,
+        approval: location.workstation.approval,
+        heartbeat_seconds: HEARTBEAT.as_secs(),
     }
 }
 

@@ -23,7 +23,7 @@ use super::{
     devices::Devices,
     lease::{ConnectionId, Effect, Lease, Number, Rules, SessionState},
     limits::{FRAMES, FRAMES_WITHIN, HEARTBEAT, LAST_WRITES, QUEUE_EVERY, SILENCE},
-    protocol::{ByeReason, FailureKind, FromWorkstation, Login, Queue, RequestAnswer, ToWorkstation},
+    protocol::{ByeReason, FailureKind, FromWorkstation, Login, Queue, RequestAnswer, ToWorkstation, Welcome},
 };
 
 pub type Messages = mpsc::Receiver<Box<ToWorkstation>>;
@@ -73,6 +73,8 @@ struct WorkstationConnection {
     name: String,
     client: Option<IpAddr>,
     out: mpsc::Sender<Box<ToWorkstation>>,
+    /// The welcome that was sent.
+    welcome: Welcome,
     heard: Instant,
     /// Start of the period in which frames are counted.
     counted_since: Instant,
@@ -112,17 +114,26 @@ impl GatewayLocation {
         id: ConnectionId,
         (workstation, name, client): (Uuid, String, Option<IpAddr>),
         out: mpsc::Sender<Box<ToWorkstation>>,
-        welcome: ToWorkstation,
+        welcome: Welcome,
     ) {
         let now = Instant::now();
         let mut inner = self.lock();
         self.dismiss_workstation(&mut inner, workstation, ByeReason::Replaced);
         let (heard, counted_since) = (now, now);
-        let connection = WorkstationConnection { workstation, name, client, out, heard, counted_since, frames: 0 };
+        let connection = WorkstationConnection {
+            workstation,
+            name,
+            client,
+            out,
+            welcome: welcome.clone(),
+            heard,
+            counted_since,
+            frames: 0,
+        };
         self.tell(&connection, "connect", Vec::new(), "connected");
         inner.connections.insert(id, connection);
         inner.unshown = true;
-        let mut effects = vec![Effect::Send(id, welcome)];
+        let mut effects = vec![Effect::Send(id, ToWorkstation::Welcome(welcome))];
         effects.extend(inner.lease.connected(now, id));
         self.carry_out(&mut inner, effects, now);
     }
@@ -150,9 +161,20 @@ impl GatewayLocation {
     }
 
     pub fn end_all(&self, reason: ByeReason) {
+        self.end_where(reason, |_| true);
+    }
+
+    /// Ends the connections whose welcome differs from `offer` in more than the workstation.
+    pub(super) fn end_outdated(&self, offer: &Welcome) {
+        let current = |sent: &Welcome| Welcome { workstation: sent.workstation, ..offer.clone() };
+        self.end_where(ByeReason::Shutdown, |sent| *sent != current(sent));
+    }
+
+    fn end_where(&self, reason: ByeReason, ends: impl Fn(&Welcome) -> bool) {
         let mut inner = self.lock();
-        let all: Vec<ConnectionId> = inner.connections.keys().copied().collect();
-        all.into_iter().for_each(|id| self.dismiss(&mut inner, id, reason));
+        let chosen = inner.connections.iter().filter(|(_, connection)| ends(&connection.welcome));
+        let chosen: Vec<ConnectionId> = chosen.map(|(id, _)| *id).collect();
+        chosen.into_iter().for_each(|id| self.dismiss(&mut inner, id, reason));
     }
 
     pub fn end_one(&self, id: ConnectionId, reason: ByeReason) {

@@ -472,6 +472,25 @@ async fn a_location_without_gate_has_no_workstations() {
     assert_eq!(Rejection::OtherLocation.to_string(), "it is for another location");
 }
 
+/// An adapter that is rolled out has other paths without a change of the setup.
+#[tokio::test]
+async fn a_beat_ends_connections_with_former_paths() {
+    let (setup, store) = (Current::new(testing::setup()), store());
+    let gateway = Gateway::new(setup.clone(), store, Secrets::from_seed([7; 32]), &AdapterRegistry::new()).0;
+    let token = paired(&gateway, HERE, 1).await;
+    let mut fake = Fake::at_work(&gateway, &token).await;
+    gateway.end_outdated();
+    assert_eq!(gateway.count().connected, 1);
+    let mut next = setup.now().as_ref().clone();
+    next.sources.values_mut().for_each(|source| Arc::make_mut(source).allowed_paths.push("/files/".into()));
+    setup.replace(Arc::new(next));
+    gateway.end_outdated();
+    assert_eq!(fake.bye().await, ByeReason::Shutdown);
+    let mut again = Fake::connect(&gateway, &token).unwrap();
+    let Some(ToWorkstation::Welcome(welcome)) = again.next().await else { panic!("a welcome first") };
+    assert_eq!(welcome.ehr.paths, ["/api/", "/files/"]);
+}
+
 #[tokio::test]
 async fn a_new_setup_ends_connections_whose_welcome_changes() {
     let (setup, store) = (Current::new(testing::setup()), store());
@@ -483,11 +502,10 @@ async fn a_new_setup_ends_connections_whose_welcome_changes() {
         assert!(matches!(fake.next().await, Some(ToWorkstation::Welcome(_))));
     }
     let change = |change: &dyn Fn(&mut Setup)| {
-        let before = setup.now();
-        let mut next = before.as_ref().clone();
+        let mut next = setup.now().as_ref().clone();
         change(&mut next);
         setup.replace(Arc::new(next));
-        gateway.set_up(&before);
+        gateway.set_up();
     };
     let location = |setup: &mut Setup, id, change: &dyn Fn(&mut LocationSetup)| {
         change(setup.locations.get_mut(&id).map(Arc::make_mut).unwrap());
