@@ -9,9 +9,12 @@
 //!  requests      all requests of the OpenAPI documents ──► normaliser ──► lines
 //! ```
 //!
+//! `earlier` has a data directory of an earlier build, which the current build must open.
+//!
 //! `RECORDED_PROGRAM` names another executable than the one of this checkout. `UPDATE_RECORDED=1` writes the file
 //! instead of comparing it, also for a new list or field: the difference in the file shows what clients will read.
 
+mod earlier;
 mod normaliser;
 mod practice;
 mod requests;
@@ -20,7 +23,7 @@ use std::{env, fs, path::PathBuf};
 
 use tests::harness::process::binary;
 
-use self::practice::Practice;
+use self::{normaliser::Normaliser, practice::Practice};
 
 /// The answers of commit ea8fb331, before records became files of their own fields and views followed from them.
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded/answers.jsonl");
@@ -35,7 +38,8 @@ async fn answers_of_every_list_and_record_are_as_recorded() {
     let mut practice = Practice::start(&program).await;
     practice.write_records().await;
     practice.read_twice().await;
-    let recorded = requests::record(&practice).await;
+    let normaliser = Normaliser::new(practice.first_day, practice.started);
+    let recorded = requests::record(&practice, Some(normaliser)).await;
     practice.stop().await;
     if env::var_os("UPDATE_RECORDED").is_some() {
         fs::write(FILE, recorded.join("\n") + "\n").unwrap();

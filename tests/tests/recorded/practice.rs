@@ -42,7 +42,7 @@ pub struct Practice {
     ehr: EhrServer,
     client: Caller,
     process: Process,
-    _dir: TempDir,
+    dir: TempDir,
     /// The practice's first day, a Monday.
     pub first_day: NaiveDate,
     /// Start of the server in milliseconds since 1970.
@@ -54,6 +54,19 @@ pub struct Practice {
     pub known: BTreeMap<String, Vec<String>>,
 }
 
+/// Configures a server with the practice's location.
+pub fn installation(program: &Path, dir: &Path, base_url: String) -> Installation {
+    let location = LocationConfig {
+        id: LOCATION,
+        foreign_id: FOREIGN_ID.to_owned(),
+        zone: ZONE,
+        map_by_operatory: false,
+        adapter_config: String::new(),
+    };
+    let served = ServedEhr { adapter: "sandbox", base_url, source: String::new(), locations: vec![location] };
+    Installation::serving(program, dir, &served, RULES).unwrap()
+}
+
 impl Practice {
     /// Starts a server and waits for its first read cycle.
     pub async fn start(program: &Path) -> Practice {
@@ -62,16 +75,7 @@ impl Practice {
         let first_day = DateTime::from_timestamp(i64::from(day) * 86_400, 0).unwrap().date_naive();
         write_appointments_of_staff(&ehr, first_day);
         let dir = tempfile::tempdir().unwrap();
-        let location = LocationConfig {
-            id: LOCATION,
-            foreign_id: FOREIGN_ID.to_owned(),
-            zone: ZONE,
-            map_by_operatory: false,
-            adapter_config: String::new(),
-        };
-        let (base_url, source) = (ehr.url(), String::new());
-        let served = ServedEhr { adapter: "sandbox", base_url, source, locations: vec![location] };
-        let installation = Installation::serving(program, dir.path(), &served, RULES).unwrap();
+        let installation = installation(program, dir.path(), ehr.url());
         let process = installation.start().await.unwrap();
         let mut client = installation.sign_in().await.unwrap().at("v3.1.0");
         process::first_sync(&mut client).await.unwrap();
@@ -80,7 +84,7 @@ impl Practice {
             ehr,
             client,
             process,
-            _dir: dir,
+            dir,
             first_day,
             started,
             before_writes: String::new(),
@@ -89,10 +93,12 @@ impl Practice {
         }
     }
 
-    pub async fn stop(self) {
+    /// Stops the server and returns the folder of the installation.
+    pub async fn stop(self) -> TempDir {
         self.process.stop().unwrap();
         self.ehr.stop().await;
         assert_eq!(self.installation.panics().unwrap(), [""; 0]);
+        self.dir
     }
 
     pub fn authorization(&self) -> &str {

@@ -42,18 +42,19 @@ struct RecordedAnswer {
 struct Recorder<'a> {
     practice: &'a Practice,
     connection: Connection,
-    normaliser: Normaliser,
+    /// `None` to record answers unchanged.
+    normaliser: Option<Normaliser>,
     /// Ids by the path of their list.
     known: BTreeMap<String, Vec<String>>,
     answers: Vec<RecordedAnswer>,
 }
 
-/// Returns the normalised answers as lines.
-pub async fn record(practice: &Practice) -> Vec<String> {
+/// Returns the answers as lines.
+pub async fn record(practice: &Practice, normaliser: Option<Normaliser>) -> Vec<String> {
     let mut recorder = Recorder {
         practice,
         connection: Connection::open(practice.installation.address).await.unwrap(),
-        normaliser: Normaliser::new(practice.first_day, practice.started),
+        normaliser,
         known: practice.known.clone(),
         answers: Vec::new(),
     };
@@ -171,8 +172,12 @@ impl Recorder<'_> {
         let answer = self.connection.send(&request("GET", path, &headers, &[])).await.unwrap();
         let (status, json) = (answer.status, answer.json());
         assert!(status == 200 && json.is_object(), "{} {path}: {status} {json}", version.name());
-        let body = self.normaliser.apply(std::str::from_utf8(&answer.body).unwrap());
-        let path = self.normaliser.apply(path);
+        let mut normalised = |text: &str| match &mut self.normaliser {
+            Some(normaliser) => normaliser.apply(text),
+            None => text.to_owned(),
+        };
+        let body = normalised(std::str::from_utf8(&answer.body).unwrap());
+        let path = normalised(path);
         match self.answers.iter_mut().find(|known| known.path == path && known.body == body) {
             Some(same) => same.versions.push(version.name()),
             None => self.answers.push(RecordedAnswer { path, versions: vec![version.name()], body }),
