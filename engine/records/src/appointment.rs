@@ -51,6 +51,9 @@ pub struct Appointment {
     pub checkin_at: Option<Timestamp>,
     /// Time of the check-out, by the EHR's clock.
     pub checked_out_at: Option<Timestamp>,
+    /// Progress by the EHR's own status, in addition to the times.
+    #[serde(default, skip_serializing_if = "Progress::is_expected")]
+    pub progress: Progress,
     /// The booking data; only for appointments created here.
     pub booking: Option<Booking>,
 }
@@ -75,6 +78,7 @@ impl Appointment {
             patient_missed: false,
             checkin_at: None,
             checked_out_at: None,
+            progress: Progress::Expected,
             booking: None,
         }
     }
@@ -96,6 +100,44 @@ impl Appointment {
 impl std::fmt::Debug for Appointment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Appointment({:?}, redacted)", self.placement)
+    }
+}
+
+/// The progress of a visit by the EHR's own status. Some EHRs have a status, but no times of check-in and check-out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// The status reports neither, or the EHR has none.
+    #[default]
+    Expected,
+    /// The patient is at the practice.
+    Arrived,
+    /// The visit is done.
+    Completed,
+}
+
+/// Words for an arrived patient in the status of an EHR: FHIR.
+const ARRIVED: [&str; 2] = ["arrived", "checked-in"];
+/// Words for a visit that is done: FHIR and Open Dental.
+const COMPLETED: [&str; 2] = ["fulfilled", "complete"];
+
+impl Progress {
+    /// Reads the value `status` of an appointment's further values.
+    pub fn from_extra(extra: &[(String, String)]) -> Progress {
+        let status = extra.iter().find(|(name, _)| name == "status").map_or("", |(_, status)| status.as_str());
+        let is_one_of = |words: [&str; 2]| words.iter().any(|word| word.eq_ignore_ascii_case(status));
+        if is_one_of(ARRIVED) {
+            Progress::Arrived
+        } else if is_one_of(COMPLETED) {
+            Progress::Completed
+        } else {
+            Progress::Expected
+        }
+    }
+
+    /// Returns `true` if the status reports neither an arrival nor the end of the visit.
+    pub fn is_expected(&self) -> bool {
+        *self == Progress::Expected
     }
 }
 
@@ -227,6 +269,7 @@ impl Body for Appointment {
             patient_missed: shown.patient_missed,
             checkin_at: shown.checkin_at.map(time),
             checked_out_at: shown.checked_out_at.map(time),
+            progress: Progress::from_extra(&shown.extra),
             booking: kept.and_then(|kept| kept.booking.clone()),
         })
     }
@@ -278,5 +321,36 @@ impl Body for Appointment {
 
     fn is_made_here(record: &Record<Appointment>) -> bool {
         record.booking.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn at(start: i64) -> Appointment {
+        let span = Span::new(Timestamp(start), Timestamp(start + 10)).unwrap();
+        Appointment::at(Placement { operatory: None, provider: None, span })
+    }
+
+    #[test]
+    fn progress_follows_the_status_of_the_ehr() {
+        let of = |name: &str, word: &str| Progress::from_extra(&[("a".into(), "b".into()), (name.into(), word.into())]);
+        assert_eq!([of("status", "arrived"), of("status", "checked-in")], [Progress::Arrived; 2]);
+        assert_eq!([of("status", "fulfilled"), of("status", "Complete")], [Progress::Completed; 2]);
+        assert_eq!([of("status", "booked"), of("state", "arrived")], [Progress::Expected; 2]);
+        assert_eq!(Progress::from_extra(&[]), Progress::Expected);
+    }
+
+    #[test]
+    fn an_appointment_without_progress_is_stored_as_before() {
+        let stored = serde_json::to_value(at(100)).unwrap();
+        assert_eq!(stored.get("progress"), None);
+        assert!(serde_json::from_value::<Appointment>(stored).unwrap() == at(100));
+        let done = Appointment { progress: Progress::Completed, ..at(100) };
+        let stored = serde_json::to_value(&done).unwrap();
+        assert_eq!(stored["progress"], "completed");
+        assert!(serde_json::from_value::<Appointment>(stored).unwrap() == done);
     }
 }

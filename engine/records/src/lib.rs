@@ -25,6 +25,7 @@ pub mod currencies;
 pub mod document;
 pub mod documents;
 pub mod ehr;
+pub mod facts;
 mod fee_schedule;
 pub mod form_answers;
 mod form_response;
