@@ -12,7 +12,7 @@ use askama::Template;
 use endpoints::resources::operators::operator_actions;
 use engine::{
     Place,
-    origin::{Origin, on_behalf_of},
+    origin::{CallKind, Origin, on_behalf_of},
     setup::{Institution, LocationSetup},
 };
 use framework::{
@@ -179,7 +179,7 @@ impl ConsoleRequest {
     {
         let caller = self.caller(route);
         let change = caller.as_ref().and_then(AuditCaller::changing);
-        let origin = Origin::from(self.request_id.as_str()).changing(change.clone());
+        let origin = Origin::from(self.request_id.as_str()).called_by(CallKind::Other).changing(change.clone());
         let answer = on_behalf_of(Some(origin), acting).await?;
         let audited = self.api.audited(caller.as_ref(), change.as_deref(), Ok(answer)).await;
         audited.map_err(|_| ConsoleError::Api(ApiError::unavailable(RETRY_LATER)))

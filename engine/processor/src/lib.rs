@@ -18,6 +18,7 @@ mod change_log;
 pub mod commands;
 pub mod disk_share;
 pub mod error;
+mod facts;
 pub mod history;
 pub mod id_pool;
 mod identity;

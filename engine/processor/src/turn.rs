@@ -3,6 +3,7 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
     sync::{Arc, OnceLock},
 };
 
@@ -22,6 +23,7 @@ use crate::{
     call_changes::{self, ChangedRecord},
     change_log::ended_write,
     error::Reject,
+    facts::FactContext,
     journal_record::JournalRecord,
     note_keys::last_turn_key,
     processor::Processor,
@@ -93,7 +95,7 @@ impl Processor {
         mut unit: UnitOfWork<'_>,
     ) -> Result<PendingCommit, Reject> {
         let Decision { mut events, mut calls, .. } = decision;
-        self.find_twins(cx, &mut events, &mut unit)?;
+        let merged = self.find_twins(cx, &mut events, &mut unit)?;
         let request = origin.map(|origin| &**origin);
         events.iter_mut().for_each(|event| caused_by(event, request));
         let change = origin.and_then(Origin::change).cloned();
@@ -120,6 +122,7 @@ impl Processor {
             if let Some(change) = self.status_change(cx.now, &events) {
                 unit.status_changed(change);
             }
+            unit.set_fact_context(FactContext::new(&events, origin, merged));
             unit.into_batch(&mut batch, self.next_seq, request)?;
         }
         Ok(PendingCommit { batch, at: cx.now, events, calls, recorded, providers, call })
@@ -131,14 +134,16 @@ impl Processor {
     }
 
     /// Merges appointments and working hours that a pull showed before the answer to their write. If the EHR does not
-    /// keep the write key, such a record counts as a separate one until the answer names it.
+    /// keep the write key, such a record counts as a separate one until the answer names it. Returns the merged
+    /// appointments.
     fn find_twins(
         &self,
         cx: DecisionContext,
         events: &mut Vec<Event>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
-        let Some(source) = self.source() else { return Ok(()) };
+    ) -> Result<BTreeSet<u64>, Reject> {
+        let mut merged = BTreeSet::new();
+        let Some(source) = self.source() else { return Ok(merged) };
         for index in 0..events.len() {
             if let Some((hour, written)) = working_hours::created(&events[index]) {
                 self.find_hour_twin(cx, events, hour, &written, unit)?;
@@ -163,8 +168,9 @@ impl Processor {
             };
             let command = Command::DuplicateFound { twin: AppointmentId(shown.id), record };
             events.extend(after.decide(cx, &command).events);
+            merged.insert(shown.id);
         }
-        Ok(())
+        Ok(merged)
     }
 
     /// Applies a durable turn to the state in memory, and returns its calls.

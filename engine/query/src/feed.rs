@@ -8,6 +8,7 @@ use location::{
     pull::Resource,
     time::{DAY, Millis, Timestamp},
 };
+use records::facts::{ChangedBy, VisitFact, VisitFacts};
 use store::{
     Batch, Direction, Key, Store, StoreError,
     keys::{self, Space},
@@ -55,12 +56,14 @@ impl Reader {
 }
 
 /// A change of one record. The current state of the record is in its document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedEntry {
     pub at: Timestamp,
     pub resource: Resource,
     pub id: u64,
     pub change: ChangeKind,
+    /// The facts of all changes of the record in the page, in commit order, each with the party that caused it.
+    pub facts: Vec<(VisitFact, ChangedBy)>,
 }
 
 /// A page of the feed.
@@ -136,19 +139,24 @@ fn wanted(resources: &[Resource], entry: &FeedEntry) -> bool {
 }
 
 fn feed_entry(at: Timestamp, change: Change) -> Option<FeedEntry> {
-    let Change::Record(Recorded { resource, id, change, .. }) = change else { return None };
-    Some(FeedEntry { at, resource, id, change })
+    let Change::Record(Recorded { resource, id, change, states, .. }) = change else { return None };
+    let facts = states.and_then(|states| states.facts);
+    let facts = facts.map_or_else(Vec::new, |VisitFacts { by, facts }| facts.into_iter().map(|it| (it, by)).collect());
+    Some(FeedEntry { at, resource, id, change, facts })
 }
 
-/// Keeps the last change of each record. A record that was created and then updated counts as created.
+/// Keeps the last change of each record, with the facts of all. A record that was created and then updated counts as
+/// created.
 fn compacted(entries: Vec<FeedEntry>) -> Vec<FeedEntry> {
     let mut last: BTreeMap<(Resource, u64), (usize, FeedEntry)> = BTreeMap::new();
     for (index, mut entry) in entries.into_iter().enumerate() {
         let record = (entry.resource, entry.id);
-        if let Some((_, before)) = last.get(&record)
-            && (before.change, entry.change) == (ChangeKind::Created, ChangeKind::Updated)
-        {
-            entry.change = ChangeKind::Created;
+        if let Some((_, mut before)) = last.remove(&record) {
+            if (before.change, entry.change) == (ChangeKind::Created, ChangeKind::Updated) {
+                entry.change = ChangeKind::Created;
+            }
+            before.facts.append(&mut entry.facts);
+            entry.facts = before.facts;
         }
         last.insert(record, (index, entry));
     }
@@ -236,4 +244,30 @@ fn old(key: &Key, value: &[u8], now: Timestamp) -> Result<Option<Old>, StoreErro
 
 pub(crate) fn is_old(at: Timestamp, now: Timestamp) -> bool {
     at <= now.minus(KEPT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_each_record_once_with_the_facts_of_all_its_changes() {
+        let entry = |id, change, facts: &[VisitFact]| FeedEntry {
+            at: Timestamp(5),
+            resource: Resource::Appointments,
+            id,
+            change,
+            facts: facts.iter().map(|fact| (*fact, ChangedBy::Staff)).collect(),
+        };
+        let entries = vec![
+            entry(1, ChangeKind::Created, &[]),
+            entry(1, ChangeKind::Updated, &[VisitFact::Confirmed]),
+            entry(2, ChangeKind::Updated, &[VisitFact::Missed]),
+            entry(1, ChangeKind::Updated, &[]),
+            entry(1, ChangeKind::Updated, &[VisitFact::Arrived, VisitFact::Completed]),
+        ];
+        let all = [VisitFact::Confirmed, VisitFact::Arrived, VisitFact::Completed];
+        let expected = [entry(2, ChangeKind::Updated, &[VisitFact::Missed]), entry(1, ChangeKind::Created, &all)];
+        assert_eq!(compacted(entries), expected);
+    }
 }

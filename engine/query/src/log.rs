@@ -156,7 +156,7 @@ mod tests {
                     readers: Readers::None,
                     removed: Vec::new(),
                     added: Vec::new(),
-                    states: Some(RecordStates { before: None, deleted: false, in_ehr: true }),
+                    states: Some(RecordStates { before: None, deleted: false, in_ehr: true, facts: None }),
                 });
                 append(&mut batch, *stream, &header, &[change]);
             }

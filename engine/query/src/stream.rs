@@ -6,6 +6,7 @@
 use location::{ids::InstitutionId, pull::Resource, resource::Operation, time::Timestamp};
 use records::{
     document::{Document, DocumentKind},
+    facts::VisitFacts,
     record::Scope,
     schema::rules,
     sync_state::SyncSummary,
@@ -145,15 +146,49 @@ pub struct Recorded {
 }
 
 /// The record before and after a change, for followers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordStates {
     /// The stored record before the change, if it existed.
-    #[serde(with = "block")]
     pub before: Option<Vec<u8>>,
     /// The record is deleted after the change.
     pub deleted: bool,
     /// The record is in the EHR after the change. Known for payments and adjustments only, otherwise `true`.
     pub in_ehr: bool,
+    /// The facts of a changed appointment. `None` if there are none, and in changes of earlier versions.
+    pub facts: Option<VisitFacts>,
+}
+
+/// The last part of stored states. The numbers of the first two variants are those of a Boolean, so a change without
+/// facts has the same bytes as in earlier versions.
+#[derive(Serialize, Deserialize)]
+enum StoredEnd<F> {
+    NotInEhr,
+    InEhr,
+    InEhrWithFacts(F),
+}
+
+impl Serialize for RecordStates {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let end = match (&self.facts, self.in_ehr) {
+            (Some(facts), _) => StoredEnd::InEhrWithFacts(facts),
+            (None, true) => StoredEnd::InEhr,
+            (None, false) => StoredEnd::NotInEhr,
+        };
+        (self.before.as_ref().map(Block), self.deleted, end).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for RecordStates {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<RecordStates, D::Error> {
+        type Stored = (Option<Block<Vec<u8>>>, bool, StoredEnd<VisitFacts>);
+        let (before, deleted, end) = Stored::deserialize(from)?;
+        let (in_ehr, facts) = match end {
+            StoredEnd::NotInEhr => (false, None),
+            StoredEnd::InEhr => (true, None),
+            StoredEnd::InEhrWithFacts(facts) => (true, Some(facts)),
+        };
+        Ok(RecordStates { before: before.map(|Block(bytes)| bytes), deleted, in_ehr, facts })
+    }
 }
 
 /// The end of a write to the EHR.
@@ -212,21 +247,6 @@ impl<B: AsRef<[u8]>> Serialize for Block<B> {
 impl<'de> Deserialize<'de> for Block<Vec<u8>> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         <&[u8]>::deserialize(from).map(|bytes| Block(bytes.to_vec()))
-    }
-}
-
-/// An optional byte string.
-mod block {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::Block;
-
-    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
-        bytes.as_ref().map(Block).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
-        Ok(Option::<Block<Vec<u8>>>::deserialize(from)?.map(|Block(bytes)| bytes))
     }
 }
 
@@ -336,6 +356,7 @@ pub(crate) fn next(store: &dyn Store, after: Option<u64>) -> Result<Option<(u64,
 mod tests {
     #![allow(clippy::unwrap_used)]
     use location::ids::LocationId;
+    use records::facts::{ChangedBy, VisitFact};
 
     use super::*;
 
@@ -378,6 +399,37 @@ mod tests {
     }
 
     #[test]
+    fn states_without_facts_have_the_format_of_earlier_versions() {
+        #[derive(Serialize)]
+        struct Earlier {
+            before: Option<Vec<u8>>,
+            deleted: bool,
+            in_ehr: bool,
+        }
+        for (before, deleted, in_ehr) in
+            [(None, false, true), (Some(vec![7, 8]), true, false), (Some(vec![]), true, true)]
+        {
+            let states = RecordStates { before: before.clone(), deleted, in_ehr, facts: None };
+            let stored = encoded(&Earlier { before, deleted, in_ehr });
+            assert_eq!(encoded(&states), stored);
+            assert_eq!(postcard::from_bytes::<RecordStates>(&stored), Ok(states));
+        }
+    }
+
+    #[test]
+    fn facts_are_stored_with_their_change() {
+        let (from, to) = (Timestamp(1_795_255_200_000), Timestamp(1_795_258_800_000));
+        let facts = vec![VisitFact::Rescheduled { from, to }, VisitFact::Confirmed];
+        let facts = Some(VisitFacts { by: ChangedBy::Patient, facts });
+        let states = RecordStates { before: Some(vec![1]), deleted: false, in_ehr: true, facts };
+        assert_eq!(postcard::from_bytes::<RecordStates>(&encoded(&states)), Ok(states));
+        let facts = Some(VisitFacts { by: ChangedBy::Staff, facts: vec![VisitFact::Cancelled] });
+        let states = RecordStates { before: None, deleted: false, in_ehr: true, facts };
+        let bytes = [0_u8, 0, 2, 3, 1, 0];
+        assert_eq!(encoded(&states), bytes, "the stored numbers must not change");
+    }
+
+    #[test]
     fn blocks_have_the_format_of_sequences() {
         let bytes: Vec<u8> = (0..=255).collect();
         assert_eq!(encoded(&Block(&bytes)), encoded(&bytes));
@@ -390,7 +442,7 @@ mod tests {
         let turn = Some((LocationId(3), 9));
         let institution = Some(InstitutionId(7));
         let header = CommitHeader { at: Timestamp(5), institution, turn, origin: Some("request-1".into()) };
-        let states = |n| Some(RecordStates { before: Some(vec![n; 1_000]), deleted: false, in_ehr: true });
+        let states = |n| Some(RecordStates { before: Some(vec![n; 1_000]), deleted: false, in_ehr: true, facts: None });
         let changes: Vec<Change> = (0..10).map(|n| Change::Record(recorded(n.into(), states(n)))).collect();
         let mut batch = Batch::new();
         let weight = append(&mut batch, Stream::Source(4), &header, &changes);

@@ -11,10 +11,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug)]
 pub struct Origin {
     id: Arc<str>,
+    call: Option<CallKind>,
     change: Option<Arc<OriginChange>>,
 }
 
+/// The kind of a call, known with and without an audit trail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    /// An intent: a patient acts through a client.
+    Intent,
+    /// Any other call of a client or an operator.
+    Other,
+}
+
 impl Origin {
+    /// Adds the kind of the call. Without it, the origin is a call that has been answered.
+    pub fn called_by(self, call: CallKind) -> Origin {
+        Origin { call: Some(call), ..self }
+    }
+
+    pub fn call(&self) -> Option<CallKind> {
+        self.call
+    }
+
     /// Adds the context of a request whose changes belong in the audit trail.
     pub fn changing(self, change: Option<Arc<OriginChange>>) -> Origin {
         Origin { change, ..self }
@@ -27,7 +46,7 @@ impl Origin {
 
 impl From<&str> for Origin {
     fn from(id: &str) -> Origin {
-        Origin { id: id.into(), change: None }
+        Origin { id: id.into(), call: None, change: None }
     }
 }
 

@@ -17,7 +17,7 @@ use actix_web::{
 };
 use engine::{
     Place,
-    origin::{self, on_behalf_of},
+    origin::{self, CallKind, on_behalf_of},
     turns::FairSemaphore,
 };
 use framework::{
@@ -156,7 +156,8 @@ async fn run_to_completion(
         api.may_change()?;
     }
     let change = caller.as_ref().and_then(AuditCaller::changing);
-    let origin = origin::current().map(|origin| origin.changing(change.clone()));
+    let kind = if errors::is_intent(route.path) { CallKind::Intent } else { CallKind::Other };
+    let origin = origin::current().map(|origin| origin.called_by(kind).changing(change.clone()));
     let changing = async move {
         let answer = answer(route, call, read_permits).await;
         // A refusal based on reads is valid only while this node owns the institution. Commits check the ownership

@@ -19,14 +19,19 @@ use query::{
         self, Change, ChangeKind, CommitHeader, EndedWrite, Readers, RecordStates, Recorded, StatusChange, Stream,
     },
 };
-use records::document::{Document, DocumentKind, Link};
+use records::{
+    Appointment,
+    document::{Document, DocumentKind, Link},
+    facts::VisitState,
+    record::Record,
+};
 use serde::{
     Deserialize,
     de::{DeserializeOwned, IgnoredAny},
 };
 use store::{Batch, Key, Store, StoreError, Versioned, keys};
 
-use crate::{error::Reject, id_pool::Pool};
+use crate::{error::Reject, facts::FactContext, id_pool::Pool};
 
 /// Location and time of a turn.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +42,8 @@ pub struct TurnContext {
     pub now: Timestamp,
 }
 
-/// A record written by the turn: its stored value, and its index entries before and after.
+/// A record written by the turn: its stored value, and before and after the turn its index entries and, for an
+/// appointment, its state.
 struct WrittenRecord {
     resource: Resource,
     id: u64,
@@ -45,6 +51,8 @@ struct WrittenRecord {
     stored: Option<Vec<u8>>,
     before: Option<IndexEntries>,
     after: IndexEntries,
+    visit_before: Option<VisitState>,
+    visit_after: Option<VisitState>,
 }
 
 impl WrittenRecord {
@@ -64,9 +72,16 @@ impl WrittenRecord {
 impl WrittenRecord {
     /// Returns the entries for the log of changes, by stream. For readers of a location that the record leaves, it is
     /// deleted. `written` is the record after the change.
-    fn recorded(self, change: ChangeKind, written: Option<&[u8]>) -> Result<Vec<(Stream, Recorded)>, Reject> {
-        let WrittenRecord { resource, id, readers, stored, before, after, .. } = self;
-        let states = RecordStates { before: stored, deleted: after.deleted, in_ehr: in_ehr(resource, written)? };
+    fn recorded(
+        self,
+        change: ChangeKind,
+        written: Option<&[u8]>,
+        facts: &FactContext,
+    ) -> Result<Vec<(Stream, Recorded)>, Reject> {
+        let WrittenRecord { resource, id, readers, stored, before, after, visit_before, visit_after } = self;
+        let facts = visit_before.zip(visit_after).and_then(|(before, after)| facts.facts(id, before, after));
+        let (deleted, in_ehr) = (after.deleted, in_ehr(resource, written)?);
+        let states = RecordStates { before: stored, deleted, in_ehr, facts };
         let recorded = |change, readers, (removed, added), states| Recorded {
             resource,
             id,
@@ -89,6 +104,12 @@ impl WrittenRecord {
         let leaves = (left, recorded(ChangeKind::Deleted, gone, (before.into_entries(), Vec::new()), None));
         Ok([leaves].into_iter().chain(arrives).collect())
     }
+}
+
+/// Returns the state of an appointment, or `None` for another record.
+fn visit_state<T: Document>(record: &T) -> Option<VisitState> {
+    let record = (record as &dyn Any).downcast_ref::<Record<Appointment>>()?;
+    Some(VisitState::from(&record.body))
 }
 
 /// Returns `true` if the EHR has a payment or adjustment. Returns `true` for other records, for which no follower needs
@@ -122,6 +143,7 @@ pub struct UnitOfWork<'a> {
     touched: BTreeMap<Key, WrittenRecord>,
     ended: Vec<EndedWrite>,
     status: Option<StatusChange>,
+    facts: FactContext,
 }
 
 impl<'a> UnitOfWork<'a> {
@@ -139,6 +161,7 @@ impl<'a> UnitOfWork<'a> {
             touched: BTreeMap::new(),
             ended: Vec::new(),
             status: None,
+            facts: FactContext::default(),
         }
     }
 
@@ -261,22 +284,26 @@ impl<'a> UnitOfWork<'a> {
     }
 
     fn touch<T: Document>(&mut self, resource: Resource, key: &Key, document: &T) -> Result<(), Reject> {
-        let after = IndexEntries::from_record(document);
+        let states = |record: &T| (IndexEntries::from_record(record), visit_state(record));
+        let (after, visit_after) = states(document);
         if let Some(touched) = self.touched.get_mut(key) {
-            touched.after = after;
+            (touched.after, touched.visit_after) = (after, visit_after);
             return Ok(());
         }
         let id = document.id();
         let stored = self.stored::<T>(key, id)?;
         let before = match self.decoded::<T>(key) {
-            Some(before) => Some(IndexEntries::from_record(before)),
-            None => stored.as_deref().map(decode::<T>).transpose()?.map(|before| IndexEntries::from_record(&before)),
+            Some(before) => Some(states(before)),
+            None => stored.as_deref().map(decode::<T>).transpose()?.map(|before| states(&before)),
         };
+        let (before, visit_before) = before.unzip();
+        let visit_before = visit_before.flatten();
         let readers = match self.home.source.filter(|_| T::SHARED) {
             Some(source) => Readers::Source(source),
             None => Readers::Location(self.home.location),
         };
-        self.touched.insert(key.clone(), WrittenRecord { resource, id, readers, stored, before, after });
+        let written = WrittenRecord { resource, id, readers, stored, before, after, visit_before, visit_after };
+        self.touched.insert(key.clone(), written);
         Ok(())
     }
 
@@ -350,6 +377,11 @@ impl<'a> UnitOfWork<'a> {
         self.status = Some(change);
     }
 
+    /// Sets the causes of the turn's changes, from which the facts of its appointments follow.
+    pub(crate) fn set_fact_context(&mut self, facts: FactContext) {
+        self.facts = facts;
+    }
+
     /// Adds all writes and preconditions to the turn's batch, with its entries in the log of changes. `seq` is the
     /// number of the turn in the journal, `origin` the id of the request that caused it.
     pub fn into_batch(mut self, batch: &mut Batch, seq: u64, origin: Option<&str>) -> Result<(), Reject> {
@@ -362,7 +394,7 @@ impl<'a> UnitOfWork<'a> {
                 continue;
             };
             let record = (touched.resource, touched.id);
-            for (stream, recorded) in touched.recorded(change, written.as_deref())? {
+            for (stream, recorded) in touched.recorded(change, written.as_deref(), &self.facts)? {
                 streams.insert(record, stream);
                 changes.entry(stream).or_default().push(Change::Record(recorded));
             }
@@ -422,7 +454,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reject> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use location::{command::Placement, time::Span};
-    use records::{Appointment, Patient, record::Record};
+    use records::Patient;
     use store::{MemoryStore, counters::Ids};
 
     use super::*;

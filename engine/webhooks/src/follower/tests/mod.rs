@@ -144,7 +144,8 @@ impl LogWriter {
             if deleted {
                 state.deleted.insert((resource, id));
             }
-            let (readers, states) = (Readers::Source(SOURCE), RecordStates { before, deleted, in_ehr: true });
+            let (readers, states) =
+                (Readers::Source(SOURCE), RecordStates { before, deleted, in_ehr: true, facts: None });
             let (removed, added, states) = (Vec::new(), Vec::new(), Some(states));
             let recorded = Recorded { resource, id, change, readers, removed, added, states };
             let entries = changes.entry(stream).or_default();
