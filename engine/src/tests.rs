@@ -351,6 +351,7 @@ async fn waiting_work_continues_after_a_move_to_another_engine() {
     let secret = SecretKey::from_entropy([7; 32]);
     let made = engine.webhooks().create_endpoint(&owner, &receiver.url(), true, secret, None, now).await.unwrap();
     let new = NewSubscription {
+        payload: None,
         institution_id: InstitutionId(1),
         location_id: None,
         resource_type: "Patient",
@@ -481,6 +482,7 @@ async fn messages_about_institutions_on_two_nodes_arrive_once_and_in_order() {
         let registry = if id % 2 == 0 { south.webhooks() } else { north.webhooks() };
         let (institution_id, api_version) = (InstitutionId(id), "v3.0.0");
         let new = NewSubscription {
+            payload: None,
             institution_id,
             location_id: None,
             resource_type: "Patient",

@@ -4,9 +4,13 @@ use std::sync::{Arc, atomic::Ordering};
 
 use actix_web::{App, HttpResponse, HttpServer, dev::ServerHandle, web};
 use engine::{
-    records::ehr::{EhrRecord, Resource},
-    webhooks::catalogue::{Event, ResourceType},
+    records::ehr::{EhrAppointment, EhrRecord, Resource},
+    webhooks::{
+        catalogue::{Event, ResourceType},
+        sign::event_time,
+    },
 };
+use location::{ids::LocationId, time::Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testing::until;
@@ -122,6 +126,16 @@ async fn edit(world: &ApiWorld, resource: Resource, change: impl FnOnce(&mut Ehr
     world.sync(MAIN).await;
 }
 
+/// Changes the first appointment as the staff would. Returns the data of the message about the fact.
+async fn visit(world: &ApiWorld, change: impl FnOnce(&mut EhrAppointment)) -> Value {
+    edit(world, Resource::Appointments, |record| {
+        let EhrRecord::Appointment(it) = record else { panic!("an appointment") };
+        change(it);
+    })
+    .await;
+    json!({"appointment": {"foreign_id": "appointment 1"}, "by": "staff"})
+}
+
 async fn post(world: &ApiWorld, path: &str, body: Value) -> Value {
     let reply = world.post(&format!("{path}?{PLACE}"), body).version("v3.1.0").reply().await;
     assert!(reply.status.is_success(), "{path}: {}", reply.text);
@@ -198,6 +212,19 @@ async fn bring_about(world: &ApiWorld, event: Event) -> (&'static str, Value) {
             json!({"appointment": {"foreign_id": "appointment 1", "note": "Bring the dog"},
                 "previous_attributes": {"note": null}})
         }
+        Event::AppointmentCancelled => visit(world, |it| it.cancelled = true).await,
+        Event::AppointmentRescheduled => {
+            visit(world, |it| {
+                (it.start, it.end) = (it.start + 86_400, it.end + 86_400);
+            })
+            .await
+        }
+        Event::AppointmentConfirmed => visit(world, |it| it.confirmed = true).await,
+        Event::AppointmentArrived => visit(world, |it| it.checkin_at = Some(it.start - 60)).await,
+        Event::AppointmentCompleted => {
+            visit(world, |it| it.extra = vec![("status".to_owned(), "fulfilled".to_owned())]).await
+        }
+        Event::AppointmentMissed => visit(world, |it| it.patient_missed = true).await,
         Event::ChargeCreated => {
             entry(world, Charges, ("charge 1", "charge 9"), json!({})).await;
             json!({"charge": {"foreign_id": "charge 9"}})
@@ -343,7 +370,7 @@ async fn bring_about(world: &ApiWorld, event: Event) -> (&'static str, Value) {
         }
         Event::SyncStatusReadChange => {
             world.books.unreadable.store(true, Ordering::SeqCst);
-            world.engine.sync_now(location::ids::LocationId(MAIN)).await.unwrap();
+            world.engine.sync_now(LocationId(MAIN)).await.unwrap();
             json!({"sync_status": {"read_status": "red", "locations": [{"id": MAIN}]},
                 "previous_attributes": {"read_status": "green"}})
         }
@@ -352,6 +379,16 @@ async fn bring_about(world: &ApiWorld, event: Event) -> (&'static str, Value) {
             pay(world, "tx-3").await;
             json!({"sync_status": {"write_status": "red", "institution_id": 1},
                 "previous_attributes": {"write_status": "green"}})
+        }
+        Event::SyncDegraded => {
+            world.books.locked.store(true, Ordering::SeqCst);
+            pay(world, "tx-4").await;
+            json!({"sync_status": {"write_status": "red", "locations": [{"id": MAIN}]}})
+        }
+        // After a problem that began before the subscription.
+        Event::SyncRecovered => {
+            world.books.unreadable.store(false, Ordering::SeqCst);
+            json!({"sync_status": {"read_status": "green", "write_status": "green", "locations": [{"id": MAIN}]}})
         }
         Event::TreatmentPlanCreated => {
             entry(world, TreatmentPlans, ("plan 1", "plan 9"), json!({"name": "B"})).await;
@@ -387,9 +424,11 @@ async fn bring_about(world: &ApiWorld, event: Event) -> (&'static str, Value) {
 async fn every_event_reaches_its_receiver_as_described() {
     let world = world_that_sends().await;
     let receiver = listen(&world, events(), "v3.1.0").await;
-    // Events of the sync status come last, because they stop reads and writes.
-    let (ends, all): (Vec<Event>, Vec<Event>) =
-        events().partition(|event| event.resource_type() == ResourceType::SyncStatus);
+    // Events of the sync status come last, because they stop reads and writes. A recovery has a separate test, because
+    // it would have to wait for the pause between two messages.
+    let (ends, all): (Vec<Event>, Vec<Event>) = events()
+        .filter(|event| *event != Event::SyncRecovered)
+        .partition(|event| event.resource_type() == ResourceType::SyncStatus);
     for event in all.into_iter().chain(ends.into_iter().rev()) {
         let (name, data) = bring_about(&world, event).await;
         let message = receiver.wait_for(name, &data).await;
@@ -399,6 +438,111 @@ async fn every_event_reaches_its_receiver_as_described() {
     for message in receiver.all() {
         let name = message["event_name"].as_str().unwrap();
         contract::check_message(name.split('.').next().unwrap(), "v3.1.0", &message);
+    }
+}
+
+#[actix_web::test]
+async fn a_recovery_reaches_its_receiver() {
+    let mut setup = setup();
+    setup.engine.webhook_development = true;
+    for location in setup.locations.values_mut() {
+        // Shorter than the usual pauses, so that the test does not wait.
+        Arc::make_mut(location).pull.retry_cap = 50;
+    }
+    let world = world_set_up(setup, free_rates()).await;
+    world.books.unreadable.store(true, Ordering::SeqCst);
+    world.engine.sync_now(LocationId(MAIN)).await.unwrap();
+    let is_red = async || !world.engine.sync_state(LocationId(MAIN)).await.unwrap().read_ok;
+    until("a failed read", is_red).await;
+    let receiver = listen(&world, [Event::SyncDegraded, Event::SyncRecovered], "v3.0.0").await;
+    let (name, data) = bring_about(&world, Event::SyncRecovered).await;
+    let message = receiver.wait_for(name, &data).await;
+    contract::check_message(name, "v3.0.0", &message);
+    assert_eq!(message["data"].as_object().unwrap().len(), 1, "{message}");
+    assert_eq!(receiver.all().len(), 1);
+}
+
+/// The same facts are in the messages and in the feed.
+#[actix_web::test]
+async fn facts_name_the_party_that_caused_them() {
+    let world = world_that_sends().await;
+    world.books.open.store(true, Ordering::SeqCst);
+    let changes = "/changes?subdomain=acme&location_id=1";
+    let since = world.get(changes).ok().await["page_info"]["end_cursor"].as_str().unwrap().to_owned();
+    let receiver = listen(&world, events().filter(|event| event.is_fact()), "v3.1.0").await;
+
+    let slot = world.offers(MAIN, 1).await.swap_remove(0);
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03",
+        "phone_number": "+1 555 010 9999", "email": "mia@example.com"});
+    let body = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": patient});
+    let booked = world.post("/intent/booking/book?subdomain=acme", body).ok().await["booking"].clone();
+    let id = &booked["appointment_id"];
+    let cancel = json!({"booking_ref": booked["booking_ref"]});
+    world.post("/intent/booking/cancel?subdomain=acme", cancel.clone()).ok().await;
+    let by_patient = json!({"appointment": {"id": id, "cancelled": true}, "by": "patient"});
+    receiver.wait_for("appointment_cancelled", &by_patient).await;
+    // Without effect.
+    world.post("/intent/booking/cancel?subdomain=acme", cancel).ok().await;
+
+    world.patch("/appointments/1?subdomain=acme", json!({"appt": {"confirmed": true}})).ok().await;
+    let by_client = json!({"appointment": {"id": 1, "confirmed": true}, "by": "client"});
+    receiver.wait_for("appointment_confirmed", &by_client).await;
+
+    let EhrRecord::Appointment(first) = practice::records(MAIN, Resource::Appointments).swap_remove(0) else {
+        panic!("an appointment")
+    };
+    let (from, to) =
+        (event_time(Timestamp(first.start * 1_000)), event_time(Timestamp((first.start + 86_400) * 1_000)));
+    let (name, _) = bring_about(&world, Event::AppointmentRescheduled).await;
+    let by_staff = json!({"appointment": {"id": 1, "start_time": to}, "by": "staff", "from": from, "to": to});
+    receiver.wait_for(name, &by_staff).await;
+    world.sync(MAIN).await;
+
+    let list = world.get(&format!("{changes}&since={since}&resource[]=appointments")).ok().await;
+    let facts = |id: &Value| {
+        let entry = list["data"].as_array().unwrap().iter().find(|entry| entry["id"] == *id);
+        entry.unwrap().get("facts").cloned()
+    };
+    assert_eq!(facts(id), Some(json!([{"fact": "cancelled", "by": "patient"}])));
+    let of_first = json!([{"fact": "confirmed", "by": "client"},
+        {"fact": "rescheduled", "by": "staff", "from": from, "to": to}]);
+    assert_eq!(facts(&json!(1)), Some(of_first));
+    let end = list["page_info"]["end_cursor"].as_str().unwrap();
+    world.patch("/appointments/1?subdomain=acme", json!({"appt": {"note": "Hello"}})).ok().await;
+    let list = world.get(&format!("{changes}&since={end}&resource[]=appointments")).ok().await;
+    assert_eq!((&list["data"][0]["id"], list["data"][0].get("facts")), (&json!(1), None));
+    let mut names: Vec<Value> = receiver.all().into_iter().map(|message| message["event_name"].clone()).collect();
+    names.sort_by_key(Value::to_string);
+    assert_eq!(names, ["appointment_cancelled", "appointment_confirmed", "appointment_rescheduled"]);
+}
+
+#[actix_web::test]
+async fn messages_with_ids_contain_nothing_else() {
+    let world = world_that_sends().await;
+    let receiver = Receiver::start();
+    let endpoint = register(&world, &receiver, ACME_KEY).await;
+    let path = format!("/webhook_endpoints/{endpoint}/webhook_subscriptions?subdomain=acme");
+    for event in events() {
+        let body = json!({"resource_type": event.resource_type().name(), "event": event.name(), "payload": "ids"});
+        let made = world.post(&path, body).answers(201).await["data"].clone();
+        assert_eq!(made["payload"], "ids");
+    }
+    bring_about(&world, Event::AppointmentConfirmed).await;
+    bring_about(&world, Event::PatientUpdated).await;
+    let paid = pay(&world, "REFUSE").await["id"].clone();
+    for (name, data) in [
+        ("appointment_updated", json!({"appointment": {"id": 1}})),
+        ("appointment_confirmed", json!({"appointment": {"id": 1}})),
+        ("patient_updated", json!({"patients": [{"id": PAT}]})),
+        ("payment_insertion.failed", json!({"payment": {"id": paid}})),
+    ] {
+        let message = receiver.wait_for(name, &data).await;
+        assert_eq!(message["data"], data);
+        let known = [
+            "resource_type", "event_name", "event_time", "subdomain", "institution_id", "location_id", "sequence",
+            "is_newer", "data", "delivery_errors",
+        ];
+        assert!(message.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())), "{message}");
     }
 }
 

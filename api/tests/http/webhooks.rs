@@ -82,6 +82,34 @@ async fn subscriptions_belong_to_an_endpoint_and_an_institution() {
 }
 
 #[actix_web::test]
+async fn a_subscription_has_the_payload_that_was_specified() {
+    let world = world().await;
+    let id = endpoint(&world).await["id"].clone();
+    let path = format!("/webhook_endpoints/{id}/webhook_subscriptions");
+    let (all, of) = (format!("{path}?subdomain=acme"), |it: &Value| format!("{path}/{}?subdomain=acme", it["id"]));
+    let wanted = |event: &str, payload: Value| json!({"resource_type": "Patient", "event": event, "payload": payload});
+    let made = world.post(&all, wanted("patient_updated", json!("ids"))).answers(201).await["data"].clone();
+    assert_eq!(made["payload"], "ids");
+    let twice = world.post(&all, wanted("patient_updated", json!("full"))).fails(409).await;
+    assert_eq!(twice, ["The endpoint is already subscribed to patient_updated of this institution."]);
+    let plain = json!({"resource_type": "Patient", "event": "patient_created"});
+    let plain = world.post(&all, plain).answers(201).await["data"].clone();
+    assert_eq!(plain.get("payload"), None);
+
+    assert_eq!(world.get(&of(&made)).ok().await["data"]["payload"], "ids");
+    let kept = world.patch(&of(&made), json!({"active": false})).ok().await["data"].clone();
+    assert_eq!((&kept["payload"], &kept["active"]), (&json!("ids"), &json!(false)));
+    for (payload, subscription) in [("full", &made), ("ids", &plain)] {
+        let changed = world.patch(&of(subscription), json!({"payload": payload})).ok().await["data"].clone();
+        assert_eq!((&changed["payload"], &changed["id"]), (&json!(payload), &subscription["id"]));
+    }
+    let list = world.get(&all).ok().await;
+    assert_eq!((&list["data"][0]["payload"], &list["data"][1]["payload"]), (&json!("full"), &json!("ids")));
+    let refused = world.patch(&of(&made), json!({"payload": "some"})).fails(400).await;
+    assert_eq!(refused, ["payload must be one of full, ids."]);
+}
+
+#[actix_web::test]
 async fn unknown_events_are_answered_with_the_known_ones() {
     let world = world().await;
     let id = endpoint(&world).await["id"].clone();

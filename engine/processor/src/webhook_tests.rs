@@ -24,7 +24,10 @@ use query::stream::{self, Change, ChangeKind, CommitHeader, Readers, Recorded, S
 use records::{
     Payment, Writeback,
     document::DocumentKind,
-    ehr::{Description, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page, PullAbility},
+    ehr::{
+        Description, EhrAppointment, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page,
+        PullAbility,
+    },
     record::Record,
     schema,
 };
@@ -206,6 +209,7 @@ impl NotifyWorld {
         version: &str,
     ) -> bool {
         let new = NewSubscription {
+            payload: None,
             institution_id: InstitutionId(institution),
             location_id: location.map(LocationId),
             resource_type: event.resource_type().name(),
@@ -772,6 +776,76 @@ async fn move_sent_with_its_decision_has_the_new_placement() {
     assert!(matches!(&calls[..], [Call::Write { placement: Some(sent), .. }] if *sent == to), "{calls:?}");
 }
 
+/// The calls of this world have no origin, so the party of their changes is unknown.
+#[tokio::test]
+async fn facts_of_a_visit_are_sent_once_for_the_change_that_shows_them() {
+    let mut world = NotifyWorld::listening().await;
+    let made = appointment(&world, 9);
+    let id = AppointmentId(world.save(made).await["id"].as_u64().unwrap());
+    world.news();
+    let there = world.processors[&MAIN].machine.state.appointments[&id].placement;
+    let at = |hours: i64| Span { start: there.span.start.plus(hours * HOUR), end: there.span.end.plus(hours * HOUR) };
+    let to = |hours: i64| {
+        let to = Placement { span: at(hours), ..there };
+        Command::Move { appointment: id, to, join_blocks: true }
+    };
+    let calls = begin(&mut world, &to(1)).await;
+    world.follow(MAIN, calls).await;
+    let all = ["appointment_updated", "appointment_rescheduled", "appointment_updated.complete"];
+    let data = world.one("appointment_rescheduled", &all);
+    assert_eq!((&data["appointment"]["id"], &data["by"]), (&json!(id.0), &json!("unknown")));
+    assert_eq!((&data["from"], &data["to"]), (&json!("2026-11-23T09:00:00.000Z"), &json!("2026-11-23T10:00:00.000Z")));
+
+    // The EHR refuses the next move: the visit goes back without another fact.
+    world.ehr().writes = Writes::Refused;
+    let calls = begin(&mut world, &to(2)).await;
+    world.follow(MAIN, calls).await;
+    let all = ["appointment_updated", "appointment_rescheduled", "appointment_updated.failed", "appointment_updated"];
+    let data = world.one("appointment_rescheduled", &all);
+    assert_eq!(data["from"], "2026-11-23T10:00:00.000Z");
+
+    world.ehr().writes = Writes::Taken;
+    let seconds = |at: Timestamp| at.0 / SECOND;
+    let mut shown = EhrAppointment {
+        id: "written 1".into(),
+        patient: Some("pat".into()),
+        provider: Some("anna".into()),
+        operatory: Some("chair".into()),
+        start: seconds(at(1).start),
+        end: seconds(at(1).end),
+        confirmed: true,
+        ..EhrAppointment::default()
+    };
+    let facts = |world: &mut NotifyWorld| {
+        let told = world.news();
+        let of_facts = told.iter().filter(|it| it.data["by"] != Value::Null);
+        let mut facts: Vec<(String, Value)> = of_facts.map(|it| (it.event.clone(), it.data["by"].clone())).collect();
+        facts.sort_by(|(one, _), (other, _)| one.cmp(other));
+        facts
+    };
+    let by_staff = |names: &[&str]| {
+        names.iter().map(|name| (format!("appointment_{name}"), json!("staff"))).collect::<Vec<(String, Value)>>()
+    };
+    let step = async |world: &mut NotifyWorld, shown: &EhrAppointment| {
+        world.ehr().put("written 1", EhrRecord::Appointment(shown.clone()));
+        world.sync(MAIN).await;
+    };
+    step(&mut world, &shown).await;
+    assert_eq!(facts(&mut world), by_staff(&["confirmed"]));
+    step(&mut world, &shown).await;
+    assert_eq!(facts(&mut world), by_staff(&[]));
+    shown.checkin_at = Some(shown.start);
+    shown.extra = vec![("status".into(), "fulfilled".into())];
+    step(&mut world, &shown).await;
+    assert_eq!(facts(&mut world), by_staff(&["arrived", "completed"]));
+    shown.note = Some("paid".into());
+    step(&mut world, &shown).await;
+    assert_eq!(facts(&mut world), by_staff(&[]));
+    shown.cancelled = true;
+    step(&mut world, &shown).await;
+    assert_eq!(facts(&mut world), by_staff(&["cancelled"]));
+}
+
 fn last_write(world: &NotifyWorld, id: AppointmentId) -> (Writeback, Option<String>, Option<Writeback>) {
     let stored = world.processors[&MAIN].appointment(id.0).unwrap().unwrap();
     let (state, reason) = stored.last_write().unwrap();
@@ -890,14 +964,14 @@ async fn sync_status_is_sent_when_it_changes() {
     let mut world = NotifyWorld::listening().await;
     world.ehr().readable = false;
     world.sync(MAIN).await;
-    let data = world.one("sync_status_read_change", &["sync_status_read_change"]);
+    let data = world.one("sync_status_read_change", &["sync_status_read_change", "sync_degraded"]);
     assert_eq!(data["sync_status"], json!({"location": MAIN, "read": false, "write": true}));
     assert_eq!(data["previous_attributes"], json!({"read_status": "green"}));
     world.ehr().readable = true;
     world.pass(MAIN, 2 * MINUTE).await;
     assert_eq!(world.news().len(), 0, "it is back, but that was too soon to tell");
     world.pass(MAIN, 30 * MINUTE).await;
-    let data = world.one("sync_status_read_change", &["sync_status_read_change"]);
+    let data = world.one("sync_status_read_change", &["sync_status_read_change", "sync_recovered"]);
     assert_eq!(
         (&data["sync_status"]["read"], &data["previous_attributes"]["read_status"]),
         (&json!(true), &json!("red"))
@@ -906,8 +980,8 @@ async fn sync_status_is_sent_when_it_changes() {
     world.ehr().writes = Writes::NotLetIn;
     let made = payment(&world);
     world.save(made).await;
-    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
-    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
+    let data = world.one("sync_degraded", &["sync_status_write_change", "sync_degraded"]);
+    assert_eq!(data, json!({"sync_status": {"location": MAIN, "read": true, "write": false}}));
     world.pass(MAIN, 20 * MINUTE).await;
     assert_eq!(world.news().len(), 0, "still so");
     world.ehr().writes = Writes::Taken;
@@ -923,13 +997,13 @@ async fn shut_gate_changes_the_write_status_without_any_write() {
     world.follow(MAIN, gate(Gate::Open)).await;
     assert_eq!(world.news().len(), 0, "it was green");
     world.follow(MAIN, gate(Gate::Shut(Shut::NoWorkstation))).await;
-    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    let data = world.one("sync_status_write_change", &["sync_status_write_change", "sync_degraded"]);
     assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
     world.pass(MAIN, 20 * MINUTE).await;
     world.follow(MAIN, gate(Gate::Shut(Shut::LoggedOut))).await;
     assert_eq!(world.news().len(), 0, "still red, for another reason");
     world.follow(MAIN, gate(Gate::Open)).await;
-    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    let data = world.one("sync_status_write_change", &["sync_status_write_change", "sync_recovered"]);
     assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": true}));
 }
 

@@ -3,7 +3,7 @@
 
 use location::{pull::Resource, resource::Operation};
 use query::stream::ChangeKind;
-use records::schema::RESOURCES;
+use records::{facts::VisitFact, schema::RESOURCES};
 use serde::{Deserialize, Serialize};
 
 /// The longest part of a caller's text that an error message repeats.
@@ -73,6 +73,12 @@ catalogue! {
         AppointmentInsertion = "appointment_insertion",
         AppointmentCreated = "appointment_created",
         AppointmentUpdated = "appointment_updated",
+        AppointmentCancelled = "appointment_cancelled",
+        AppointmentRescheduled = "appointment_rescheduled",
+        AppointmentConfirmed = "appointment_confirmed",
+        AppointmentArrived = "appointment_arrived",
+        AppointmentCompleted = "appointment_completed",
+        AppointmentMissed = "appointment_missed",
     }
     Charge of Charges as "charge" {
         ChargeCreated = "charge_created",
@@ -133,6 +139,8 @@ catalogue! {
     SyncStatus as "sync_status" {
         SyncStatusReadChange = "sync_status_read_change",
         SyncStatusWriteChange = "sync_status_write_change",
+        SyncDegraded = "sync_degraded",
+        SyncRecovered = "sync_recovered",
     }
     TreatmentPlan of TreatmentPlans as "treatment_plan" {
         TreatmentPlanCreated = "treatment_plan_created",
@@ -237,6 +245,23 @@ impl ResourceType {
 }
 
 impl Event {
+    /// Returns the event that reports a fact of a visit.
+    pub fn from_fact(fact: VisitFact) -> Event {
+        match fact {
+            VisitFact::Cancelled => Event::AppointmentCancelled,
+            VisitFact::Rescheduled { .. } => Event::AppointmentRescheduled,
+            VisitFact::Confirmed => Event::AppointmentConfirmed,
+            VisitFact::Arrived => Event::AppointmentArrived,
+            VisitFact::Completed => Event::AppointmentCompleted,
+            VisitFact::Missed => Event::AppointmentMissed,
+        }
+    }
+
+    /// Returns `true` if the event reports a fact of a visit.
+    pub fn is_fact(self) -> bool {
+        self.name().strip_prefix("appointment_").is_some_and(|name| VisitFact::NAMES.contains(&name))
+    }
+
     fn is_insertion(self) -> bool {
         self.name().ends_with("_insertion")
     }
@@ -315,6 +340,8 @@ fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use location::time::Timestamp;
+
     use super::*;
 
     #[test]
@@ -341,6 +368,7 @@ mod tests {
             published.extend(of(base, &["insertion", "created", "updated", "deleted"]));
         }
         published.extend(of("appointment", &["insertion", "created", "updated"]));
+        published.extend(of("appointment", &VisitFact::NAMES));
         for base in ["charge", "claim", "procedure_code", "treatment_plan"] {
             published.extend(of(base, &["created", "updated", "deleted"]));
         }
@@ -352,6 +380,7 @@ mod tests {
         published.push("form_response_insertion".into());
         published.push("medical_history_patient_items_updated".into());
         published.extend(of("sync_status", &["read_change", "write_change"]));
+        published.extend(of("sync", &["degraded", "recovered"]));
 
         let mut ours: Vec<String> = events.iter().map(|e| e.to_string()).collect();
         ours.sort();
@@ -365,8 +394,8 @@ mod tests {
         let error = parse("Tooth", "appointment_created").unwrap_err().to_string();
         assert!(error.contains("\"Tooth\"") && error.contains("Appointment, Charge"), "{error}");
         let error = parse("appointment", "patient_created").unwrap_err().to_string();
-        let known = "known are: appointment_insertion, appointment_created, appointment_updated";
-        assert!(error.contains("for Appointment") && error.ends_with(known), "{error}");
+        let known = "known are: appointment_insertion, appointment_created, appointment_updated, appointment_cancelled";
+        assert!(error.contains("for Appointment") && error.contains(known), "{error}");
         assert!(parse("", "").is_err());
         for no_outcome in ["appointment_insertion.", "appointment_insertion.done", "appointment_created.complete"] {
             assert!(parse("appointment", no_outcome).is_err(), "{no_outcome}");
@@ -411,6 +440,20 @@ mod tests {
         ] {
             assert_eq!(kind.written(verb), event, "{kind:?} {verb:?}");
         }
+    }
+
+    #[test]
+    fn each_fact_has_its_event() {
+        let rescheduled = VisitFact::Rescheduled { from: Timestamp(1), to: Timestamp(2) };
+        let facts = [VisitFact::Cancelled, rescheduled, VisitFact::Confirmed, VisitFact::Arrived, VisitFact::Completed];
+        for fact in facts.into_iter().chain([VisitFact::Missed]) {
+            let event = Event::from_fact(fact);
+            assert_eq!(event.name(), format!("appointment_{}", fact.name()));
+            assert!(event.is_fact() && EventName::change(event).is_some());
+            assert_eq!(EventName::written(event, WriteOutcome::Complete), None);
+        }
+        let all = || ResourceType::ALL.iter().flat_map(|kind| kind.events());
+        assert_eq!(all().filter(|event| event.is_fact()).count(), VisitFact::NAMES.len());
     }
 
     #[test]

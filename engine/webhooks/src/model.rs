@@ -86,6 +86,26 @@ impl Endpoint {
     }
 }
 
+/// The content of a subscription's messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Payload {
+    /// The whole records.
+    #[default]
+    Full,
+    /// The ids of the records, which the receiver reads. The messages contain no patient data.
+    Ids,
+}
+
+impl Payload {
+    pub fn name(self) -> &'static str {
+        match self {
+            Payload::Full => "full",
+            Payload::Ids => "ids",
+        }
+    }
+}
+
 /// The events of an institution that an endpoint receives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
@@ -100,6 +120,9 @@ pub struct Subscription {
     /// The only location whose events are sent; `None` for all locations of the institution.
     #[serde(default)]
     pub location_id: Option<LocationId>,
+    /// The content of the messages, if the owner has chosen it. Otherwise, they contain the whole records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
     pub active: bool,
     /// The API version under which the subscription was created; its messages keep to that version.
     pub api_version: String,

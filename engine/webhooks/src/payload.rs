@@ -1,9 +1,13 @@
 //! The `data` of a message: its key, the views of its records, and the previous values of changed attributes.
 
 use location::ids::LocationId;
-use serde_json::{Map, Value};
+use records::facts::{ChangedBy, VisitFact};
+use serde_json::{Map, Value, json};
 
-use super::catalogue::{Event, ResourceType};
+use super::{
+    catalogue::{Event, ResourceType},
+    sign::event_time,
+};
 
 /// The maximum number of records in a message that may carry several: about a page of a list.
 pub const MOST: usize = 100;
@@ -98,6 +102,41 @@ fn previous_of(layout: Layout, items: &[Item]) -> Value {
     if layout == Layout::One { each.next().unwrap_or_default() } else { each.collect() }
 }
 
+/// Returns the ids in a message's data, under the same keys. The result contains no patient data: also `by` and the
+/// times of a fact are left out.
+pub fn ids(event: Event, data: &Map<String, Value>) -> Map<String, Value> {
+    let key = event.resource_type().key();
+    let records = data.iter().filter(|(name, _)| name.strip_prefix(key).is_some_and(|rest| matches!(rest, "" | "s")));
+    records.map(|(name, records)| (name.clone(), ids_of(records))).collect()
+}
+
+/// Returns the id of a record. A medical history has the ids of its patient and items, a sync status those of its
+/// locations.
+fn ids_of(view: &Value) -> Value {
+    match view {
+        Value::Array(views) => views.iter().map(ids_of).collect(),
+        Value::Object(fields) if fields.contains_key("id") => json!({ "id": fields["id"] }),
+        Value::Object(fields) => {
+            let ids = fields.iter().filter_map(|(name, value)| match name.as_str() {
+                "patient_id" => Some((name.clone(), value.clone())),
+                "patient_items" | "locations" => Some((name.clone(), ids_of(value))),
+                _ => None,
+            });
+            Value::Object(ids.collect())
+        }
+        _ => Value::Null,
+    }
+}
+
+/// Adds the party that caused a fact to the data of its message and, for a reschedule, both starts.
+pub fn add_fact(data: &mut Map<String, Value>, fact: VisitFact, by: ChangedBy) {
+    data.insert("by".to_owned(), by.name().into());
+    if let Some((from, to)) = fact.starts() {
+        data.insert("from".to_owned(), event_time(from).into());
+        data.insert("to".to_owned(), event_time(to).into());
+    }
+}
+
 /// Attributes that change with every update and are not reported on their own.
 const STAMPS: [&str; 2] = ["updated_at", "last_sync_time"];
 
@@ -124,7 +163,7 @@ pub fn previous(before: &Value, after: &Value) -> Option<Map<String, Value>> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use location::time::Timestamp;
 
     use super::*;
 
@@ -189,5 +228,51 @@ mod tests {
         let changed = json!({"id": 1, "note": "b", "updated_at": "y", "last_sync_time": null, "more": 1});
         let was = json!({"note": "a", "updated_at": "x", "more": null});
         assert_eq!(previous(&before, &changed).map(Value::Object), Some(was));
+    }
+
+    #[test]
+    fn ids_have_the_keys_of_the_whole_records_and_nothing_else() {
+        for (event, data, expected) in [
+            (
+                Event::AppointmentCancelled,
+                json!({"appointment": {"id": 7, "patient_id": 3, "note": "n"}, "by": "staff"}),
+                json!({"appointment": {"id": 7}}),
+            ),
+            (
+                Event::PatientUpdated,
+                json!({"patients": [{"id": 7, "email": "a"}, {"id": 8}], "previous_attributes": [{"email": "b"}, null]}),
+                json!({"patients": [{"id": 7}, {"id": 8}]}),
+            ),
+            (
+                Event::PaymentInsertion,
+                json!({"payment": {"id": 7, "amount": 5}, "failure_reason": "no"}),
+                json!({"payment": {"id": 7}}),
+            ),
+            (
+                Event::MedicalHistoryPatientItemsUpdated,
+                json!({"medical_history": {"patient_id": 7, "patient_items": [{"id": 1, "note": "mild"}]}}),
+                json!({"medical_history": {"patient_id": 7, "patient_items": [{"id": 1}]}}),
+            ),
+            (
+                Event::SyncDegraded,
+                json!({"sync_status": {"read_status": "red", "locations": [{"id": 2, "name": "Main"}]}}),
+                json!({"sync_status": {"locations": [{"id": 2}]}}),
+            ),
+        ] {
+            assert_eq!(Value::Object(ids(event, data.as_object().unwrap())), expected);
+        }
+    }
+
+    #[test]
+    fn a_fact_has_its_party_and_its_times() {
+        let data = |fact| {
+            let mut data = Map::new();
+            add_fact(&mut data, fact, ChangedBy::Patient);
+            Value::Object(data)
+        };
+        assert_eq!(data(VisitFact::Missed), json!({"by": "patient"}));
+        let moved = VisitFact::Rescheduled { from: Timestamp(0), to: Timestamp(3_600_000) };
+        let expected = json!({"by": "patient", "from": "1970-01-01T00:00:00.000Z", "to": "1970-01-01T01:00:00.000Z"});
+        assert_eq!(data(moved), expected);
     }
 }

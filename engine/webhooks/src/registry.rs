@@ -30,7 +30,7 @@ use super::{
     egress::{Egress, RefusedUrl},
     keys, limits,
     load_error::WebhookLoadError,
-    model::{Endpoint, EndpointId, NextSecret, Owner, Subscription, SubscriptionId},
+    model::{Endpoint, EndpointId, NextSecret, Owner, Payload, Subscription, SubscriptionId},
     placement::{Placement, RACES},
     schedule::{self, AttemptOutcome, HealthChange},
     shared::SharedEndpoints,
@@ -108,10 +108,20 @@ pub struct NewSubscription<'a> {
     pub institution_id: InstitutionId,
     /// The only location whose events are sent; `None` for all locations of the institution.
     pub location_id: Option<LocationId>,
+    /// The content of the messages; `None` for the default.
+    pub payload: Option<Payload>,
     pub resource_type: &'a str,
     pub event: &'a str,
     pub active: bool,
     pub api_version: &'a str,
+}
+
+/// A change of a subscription. Absent fields stay unchanged.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SubscriptionChange {
+    pub new_endpoint: Option<EndpointId>,
+    pub active: Option<bool>,
+    pub payload: Option<Payload>,
 }
 
 pub struct EndpointRegistry {
@@ -351,14 +361,15 @@ impl EndpointRegistry {
         self: &Arc<Self>,
         owner: &Owner,
         (endpoint_id, id): (EndpointId, SubscriptionId),
-        new_endpoint: Option<EndpointId>,
-        active: Option<bool>,
+        change: SubscriptionChange,
         now: Timestamp,
     ) -> Result<Subscription, RegistryError> {
+        let SubscriptionChange { new_endpoint, active, payload } = change;
         let decide = |batch: &mut Batch| {
             let before = self.subscription(owner, endpoint_id, id)?;
             let mut after = (*before).clone();
             after.active = active.unwrap_or(before.active);
+            after.payload = payload.or(before.payload);
             after.updated_at = now;
             if after.active && !(before.active && self.endpoint(owner, endpoint_id)?.active) {
                 after.starts_after = feed::end(&*self.store, before.institution_id.0)?;
@@ -461,6 +472,7 @@ impl EndpointRegistry {
                 event: topic.event,
                 outcome: topic.outcome,
                 location_id: new.location_id,
+                payload: new.payload,
                 active: new.active,
                 api_version: new.api_version.to_owned(),
                 starts_after: feed::end(&*self.store, new.institution_id.0)?,

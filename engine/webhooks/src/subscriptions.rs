@@ -18,7 +18,7 @@ use super::{
     delivery_id::DeliveryIds,
     keys,
     load_error::WebhookLoadError,
-    model::{Endpoint, EndpointId, Owner, Subscription, SubscriptionId},
+    model::{Endpoint, EndpointId, Owner, Payload, Subscription, SubscriptionId},
     placement::RACES,
     shared::SharedEndpoints,
 };
@@ -79,12 +79,14 @@ struct Index {
 /// `None` for all locations of the institution.
 pub type Locations = Option<BTreeSet<LocationId>>;
 
-/// Endpoints that are sent the same messages: same version, same visibility of amounts, same locations.
+/// Endpoints that are sent the same messages: same version, same visibility of amounts, same payload, same locations.
 pub struct Recipients {
     pub version: String,
     pub amounts: bool,
+    pub payload: Payload,
     pub locations: Locations,
-    /// One per endpoint, even if several of its subscriptions match: an endpoint is sent each message once.
+    /// One per endpoint, even if several of its subscriptions match: an endpoint is sent each message once. It is sent
+    /// separate messages for subscriptions of different versions or payloads.
     pub subscriptions: Vec<Arc<Subscription>>,
 }
 
@@ -202,11 +204,13 @@ impl Subscriptions {
 
     /// Returns the recipients of a message about the change with the given number, grouped by content.
     pub fn recipients(&self, institution: InstitutionId, name: EventName, change: u64) -> Vec<Recipients> {
-        let mut endpoints: BTreeMap<(EndpointId, String), (Arc<Subscription>, Locations)> = BTreeMap::new();
+        type Of = (EndpointId, String, Payload);
+        let mut endpoints: BTreeMap<Of, (Arc<Subscription>, Locations)> = BTreeMap::new();
         let subscribed = self.subscribed(institution, name.event());
         for subscription in subscribed.into_iter().filter(|it| it.topic().takes(name) && it.starts_after < change) {
             let location = subscription.location_id;
-            let of = (subscription.webhook_endpoint_id, subscription.api_version.clone());
+            let payload = subscription.payload.unwrap_or_default();
+            let of = (subscription.webhook_endpoint_id, subscription.api_version.clone(), payload);
             let (_, locations) = endpoints.entry(of).or_insert_with(|| (subscription, Some(BTreeSet::new())));
             match (location, locations.as_mut()) {
                 (Some(location), Some(locations)) => drop(locations.insert(location)),
@@ -215,14 +219,18 @@ impl Subscriptions {
             }
         }
         let mut recipients: Vec<Recipients> = Vec::new();
-        for ((endpoint, version), (subscription, locations)) in endpoints {
+        for ((endpoint, version, payload), (subscription, locations)) in endpoints {
             let owner = self.endpoint(endpoint).map(|it| it.owner.clone());
             let amounts = owner.is_some_and(|owner| self.audience.sees_amounts(&owner, institution));
-            let same =
-                |it: &&mut Recipients| (&it.version, it.amounts, &it.locations) == (&version, amounts, &locations);
+            let same = |it: &&mut Recipients| {
+                (&it.version, it.amounts, it.payload, &it.locations) == (&version, amounts, payload, &locations)
+            };
             match recipients.iter_mut().find(same) {
                 Some(same) => same.subscriptions.push(subscription),
-                None => recipients.push(Recipients { version, amounts, locations, subscriptions: vec![subscription] }),
+                None => {
+                    let subscriptions = vec![subscription];
+                    recipients.push(Recipients { version, amounts, payload, locations, subscriptions });
+                }
             }
         }
         recipients

@@ -169,6 +169,7 @@ async fn register(registry: &Arc<EndpointRegistry>, sink: SocketAddr) -> Result<
         let secret = SecretKey::from_entropy(clock::random());
         let made = registry.create_endpoint(&owner, &format!("http://{sink}/hook"), true, secret, None, now).await?;
         let new = NewSubscription {
+            payload: None,
             location_id: None,
             institution_id: fixtures::INSTITUTION,
             resource_type: "Appointment",

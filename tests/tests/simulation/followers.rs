@@ -50,7 +50,15 @@ pub fn subscribe(setup: &Setup, store: Arc<dyn Store>, now: Timestamp) {
             setup.institutions.keys().flat_map(|id| EVENTS.map(|event| (*id, event)))
         {
             let (location_id, active, api_version) = (None, true, "v3.0.0");
-            let new = NewSubscription { institution_id, location_id, resource_type, event, active, api_version };
+            let new = NewSubscription {
+                payload: None,
+                institution_id,
+                location_id,
+                resource_type,
+                event,
+                active,
+                api_version,
+            };
             registry.create_subscription(&owner, endpoint, new, None, now).await.expect("a subscription");
         }
     });

@@ -1,7 +1,7 @@
 //! The `webhooks` of a document: the messages posted to endpoints, for every event. Uses the types of `views`.
 
 use engine::{
-    records::schema::all_writes,
+    records::{facts::ChangedBy, schema::all_writes},
     webhooks::{
         catalogue::{Event, EventName, ResourceType, WriteOutcome},
         payload::{Layout, MOST},
@@ -134,9 +134,23 @@ fn data(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
         }
     };
     let mut data = json!({"type": "object", "required": [key], "properties": {key.clone(): record},
-        "description": "The record under its name, with further data of the event."});
-    if event.is_update() || kind == ResourceType::SyncStatus {
+        "description": "The record under its name, with further data of the event. If the subscription's `payload` is \
+                        `ids`, only the ids of the records."});
+    if event.is_update() || matches!(event, Event::SyncStatusReadChange | Event::SyncStatusWriteChange) {
         data["properties"]["previous_attributes"] = previous(layout);
+    }
+    if event.is_fact() {
+        data["properties"]["by"] = json!({"type": "string", "enum": ChangedBy::NAMES, "description":
+            "The party: the patient through a booking intent, a client or operator through another call, the staff in \
+             the health record system."});
+    }
+    if event == Event::AppointmentRescheduled {
+        let start = |when: &str| {
+            json!({"type": "string", "format": "date-time", "description":
+                format!("Start {when} the reschedule, in UTC with milliseconds.")})
+        };
+        data["properties"]["from"] = start("before");
+        data["properties"]["to"] = start("after");
     }
     if is_written(event) {
         data["properties"]["failure_reason"] = json!({"type": "string", "description":
@@ -190,6 +204,20 @@ fn description(event: Event) -> String {
         _ if name.ends_with("_insertion") => {
             "Outcome of writing a new record to the health record system. A failed write is not retried."
         }
+        "appointment_cancelled" => "A visit was cancelled, or deleted in the health record system.",
+        "appointment_rescheduled" => "A visit was moved to another start.",
+        "appointment_confirmed" => "The practice or the patient confirmed a visit.",
+        "appointment_arrived" => "The patient checked in.",
+        "appointment_completed" => "The patient checked out, or the health record system reports the visit as done.",
+        "appointment_missed" => "The patient missed a visit.",
+        "sync_degraded" => {
+            "Reading or writing stopped working at a location where both worked. Sent in addition to the messages \
+             about each direction, and at least five minutes apart like them."
+        }
+        "sync_recovered" => {
+            "Reading and writing work again at a location. Sent in addition to the messages about each direction, and \
+             at least five minutes apart like them."
+        }
         "payment_created" | "adjustment_created" => {
             "A record was added to the ledger, through this API or in the health record system."
         }
@@ -210,6 +238,12 @@ fn description(event: Event) -> String {
         }
     }
     .to_owned();
+    if event.is_fact() {
+        text.push_str(
+            " Sent once per change, in addition to `appointment_updated`. A record that is read for the first time, a \
+             block of unavailable time and a change that the health record system refused are no facts.",
+        );
+    }
     if event.resource_type() == ResourceType::Message {
         text.push_str(" The data of a message is a conversation of the health record system with all its messages.");
     }

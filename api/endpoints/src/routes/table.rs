@@ -451,7 +451,8 @@ fn writes_and_changes() -> Vec<Route> {
         get("/changes", changes::list).about("List changes at a location", "4.10").since_v3().noting(
             "Without `since`, the list is empty and `page_info.end_cursor` is the current position. Send the \
              `end_cursor` of a response as `since` of the next call; if `has_next_page` is true, more changes are \
-             available. Each record is listed once, with its latest change. Changes are stored for 30 days. Records \
+             available. Each record is listed once, with its latest change. `facts` are what happened to an \
+             appointment in all its changes since the previous page. Changes are stored for 30 days. Records \
              whose endpoints need a grant need the same grant here.",
         ),
     ]
@@ -847,7 +848,8 @@ fn webhooks() -> Vec<Route> {
             .noting(
                 "Messages use the API version under which the subscription was created. They cover all locations of \
                  the institution: a key that can access only some of the locations, or lacks a grant for the records, \
-                 is refused.",
+                 is refused. With `payload` `ids`, messages contain only the ids of the records, and no patient data. \
+                 An endpoint with subscriptions of both kinds to one event receives a message of each kind.",
             )
             .fails(&[409]),
         patch(subscription, webhook_subscriptions::update)

@@ -67,9 +67,10 @@ use self::{
 };
 pub use self::{lag::Lag, repair::repair_numbers};
 use crate::{
-    catalogue::{Event, EventName},
+    catalogue::{Event, EventName, ResourceType},
+    model::Payload,
     outbox::{Enqueued, Outbox},
-    payload::Message,
+    payload::{self, Message},
     subscriptions::Recipients,
     views::{ViewContext, ViewError, Views},
 };
@@ -244,8 +245,8 @@ impl Follower {
     }
 
     fn wants_status(&self, institution: InstitutionId) -> bool {
-        let events = [Event::SyncStatusReadChange, Event::SyncStatusWriteChange];
-        events.into_iter().any(|event| self.outbox.has_subscribers_for(institution, event))
+        let events = ResourceType::SyncStatus.events();
+        events.iter().any(|event| self.outbox.has_subscribers_for(institution, *event))
     }
 
     /// Reads the changed records that subscribers are sent.
@@ -263,6 +264,7 @@ impl Follower {
                 Step::Changed { name, records } => {
                     (name.event(), records.into_iter().map(|record| record.key).collect())
                 }
+                Step::Fact { name, record, .. } => (name.event(), vec![record.key]),
             };
             if *wanted.entry(event).or_insert_with(|| self.outbox.has_subscribers_for(institution, event)) {
                 keys.extend(of_step);
@@ -371,6 +373,9 @@ impl Publisher<'_> {
             Step::Changed { name, records } => {
                 self.rendered_for_all(*name, location, number, at, |renderer| renderer.changed(name.event(), records))
             }
+            Step::Fact { name, fact, by, record } => self.rendered_for_all(*name, location, number, at, |renderer| {
+                renderer.fact(name.event(), (*fact, *by), record)
+            }),
         }
     }
 
@@ -408,7 +413,10 @@ impl Publisher<'_> {
             let (version, amounts) = (recipients.version.as_str(), recipients.amounts);
             let context = ViewContext { setup: self.setup, location, version, amounts, now };
             let (views, history) = (&*self.follower.views, self.history);
-            let rendered = render(Renderer { views, history, context, recipients, number })?;
+            let mut rendered = render(Renderer { views, history, context, recipients, number })?;
+            if recipients.payload == Payload::Ids {
+                rendered.iter_mut().for_each(|message| message.data = payload::ids(name.event(), &message.data));
+            }
             messages.extend(rendered.into_iter().map(|message| Outgoing::new(name, recipients.clone(), message)));
         }
         Ok(messages)
@@ -421,6 +429,7 @@ impl Publisher<'_> {
             Step::Changed { records, .. } => {
                 records.iter().any(|record| self.history.may_be_newer(&record.key, commit.last))
             }
+            Step::Fact { record, .. } => self.history.may_be_newer(&record.key, commit.last),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use location::{ids::LocationId, pull::Resource};
 use query::stream::EndedWrite;
+use records::facts::{ChangedBy, VisitFact};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use setup::Setup;
@@ -41,10 +42,11 @@ impl Renderer<'_> {
         if self.recipients.locations.as_ref().is_some_and(|wanted| !wanted.contains(&location)) {
             return Ok(Vec::new());
         }
-        let (field, value) = news.previous;
         let mut data = Map::new();
         data.insert(name.resource_type().key().to_owned(), self.views.sync_status(&self.context, &news.status)?);
-        data.insert("previous_attributes".to_owned(), json!({ field: value }));
+        if let Some((field, value)) = news.previous {
+            data.insert("previous_attributes".to_owned(), json!({ field: value }));
+        }
         Ok(vec![Message { data, location: Some(location) }])
     }
 
@@ -64,11 +66,28 @@ impl Renderer<'_> {
         let mut items = Vec::new();
         for changed in records {
             let Some(after) = self.history.at(&changed.key, self.number)? else { continue };
-            if self.includes(&after)? || changed.before.map_or(Ok(false), |before| self.includes(before))? {
+            if self.concerns(changed, &after)? {
                 items.extend(self.item(event, changed, &after)?);
             }
         }
         Ok(payload::messages(event, items, None))
+    }
+
+    /// Renders a fact of an appointment, with the record after its change.
+    pub(super) fn fact(
+        &self,
+        event: Event,
+        (fact, by): (VisitFact, ChangedBy),
+        record: &ChangedRecord<'_>,
+    ) -> Result<Vec<Message>, ViewError> {
+        let Some(after) = self.history.at(&record.key, self.number)? else { return Ok(Vec::new()) };
+        if !self.concerns(record, &after)? {
+            return Ok(Vec::new());
+        }
+        let (view, location) = (self.view(record.resource, &after)?, placement(&after)?.location_id);
+        let mut messages = payload::messages(event, vec![Item { view, previous: None, patient: None, location }], None);
+        messages.iter_mut().for_each(|message| payload::add_fact(&mut message.data, fact, by));
+        Ok(messages)
     }
 
     /// Returns `None` for an update without visible changes.
@@ -91,6 +110,11 @@ impl Renderer<'_> {
     fn view(&self, resource: Resource, stored: &[u8]) -> Result<Value, ViewError> {
         let related = AtCommit { history: self.history, number: self.number };
         self.views.record(&self.context, resource, stored, &related)
+    }
+
+    /// Returns `true` if the recipients may see a record before or after its change.
+    fn concerns(&self, changed: &ChangedRecord<'_>, after: &[u8]) -> Result<bool, ViewError> {
+        Ok(self.includes(after)? || changed.before.map_or(Ok(false), |before| self.includes(before))?)
     }
 
     /// Returns `true` if the recipients may see a record. The record belongs to its own location, or to those where a

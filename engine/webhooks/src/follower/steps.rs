@@ -5,7 +5,10 @@ use query::{
     log::LoggedCommit,
     stream::{Change, ChangeKind, EndedWrite, RecordStates, Recorded, StatusChange, WriteResult},
 };
-use records::schema::{rules, scope_of};
+use records::{
+    facts::{ChangedBy, VisitFact, VisitFacts},
+    schema::{rules, scope_of},
+};
 use serde::{Deserialize, de::IgnoredAny};
 use setup::Setup;
 use store::{Key, keys};
@@ -28,9 +31,17 @@ pub(super) enum Step<'c> {
         name: EventName,
         records: Vec<ChangedRecord<'c>>,
     },
+    /// A fact of a changed appointment. Follows the other steps of the commit.
+    Fact {
+        name: EventName,
+        fact: VisitFact,
+        by: ChangedBy,
+        record: ChangedRecord<'c>,
+    },
 }
 
 /// A record that an event is about.
+#[derive(Clone)]
 pub(super) struct ChangedRecord<'c> {
     pub key: Key,
     pub resource: Resource,
@@ -39,7 +50,7 @@ pub(super) struct ChangedRecord<'c> {
 
 /// Returns the steps of a commit. Their number depends on the commit only, so that a position within them stays valid.
 pub(super) fn steps<'c>(commit: &'c LoggedCommit, setup: &Setup) -> Vec<Step<'c>> {
-    let (mut steps, mut changed) = (Vec::new(), Vec::new());
+    let (mut steps, mut changed, mut facts) = (Vec::new(), Vec::new(), Vec::new());
     for (stream, change) in &commit.changes {
         match change {
             // The status comes first, at most once per commit.
@@ -52,8 +63,10 @@ pub(super) fn steps<'c>(commit: &'c LoggedCommit, setup: &Setup) -> Vec<Step<'c>
                 }));
             }
             Change::Record(recorded) => {
-                let name = recorded.states.as_ref().and_then(|states| announced(recorded, states));
-                changed.extend(name.map(|name| (stream.record_key(recorded.resource, recorded.id), name, recorded)));
+                let Some(states) = &recorded.states else { continue };
+                let key = || stream.record_key(recorded.resource, recorded.id);
+                changed.extend(announced(recorded, states).map(|name| (key(), name, recorded)));
+                facts.extend(states.facts.as_ref().map(|facts| (key(), facts, recorded)));
             }
         }
     }
@@ -61,8 +74,7 @@ pub(super) fn steps<'c>(commit: &'c LoggedCommit, setup: &Setup) -> Vec<Step<'c>
     changed.sort_by(|(key, ..), (other, ..)| key.cmp(other));
     let mut by_event: Vec<(EventName, Vec<ChangedRecord<'_>>)> = Vec::new();
     for (key, name, recorded) in changed {
-        let before = recorded.states.as_ref().and_then(|states| states.before.as_deref());
-        let record = ChangedRecord { key, resource: recorded.resource, before };
+        let record = ChangedRecord::new(key, recorded);
         match by_event.iter_mut().rev().find(|(known, _)| *known == name) {
             Some((_, records)) => records.push(record),
             None => by_event.push((name, vec![record])),
@@ -74,7 +86,22 @@ pub(super) fn steps<'c>(commit: &'c LoggedCommit, setup: &Setup) -> Vec<Step<'c>
             Layout::Many | Layout::OfPatient => steps.push(Step::Changed { name, records }),
         }
     }
+    facts.sort_by(|(key, ..), (other, ..)| key.cmp(other));
+    for (key, VisitFacts { by, facts }, recorded) in facts {
+        let record = ChangedRecord::new(key, recorded);
+        steps.extend(facts.iter().filter_map(|fact| {
+            let name = EventName::change(Event::from_fact(*fact))?;
+            Some(Step::Fact { name, fact: *fact, by: *by, record: record.clone() })
+        }));
+    }
     steps
+}
+
+impl<'c> ChangedRecord<'c> {
+    fn new(key: Key, recorded: &'c Recorded) -> ChangedRecord<'c> {
+        let before = recorded.states.as_ref().and_then(|states| states.before.as_deref());
+        ChangedRecord { key, resource: recorded.resource, before }
+    }
 }
 
 /// Returns the key of the record of a write, which its commit may leave unchanged.

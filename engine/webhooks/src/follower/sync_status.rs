@@ -1,6 +1,6 @@
-//! Messages about whether reading and writing work. They are throttled: after a message about one direction of a
-//! location, five minutes pass before the next one. The status after that time is sent if it differs from the last
-//! message.
+//! Messages about whether reading and writing work, each direction and both together. They are throttled: after a
+//! message about one direction of a location, or about both together, five minutes pass before the next one. The status
+//! after that time is sent if it differs from the last message.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::catalogue::Event;
 /// Minimum time between two messages. An EHR that restarts is back by then.
 const QUIET: Millis = 5 * MINUTE;
 
-/// The last message about one direction.
+/// The last message about one direction, or about both together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct LastNotifiedStatus {
     ok: bool,
@@ -31,6 +31,9 @@ struct LastNotifiedStatus {
 struct LastNotified {
     read: Option<LastNotifiedStatus>,
     write: Option<LastNotifiedStatus>,
+    /// Both directions together. Earlier versions did not store it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    both: Option<LastNotifiedStatus>,
     /// The current status, while a message is held. Earlier versions did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     current: Option<SyncSummary>,
@@ -40,16 +43,17 @@ impl LastNotified {
     /// Returns the time at which a held message may be sent.
     fn due(&self) -> Option<Timestamp> {
         self.current.as_ref()?;
-        let held = [self.read, self.write].into_iter().flatten().filter(|last| last.held);
+        let held = [self.read, self.write, self.both].into_iter().flatten().filter(|last| last.held);
         held.map(|last| last.at.plus(QUIET)).min()
     }
 }
 
-/// A message about one direction.
+/// A message about one direction, or about both together.
 pub(super) struct StatusNews {
     pub event: Event,
     pub status: SyncSummary,
-    pub previous: (&'static str, &'static str),
+    /// The field and the value before the change of a single direction.
+    pub previous: Option<(&'static str, &'static str)>,
 }
 
 /// The last messages of an institution's locations.
@@ -75,7 +79,8 @@ impl StatusThrottle {
             let known = serde_json::from_slice(&found);
             let mut known: LastNotified =
                 known.map_err(|_| StoreError::damaged(key, "a status that cannot be decoded"))?;
-            for future in [&mut known.read, &mut known.write].into_iter().flatten().filter(|last| last.at > now) {
+            let times = [&mut known.read, &mut known.write, &mut known.both];
+            for future in times.into_iter().flatten().filter(|last| last.at > now) {
                 future.at = now;
                 changed.insert(location);
             }
@@ -130,21 +135,25 @@ impl StatusThrottle {
         let last = self.last.entry(location).or_default();
         let (read, read_news) = next(last.read, (read_before, after.read_ok), at);
         let (write, write_news) = next(last.write, (write_before, after.write_ok), at);
-        let is_held = [read, write].into_iter().flatten().any(|last| last.held);
-        let now = LastNotified { read, write, current: is_held.then(|| after.clone()) };
+        let all_ok = after.read_ok && after.write_ok;
+        let (both, both_news) = next(last.both, (read_before && write_before, all_ok), at);
+        let is_held = [read, write, both].into_iter().flatten().any(|last| last.held);
+        let now = LastNotified { read, write, both, current: is_held.then(|| after.clone()) };
         if *last != now {
             *last = now;
             self.changed.insert(location);
         }
-        let (reading, writing) = (Event::SyncStatusReadChange, Event::SyncStatusWriteChange);
-        [(reading, read_news, "read_status", after.read_ok), (writing, write_news, "write_status", after.write_ok)]
-            .into_iter()
-            .filter(|(_, news, ..)| *news)
-            .map(|(event, _, field, ok)| {
-                let previous = (field, if ok { "red" } else { "green" });
-                StatusNews { event, status: after.clone(), previous }
-            })
-            .collect()
+        let before = |ok: bool| if ok { "red" } else { "green" };
+        let fact = if all_ok { Event::SyncRecovered } else { Event::SyncDegraded };
+        [
+            (read_news, Event::SyncStatusReadChange, Some(("read_status", before(after.read_ok)))),
+            (write_news, Event::SyncStatusWriteChange, Some(("write_status", before(after.write_ok)))),
+            (both_news, fact, None),
+        ]
+        .into_iter()
+        .filter(|(news, ..)| *news)
+        .map(|(_, event, previous)| StatusNews { event, status: after.clone(), previous })
+        .collect()
     }
 }
 
@@ -228,20 +237,23 @@ mod tests {
         };
         let change = |ok: bool| StatusChange { read_ok_before: !ok, write_ok_before: true, after: status(ok) };
         let (mut throttle, here) = (StatusThrottle::default(), LocationId(1));
-        assert_eq!(throttle.change(here, &change(DOWN), Timestamp(0)).len(), 1);
+        let events = |news: &[StatusNews]| news.iter().map(|it| it.event).collect::<Vec<_>>();
+        let sent = throttle.change(here, &change(DOWN), Timestamp(0));
+        assert_eq!(events(&sent), [Event::SyncStatusReadChange, Event::SyncDegraded]);
         assert_eq!(
             (throttle.change(here, &change(UP), Timestamp(MINUTE)).len(), throttle.due()),
             (0, Some(Timestamp(QUIET)))
         );
         assert_eq!(throttle.due_messages(Timestamp(QUIET - 1)).len(), 0);
-        let sent = throttle.due_messages(Timestamp(QUIET));
-        assert_eq!(sent.iter().map(|(_, news)| news.previous).collect::<Vec<_>>(), [("read_status", "red")]);
+        let sent: Vec<StatusNews> = throttle.due_messages(Timestamp(QUIET)).into_iter().map(|(_, news)| news).collect();
+        assert_eq!(events(&sent), [Event::SyncStatusReadChange, Event::SyncRecovered]);
+        assert_eq!(sent.iter().map(|news| news.previous).collect::<Vec<_>>(), [Some(("read_status", "red")), None]);
         assert_eq!(throttle.due(), None);
         // The clock is set back by an hour while a message is held.
         let store = MemoryStore::new();
         let mut batch = Batch::new();
         let mut ahead = StatusThrottle::default();
-        assert_eq!(ahead.change(here, &change(DOWN), Timestamp(HOUR)).len(), 1);
+        assert_eq!(ahead.change(here, &change(DOWN), Timestamp(HOUR)).len(), 2);
         assert_eq!(ahead.change(here, &change(UP), Timestamp(HOUR + MINUTE)).len(), 0);
         ahead.put(&mut batch);
         store.commit_now(batch).expect("the store is in memory");
@@ -250,6 +262,28 @@ mod tests {
         // A document of an earlier version has no current status. The next change sends it.
         let old: LastNotified =
             serde_json::from_str(r#"{"read":{"ok":true,"at":0,"held":true},"write":null}"#).expect("JSON");
-        assert_eq!(old.due(), None);
+        assert_eq!((old.due(), old.both), (None, None));
+    }
+
+    #[test]
+    fn a_location_is_degraded_until_both_directions_work() {
+        let status = |read_ok, write_ok| SyncSummary {
+            read_ok,
+            read_at: Timestamp(0),
+            write_ok,
+            write_at: Timestamp(0),
+            ehr_name: None,
+            ehr_hosting: None,
+        };
+        let mut throttle = StatusThrottle::default();
+        let (mut before, mut sent) = ((UP, UP), Vec::new());
+        for (minute, now) in [(10, (DOWN, UP)), (20, (DOWN, DOWN)), (30, (UP, DOWN)), (40, (UP, UP))] {
+            let change =
+                StatusChange { read_ok_before: before.0, write_ok_before: before.1, after: status(now.0, now.1) };
+            let news = throttle.change(LocationId(1), &change, Timestamp(minute * MINUTE));
+            sent.extend(news.into_iter().filter(|it| it.previous.is_none()).map(|it| (minute, it.event)));
+            before = now;
+        }
+        assert_eq!(sent, [(10, Event::SyncDegraded), (40, Event::SyncRecovered)]);
     }
 }

@@ -4,7 +4,7 @@ use location::time::HOUR;
 use store::StoreError;
 
 use super::*;
-use crate::outbox;
+use crate::{model::Payload, outbox, registry::SubscriptionChange};
 
 const URL: &str = "https://hooks.example.com/in";
 
@@ -78,6 +78,7 @@ async fn inactive_endpoints_and_subscriptions_get_nothing() {
     world.subscribe(inactive, SMILE, Event::AppointmentInsertion).await;
     let active = world.endpoint(URL).await;
     let new = NewSubscription {
+        payload: None,
         institution_id: SMILE,
         location_id: None,
         resource_type: "appointment",
@@ -146,6 +147,7 @@ async fn an_endpoint_with_overlapping_subscriptions_gets_one_message() {
         (failed, "appointment_insertion.failed", None),
     ] {
         let new = NewSubscription {
+            payload: None,
             institution_id: SMILE,
             location_id: location.map(LocationId),
             resource_type: "appointment",
@@ -171,6 +173,7 @@ async fn an_endpoint_with_overlapping_subscriptions_gets_one_message() {
     assert_eq!(told(WriteOutcome::TimedOut), [(all, None), (two, Some(vec![1, 2]))]);
 
     let same = NewSubscription {
+        payload: None,
         institution_id: SMILE,
         location_id: Some(LocationId(2)),
         resource_type: "appointment",
@@ -180,6 +183,49 @@ async fn an_endpoint_with_overlapping_subscriptions_gets_one_message() {
     };
     let twice = world.registry.create_subscription(&owner(), two, same, None, T0).await;
     assert!(matches!(twice, Err(RegistryError::Duplicate { of: "location", .. })));
+}
+
+/// Separate content needs separate messages, like separate versions.
+#[tokio::test]
+async fn subscriptions_with_ids_and_whole_records_are_separate_recipients() {
+    let world = World::new();
+    let [both, ids] = [world.endpoint(URL).await, world.endpoint(URL).await];
+    let mut made = Vec::new();
+    for (endpoint, event, payload) in [
+        (both, "appointment_insertion", None),
+        (both, "appointment_insertion.complete", Some(Payload::Ids)),
+        (ids, "appointment_insertion", Some(Payload::Ids)),
+    ] {
+        let new = NewSubscription {
+            payload,
+            institution_id: SMILE,
+            location_id: None,
+            resource_type: "appointment",
+            event,
+            active: true,
+            api_version: "v3.0.0",
+        };
+        made.push(world.registry.create_subscription(&owner(), endpoint, new, None, T0).await.unwrap().record);
+    }
+    let told = |world: &World| {
+        let mut told: Vec<(EndpointId, Payload)> = Vec::new();
+        for group in world.outbox.recipients(SMILE, complete(), u64::MAX) {
+            told.extend(group.subscriptions.iter().map(|it| (it.webhook_endpoint_id, group.payload)));
+        }
+        told.sort();
+        told
+    };
+    assert_eq!(told(&world), [(both, Payload::Full), (both, Payload::Ids), (ids, Payload::Ids)]);
+
+    let whole = SubscriptionChange { payload: Some(Payload::Full), ..SubscriptionChange::default() };
+    let changed = world.registry.update_subscription(&owner(), (ids, made[2].id), whole, T0).await.unwrap();
+    assert_eq!((changed.payload, changed.active), (Some(Payload::Full), true));
+    let none = SubscriptionChange { active: Some(true), ..SubscriptionChange::default() };
+    let kept = world.registry.update_subscription(&owner(), (ids, made[2].id), none, T0).await.unwrap();
+    assert_eq!(kept.payload, Some(Payload::Full));
+    assert_eq!(told(&world), [(both, Payload::Full), (both, Payload::Ids), (ids, Payload::Full)]);
+    let reloaded = World::on(Arc::new(world.store.fork()), world.clock.clone());
+    assert_eq!(told(&reloaded), told(&world));
 }
 
 /// A dropped batch has no effect: its overflow counts once the commit is durable.

@@ -155,8 +155,15 @@ impl World {
     ) -> Result<Subscription, RegistryError> {
         let (resource_type, event) = (event.resource_type().name(), event.name());
         let api_version = "v3.0.0";
-        let new =
-            NewSubscription { institution_id, location_id: None, resource_type, event, active: true, api_version };
+        let new = NewSubscription {
+            payload: None,
+            institution_id,
+            location_id: None,
+            resource_type,
+            event,
+            active: true,
+            api_version,
+        };
         self.registry.create_subscription(&owner(), endpoint, new, None, self.clock.now()).await.map(|made| made.record)
     }
 

@@ -60,6 +60,7 @@ async fn endpoints_are_visible_to_their_owner_only() {
     assert!(matches!(world.registry.subscriptions_of(&stranger, endpoint), Err(RegistryError::NotFound)));
     assert!(matches!(world.registry.subscription(&stranger, endpoint, subscription.id), Err(RegistryError::NotFound)));
     let new = NewSubscription {
+        payload: None,
         institution_id: OTHER,
         location_id: None,
         resource_type: "patient",
@@ -105,6 +106,7 @@ async fn unknown_pairs_are_answered_with_the_known_ones() {
     let world = World::new();
     let endpoint = world.endpoint(URL).await;
     let new = NewSubscription {
+        payload: None,
         institution_id: SMILE,
         location_id: None,
         resource_type: "Appointment",

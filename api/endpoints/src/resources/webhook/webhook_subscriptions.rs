@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use engine::webhooks::{
     catalogue::{self, ResourceType},
-    model::Subscription,
-    registry::NewSubscription,
+    model::{Payload, Subscription},
+    registry::{NewSubscription, SubscriptionChange},
 };
-use framework::access::{arguments::InLocationsOfQuery, webhook_audience::may_receive};
+use framework::{
+    access::{arguments::InLocationsOfQuery, webhook_audience::may_receive},
+    values::kinds::one_of,
+};
 
 use super::webhook_ownership::{may_subscribe, named, owner};
 use crate::prelude::*;
@@ -29,6 +32,12 @@ pub struct WebhookSubscriptionView {
     /// system.
     #[view(with = entry.topic().to_string())]
     event: String,
+    /// Content of the messages: `full` for whole records, `ids` for the ids of the records only. Absent if it was never
+    /// specified; the messages then contain whole records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["full", "ids"]))]
+    #[view(with = entry.payload.map(Payload::name))]
+    payload: Option<&'static str>,
     /// `true` if the subscription is active. Messages are sent while its endpoint is active too.
     active: bool,
     /// Time at which the subscription was created, in UTC.
@@ -45,8 +54,17 @@ pub struct NewWebhookSubscription {
     /// Name of the event.
     #[body(filled(text(MAX_NAME)))]
     event: String,
+    #[body(payload(), not_null)]
+    payload: Option<Payload>,
     #[body(active(), default = true)]
     active: bool,
+}
+
+fn payload() -> Kind<Payload> {
+    one_of(&[("full", Payload::Full), ("ids", Payload::Ids)]).about(
+        "Content of the messages: `full` for whole records (the default), `ids` for the ids of the records only, \
+         without patient data. The receiver then reads the records.",
+    )
 }
 
 /// Creates a subscription. `subdomain` is read from the query only (specification 5.7); without it the institution is
@@ -56,12 +74,13 @@ pub async fn create(
     id: EndpointId,
     InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<NewWebhookSubscription>,
 ) -> Answer<Created<WebhookSubscriptionView>> {
-    let NewWebhookSubscription { resource_type, event, active } = asked;
+    let NewWebhookSubscription { resource_type, event, payload, active } = asked;
     if catalogue::parse(&resource_type, &event).is_ok_and(|topic| !may_receive(&call.key, topic.event.resource_type()))
     {
         return Err(Failure::OutOfReach.into());
     }
     let new = NewSubscription {
+        payload,
         institution_id: tenant.institution.id,
         location_id: location.map(|location| location.setup.id),
         resource_type: &resource_type,
@@ -92,6 +111,8 @@ pub struct WebhookSubscriptionUpdate {
     new_endpoint: Option<u32>,
     #[body(active(), not_null)]
     active: Option<bool>,
+    #[body(payload(), not_null)]
+    payload: Option<Payload>,
 }
 
 pub async fn update(
@@ -99,16 +120,17 @@ pub async fn update(
     (endpoint, subscription): (EndpointId, SubscriptionId),
     InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<WebhookSubscriptionUpdate>,
 ) -> Answer<One<WebhookSubscriptionView>> {
-    let WebhookSubscriptionUpdate { new_endpoint, active } = asked;
+    let WebhookSubscriptionUpdate { new_endpoint, active, payload } = asked;
     let engine = &call.api.engine;
     let found = own_subscription(&call, &[tenant], endpoint, subscription)?;
     if let Some(other) = location.filter(|named| found.location_id.is_some_and(|own| own != named.setup.id)) {
         let record = format!("Webhook subscription with id {subscription}");
         return Err(ApiError::not_at_location(record, other.setup.id));
     }
-    let to = new_endpoint.map(|id| EndpointId(id as i32));
+    let new_endpoint = new_endpoint.map(|id| EndpointId(id as i32));
+    let change = SubscriptionChange { new_endpoint, active, payload };
     let updated = engine.webhooks();
-    let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), to, active, engine.now()).await;
+    let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), change, engine.now()).await;
     let updated = updated.map_err(|error| unknown(error.into(), subscription))?;
     Ok(call.show(WebhookSubscriptionView::from_value(&updated)))
 }

@@ -1,7 +1,7 @@
 //! Endpoints that their owner switches off and on.
 
 use super::*;
-use crate::model::EndpointId;
+use crate::{model::EndpointId, registry::SubscriptionChange};
 
 /// Creates a registry with one endpoint, switches the endpoint off, and writes a change.
 async fn changed_while_inactive(store: &Arc<MemoryStore>, log: &LogWriter) -> (Arc<EndpointRegistry>, EndpointId) {
@@ -41,7 +41,8 @@ async fn subscription_moved_from_an_inactive_endpoint_is_sent_later_changes_only
     let active = active.unwrap().record.id;
     for subscription in registry.subscriptions_of(&owner, inactive).unwrap() {
         let moved = (inactive, subscription.id);
-        registry.update_subscription(&owner, moved, Some(active), None, T0).await.unwrap();
+        let change = SubscriptionChange { new_endpoint: Some(active), ..SubscriptionChange::default() };
+        registry.update_subscription(&owner, moved, change, T0).await.unwrap();
     }
     assert_eq!(records_sent_by_a_new_process(&store, &log), [(Resource::Charges, 2)]);
 }

@@ -24,16 +24,18 @@ impl Random {
 
 impl LogWriter {
     /// Commits a random turn of one of two locations: it creates, updates or deletes up to three records. Patients and
-    /// charges are shared by the locations.
+    /// charges are shared by the locations. Updates of appointments may have a fact.
     fn write_random(&self, random: &Random) {
         let mut state = self.state.lock();
         let location = 1 + random.below(2);
         let mut writes: Vec<Write> = Vec::new();
         for _ in 0..=random.below(3) {
-            let resource = [Resource::Patients, Resource::Charges, Resource::WorkingHours][random.below(3) as usize];
+            let resources = [Resource::Patients, Resource::Charges, Resource::WorkingHours, Resource::Appointments];
+            let resource = resources[random.below(4) as usize];
             let id = 1 + random.below(3 + state.commits / 5);
-            // Working hours belong to one location.
-            let id = if resource == Resource::WorkingHours { 1_000 * location + id } else { id };
+            // Appointments and working hours belong to one location.
+            let is_local = matches!(resource, Resource::WorkingHours | Resource::Appointments);
+            let id = if is_local { 1_000 * location + id } else { id };
             let record = (resource, id);
             if state.deleted.contains(&record) || writes.iter().any(|it| (it.resource, it.id) == record) {
                 continue;
@@ -44,7 +46,9 @@ impl LogWriter {
                 (true, _) => ChangeKind::Updated,
             };
             let ends = change == ChangeKind::Updated && random.below(4) == 0;
-            writes.push(Write { ends, ..Write::new(resource, id, change) });
+            let has_fact = resource == Resource::Appointments && change == ChangeKind::Updated && random.below(2) == 0;
+            let fact = has_fact.then_some([VisitFact::Confirmed, VisitFact::Arrived][random.below(2) as usize]);
+            writes.push(Write { ends, fact, ..Write::new(resource, id, change) });
         }
         if !writes.is_empty() {
             self.commit(&mut state, location as u32, &writes);
@@ -116,19 +120,22 @@ async fn follower_that_stops_after_each_step_sends_each_message_once_with_its_st
     }
 }
 
-/// Writes five commits of two locations with all kinds of changes, and follows them. The follower stops before or after
-/// one of its commits, if any, and another one continues. Returns the messages and the number of commits.
+/// Writes seven commits of two locations with all kinds of changes, and follows them. The follower stops before or
+/// after one of its commits, if any, and another one continues. Returns the messages and the number of commits.
 async fn follow_with_stop(mut stop: Option<(usize, bool)>) -> (Messages, usize) {
     use ChangeKind::{Created, Deleted, Updated};
-    use Resource::{Charges, Patients, WorkingHours};
+    use Resource::{Appointments, Charges, Patients, WorkingHours};
     let (store, setup) = (Arc::new(MemoryStore::new()), setup_of(2));
     subscribe(store.clone()).await;
     let log = LogWriter::new(store.clone());
+    let arrived = Write { fact: Some(VisitFact::Arrived), ..Write::new(Appointments, 1_001, Updated) };
     log.write(1, &[Write::new(Patients, 1, Created), Write::new(Charges, 1, Created)]);
     log.write(2, &[Write::new(Charges, 2, Created), Write::new(WorkingHours, 2_001, Created)]);
     log.write(1, &[Write { ends: true, ..Write::new(Charges, 1, Updated) }, Write::new(Patients, 1, Updated)]);
     log.write(2, &[Write::new(Charges, 1, Updated), Write::new(Charges, 2, Deleted)]);
     log.write(1, &[Write::new(Charges, 1, Deleted), Write::new(Patients, 1, Updated)]);
+    log.write(1, &[Write::new(Appointments, 1_001, Created)]);
+    log.write(1, &[arrived]);
     // Of several steps, only the first fits.
     let start = || start(store.clone(), &setup, Sizes { batch_keys: 1, ..Sizes::default() });
     let (mut follower, mut commits) = (start(), 0);
@@ -158,7 +165,7 @@ async fn follow_with_stop(mut stop: Option<(usize, bool)>) -> (Messages, usize) 
 async fn messages_are_equal_wherever_the_follower_stops() {
     let (expected, commits) = follow_with_stop(None).await;
     let messages: usize = expected.values().map(Vec::len).sum();
-    assert!(messages == 11 && commits >= messages, "{messages} messages in {commits} commits");
+    assert!(messages == 14 && commits >= messages, "{messages} messages in {commits} commits");
     for stop in (0..commits).flat_map(|number| [(number, false), (number, true)]) {
         assert_eq!(follow_with_stop(Some(stop)).await.0, expected, "stopped at {stop:?}");
     }

@@ -26,14 +26,17 @@ use parking_lot::Mutex;
 use query::stream::{
     self, Change, ChangeKind, CommitHeader, EndedWrite, Readers, RecordStates, Recorded, Stream, WriteResult,
 };
-use records::sync_state::SyncSummary;
+use records::{
+    facts::{ChangedBy, VisitFact, VisitFacts},
+    sync_state::SyncSummary,
+};
 use serde_json::{Value, json};
 use setup::{WebhookRules, current::Current};
 use store::{Batch, Direction, MemoryStore, Store, counters::Ids, keys::Space};
 
 use super::{Follower, Sizes};
 use crate::{
-    catalogue::ResourceType,
+    catalogue::{Event, ResourceType},
     delivery::Delivery,
     egress::{Egress, Reach},
     model::Owner,
@@ -75,11 +78,13 @@ struct Write {
     change: ChangeKind,
     /// The commit also ends a write of the record to the EHR.
     ends: bool,
+    /// A fact of the appointment.
+    fact: Option<VisitFact>,
 }
 
 impl Write {
     fn new(resource: Resource, id: u64, change: ChangeKind) -> Write {
-        Write { resource, id, change, ends: false }
+        Write { resource, id, change, ends: false, fact: None }
     }
 }
 
@@ -130,7 +135,7 @@ impl LogWriter {
         state.commits += 1;
         let version = state.commits;
         let (mut batch, mut changes) = (Batch::new(), BTreeMap::<Stream, Vec<Change>>::new());
-        for Write { resource, id, change, ends } in writes.iter().copied() {
+        for Write { resource, id, change, ends, fact } in writes.iter().copied() {
             let stream = match resource {
                 Resource::Patients => Stream::Institution(self.institution.0),
                 Resource::Charges => Stream::Source(SOURCE),
@@ -144,9 +149,9 @@ impl LogWriter {
             if deleted {
                 state.deleted.insert((resource, id));
             }
-            let (readers, states) =
-                (Readers::Source(SOURCE), RecordStates { before, deleted, in_ehr: true, facts: None });
-            let (removed, added, states) = (Vec::new(), Vec::new(), Some(states));
+            let facts = fact.map(|fact| VisitFacts { by: ChangedBy::Staff, facts: vec![fact] });
+            let states = Some(RecordStates { before, deleted, in_ehr: true, facts });
+            let (readers, removed, added) = (Readers::Source(SOURCE), Vec::new(), Vec::new());
             let recorded = Recorded { resource, id, change, readers, removed, added, states };
             let entries = changes.entry(stream).or_default();
             entries.push(Change::Record(recorded));
@@ -161,6 +166,10 @@ impl LogWriter {
             let event = kind.changed(change).unwrap();
             let previous = previous.filter(|_| event.is_update());
             expected.push(Sent { event: event.name().to_owned(), version, previous, is_newer: false });
+            expected.extend(fact.map(|fact| {
+                let event = Event::from_fact(fact).name().to_owned();
+                Sent { event, version, previous: None, is_newer: false }
+            }));
         }
         // Each commit is older than the one before, so that times do not order the messages.
         let at = T0.minus(SECOND * i64::try_from(version).unwrap());
@@ -225,11 +234,12 @@ async fn subscribe_with(registry: &Arc<EndpointRegistry>, institution_id: Instit
     let owner = Owner("org".into());
     let (url, secret) = ("https://hooks.example.com/in", SecretKey::from_entropy([9; 32]));
     let endpoint = registry.create_endpoint(&owner, url, true, secret, None, T0).await.unwrap().record.id;
-    let kinds = [ResourceType::Patient, ResourceType::Charge, ResourceType::WorkingHour];
+    let kinds = [ResourceType::Appointment, ResourceType::Patient, ResourceType::Charge, ResourceType::WorkingHour];
     for event in kinds.into_iter().flat_map(ResourceType::events) {
         let (resource_type, event) = (event.resource_type().name(), event.name());
         let (location_id, active, api_version) = (None, true, "v3.0.0");
-        let new = NewSubscription { institution_id, location_id, resource_type, event, active, api_version };
+        let new =
+            NewSubscription { payload: None, institution_id, location_id, resource_type, event, active, api_version };
         registry.create_subscription(&owner, endpoint, new, None, T0).await.unwrap();
     }
 }
