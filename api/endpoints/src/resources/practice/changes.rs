@@ -1,6 +1,9 @@
 //! GET /changes: changes at a location and in its EHR, in the order of commits (our addition).
 
-use engine::feed::{ChangeKind, FeedEntry};
+use engine::{
+    feed::{ChangeKind, FeedEntry},
+    records::facts::{ChangedBy, VisitFact},
+};
 use framework::{
     access::resource_names::{self, granted, name, resource},
     http::paging::{ListInfo, PageInfo},
@@ -25,9 +28,38 @@ pub struct RecordChangeView {
     change: &'static str,
     /// Time at which the change was committed, in UTC.
     changed_at: At,
+    /// Facts of an appointment since the previous page, oldest first: what happened to the visit. Absent if there are
+    /// none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    facts: Vec<VisitFactView>,
     /// The current record; null if it was deleted.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     record: Value,
+}
+
+/// A fact of a visit, and the party that caused it.
+#[derive(Serialize, JsonSchema)]
+struct VisitFactView {
+    /// The fact. The messages about it have the same name after `appointment_`.
+    #[schemars(extend("enum" = ["cancelled", "rescheduled", "confirmed", "arrived", "completed", "missed"]))]
+    fact: &'static str,
+    /// The party: the patient through a booking intent, a client or operator through another call, the staff in the
+    /// health record system.
+    #[schemars(extend("enum" = ["patient", "client", "staff", "unknown"]))]
+    by: &'static str,
+    /// Start before the reschedule, in UTC. Absent for other facts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<At>,
+    /// Start after the reschedule, in UTC. Absent for other facts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<At>,
+}
+
+impl VisitFactView {
+    fn from_entry((fact, by): &(VisitFact, ChangedBy)) -> VisitFactView {
+        let (from, to) = fact.starts().unzip();
+        VisitFactView { fact: fact.name(), by: by.name(), from: from.map(At), to: to.map(At) }
+    }
 }
 
 /// Amounts in records that are visible without the grant `financial`.
@@ -115,5 +147,6 @@ fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Op
         _ => {}
     }
     let (resource, changed_at) = (name(entry.resource), At(entry.at));
-    Ok(Some(RecordChangeView { resource, id: entry.id, change, changed_at, record }))
+    let facts = entry.facts.iter().map(VisitFactView::from_entry).collect();
+    Ok(Some(RecordChangeView { resource, id: entry.id, change, changed_at, facts, record }))
 }
