@@ -817,8 +817,8 @@ async fn facts_of_a_visit_are_sent_once_for_the_change_that_shows_them() {
         ..EhrAppointment::default()
     };
     let facts = |world: &mut NotifyWorld| {
-        let told = world.news();
-        let of_facts = told.iter().filter(|it| it.data["by"] != Value::Null);
+        let sent = world.news();
+        let of_facts = sent.iter().filter(|it| it.data["by"] != Value::Null);
         let mut facts: Vec<(String, Value)> = of_facts.map(|it| (it.event.clone(), it.data["by"].clone())).collect();
         facts.sort_by(|(one, _), (other, _)| one.cmp(other));
         facts

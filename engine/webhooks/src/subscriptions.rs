@@ -204,8 +204,8 @@ impl Subscriptions {
 
     /// Returns the recipients of a message about the change with the given number, grouped by content.
     pub fn recipients(&self, institution: InstitutionId, name: EventName, change: u64) -> Vec<Recipients> {
-        type Of = (EndpointId, String, Payload);
-        let mut endpoints: BTreeMap<Of, (Arc<Subscription>, Locations)> = BTreeMap::new();
+        type RecipientKey = (EndpointId, String, Payload);
+        let mut endpoints: BTreeMap<RecipientKey, (Arc<Subscription>, Locations)> = BTreeMap::new();
         let subscribed = self.subscribed(institution, name.event());
         for subscription in subscribed.into_iter().filter(|it| it.topic().takes(name) && it.starts_after < change) {
             let location = subscription.location_id;

@@ -207,15 +207,15 @@ async fn subscriptions_with_ids_and_whole_records_are_separate_recipients() {
         };
         made.push(world.registry.create_subscription(&owner(), endpoint, new, None, T0).await.unwrap().record);
     }
-    let told = |world: &World| {
-        let mut told: Vec<(EndpointId, Payload)> = Vec::new();
+    let recipients = |world: &World| {
+        let mut recipients: Vec<(EndpointId, Payload)> = Vec::new();
         for group in world.outbox.recipients(SMILE, complete(), u64::MAX) {
-            told.extend(group.subscriptions.iter().map(|it| (it.webhook_endpoint_id, group.payload)));
+            recipients.extend(group.subscriptions.iter().map(|it| (it.webhook_endpoint_id, group.payload)));
         }
-        told.sort();
-        told
+        recipients.sort();
+        recipients
     };
-    assert_eq!(told(&world), [(both, Payload::Full), (both, Payload::Ids), (ids, Payload::Ids)]);
+    assert_eq!(recipients(&world), [(both, Payload::Full), (both, Payload::Ids), (ids, Payload::Ids)]);
 
     let whole = SubscriptionChange { payload: Some(Payload::Full), ..SubscriptionChange::default() };
     let changed = world.registry.update_subscription(&owner(), (ids, made[2].id), whole, T0).await.unwrap();
@@ -223,9 +223,9 @@ async fn subscriptions_with_ids_and_whole_records_are_separate_recipients() {
     let none = SubscriptionChange { active: Some(true), ..SubscriptionChange::default() };
     let kept = world.registry.update_subscription(&owner(), (ids, made[2].id), none, T0).await.unwrap();
     assert_eq!(kept.payload, Some(Payload::Full));
-    assert_eq!(told(&world), [(both, Payload::Full), (both, Payload::Ids), (ids, Payload::Full)]);
+    assert_eq!(recipients(&world), [(both, Payload::Full), (both, Payload::Ids), (ids, Payload::Full)]);
     let reloaded = World::on(Arc::new(world.store.fork()), world.clock.clone());
-    assert_eq!(told(&reloaded), told(&world));
+    assert_eq!(recipients(&reloaded), recipients(&world));
 }
 
 /// A dropped batch has no effect: its overflow counts once the commit is durable.
