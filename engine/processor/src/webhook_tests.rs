@@ -20,14 +20,18 @@ use location::{
     settings::WriteRules,
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
 };
-use query::stream::{self, Change, ChangeKind, CommitHeader, Readers, Recorded, Stream};
+use query::{
+    feed::{self, Reader},
+    stream::{self, Change, ChangeKind, CommitHeader, Readers, Recorded, Stream},
+};
 use records::{
-    Payment, Writeback,
+    Appointment, Payment, Writeback,
     document::DocumentKind,
     ehr::{
         Description, EhrAppointment, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page,
         PullAbility,
     },
+    facts::{ChangedBy, VisitFact},
     record::Record,
     schema,
 };
@@ -844,6 +848,77 @@ async fn facts_of_a_visit_are_sent_once_for_the_change_that_shows_them() {
     shown.cancelled = true;
     step(&mut world, &shown).await;
     assert_eq!(facts(&mut world), by_staff(&["cancelled"]));
+}
+
+/// Returns the names of the facts that two stored states show, by the guide for clients.
+fn differences(before: &Record<Appointment>, after: &Record<Appointment>) -> Vec<&'static str> {
+    let confirmed = |it: &Record<Appointment>| it.confirmed || it.patient_confirmed;
+    let is_live = !after.cancelled;
+    let facts = [
+        ("cancelled", !before.cancelled && after.cancelled),
+        ("rescheduled", is_live && before.placement.span.start != after.placement.span.start),
+        ("confirmed", is_live && !confirmed(before) && confirmed(after)),
+        ("arrived", is_live && before.checkin_at.is_none() && after.checkin_at.is_some()),
+        ("completed", is_live && before.checked_out_at.is_none() && after.checked_out_at.is_some()),
+        ("missed", !before.patient_missed && after.patient_missed),
+    ];
+    facts.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name).collect()
+}
+
+/// Up to three fields of a visit change between two reads of the EHR, or none.
+#[tokio::test]
+async fn facts_of_random_histories_are_the_differences_of_the_stored_states() {
+    let mut world = NotifyWorld::new().await;
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut random = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let start = (START.0 / DAY + 2) * DAY / SECOND;
+    let (id, patient) = ("visit".to_owned(), Some("pat".to_owned()));
+    let mut shown = EhrAppointment { id, patient, start, end: start + 1_800, ..EhrAppointment::default() };
+    world.ehr().put("visit", EhrRecord::Appointment(shown.clone()));
+    world.sync(MAIN).await;
+    let id = world.id_of(Resource::Appointments, "visit");
+    let reader = Reader { institution: 1, source: Some(1), location: MAIN };
+    let mut since = feed::end(&*world.store, 1).unwrap();
+    let (mut expected, mut found) = (Vec::new(), Vec::new());
+    for round in 0..300 {
+        for _ in 0..random(4) {
+            match random(8) {
+                0 => shown.cancelled = !shown.cancelled,
+                1 => {
+                    let to = start + 3_600 * random(4).cast_signed();
+                    (shown.start, shown.end) = (to, to + 1_800);
+                }
+                2 => shown.confirmed = !shown.confirmed,
+                3 => shown.patient_confirmed = !shown.patient_confirmed,
+                4 => shown.checkin_at = shown.checkin_at.is_none().then_some(start),
+                5 => shown.checked_out_at = shown.checked_out_at.is_none().then_some(start),
+                6 => shown.patient_missed = !shown.patient_missed,
+                _ => shown.note = Some(format!("note {}", random(1_000))),
+            }
+        }
+        world.ehr().put("visit", EhrRecord::Appointment(shown.clone()));
+        let before = world.processors[&MAIN].appointment(id).unwrap().unwrap();
+        world.sync(MAIN).await;
+        let after = world.processors[&MAIN].appointment(id).unwrap().unwrap();
+        expected.extend(differences(&before, &after));
+        if random(3) == 0 || round == 299 {
+            let page = feed::page(&*world.store, reader, since, &[Resource::Appointments], 1_000).unwrap().unwrap();
+            since = page.next;
+            for (fact, by) in page.entries.iter().flat_map(|entry| &entry.facts) {
+                assert_eq!(*by, ChangedBy::Staff);
+                found.push(fact.name());
+            }
+        }
+    }
+    assert_eq!(found, expected);
+    for name in VisitFact::NAMES {
+        assert!(expected.contains(&name), "no visit was {name}");
+    }
 }
 
 fn last_write(world: &NotifyWorld, id: AppointmentId) -> (Writeback, Option<String>, Option<Writeback>) {
