@@ -41,7 +41,7 @@ impl FactContext {
         if self.merged.contains(&id) {
             return None;
         }
-        let mut facts = before.facts_until(after);
+        let mut facts = before.facts_until(after, self.by);
         if self.moved_back.contains(&id) {
             facts.retain(|fact| !matches!(fact, VisitFact::Rescheduled { .. }));
         }
@@ -86,8 +86,8 @@ mod tests {
 
     fn state(start: i64, cancelled: bool) -> VisitState {
         let start = Timestamp(start);
-        let (is_block, confirmed, arrived, completed, missed) = (false, false, false, false, false);
-        VisitState { start, is_block, cancelled, confirmed, arrived, completed, missed }
+        let [is_block, confirmed, patient_confirmed, arrived, completed, missed] = [false; 6];
+        VisitState { start, is_block, cancelled, confirmed, patient_confirmed, arrived, completed, missed }
     }
 
     fn origin(call: Option<CallKind>) -> Origin {

@@ -104,8 +104,10 @@ pub struct VisitState {
     pub is_block: bool,
     /// Cancelled, or deleted in the EHR.
     pub cancelled: bool,
-    /// Confirmed by the practice or by the patient.
+    /// Confirmed by the practice.
     pub confirmed: bool,
+    /// Confirmed by the patient.
+    pub patient_confirmed: bool,
     /// The patient has checked in.
     pub arrived: bool,
     /// The visit is done.
@@ -121,7 +123,8 @@ impl From<&Appointment> for VisitState {
             start: appointment.placement.span.start,
             is_block: appointment.unavailable,
             cancelled: appointment.cancelled,
-            confirmed: appointment.confirmed || appointment.patient_confirmed,
+            confirmed: appointment.confirmed,
+            patient_confirmed: appointment.patient_confirmed,
             arrived: appointment.checkin_at.is_some() || progress == Progress::Arrived,
             completed: appointment.checked_out_at.is_some() || progress == Progress::Completed,
             missed: appointment.patient_missed,
@@ -130,21 +133,28 @@ impl From<&Appointment> for VisitState {
 }
 
 impl VisitState {
-    /// Returns the facts of a change to `after`. A cancelled visit cannot be moved, confirmed, begun or ended.
-    pub fn facts_until(self, after: VisitState) -> Vec<VisitFact> {
+    /// Returns the facts of a change to `after` by a party. A cancelled visit cannot be moved, confirmed, begun or
+    /// ended. A second confirmation is a fact only if it is the patient's own: an EHR may show one in both fields.
+    pub fn facts_until(self, after: VisitState, by: ChangedBy) -> Vec<VisitFact> {
         let VisitState { start: from, .. } = self;
         let to = after.start;
         let is_visit = !self.is_block && !after.is_block;
         let is_live = is_visit && !after.cancelled;
+        let is_own = by == ChangedBy::Patient && after.patient_confirmed && !self.patient_confirmed;
+        let is_first = !self.is_confirmed() && after.is_confirmed();
         let facts = [
             (is_visit && after.cancelled && !self.cancelled, VisitFact::Cancelled),
             (is_live && to != from, VisitFact::Rescheduled { from, to }),
-            (is_live && after.confirmed && !self.confirmed, VisitFact::Confirmed),
+            (is_live && (is_first || is_own), VisitFact::Confirmed),
             (is_live && after.arrived && !self.arrived, VisitFact::Arrived),
             (is_live && after.completed && !self.completed, VisitFact::Completed),
             (is_visit && after.missed && !self.missed, VisitFact::Missed),
         ];
         facts.into_iter().filter_map(|(holds, fact)| holds.then_some(fact)).collect()
+    }
+
+    fn is_confirmed(self) -> bool {
+        self.confirmed || self.patient_confirmed
     }
 }
 
@@ -162,7 +172,7 @@ mod tests {
     }
 
     fn facts(before: &Appointment, after: &Appointment) -> Vec<VisitFact> {
-        VisitState::from(before).facts_until(after.into())
+        VisitState::from(before).facts_until(after.into(), ChangedBy::Staff)
     }
 
     #[test]
@@ -191,24 +201,31 @@ mod tests {
         let confirmed = Appointment { confirmed: true, ..plain.clone() };
         let by_both = Appointment { patient_confirmed: true, ..confirmed.clone() };
         assert!(facts(&confirmed, &by_both).is_empty() && facts(&confirmed, &plain).is_empty());
+        let own = VisitState::from(&confirmed).facts_until((&by_both).into(), ChangedBy::Patient);
+        assert_eq!(own, [VisitFact::Confirmed]);
         let block = Appointment { unavailable: true, ..at(100) };
         assert!(facts(&block, &Appointment { cancelled: true, unavailable: true, ..at(300) }).is_empty());
     }
 
     fn any_state() -> impl Strategy<Value = VisitState> {
-        let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+        let flags = any::<[bool; 6]>();
         (0..4_i64, prop::bool::weighted(0.1), flags).prop_map(|(start, is_block, flags)| {
-            let (cancelled, confirmed, arrived, completed, missed) = flags;
-            VisitState { start: Timestamp(start), is_block, cancelled, confirmed, arrived, completed, missed }
+            let [cancelled, confirmed, patient_confirmed, arrived, completed, missed] = flags;
+            let start = Timestamp(start);
+            VisitState { start, is_block, cancelled, confirmed, patient_confirmed, arrived, completed, missed }
         })
     }
 
     proptest! {
         #[test]
-        fn facts_of_a_history_are_the_differences_of_its_states(states in prop::collection::vec(any_state(), 2..12)) {
+        fn facts_of_a_history_are_the_differences_of_its_states(
+            states in prop::collection::vec(any_state(), 2..12),
+            is_patient in any::<bool>(),
+        ) {
+            let by = if is_patient { ChangedBy::Patient } else { ChangedBy::Client };
             for pair in states.windows(2) {
                 let (before, after) = (pair[0], pair[1]);
-                let facts = before.facts_until(after);
+                let facts = before.facts_until(after, by);
                 let has = |fact: VisitFact| facts.contains(&fact);
                 if before.is_block || after.is_block {
                     prop_assert!(facts.is_empty());
@@ -218,11 +235,14 @@ mod tests {
                 let live = !after.cancelled;
                 prop_assert_eq!(has(VisitFact::Cancelled), !before.cancelled && after.cancelled);
                 prop_assert_eq!(has(VisitFact::Rescheduled { from, to }), live && from != to);
-                prop_assert_eq!(has(VisitFact::Confirmed), live && !before.confirmed && after.confirmed);
+                let own = is_patient && after.patient_confirmed && !before.patient_confirmed;
+                let was_open = !before.confirmed && !before.patient_confirmed;
+                let first = was_open && (after.confirmed || after.patient_confirmed);
+                prop_assert_eq!(has(VisitFact::Confirmed), live && (first || own));
                 prop_assert_eq!(has(VisitFact::Arrived), live && !before.arrived && after.arrived);
                 prop_assert_eq!(has(VisitFact::Completed), live && !before.completed && after.completed);
                 prop_assert_eq!(has(VisitFact::Missed), !before.missed && after.missed);
-                prop_assert!(after.facts_until(after).is_empty());
+                prop_assert!(after.facts_until(after, by).is_empty());
             }
         }
     }
