@@ -448,6 +448,8 @@ impl Engine {
             // Filled in by the location.
             closed: Closed::default(),
             holder: Some(holder),
+            channel: offer.channel,
+            rules: offer.rules,
         };
         self.send(offer.location, HoldSlot(hold)).await
     }

@@ -55,6 +55,8 @@ fn booking(location: LocationId, slot: Slot, key: &str, expires: Timestamp) -> B
             expires,
             join_blocks: true,
             hold: 99,
+            channel: None,
+            rules: None,
         },
         idempotency_key: key.to_owned(),
         patient: PatientDetails {

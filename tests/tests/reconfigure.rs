@@ -52,6 +52,8 @@ async fn booked(engine: &Engine, location: LocationId, key: &str) -> String {
         expires: engine.now().plus(10 * MINUTE),
         join_blocks: true,
         hold: 99,
+        channel: None,
+        rules: None,
     };
     let patient = PatientDetails {
         first_name: "Zoë".to_owned(),

@@ -67,7 +67,7 @@ fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config 
             let about = "Tenants. In a folder each has a file of its own: `[institution]` with these keys, \
                          `[[sources]]` and `[[locations]]`.";
             for section in root.tables(ConfigKey::reload("institutions", about)) {
-                institutions::read(section, None, defaults, &mut config.setup);
+                institutions::read(section, None, defaults.clone(), &mut config.setup);
             }
         }
         Some(documents) => {
@@ -75,7 +75,7 @@ fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config 
                            [institution] with its [[sources]] and [[locations]]";
             root.report_key("institutions", problem);
             for source in documents {
-                institution(root.document.other(source), defaults, &mut config.setup);
+                institution(root.document.other(source), defaults.clone(), &mut config.setup);
             }
         }
     }

@@ -47,7 +47,7 @@ pub(crate) fn read(
     let about = "Locations of an institution. One without `source` has no EHR: create its providers and rooms through \
                  the API.";
     for place in lists.tables(ConfigKey::reload("locations", about)) {
-        location(place, owner, settings, setup);
+        location(place, owner, settings.clone(), setup);
     }
     if let (Some(_), Some(subdomain), Some(environment)) = (id, subdomain, environment) {
         let institution = Institution {
@@ -90,7 +90,8 @@ fn location(mut s: Section<'_, '_>, institution: InstitutionId, mut settings: Lo
         zone,
         status,
         source,
-        booking,
+        booking: booking.limits,
+        rules: booking.rules,
         write,
         pull,
         quota,

@@ -15,6 +15,7 @@ use framework::{
 use location::{
     ids::{InstitutionId, LocationId},
     keys::ConfigKey,
+    rules::channel_name,
 };
 
 use crate::{
@@ -99,6 +100,13 @@ fn key(s: &Section<'_, '_>, setup: &Setup) -> Option<ApiKey> {
     let grants = s.strings(ConfigKey::reload("grants", about)).unwrap_or_default();
     let about = "Owns the webhook endpoints made with the key; by default the key's name.";
     let organisation = s.read(ConfigKey::reload("organisation", about), &text());
+    let about = "The channel of the callers, such as `voice`, for which booking rules may differ \
+                 (`[….booking.rules.channels.NAME]`). Default: the rules without a channel.";
+    let channel = s.read(ConfigKey::reload("channel", about), &parsed(channel_name));
+    // An invalid channel must not lift the rules of the channel.
+    if channel.is_none() && s.has("channel") {
+        return None;
+    }
     s.unique("name", "key name", name.as_ref());
     s.unique("sha256", "key hash", hash.map(hex::encode).as_ref());
     let mut grants = granted(s, &grants);
@@ -113,7 +121,8 @@ fn key(s: &Section<'_, '_>, setup: &Setup) -> Option<ApiKey> {
     let locations = locations.map(|ids| reachable_locations(s, &ids, &institutions, setup));
     let name = name?;
     let organisation = organisation.unwrap_or_else(|| name.clone());
-    Some(ApiKey { name, hash: hash?, environment, institutions, locations, grants, organisation, role: None })
+    let hash = hash?;
+    Some(ApiKey { name, hash, environment, institutions, locations, grants, organisation, channel, role: None })
 }
 
 fn operator(s: &Section<'_, '_>) -> Option<OperatorToken> {

@@ -50,6 +50,26 @@ pub(crate) fn integer<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> KeyKind<'s
     KeyKind::new(span(&range), range.start().to_string(), move |value| within(value, &range))
 }
 
+/// One of the known integers.
+pub(crate) fn one_of(known: &[u16]) -> KeyKind<'_, u16> {
+    let numbers: Vec<String> = known.iter().map(u16::to_string).collect();
+    let range = numbers.join(", ");
+    let wrong = format!("must be one of {range}");
+    KeyKind::new(range, "1", move |value| {
+        let number = within::<u16>(value, &(0..=u16::MAX.into())).ok();
+        number.filter(|number| known.contains(number)).ok_or_else(|| wrong.clone())
+    })
+}
+
+/// A value, or `"none"`. The example is `"none"`.
+pub(crate) fn or_none<'k, T: 'k>(kind: KeyKind<'k, T>) -> KeyKind<'k, Option<T>> {
+    let KeyKind { range, parse, .. } = kind;
+    KeyKind::new(format!("{range}, or `none`"), "\"none\"", move |value| match value.as_str() {
+        Some("none") => Ok(None),
+        _ => parse(value).map(Some).map_err(|problem| format!("{problem}, or \"none\"")),
+    })
+}
+
 pub(crate) fn number(range: RangeInclusive<f64>) -> KeyKind<'static, f64> {
     let span = format!("{} to {}", range.start(), range.end());
     KeyKind::new(span, "0.0", move |value| {

@@ -2,7 +2,7 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::Display,
     ops::RangeInclusive,
     path::{Path, PathBuf},
@@ -22,7 +22,10 @@ use toml::{
 use crate::{
     describe::{KeyNote, ReferenceNotes, TableNotes},
     document::{Document, SourceText},
-    kinds::{KeyKind, choice, display_value, duration, flag, integer, number, parsed, show_duration, span, text},
+    kinds::{
+        KeyKind, choice, display_value, duration, flag, integer, number, one_of, or_none, parsed, show_duration, span,
+        text,
+    },
     values::{ConfigValue, Scope},
 };
 
@@ -351,7 +354,12 @@ impl<'a, 't> Section<'a, 't> {
     }
 }
 
-impl KeyReader for Section<'_, '_> {
+/// Formats a value without quotes, or `none`.
+fn shown<T>(value: Option<&T>, show: impl Fn(&T) -> String) -> String {
+    value.map_or_else(|| "none".to_owned(), show)
+}
+
+impl<'a, 't> KeyReader for Section<'a, 't> {
     fn integer<T: TryFrom<i64> + Display>(&self, key: ConfigKey<'_>, value: &mut T, range: RangeInclusive<i64>) {
         self.setting(key, value, &integer(range), T::to_string);
     }
@@ -396,6 +404,93 @@ impl KeyReader for Section<'_, '_> {
             parse(&text.value).map_err(wrong).ok()
         };
         *values = self.strings(key).into_iter().flatten().filter_map(parsed).collect();
+    }
+
+    fn integer_or_none<T: TryFrom<i64> + Display>(
+        &self,
+        key: ConfigKey<'_>,
+        value: &mut Option<T>,
+        range: RangeInclusive<i64>,
+    ) {
+        self.setting(key, value, &or_none(integer(range)), |value| shown(value.as_ref(), T::to_string));
+    }
+
+    fn one_of_or_none(&self, key: ConfigKey<'_>, value: &mut Option<u16>, known: &[u16]) {
+        self.setting(key, value, &or_none(one_of(known)), |value| shown(value.as_ref(), u16::to_string));
+    }
+
+    fn text_or_none<T>(
+        &self,
+        key: ConfigKey<'_>,
+        value: &mut Option<T>,
+        range: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+        show: impl Fn(&T) -> String,
+    ) {
+        let kind = or_none(parsed(parse).described(range, ""));
+        self.setting(key, value, &kind, |value| shown(value.as_ref(), &show));
+    }
+
+    fn list<T: Display>(
+        &self,
+        key: ConfigKey<'_>,
+        values: &mut Vec<T>,
+        range: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) {
+        self.note(key, Some("[]"), "[]", range);
+        let parsed = |text: Located<String>| {
+            let wrong = |problem| self.document.report(text.at, format!("`{}` {problem}", key.name));
+            parse(&text.value).map_err(wrong).ok()
+        };
+        if let Some(listed) = self.elements(key, "strings", |value| value.as_str().map(str::to_owned)) {
+            *values = listed.into_iter().filter_map(parsed).collect();
+        }
+    }
+
+    fn has_key(&self, name: &str) -> bool {
+        self.notes.is_some() || self.has(name)
+    }
+
+    fn tables_by_name<N: Ord, T: KeyTable>(
+        &self,
+        key: ConfigKey<'_>,
+        placeholder: &str,
+        tables: &mut BTreeMap<N, T>,
+        parse: impl Fn(&str) -> Result<N, String>,
+    ) {
+        let Some(outer) = self.table(key) else { return };
+        if outer.notes.is_some() {
+            T::default().read_keys(&outer.section(&NO_KEYS, ConfigKey { name: placeholder, ..key }, false, outer.at));
+            return;
+        }
+        for (name, value) in outer.table.iter() {
+            let (name, at) = (name.get_ref().as_ref(), name.span().start);
+            outer.asked.borrow_mut().insert(name.to_owned());
+            let Some(table) = value.get_ref().as_table() else {
+                self.document.report(at, format!("`{}.{name}` must be a table", key.name));
+                continue;
+            };
+            match parse(name) {
+                Ok(known) => {
+                    let section = outer.section(table, ConfigKey { name, ..key }, false, at);
+                    tables.entry(known).or_default().read_keys(&section);
+                }
+                Err(problem) => self.document.report(at, format!("`{}.{name}`: the name {problem}", key.name)),
+            }
+        }
+    }
+
+    fn problem(&self, within: &[&str], keys: &[&str], problem: &str) {
+        let entry = |table: &'t DeTable<'a>, key: &str| {
+            table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
+        };
+        let inner = within.iter().try_fold(self.table, |table, name| entry(table, name)?.get_ref().as_table());
+        let tables = inner.into_iter().chain([self.table]);
+        let set = tables.flat_map(|table| keys.iter().filter_map(move |key| entry(table, key))).next();
+        if let Some(value) = set {
+            self.document.report(value.span().start, problem);
+        }
     }
 
     fn path(&self, key: ConfigKey<'_>, value: &mut Option<PathBuf>) {

@@ -5,7 +5,9 @@ mod key_file;
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
-use engine::setup::{EngineRules, LocationSettings, LocationStatus, StoreEngine, database::DatabaseTls, login::Login};
+use engine::setup::{
+    BookingSettings, EngineRules, LocationSettings, LocationStatus, StoreEngine, database::DatabaseTls, login::Login,
+};
 use framework::http::compatibility::DEFAULT_AGENTS;
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
@@ -54,7 +56,7 @@ fn the_default_file_is_valid_and_contains_the_defaults() {
     let with_location = parse(&format!("{}{PRACTICE}", default_file())).unwrap();
     let location = &with_location.setup.locations[&LocationId(1)];
     let knobs = LocationSettings {
-        booking: location.booking,
+        booking: BookingSettings { limits: location.booking, rules: location.rules.clone() },
         write: location.write,
         pull: location.pull,
         quota: location.quota,

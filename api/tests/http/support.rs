@@ -240,6 +240,7 @@ pub fn keys() -> Vec<ApiKey> {
         locations: locations.map(|ids| ids.into_iter().map(LocationId).collect()),
         grants: Grants { financial: beta, beta },
         organisation: format!("organisation of {name}"),
+        channel: None,
         role: None,
     };
     vec![

@@ -8,7 +8,7 @@ use crate::{
     ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
     pause::Directions,
     resource::{Operation, Resource},
-    schedule::hours::WorkingHour,
+    schedule::{hours::WorkingHour, zone::Date},
     time::{Millis, Timestamp},
     writes::{
         intent::{ChangedDetails, WriteIntent},
@@ -200,6 +200,12 @@ pub struct Book {
     pub patient: BookPatient,
     /// Operatories and types that the caller may not book.
     pub closed: Closed,
+    /// `true` for an intent, which the booking rules bind. Requests of staff are not bound.
+    pub by_rules: bool,
+    /// The channel of the caller's API key.
+    pub channel: Option<String>,
+    /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.
+    pub rules: Option<u64>,
 }
 
 /// Operatories and types that the practice closed to patients (`bookable_online`). Empty for staff, who may book
@@ -286,6 +292,8 @@ pub struct BookPatient {
     pub is_new: bool,
     /// Fields that the EHR requires to create a patient and that the request lacks.
     pub missing_fields: Vec<String>,
+    /// The date of birth, if known.
+    pub date_of_birth: Option<Date>,
 }
 
 /// A requested hold.
@@ -305,4 +313,8 @@ pub struct Hold {
     pub closed: Closed,
     /// Digest of the client's API key. A hold without it counts only towards the limit of the location.
     pub holder: Option<u64>,
+    /// The channel of the caller's API key.
+    pub channel: Option<String>,
+    /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.
+    pub rules: Option<u64>,
 }

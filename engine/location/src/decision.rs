@@ -4,6 +4,7 @@ use crate::{
     event::Event,
     ids::{AppointmentId, WriteId},
     resource::Resource,
+    rules::{Instead, Reason},
     schedule::{
         calendar::Placement,
         slots::{Fit, Slot},
@@ -114,6 +115,25 @@ pub enum Refusal {
         fit: Fit,
         /// Free alternative slots, nearest first.
         alternatives: Vec<Slot>,
+    },
+    /// A booking rule refuses the visit.
+    NotBookable {
+        /// The rule.
+        rule: Reason,
+        /// The action that the client should offer, if the practice names one.
+        instead: Option<Instead>,
+    },
+    /// The booking rules changed after the offer, and now refuse it.
+    RulesChanged {
+        /// The rule that refuses it.
+        rule: Reason,
+        /// Alternative slots under the new rules, nearest first.
+        alternatives: Vec<Slot>,
+    },
+    /// The start of the visit is closer than the notice that changes need.
+    ChangeTooLate {
+        /// The notice.
+        notice: Millis,
     },
     /// The idempotency key was used for another request, or at another location.
     IdempotencyConflict,

@@ -54,6 +54,9 @@ pub enum Event {
         /// Digest of the holder's API key, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holder: Option<u64>,
+        /// The appointment type, if booking rules refer to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        appointment_type: Option<AppointmentTypeId>,
     },
     /// A hold was released, used, or has expired.
     HoldEnded {

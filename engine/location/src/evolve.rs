@@ -54,8 +54,9 @@ impl State {
                     self.put_key(pinned.key.clone(), key);
                 }
             }
-            Event::Held { hold, placement, until, holder } => {
-                self.put_hold(*hold, Hold { placement: *placement, until: *until, holder: *holder })
+            Event::Held { hold, placement, until, holder, appointment_type } => {
+                let (placement, until, appointment_type) = (*placement, *until, *appointment_type);
+                self.put_hold(*hold, Hold { placement, until, holder: *holder, appointment_type })
             }
             Event::HoldEnded { hold } => self.remove_hold(*hold),
             Event::KeyExpired { key } => {

@@ -1,9 +1,9 @@
 //! Configuration keys, declared by `settings!`: one row has the field of a key, its default, the accepted values, the
 //! reload class and the sentence of the reference.
 
-use std::{fmt::Display, ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, path::PathBuf, time::Duration};
 
-use crate::time::{Millis, SECOND};
+use crate::time::{MINUTE, Millis, SECOND};
 
 /// The effect of a change of a key on a running server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,60 @@ pub trait KeyReader {
 
     /// Reads a path with a default.
     fn path_or_default(&self, key: ConfigKey<'_>, value: &mut PathBuf);
+
+    /// Reads an integer, or `"none"` for no value. A missing key keeps the value.
+    fn integer_or_none<T: TryFrom<i64> + Display>(
+        &self,
+        key: ConfigKey<'_>,
+        value: &mut Option<T>,
+        range: RangeInclusive<i64>,
+    );
+
+    /// Reads one of the known integers, or `"none"` for no value. A missing key keeps the value.
+    fn one_of_or_none(&self, key: ConfigKey<'_>, value: &mut Option<u16>, known: &[u16]);
+
+    /// Reads a string, or `"none"` for no value. A missing key keeps the value. `range` describes the strings.
+    fn text_or_none<T>(
+        &self,
+        key: ConfigKey<'_>,
+        value: &mut Option<T>,
+        range: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+        show: impl Fn(&T) -> String,
+    );
+
+    /// Reads a list of strings. A missing key keeps the list. `range` describes the strings.
+    fn list<T: Display>(
+        &self,
+        key: ConfigKey<'_>,
+        values: &mut Vec<T>,
+        range: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    );
+
+    /// Returns `true` if the table has the key, or if the reference of the keys is being written.
+    fn has_key(&self, name: &str) -> bool;
+
+    /// Reads the tables in a table by their names. Names that are not read keep their tables. `placeholder` is the name
+    /// in the reference.
+    fn tables_by_name<N: Ord, T: KeyTable>(
+        &self,
+        key: ConfigKey<'_>,
+        placeholder: &str,
+        tables: &mut BTreeMap<N, T>,
+        parse: impl Fn(&str) -> Result<N, String>,
+    );
+
+    /// Reports a problem at the first of `keys` that is set: in the table at the path `within` this table, otherwise in
+    /// this table. If none of the keys is set, the values are inherited, and the problem is reported where they are set.
+    fn problem(&self, within: &[&str], keys: &[&str], problem: &str);
+
+    /// Reads a number of minutes into milliseconds.
+    fn minutes(&self, key: ConfigKey<'_>, value: &mut Millis, range: RangeInclusive<i64>) {
+        let mut minutes = *value / MINUTE;
+        self.integer(key, &mut minutes, range);
+        *value = minutes * MINUTE;
+    }
 
     /// Reads the keys of a table in this table.
     fn nested<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut T);

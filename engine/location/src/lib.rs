@@ -30,6 +30,7 @@ pub mod quota;
 mod random;
 pub mod resource;
 mod restored;
+pub mod rules;
 mod schedule;
 pub mod settings;
 pub mod state;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ids::LocationId,
     resource::{Operation, Resource},
+    rules::RuleSet,
     schedule::zone::Zone,
     time::{DAY, HOUR, MINUTE, Millis, SECOND},
 };
@@ -24,6 +25,9 @@ pub struct MachineSettings {
     pub capabilities: Capabilities,
     /// The rules for bookings.
     pub booking: BookingRules,
+    /// The practice's own rules for visits that are booked through intents.
+    #[serde(default, skip_serializing_if = "RuleSet::is_neutral")]
+    pub rules: RuleSet,
     /// The rules for writes.
     pub write: WriteRules,
     /// The rules for reading the EHR.
@@ -185,6 +189,7 @@ impl MachineSettings {
             map_by_operatory: false,
             capabilities: Capabilities::default(),
             booking: BookingRules::default(),
+            rules: RuleSet::default(),
             write: WriteRules::default(),
             pull: PullRules::default(),
             quota: Quota::default(),

@@ -140,6 +140,9 @@ pub struct Hold {
     /// Digest of the holder's API key, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<u64>,
+    /// The appointment type, if booking rules refer to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub appointment_type: Option<AppointmentTypeId>,
 }
 
 /// The booking that an idempotency key replays.

@@ -96,8 +96,11 @@ fn book(location: &Location, operatory: u64, half: i64) -> Command {
         hold: 0,
         join_blocks: true,
         key: None,
-        patient: BookPatient { id: PatientId(1), is_new: false, missing_fields: Vec::new() },
+        patient: BookPatient { id: PatientId(1), is_new: false, missing_fields: Vec::new(), date_of_birth: None },
         closed: Default::default(),
+        by_rules: true,
+        channel: None,
+        rules: None,
     })
 }
 

@@ -731,6 +731,8 @@ async fn booking_of_a_new_patient_takes_three_commits_until_confirmed() {
             expires: world.now.plus(HOUR),
             join_blocks: true,
             hold: 7,
+            channel: None,
+            rules: None,
         };
         let patient = PatientDetails {
             first_name: name.into(),

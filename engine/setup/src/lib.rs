@@ -17,7 +17,8 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_par
 
 use location::{
     ids::{InstitutionId, LocationId},
-    keys::not_empty,
+    keys::{ConfigKey, KeyReader, KeyTable, not_empty},
+    rules::RuleSet,
     settings::{BookingRules, PullRules, Quota, WriteRules},
     time::{DAY, HOUR, Millis, SECOND},
 };
@@ -85,6 +86,8 @@ location::settings! {
         longitude: Option<f64> = None, number(-180.0..=180.0) => reload, "Shown to clients.";
         foreign_id: Option<String> = None, optional(not_empty) => reload, "The id of the location in the EHR.";
         booking: BookingRules = BookingRules::default();
+        /// The practice's own rules for visits that are booked through intents.
+        rules: RuleSet = RuleSet::default();
         write: WriteRules = WriteRules::default();
         pull: PullRules = PullRules::default();
         quota: Quota = Quota::default();
@@ -122,9 +125,9 @@ location::settings! {
 
     /// The settings of a location, read at three levels: the defaults, the institution and the location. Each level
     /// overrides the one before.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct LocationSettings("defaults") {
-        booking: BookingRules = BookingRules::default(), nested() =>
+        booking: BookingSettings = BookingSettings::default(), nested() =>
             reload, "Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, then \
                      the location's own; each level changes only the keys it names.";
         write: WriteRules = WriteRules::default(), nested() => reload, "Writes to the EHR.";
@@ -134,6 +137,30 @@ location::settings! {
                      once, and the next one waits.";
         workstation: WorkstationRules = WorkstationRules::default(), nested() =>
             reload, "EHRs that are reached through workstations.";
+    }
+}
+
+/// The settings under `booking`: those of the engine, and the practice's booking rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BookingSettings {
+    pub limits: BookingRules,
+    pub rules: RuleSet,
+}
+
+impl KeyTable for BookingSettings {
+    fn read_keys(&mut self, keys: &impl KeyReader) {
+        self.limits.read_keys(keys);
+        let about = "The practice's rules for visits that are booked through intents; neutral by default. Staff, GET \
+                     /available_slots and POST /appointments are not bound by them. `types.ID` overrides single keys \
+                     for an appointment type, `channels.NAME` for the API keys of a channel. If both override a key, \
+                     the value of the type applies.";
+        keys.nested(ConfigKey::reload("rules", about), &mut self.rules);
+    }
+
+    fn changed_keys(&self, after: &BookingSettings) -> Vec<ConfigKey<'static>> {
+        let mut changed = self.limits.changed_keys(&after.limits);
+        changed.extend(self.rules.changed_keys(&after.rules));
+        changed
     }
 }
 

@@ -15,6 +15,7 @@ pub fn for_location(setup: &Setup, location: &LocationSetup, description: Option
         map_by_operatory: location.map_by_operatory,
         capabilities: capabilities(setup, location, description),
         booking: location.booking,
+        rules: location.rules.clone(),
         write: location.write,
         pull: location.pull,
         quota: location.quota,

@@ -153,6 +153,8 @@ async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usiz
                 join_blocks: true,
                 closed: Default::default(),
                 holder: None,
+                channel: None,
+                rules: None,
             }),
             _ => Command::Release { hold },
         };

@@ -202,6 +202,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
         locations: None,
         grants: Grants { financial: true, beta: true },
         organisation: "tests".to_owned(),
+        channel: None,
         role: None,
     };
     let api = Data::new(Api::new(engine.clone(), vec![key], &TokenSecret::from_bytes([7; 32]), rules));

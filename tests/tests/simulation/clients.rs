@@ -51,6 +51,8 @@ impl RequestKind {
                 join_blocks: offer.join_blocks,
                 closed: Default::default(),
                 holder: None,
+                channel: offer.channel.clone(),
+                rules: offer.rules,
             })),
             RequestKind::Release(offer) => Ask::Command(Command::Release { hold: offer.hold }),
             RequestKind::Cancel(appointment) => {
@@ -151,6 +153,8 @@ impl Sim {
             expires: self.now.plus(OFFER_LASTS),
             join_blocks: true,
             hold: self.random.draw(),
+            channel: None,
+            rules: None,
         })
     }
 

@@ -112,8 +112,16 @@ impl Machine {
             hold: n,
             join_blocks: true,
             key: None,
-            patient: BookPatient { id: PatientId(n as u32 + 1), is_new: false, missing_fields: Vec::new() },
+            patient: BookPatient {
+                id: PatientId(n as u32 + 1),
+                is_new: false,
+                missing_fields: Vec::new(),
+                date_of_birth: None,
+            },
             closed: Default::default(),
+            by_rules: true,
+            channel: None,
+            rules: None,
         }));
         assert!(matches!(reply, Reply::Booked { .. }), "{reply:?}");
         appointment

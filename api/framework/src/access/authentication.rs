@@ -34,6 +34,7 @@ pub(crate) fn anonymous_key() -> ApiKey {
         locations: Some(Vec::new()),
         grants: Grants::default(),
         organisation: String::new(),
+        channel: None,
         role: None,
     }
 }

@@ -106,6 +106,7 @@ mod tests {
             locations: None,
             grants: Grants::default(),
             organisation: "o".into(),
+            channel: None,
             role: None,
         }
     }

@@ -22,6 +22,8 @@ pub struct ApiKey {
     pub grants: Grants,
     /// The organisation that owns the webhook endpoints created with this key.
     pub organisation: String,
+    /// The channel of the caller, such as `voice`, for which booking rules may differ.
+    pub channel: Option<String>,
     /// Role of an operator, who reaches every institution; `None` for an API key.
     pub role: Option<Role>,
 }

@@ -69,6 +69,7 @@ impl Operator {
             locations: None,
             grants: Grants { financial: true, beta: true },
             organisation: String::new(),
+            channel: None,
             role: Some(self.role),
         }
     }

@@ -21,7 +21,11 @@ use crate::{
         envelope::{Envelope, IntentFailure},
         rate_limit::Exceeded,
     },
-    values::{failures::Failure, limits::MAX_DEPTH},
+    values::{
+        failures::Failure,
+        limits::MAX_DEPTH,
+        rule_texts::{notice_in_words, refused_by},
+    },
 };
 
 /// Result of a handler.
@@ -265,6 +269,10 @@ impl From<Refusal> for ApiError {
         let failure = failure_of(&refusal);
         match refusal {
             Refusal::PatientFieldsRequired { missing } => ApiError::new(failure, &[&missing.join(", ")]),
+            Refusal::NotBookable { rule, .. } | Refusal::RulesChanged { rule, .. } => {
+                ApiError::new(failure, &[&refused_by(rule)])
+            }
+            Refusal::ChangeTooLate { notice } => ApiError::new(failure, &[&notice_in_words(notice)]),
             Refusal::TooManyHours { limit } => ApiError::new(failure, &[&limit]),
             Refusal::TooManyHolds { limit, free_in, .. } => {
                 ApiError::new(failure, &[&limit]).with_retry_after(free_in.div_euclid(SECOND).unsigned_abs() + 1)
@@ -283,6 +291,9 @@ pub fn failure_of(refusal: &Refusal) -> Failure {
         // A cancelled or moved appointment occupies its time until the practice's system is updated.
         Refusal::SlotTaken { fit: Fit::Busy(Holder::Vacating(_)), .. } => Failure::SlotVacating,
         Refusal::SlotTaken { fit: Fit::Free | Fit::Busy(_), .. } => Failure::SlotTaken,
+        Refusal::NotBookable { .. } => Failure::NotBookable,
+        Refusal::RulesChanged { .. } => Failure::RulesChanged,
+        Refusal::ChangeTooLate { .. } => Failure::ChangeTooLate,
         Refusal::IdempotencyConflict => Failure::IdempotencyConflict,
         Refusal::PatientFieldsRequired { .. } => Failure::PatientFieldsRequired,
         Refusal::NewPatientNotSupported => Failure::NewPatientNotSupported,

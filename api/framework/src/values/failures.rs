@@ -216,6 +216,9 @@ failures! {
         OfferTaken 409 TAKEN,
         OfferVacating 409 "Unfortunately this time is not available yet: what was booked there was cancelled or moved, and the time is being freed in the practice's system. Please try again later, or go back and choose another time.",
     }
+    "rules_changed" "The practice changed its booking rules after this slot was offered. Search for free slots again." {
+        RulesChanged 409 "{}" example "The practice is closed at that time; please choose another time." as RulesChanged,
+    }
     "booking_failed" "" { BookingFailed 409 "The practice's system refused the booking; there is nothing to cancel.", }
     "booking_not_open" "" {
         BookingPast 409 "The appointment has started or ended, so the booking can no longer be changed.",
@@ -253,6 +256,12 @@ failures! {
     "not_bookable_online" "" {
         NotBookableOnline 422 "Only the practice can book appointments of this type." as BookingOfOfflineType,
         BookingOfOfflineType 422 "Only the practice can book appointments of this type; please call the practice.",
+    }
+    "not_bookable" "A booking rule of the practice refuses the visit: `rule` names it, and `instead` what to offer." {
+        NotBookable 422 "{}" example "That day can no longer be booked; please choose a later day." as NotBookable,
+    }
+    "change_too_late" "" {
+        ChangeTooLate 422 "The visit can no longer be changed this way: the practice needs {} of notice. Please call the practice." example "24 hours" as ChangeTooLate,
     }
     // 429
     "rate_limited" "Wait for the number of seconds in `Retry-After`." {

@@ -7,6 +7,7 @@
 //!  words                       closed lists of words: as code, wire and documents have them
 //!  times, versions, failures, role, grant    closed lists and formats that appear in JSON
 //!  record_uuid                 ids of records as UUIDs
+//!  rule_texts                  sentences for booking rules
 //!  secret ◄── token ◄── sessions, cursor, slot_token      signed data that clients send back
 //! ```
 
@@ -19,6 +20,7 @@ pub mod kinds;
 pub mod limits;
 pub mod record_uuid;
 pub mod role;
+pub mod rule_texts;
 pub mod secret;
 pub mod sessions;
 pub mod slot_token;

@@ -13,10 +13,17 @@ use crate::values::secret::{MacKey, Secret, random};
 const PREFIX: &str = "slt_";
 /// Bytes of the authentication tag in a token.
 const TAG: usize = 16;
+/// Bytes of an offer without the digest of its booking rules.
 const OFFER: usize = 1 + 3 * 4 + 8 + 4 + 3 * 8 + 8;
+/// Bytes of the digest of booking rules.
+const DIGEST: usize = 8;
 const HAS_OPERATORY: u8 = 1;
 const HAS_TYPE: u8 = 2;
 const JOINS_BLOCKS: u8 = 4;
+/// The offer was made without booking rules. Tokens of earlier releases have neither this flag nor a digest.
+const WITHOUT_RULES: u8 = 8;
+/// The digest of the booking rules follows the other fields.
+const HAS_DIGEST: u8 = 16;
 
 pub struct SlotTokens(MacKey);
 
@@ -28,6 +35,8 @@ pub struct Terms {
     pub appointment_type: Option<AppointmentTypeId>,
     pub expires: Timestamp,
     pub join_blocks: bool,
+    /// Digest of the booking rules in force; 0 without rules.
+    pub rules: u64,
 }
 
 impl SlotTokens {
@@ -53,7 +62,7 @@ impl SlotTokens {
     /// Returns `None` for tokens that were not sealed with this secret.
     pub fn open(&self, token: &str) -> Option<Offer> {
         let bytes = unsealed(token)?;
-        let (offer, tag) = bytes.split_at(OFFER);
+        let (offer, tag) = bytes.split_at_checked(bytes.len().checked_sub(TAG)?)?;
         if !self.0.verifies(&[offer], tag) {
             return None;
         }
@@ -64,7 +73,7 @@ impl SlotTokens {
     /// returned time is in the past, so that it cannot be booked or held.
     pub fn recall(&self, token: &str) -> Option<Offer> {
         let bytes = unsealed(token)?;
-        let (offer, tag) = bytes.split_at(OFFER);
+        let (offer, tag) = bytes.split_at_checked(bytes.len().checked_sub(TAG)?)?;
         let past = Span::new(Timestamp(0), Timestamp(1))?;
         Some(Offer { span: past, expires: past.end, ..decode(offer, hold_of(tag)?)? })
     }
@@ -72,7 +81,8 @@ impl SlotTokens {
 
 /// Decodes a token into the offer and its tag.
 fn unsealed(token: &str) -> Option<Vec<u8>> {
-    let digits = token.strip_prefix(PREFIX).filter(|digits| digits.len() == 2 * (OFFER + TAG))?;
+    let lengths = [OFFER + TAG, OFFER + DIGEST + TAG].map(|bytes| 2 * bytes);
+    let digits = token.strip_prefix(PREFIX).filter(|digits| lengths.contains(&digits.len()))?;
     // Only one spelling is accepted, because the token also identifies a hold.
     if digits.bytes().any(|digit| digit.is_ascii_uppercase()) {
         return None;
@@ -88,8 +98,9 @@ fn encode(terms: &Terms, slot: &Slot, nonce: [u8; 8]) -> Vec<u8> {
     let flag = |set: bool, bit: u8| if set { bit } else { 0 };
     let flags = flag(slot.operatory.is_some(), HAS_OPERATORY)
         | flag(terms.appointment_type.is_some(), HAS_TYPE)
-        | flag(terms.join_blocks, JOINS_BLOCKS);
-    let mut bytes = Vec::with_capacity(OFFER);
+        | flag(terms.join_blocks, JOINS_BLOCKS)
+        | if terms.rules == 0 { WITHOUT_RULES } else { HAS_DIGEST };
+    let mut bytes = Vec::with_capacity(OFFER + DIGEST);
     bytes.push(flags);
     bytes.extend(terms.institution.0.to_be_bytes());
     bytes.extend(terms.location.0.to_be_bytes());
@@ -100,6 +111,9 @@ fn encode(terms: &Terms, slot: &Slot, nonce: [u8; 8]) -> Vec<u8> {
     bytes.extend(slot.span.end.0.to_be_bytes());
     bytes.extend(terms.expires.0.to_be_bytes());
     bytes.extend(nonce);
+    if terms.rules != 0 {
+        bytes.extend(terms.rules.to_be_bytes());
+    }
     bytes
 }
 
@@ -112,6 +126,12 @@ fn decode(bytes: &[u8], hold: u64) -> Option<Offer> {
     let operatory = OperatoryId(fields.u64()?);
     let appointment_type = AppointmentTypeId(fields.u32()?);
     let span = Span::new(fields.time()?, fields.time()?)?;
+    let expires = fields.time()?;
+    fields.take::<8>()?; // the nonce
+    let rules = if set(HAS_DIGEST) { Some(fields.u64()?) } else { set(WITHOUT_RULES).then_some(0) };
+    if !fields.0.is_empty() {
+        return None;
+    }
     Some(Offer {
         institution,
         location,
@@ -119,9 +139,12 @@ fn decode(bytes: &[u8], hold: u64) -> Option<Offer> {
         operatory: set(HAS_OPERATORY).then_some(operatory),
         span,
         appointment_type: set(HAS_TYPE).then_some(appointment_type),
-        expires: fields.time()?,
+        expires,
         join_blocks: set(JOINS_BLOCKS),
         hold,
+        // Known to the caller's key only.
+        channel: None,
+        rules,
     })
 }
 
@@ -160,6 +183,7 @@ mod tests {
             appointment_type: Some(AppointmentTypeId(9)),
             expires: Timestamp(1_800_000_900_000),
             join_blocks: true,
+            rules: 0,
         }
     }
 
@@ -188,6 +212,29 @@ mod tests {
         let bare = Terms { appointment_type: None, join_blocks: false, ..terms() };
         let offer = tokens.open(&sealed(&tokens, bare, Slot { operatory: None, ..slot() })).unwrap();
         assert_eq!((offer.operatory, offer.appointment_type, offer.join_blocks), (None, None, false));
+    }
+
+    #[test]
+    fn a_slot_token_contains_the_digest_of_its_rules() {
+        let tokens = SlotTokens::new(&Secret::from_bytes([1; 32]));
+        let plain = sealed(&tokens, terms(), slot());
+        let ruled = sealed(&tokens, Terms { rules: u64::MAX, ..terms() }, slot());
+        assert_eq!(plain.len() + 2 * DIGEST, ruled.len());
+        assert_eq!(tokens.open(&plain).unwrap().rules, Some(0));
+        assert_eq!(tokens.open(&ruled).unwrap().rules, Some(u64::MAX));
+        let recalled = SlotTokens::new(&Secret::from_bytes([2; 32])).recall(&ruled).unwrap();
+        assert_eq!(recalled.hold, tokens.open(&ruled).unwrap().hold);
+    }
+
+    #[test]
+    fn a_slot_token_of_an_earlier_release_opens_without_a_digest() {
+        let tokens = SlotTokens::new(&Secret::from_bytes([1; 32]));
+        let mut offer = encode(&terms(), &slot(), [7; 8]);
+        offer[0] &= !WITHOUT_RULES;
+        let tag = tokens.0.tag(&[&offer]);
+        let token = format!("{PREFIX}{}{}", hex::encode(&offer), hex::encode(&tag[..TAG]));
+        let opened = tokens.open(&token).unwrap();
+        assert_eq!((opened.rules, opened.span, opened.expires), (None, slot().span, terms().expires));
     }
 
     #[test]
@@ -230,6 +277,7 @@ mod tests {
             "slt_00",
             &token[..token.len() - 2],
             &format!("{token}00"),
+            &format!("{token}{}", "00".repeat(DIGEST)),
             &spelled,
             "slt_é",
             &"slt_".repeat(999),

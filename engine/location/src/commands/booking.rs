@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::{
     Location,
-    command::{Book, DecisionContext, Hold, KeyUse},
+    command::{Book, BookPatient, Closed, DecisionContext, Hold, KeyUse},
     decision::{Decision, NotOpenReason, Refusal, Reply},
     event::{CancelledBy, Event, KeyPinned, MoveReason},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
     random::mix,
+    rules::{Candidate, PatientFacts, patient_reason},
     schedule::{
         calendar::{Holder, Placement},
         slots::{Fit, Slot, Wanted, fits, nearest},
@@ -26,6 +27,17 @@ pub(crate) struct PlacementRequest<'a> {
     pub join_blocks: bool,
     /// Operatories that the caller may not book.
     pub closed: Option<&'a BTreeSet<OperatoryId>>,
+    /// The intent, if the request is one: alternatives then obey the booking rules.
+    pub intent: Option<Intent<'a>>,
+}
+
+/// The facts about an intent that booking rules need.
+#[derive(Clone, Copy)]
+pub(crate) struct Intent<'a> {
+    pub closed: &'a Closed,
+    pub channel: Option<&'a str>,
+    /// Digest of the rules of the offer. `None` for tokens of earlier releases.
+    pub rules: Option<u64>,
 }
 
 impl Location {
@@ -49,8 +61,17 @@ impl Location {
             appointment_type: book.appointment_type,
             join_blocks: book.join_blocks,
             closed: Some(&book.closed.operatories),
+            intent: book.by_rules.then_some(Intent {
+                closed: &book.closed,
+                channel: book.channel.as_deref(),
+                rules: book.rules,
+            }),
         };
         if let Some(refusal) = self.placement_refusal(now, wish, vec![own]) {
+            return Decision::refuse(refusal);
+        }
+        // A hold was checked against the rules of its slot when it was placed.
+        if !held && let Some(refusal) = self.slot_rule_refusal(now, wish, vec![own]) {
             return Decision::refuse(refusal);
         }
         let capabilities = &self.settings.capabilities;
@@ -59,6 +80,9 @@ impl Location {
         }
         if book.patient.is_new && !book.patient.missing_fields.is_empty() {
             return Decision::refuse(Refusal::PatientFieldsRequired { missing: book.patient.missing_fields.clone() });
+        }
+        if let Some(refusal) = self.patient_rule_refusal(wish, &book.patient) {
+            return Decision::refuse(refusal);
         }
         if capabilities.integrated && !capabilities.creates_appointments {
             return Decision::refuse(Refusal::NotSupportedByEhr);
@@ -135,7 +159,7 @@ impl Location {
         wish: PlacementRequest<'_>,
         own: Vec<Holder>,
     ) -> Option<Refusal> {
-        let PlacementRequest { placement, appointment_type, join_blocks, closed } = wish;
+        let PlacementRequest { placement, appointment_type, join_blocks, closed, intent } = wish;
         if self.settings.map_by_operatory && placement.operatory.is_none() {
             return Some(Refusal::OperatoryRequired);
         }
@@ -150,11 +174,55 @@ impl Location {
         match fits(hours.clone(), &state.calendar, zone, &wanted) {
             Fit::Free => None,
             fit => {
-                let count = usize::from(self.settings.booking.alternatives);
-                let alternatives = nearest(hours, &state.calendar, zone, &wanted, now, count);
+                let alternatives = match intent.filter(|_| !self.settings.rules.is_neutral()) {
+                    Some(Intent { closed, channel, .. }) => self.offered_alternatives(now, &wanted, closed, channel),
+                    None => {
+                        let count = usize::from(self.settings.booking.alternatives);
+                        nearest(hours, &state.calendar, zone, &wanted, now, count)
+                    }
+                };
                 Some(Refusal::SlotTaken { fit, alternatives })
             }
         }
+    }
+
+    /// Returns the refusal of a free slot by a booking rule. Rules that changed after the offer are reported as changed.
+    pub(crate) fn slot_rule_refusal(
+        &self,
+        now: Timestamp,
+        wish: PlacementRequest<'_>,
+        own: Vec<Holder>,
+    ) -> Option<Refusal> {
+        let Intent { closed, channel, rules: offered_under } = wish.intent?;
+        let candidate = self.candidate(wish, own)?;
+        let in_force = self.settings.rules.in_force(wish.appointment_type, channel);
+        let rule = self.slot_reason(now, &in_force, &candidate)?;
+        if offered_under.is_none_or(|digest| digest == in_force.digest()) {
+            return Some(Refusal::NotBookable { rule, instead: in_force.rules.instead });
+        }
+        let Candidate { slot, appointment_type, join_blocks, own, .. } = candidate;
+        let wanted = Wanted { slot, appointment_type, join_blocks, own };
+        let alternatives = self.offered_alternatives(now, &wanted, closed, channel);
+        Some(Refusal::RulesChanged { rule, alternatives })
+    }
+
+    /// Returns the refusal of the patient by a booking rule.
+    fn patient_rule_refusal(&self, wish: PlacementRequest<'_>, patient: &BookPatient) -> Option<Refusal> {
+        let intent = wish.intent?;
+        let BookPatient { is_new, date_of_birth, .. } = *patient;
+        let patient = Some(PatientFacts { is_new, date_of_birth });
+        let candidate = Candidate { patient, ..self.candidate(wish, Vec::new())? };
+        let rules = self.settings.rules.effective(wish.appointment_type, intent.channel);
+        let rule = patient_reason(&rules, &self.settings.zone, &candidate)?;
+        Some(Refusal::NotBookable { rule, instead: rules.instead })
+    }
+
+    /// Returns the candidate of an intent. Returns `None` for other requests and if there are no rules.
+    fn candidate<'a>(&self, wish: PlacementRequest<'a>, own: Vec<Holder>) -> Option<Candidate<'a>> {
+        let PlacementRequest { placement, appointment_type, join_blocks, intent, .. } = wish;
+        let Intent { closed, channel, .. } = intent.filter(|_| !self.settings.rules.is_neutral())?;
+        let slot = Slot { span: placement.span, provider: placement.provider?, operatory: placement.operatory };
+        Some(Candidate { slot, appointment_type, join_blocks, own, closed, channel, patient: None, also_taken: &[] })
     }
 
     /// Returns the operatory for an appointment that names none: the provider's first free one, or the closest match if
@@ -184,7 +252,7 @@ impl Location {
     }
 
     pub(crate) fn hold(&self, cx: DecisionContext, hold: &Hold) -> Decision {
-        let (now, rules) = (cx.now, &self.settings.booking);
+        let (now, rules, rule_set) = (cx.now, &self.settings.booking, &self.settings.rules);
         if let Some(known) = self.state.holds.get(&hold.hold).filter(|known| now < known.until) {
             return Decision::new(Reply::Held { until: known.until }, Vec::new());
         }
@@ -199,15 +267,26 @@ impl Location {
             appointment_type: hold.appointment_type,
             join_blocks: hold.join_blocks,
             closed: Some(&hold.closed.operatories),
+            intent: Some(Intent { closed: &hold.closed, channel: hold.channel.as_deref(), rules: hold.rules }),
         };
-        if let Some(refusal) = self.placement_refusal(now, wish, vec![Holder::Hold(hold.hold)]) {
+        let own = Holder::Hold(hold.hold);
+        if let Some(refusal) = self.placement_refusal(now, wish, vec![own]) {
+            return Decision::refuse(refusal);
+        }
+        if let Some(refusal) = self.slot_rule_refusal(now, wish, vec![own]) {
             return Decision::refuse(refusal);
         }
         if let Some(refusal) = self.too_many_holds(now, hold.holder) {
             return Decision::refuse(refusal);
         }
         let until = now.plus(rules.hold);
-        let held = Event::Held { hold: hold.hold, placement: hold.placement, until, holder: hold.holder };
+        let held = Event::Held {
+            hold: hold.hold,
+            placement: hold.placement,
+            until,
+            holder: hold.holder,
+            appointment_type: hold.appointment_type.filter(|id| rule_set.types.contains_key(id)),
+        };
         Decision::new(Reply::Held { until }, vec![held])
     }
 
@@ -253,6 +332,7 @@ impl Location {
             appointment_type: appointment.appointment_type,
             join_blocks,
             closed: None,
+            intent: None,
         };
         if let Some(refusal) = self.placement_refusal(cx.now, wish, own) {
             return Decision::refuse(refusal);

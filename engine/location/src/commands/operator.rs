@@ -91,6 +91,7 @@ impl Location {
             appointment_type: it.appointment_type,
             join_blocks: true,
             closed: None,
+            intent: None,
         };
         if let Some(refusal) = self.placement_refusal(now, wish, Vec::new()) {
             return Err(refusal);

@@ -323,6 +323,13 @@ impl Zone {
         Some(self.resolve_label(from).first())
     }
 
+    /// Returns the period of constant offset that contains `t`, and the offset in milliseconds.
+    pub(crate) fn period(&self, t: Timestamp) -> (Span, Millis) {
+        let index = self.period_at(t);
+        let end = self.changes.get(index + 1).map_or(Timestamp::MAX, |next| next.at);
+        (Span { start: self.changes[index].at, end }, self.changes[index].offset())
+    }
+
     /// Returns the index of the period of constant offset that contains `t`.
     fn period_at(&self, t: Timestamp) -> usize {
         // `new` guarantees that the first change is at `Timestamp::MIN`, so the count is at least 1.

@@ -263,6 +263,8 @@ impl Sim {
                     join_blocks: true,
                     closed: Default::default(),
                     holder: None,
+                    channel: None,
+                    rules: None,
                 };
                 self.run(&Command::Hold(hold));
             }
@@ -351,8 +353,16 @@ impl Sim {
             hold: hold.into(),
             join_blocks: true,
             key: Some(KeyUse { key, fingerprint: fingerprint.clone(), claimed_by: None }),
-            patient: BookPatient { id: PatientId(patient.into()), is_new: new, missing_fields: Vec::new() },
+            patient: BookPatient {
+                id: PatientId(patient.into()),
+                is_new: new,
+                missing_fields: Vec::new(),
+                date_of_birth: None,
+            },
             closed: Default::default(),
+            by_rules: true,
+            channel: None,
+            rules: None,
         };
         let decision = self.run(&Command::Book(book));
         match expected {

@@ -5,6 +5,7 @@
 //! expectation matches anything. Lines with `|` are the records of a page. The stories are the only documentation of
 //! the format.
 
+mod rules;
 mod text;
 mod world;
 
@@ -94,6 +95,7 @@ fn step(world: &mut StoryWorld, line: &Line, details: &[Line]) -> Result<(), Str
         "after" => world.set_time(world.now.plus(length(&words[1]).map_err(at)?)),
         "random" => world.random = words[1].parse().map_err(|_| at("no number".into()))?,
         "settings" => words[1..].iter().try_for_each(|word| world.set(word)).map_err(at)?,
+        "rules" => words[1..].iter().try_for_each(|word| world.set_rule(word)).map_err(at)?,
         "expect" => world.expect(&words[1..]).map_err(at)?,
         "restart" => world.restart(),
         // `prefetch appointments 3`: requests the page after the one of call 3.
@@ -183,18 +185,28 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
                     missing_fields: options
                         .value("missing")
                         .map_or(Vec::new(), |list| list.split(',').map(str::to_owned).collect()),
+                    date_of_birth: options
+                        .value("born")
+                        .map(|word| word.parse())
+                        .transpose()
+                        .map_err(|_| "born when?")?,
                 },
                 closed: closed(&mut options)?,
+                by_rules: !options.flag("staff"),
+                channel: options.value("channel"),
+                rules: offered_under(&mut options),
             })
         }
         "hold" => Command::Hold(Hold {
             hold: id("h", word(1)?)?,
             placement: place(now, places(2)?)?,
-            appointment_type: None,
+            appointment_type: options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId),
             expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
             join_blocks: true,
             closed: closed(&mut options)?,
             holder: options.value("holder").map(|word| id("k", &word)).transpose()?,
+            channel: options.value("channel"),
+            rules: offered_under(&mut options),
         }),
         "release" => Command::Release { hold: id("h", word(1)?)? },
         "move" => Command::Move {
@@ -305,6 +317,11 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
     })
 }
 
+/// Parses `under other`: the rules of the offer were other ones. Without it, the offer does not say.
+fn offered_under(options: &mut Options) -> Option<u64> {
+    options.value("under").map(|_| 1)
+}
+
 /// Parses `50 op1 prov1 until 17`: hours of every day, from 8 to 18 by default.
 fn own_hour(words: &[String]) -> Result<WorkingHour, String> {
     let word = |index: usize| words.get(index).map(String::as_str).ok_or("hours are written `50 op1 prov1`".to_owned());
@@ -400,10 +417,11 @@ fn page(world: &StoryWorld, mut options: Options, records: &[&Line]) -> Result<P
                 page.seen.push(id.0);
                 let patient = options.value("patient").map_or(Ok(None), |word| optional("p", &word))?;
                 let foreign_id = options.value("foreign").unwrap_or(format!("f{id}"));
+                let kind = options.value("type").map(|word| text::id("t", &word)).transpose()?;
                 page.appointments.push(PulledAppointment {
                     id,
                     patient: patient.map(PatientId),
-                    appointment_type: None,
+                    appointment_type: kind.map(AppointmentTypeId),
                     placement: place(world.now, words.get(1..5).ok_or("a place is missing")?)?,
                     unavailable: options.flag("unavailable"),
                     cancelled: options.flag("cancelled"),

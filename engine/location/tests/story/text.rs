@@ -106,7 +106,7 @@ pub fn length(word: &str) -> Result<Millis, String> {
     Ok(number * unit)
 }
 
-fn show_length(length: Millis) -> String {
+pub fn show_length(length: Millis) -> String {
     match length {
         length if length % MINUTE == 0 => format!("{}m", length / MINUTE),
         length if length % SECOND == 0 => format!("{}s", length / SECOND),
@@ -218,7 +218,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
             let alone = if *integrated { "" } else { " unintegrated" };
             format!("booked a{appointment} {} patient p{patient}{key}{alone}", stands(placement))
         }
-        Event::Held { hold, placement, until, holder: _ } => {
+        Event::Held { hold, placement, until, holder: _, appointment_type: _ } => {
             format!("held h{hold} {} until {}", stands(placement), at(until))
         }
         Event::HoldEnded { hold } => format!("hold_ended h{hold}"),
@@ -390,6 +390,15 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
                 .collect();
             format!("slot_taken {fit} alternatives {}", starts.join(" "))
         }
+        Refusal::NotBookable { rule, instead } => {
+            let instead = instead.map(|instead| format!(" instead {instead}")).unwrap_or_default();
+            format!("not_bookable {rule}{instead}")
+        }
+        Refusal::RulesChanged { rule, alternatives } => {
+            let starts: Vec<_> = alternatives.iter().map(|slot| show_time(now, slot.span.start)).collect();
+            format!("rules_changed {rule} alternatives {}", starts.join(" "))
+        }
+        Refusal::ChangeTooLate { notice } => format!("change_too_late {}", show_length(*notice)),
         Refusal::IdempotencyConflict => "idempotency_conflict".into(),
         Refusal::PatientFieldsRequired { missing } => format!("patient_fields_required {}", missing.join(",")),
         Refusal::NewPatientNotSupported => "new_patient_not_supported".into(),

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use location::{
     Location,
-    command::{Command, DecisionContext, PulledOperatory, Retried, Retry},
+    command::{Closed, Command, DecisionContext, PulledOperatory, Retried, Retry},
     decision::Decision,
     event::Event,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
-    ids::{AppointmentId, LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
+    ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
     intent::WriteIntent,
     pull::Resource,
     queue::WriteState,
     resource::Operation,
+    rules::Candidate,
     settings::{Capabilities, ConflictRule, MachineSettings, PullPlan},
     slots::{Fit, Slot, Wanted, fits},
     state::{Insert, State},
@@ -20,7 +21,7 @@ use location::{
     zone::Zone,
 };
 
-use super::text::{id, length, place, resource, show_blocked, show_kind, show_place, show_time, time};
+use super::text::{id, length, optional, place, resource, show_blocked, show_kind, show_place, show_time, time};
 use crate::passes::Passes;
 
 pub struct StoryWorld {
@@ -160,6 +161,10 @@ impl StoryWorld {
         let state = serde_json::from_str(&self.snapshot).unwrap();
         self.location = Location::load(self.location.settings.clone(), state);
         self.location.check(self.now);
+    }
+
+    pub fn set_rule(&mut self, word: &str) -> Result<(), String> {
+        super::rules::set_rule(&mut Arc::make_mut(&mut self.location.settings).rules, word)
     }
 
     pub fn set(&mut self, word: &str) -> Result<(), String> {
@@ -306,6 +311,30 @@ impl StoryWorld {
                         Fit::OutsideHours | Fit::TypeNotAccepted => "closed".into(),
                     },
                 )
+            }
+            // The judgement of a time for a type: `judge op1 prov1 10:00 30m - offered`.
+            "judge" => {
+                let place = place(now, &words[1..5])?;
+                let slot =
+                    Slot { span: place.span, provider: place.provider.ok_or("whose?")?, operatory: place.operatory };
+                let kind = optional("t", words.get(5).ok_or("of which type?")?)?;
+                let candidate = Candidate {
+                    slot,
+                    appointment_type: kind.map(AppointmentTypeId),
+                    join_blocks: true,
+                    own: Vec::new(),
+                    closed: &Closed::default(),
+                    channel: None,
+                    patient: None,
+                    also_taken: &[],
+                };
+                Got::new(6, self.location.judge(now, &candidate).to_string())
+            }
+            // The notice by which a visit can no longer be changed: `too_late cancel a1 24h`, or `no`.
+            "too_late" => {
+                let appointment = AppointmentId(id("a", words.get(2).ok_or("which appointment?")?)?);
+                let notice = self.location.change_too_late(now, appointment, which == "cancel", None);
+                Got::new(3, notice.map_or("no".into(), super::text::show_length))
             }
             "same_after_replay" => Got::new(1, self.same_after_replay().map(|()| String::new())?),
             other => return Err(format!("unknown expectation `{other}`")),

@@ -28,6 +28,10 @@ pub struct Offer {
     pub join_blocks: bool,
     /// Id of the token, and of the hold placed with it.
     pub hold: u64,
+    /// The channel of the caller's API key.
+    pub channel: Option<String>,
+    /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.
+    pub rules: Option<u64>,
 }
 
 impl Offer {
@@ -94,7 +98,11 @@ impl Request for BookSlot {
                 id: PatientId(patient_id),
                 is_new,
                 missing_fields: if is_new { at.missing_fields(&self.patient) } else { Vec::new() },
+                date_of_birth: self.patient.date_of_birth,
             },
+            by_rules: true,
+            channel: offer.channel.clone(),
+            rules: offer.rules,
         });
         let decision = at.decide(cx, &command)?;
         let reply = match &decision.reply {

@@ -82,7 +82,10 @@ impl Request for CreateAppointment {
                 join_blocks: self.join_blocks,
                 closed: Closed::default(),
                 key: None,
-                patient: BookPatient { id: PatientId(patient_id), is_new, missing_fields },
+                patient: BookPatient { id: PatientId(patient_id), is_new, missing_fields, date_of_birth: None },
+                by_rules: false,
+                channel: None,
+                rules: None,
             }),
         )?;
         let name_of = known.as_ref().unwrap_or(&guardian);

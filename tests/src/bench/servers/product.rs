@@ -95,6 +95,7 @@ pub async fn serve(
         locations: None,
         grants: Grants::default(),
         organisation: "benchmark".to_owned(),
+        channel: None,
         role: None,
     };
     let peers = node.map(|_| Peers::new(&Secret::from_bytes([9; 32]))).transpose()?;

@@ -243,6 +243,8 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
             expires: self.engine.now().plus(10 * MINUTE),
             join_blocks: true,
             hold: to.span.start.0.unsigned_abs() + to.operatory.map_or(0, |id| id.0),
+            channel: None,
+            rules: None,
         };
         BookSlot {
             offer,

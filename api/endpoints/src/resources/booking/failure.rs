@@ -9,7 +9,10 @@ use actix_web::{
 use framework::{
     access::respond::Plain,
     http::errors::{Fails, described, failure_of},
-    values::kinds::echo,
+    values::{
+        kinds::echo,
+        rule_texts::{notice_in_words, refused_by},
+    },
 };
 use location::{decision::Refusal, slots::Slot};
 
@@ -35,9 +38,19 @@ pub struct BookingRefusal {
     reason: Failure,
     /// Reason for the refusal, as a sentence. Several problems are joined.
     message: String,
-    /// Other slots near the requested time, with tokens to book them; may be empty. Only with the reason `slot_taken`.
+    /// Other slots near the requested time, with tokens to book them; may be empty. Only with the reasons `slot_taken`
+    /// and `rules_changed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     alternatives: Option<Vec<OfferView>>,
+    /// The booking rule that refuses the visit: `too_soon`, `after_cutoff`, `beyond_horizon`, `buffer`, `daily_cap`,
+    /// `closed`, `not_aligned` or `patient_not_eligible`; more may be added. Only with the reasons `not_bookable` and
+    /// `rules_changed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'static str>,
+    /// What the practice wants clients to offer instead: `call`, `request`, or `type:` and the id of an appointment
+    /// type. Only with the reason `not_bookable`, and only if the practice names something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instead: Option<String>,
     /// Names of the patient fields that the practice needs. Only with the reason `patient_fields_required`.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing_fields: Option<Vec<String>>,
@@ -88,6 +101,20 @@ impl BookingFailure {
                 })),
                 Err(error) => BookingFailure::Other(error),
             },
+            Refusal::NotBookable { rule, instead } => BookingFailure::Refused(Box::new(BookingRefusal {
+                rule: Some(rule.word()),
+                instead: instead.map(|instead| instead.to_string()),
+                ..BookingRefusal::new(failure, &[&refused_by(rule)])
+            })),
+            Refusal::RulesChanged { rule, alternatives: slots } => match alternatives(&slots) {
+                Ok(offers) => BookingFailure::Refused(Box::new(BookingRefusal {
+                    alternatives: Some(offers),
+                    rule: Some(rule.word()),
+                    ..BookingRefusal::new(failure, &[&refused_by(rule)])
+                })),
+                Err(error) => BookingFailure::Other(error),
+            },
+            Refusal::ChangeTooLate { notice } => BookingFailure::new(failure, &[&notice_in_words(notice)]),
             Refusal::PatientFieldsRequired { missing } => {
                 let refusal = BookingRefusal::new(failure, &[&missing.join(", ")]);
                 BookingFailure::Refused(Box::new(BookingRefusal { missing_fields: Some(missing), ..refusal }))
@@ -106,6 +133,8 @@ impl BookingRefusal {
             reason: failure,
             message,
             alternatives: None,
+            rule: None,
+            instead: None,
             missing_fields: None,
             code: false,
             description: None,
@@ -124,6 +153,10 @@ impl BookingRefusal {
 
     fn advice(&self) -> &'static str {
         match &self.alternatives {
+            Some(offers) if !offers.is_empty() && self.rule.is_some() => {
+                "The practice changed its booking rules. Book one of `alternatives` with its `slot_token`, or search for \
+                 free slots again."
+            }
             Some(offers) if !offers.is_empty() => {
                 "The time is taken. Book one of `alternatives` with its `slot_token`, or search for free slots again."
             }

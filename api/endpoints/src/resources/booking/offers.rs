@@ -33,6 +33,7 @@ pub(super) fn offers(
         appointment_type: wanted.appointment_type,
         expires: call.api.engine.now().plus(call.api.edge().rules.slot_token),
         join_blocks: wanted.join_blocks,
+        rules: location.setup.rules.digest(wanted.appointment_type, call.key.channel.as_deref()),
     };
     let tokens = call.api.slot_tokens.seal(terms, slots.iter().copied());
     let offer = |(slot, slot_token): (&Slot, String)| {
@@ -84,7 +85,8 @@ fn reach(
 ) -> Result<(OpenLocation, Offer), BookingFailure> {
     let offer = offer.filter(|offer| offer.institution == tenant.institution.id);
     let offer = offer.filter(|offer| at.is_none_or(|location| location.setup.id == offer.location));
-    let offer = offer.ok_or_else(BookingFailure::slot_not_found)?;
+    let mut offer = offer.ok_or_else(BookingFailure::slot_not_found)?;
+    offer.channel.clone_from(&call.key.channel);
     let location = call.location(tenant, offer.location).map_err(|error| match error {
         error if error.is_not_found() => BookingFailure::slot_not_found(),
         other => other.into(),

@@ -6,7 +6,9 @@ use std::{
 };
 
 use super::{
+    grid::{Alignment, on_grid},
     query::{Slot, SlotQuery},
+    restrictions::Restrictions,
     windows::{Run, Windows},
 };
 use crate::{
@@ -18,23 +20,35 @@ use crate::{
 /// Gaps of at least one slot in each column. Computed once per column, because several providers may share it.
 pub(super) struct Gaps {
     /// Columns in order, each with the index of its first gap.
-    columns: Vec<(Column, usize)>,
+    columns: Vec<(GapColumn, usize)>,
     gaps: Vec<Span>,
+}
+
+/// A column, and `true` if the restrictions of the search apply to its entries.
+type GapColumn = (Column, bool);
+
+/// Returns the columns in which a slot needs a gap: that of its place, to which restrictions apply, and the provider's.
+fn columns_of(run: &Run, is_restricted: bool) -> [GapColumn; 2] {
+    let place = run.operatory.map_or(Column::Provider(run.provider), Column::Operatory);
+    [(place, is_restricted), (Column::Provider(run.provider), false)]
 }
 
 impl Gaps {
     /// Computes the gaps of all columns that `windows` need, for slots that start within `starts`.
-    pub(super) fn compute(windows: &Windows, calendar: &Calendar, starts: Span, length: Millis) -> Gaps {
-        let needed = windows
-            .runs
-            .iter()
-            .flat_map(|run| [column_of(run.provider, run.operatory), Column::Provider(run.provider)]);
-        let mut columns: Vec<(Column, usize)> = needed.map(|column| (column, 0)).collect();
+    pub(super) fn compute(
+        windows: &Windows,
+        calendar: &Calendar,
+        starts: Span,
+        length: Millis,
+        restrictions: Option<&Restrictions<'_>>,
+    ) -> Gaps {
+        let needed = windows.runs.iter().flat_map(|run| columns_of(run, restrictions.is_some()));
+        let mut columns: Vec<(GapColumn, usize)> = needed.map(|column| (column, 0)).collect();
         columns.sort_unstable();
         columns.dedup();
         let whole = Span { end: starts.end.plus(length), ..starts };
-        let mut gaps = Vec::new();
-        for (column, first) in &mut columns {
+        let (mut gaps, mut occupied) = (Vec::new(), Vec::new());
+        for ((column, is_restricted), first) in &mut columns {
             *first = gaps.len();
             let mut add = |start, end: Timestamp| {
                 if end.since(start) >= length {
@@ -42,30 +56,38 @@ impl Gaps {
                 }
             };
             let mut free_from = whole.start;
-            for entry in calendar.overlapping(*column, whole) {
-                add(free_from, entry.span.start);
-                free_from = free_from.max(entry.span.end);
+            match restrictions.filter(|_| *is_restricted) {
+                None => {
+                    for entry in calendar.overlapping(*column, whole) {
+                        add(free_from, entry.span.start);
+                        free_from = free_from.max(entry.span.end);
+                    }
+                }
+                Some(restrictions) => {
+                    restrictions.occupy(*column, calendar, whole, &mut occupied);
+                    for span in &occupied {
+                        add(free_from, span.start);
+                        free_from = free_from.max(span.end);
+                    }
+                }
             }
             add(free_from, whole.end);
         }
         Gaps { columns, gaps }
     }
 
-    fn in_column(&self, column: Column) -> &[Span] {
+    fn in_column(&self, column: GapColumn) -> &[Span] {
         let Ok(index) = self.columns.binary_search_by_key(&column, |(column, _)| *column) else { return &[] };
         let end = self.columns.get(index + 1).map_or(self.gaps.len(), |(_, first)| *first);
         &self.gaps[self.columns[index].1..end]
     }
 }
 
-fn column_of(provider: ProviderId, operatory: Option<OperatoryId>) -> Column {
-    operatory.map_or(Column::Provider(provider), Column::Operatory)
-}
-
 /// Parameters common to the slots of all walks.
-struct Grid {
+struct Grid<'a> {
     length: Millis,
     interval: Millis,
+    alignment: Option<Alignment<'a>>,
     /// Exclusive upper bound of slot starts.
     until: Timestamp,
 }
@@ -73,7 +95,7 @@ struct Grid {
 /// Iterator over the free slots of all runs, in order of start, provider and operatory. If two layers of a place offer
 /// the same slot, it occurs twice in a row.
 pub(super) struct Free<'a> {
-    grid: Grid,
+    grid: Grid<'a>,
     walks: Vec<Walk<'a>>,
     /// The next start of each walk, if any.
     next: BinaryHeap<Reverse<Next>>,
@@ -89,14 +111,21 @@ struct Next {
 }
 
 impl<'a> Free<'a> {
-    pub(super) fn within(windows: &'a Windows, gaps: &'a Gaps, starts: Span, query: &SlotQuery) -> Free<'a> {
+    pub(super) fn within(
+        windows: &'a Windows,
+        gaps: &'a Gaps,
+        starts: Span,
+        query: &SlotQuery,
+        alignment: Option<Alignment<'a>>,
+        is_restricted: bool,
+    ) -> Free<'a> {
         let interval = query.interval.unwrap_or(query.length);
-        let grid = Grid { length: query.length, interval, until: starts.end };
+        let interval = alignment.map_or(interval, |alignment| alignment.interval(interval));
+        let grid = Grid { length: query.length, interval, alignment, until: starts.end };
         let mut walks = Vec::with_capacity(windows.runs.len());
         let mut next = BinaryHeap::with_capacity(windows.runs.len());
         for run in &windows.runs {
-            let columns = [column_of(run.provider, run.operatory), Column::Provider(run.provider)];
-            let gaps = columns.map(|column| gaps.in_column(column));
+            let gaps = columns_of(run, is_restricted).map(|column| gaps.in_column(column));
             let mut walk = Walk { windows: windows.spans_for(run), gaps, from: starts.start };
             if let Some(start) = walk.next_start(&grid) {
                 let Run { provider, operatory, .. } = *run;
@@ -131,14 +160,17 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn next_start(&mut self, grid: &Grid) -> Option<Timestamp> {
+    fn next_start(&mut self, grid: &Grid<'_>) -> Option<Timestamp> {
         loop {
             let window = *self.windows.first()?;
             if window.end.since(self.from.max(window.start)) < grid.length {
                 self.windows = &self.windows[1..];
                 continue;
             }
-            let start = on_grid(window.start, self.from, grid.interval);
+            let start = match grid.alignment {
+                None => on_grid(window.start, self.from, grid.interval),
+                Some(alignment) => alignment.next(window.start, self.from, grid.interval),
+            };
             if start >= grid.until {
                 return None;
             }
@@ -157,15 +189,6 @@ impl Walk<'_> {
             self.from = free_from;
         }
     }
-}
-
-/// Returns the first point of the grid at or after `from`.
-fn on_grid(anchor: Timestamp, from: Timestamp, interval: Millis) -> Timestamp {
-    let behind = from.since(anchor);
-    if behind <= 0 {
-        return anchor;
-    }
-    anchor.plus((behind + interval - 1) / interval * interval)
 }
 
 /// Drops the gaps that end before `end`, and returns the start of the first remaining gap.

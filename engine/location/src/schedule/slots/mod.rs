@@ -4,13 +4,18 @@
 //! working hours ──► windows ──┐
 //!                             ├──► free ──► search ──► slots
 //! calendar ───────► gaps ─────┘               ▲
-//!                                           query
+//!                                    query · restrictions
 //! ```
 
 mod free;
+mod grid;
 mod query;
+mod restrictions;
 mod search;
 mod windows;
 
 pub use query::{Slot, SlotQuery};
 pub use search::{Fit, Wanted, fits, free_slots, nearest, next_available};
+
+pub(crate) use restrictions::Restrictions;
+pub(crate) use search::{nearest_by, restricted_slots};

@@ -2,7 +2,9 @@
 
 use super::{
     free::{Free, Gaps},
+    grid::Alignment,
     query::{Slot, SlotQuery},
+    restrictions::Restrictions,
     windows::Windows,
 };
 use crate::{
@@ -26,18 +28,41 @@ pub fn free_slots<'a>(
     query: &SlotQuery,
 ) -> Vec<Slot> {
     let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
-    if !query.problems().is_empty() { Vec::new() } else { slots_within(&hours, calendar, zone, query) }
+    if !query.problems().is_empty() { Vec::new() } else { slots_within(&hours, calendar, zone, query, None) }
 }
 
-/// Implements `free_slots` for a valid query and the hours that match it.
-fn slots_within(hours: &[&WorkingHour], calendar: &Calendar, zone: &Zone, query: &SlotQuery) -> Vec<Slot> {
+/// Like `free_slots`, with the restrictions of booking rules.
+pub(crate) fn restricted_slots<'a>(
+    hours: impl IntoIterator<Item = &'a WorkingHour>,
+    calendar: &Calendar,
+    zone: &Zone,
+    query: &SlotQuery,
+    restrictions: &Restrictions<'_>,
+) -> Vec<Slot> {
+    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
+    let is_valid = query.problems().is_empty();
+    if is_valid { slots_within(&hours, calendar, zone, query, Some(restrictions)) } else { Vec::new() }
+}
+
+/// Implements `free_slots` and `restricted_slots` for a valid query and the hours that match it.
+fn slots_within(
+    hours: &[&WorkingHour],
+    calendar: &Calendar,
+    zone: &Zone,
+    query: &SlotQuery,
+    restrictions: Option<&Restrictions<'_>>,
+) -> Vec<Slot> {
     let Some(starts) = query.starts(zone) else { return Vec::new() };
     let last = zone.local_date(starts.end.plus(query.length));
     let windows = Windows::open(hours, zone, query.from.add_days(-1), last, query.join_blocks);
-    let gaps = Gaps::compute(&windows, calendar, starts, query.length);
+    let gaps = Gaps::compute(&windows, calendar, starts, query.length, restrictions);
+    let alignment = restrictions.and_then(|it| it.align).map(|step| Alignment { zone, step });
     let mut slots = Vec::new();
     let mut timeslot = 0; // index of the first slot of the current provider and start
-    for slot in Free::within(&windows, &gaps, starts, query) {
+    for slot in Free::within(&windows, &gaps, starts, query, alignment, restrictions.is_some()) {
+        if restrictions.is_some_and(|it| !(it.allows)(&slot)) {
+            continue;
+        }
         let same_timeslot = |other: &Slot| (other.span, other.provider) == (slot.span, slot.provider);
         if slots.get(timeslot).is_some_and(|first| !same_timeslot(first)) {
             timeslot = close_timeslot(&mut slots, timeslot, query);
@@ -83,7 +108,7 @@ pub fn next_available<'a>(
         if !next.problems().is_empty() {
             return None;
         }
-        if let Some(slot) = slots_within(&hours, calendar, zone, &next).first() {
+        if let Some(slot) = slots_within(&hours, calendar, zone, &next, None).first() {
             return Some(zone.local_date(slot.span.start));
         }
         left -= next.days;
@@ -161,9 +186,21 @@ pub fn nearest<'a>(
     not_before: Timestamp,
     count: usize,
 ) -> Vec<Slot> {
+    let hours: Vec<&WorkingHour> = hours.into_iter().collect();
+    let search = |query: &SlotQuery| free_slots(hours.iter().copied(), calendar, zone, query);
+    nearest_by(search, zone, wanted, not_before, count)
+}
+
+/// Like `nearest`, with the slots of `search`.
+pub(crate) fn nearest_by(
+    search: impl Fn(&SlotQuery) -> Vec<Slot>,
+    zone: &Zone,
+    wanted: &Wanted,
+    not_before: Timestamp,
+    count: usize,
+) -> Vec<Slot> {
     /// Days before and after. Each larger radius is searched only if the smaller one has too few slots.
     const RADII: [u16; 3] = [3, 14, 60];
-    let hours: Vec<&WorkingHour> = hours.into_iter().collect();
     let Slot { span, provider, .. } = wanted.slot;
     let mut found = Vec::new();
     for radius in RADII {
@@ -183,7 +220,7 @@ pub fn nearest<'a>(
             not_before,
             limit: usize::MAX,
         };
-        found = free_slots(hours.iter().copied(), calendar, zone, &query);
+        found = search(&query);
         found.retain(|slot| *slot != wanted.slot);
         if found.len() >= count {
             break;

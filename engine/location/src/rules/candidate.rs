@@ -1,0 +1,55 @@
+//! A candidate time of an intent, and the facts about its patient.
+
+use crate::{
+    command::Closed,
+    ids::AppointmentTypeId,
+    schedule::{
+        calendar::{Column, Holder},
+        slots::Slot,
+        zone::Date,
+    },
+};
+
+/// Facts about the patient of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatientFacts {
+    /// `true` if the practice does not know the patient yet.
+    pub is_new: bool,
+    /// The date of birth. Without it, limits of age are not checked.
+    pub date_of_birth: Option<Date>,
+}
+
+/// A candidate time of an intent.
+#[derive(Clone, Debug)]
+pub struct Candidate<'a> {
+    /// Time, provider and operatory.
+    pub slot: Slot,
+    /// The appointment type, if known.
+    pub appointment_type: Option<AppointmentTypeId>,
+    /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
+    pub join_blocks: bool,
+    /// Holders that do not count as taken: the hold in use, or both placements of an appointment that moves.
+    pub own: Vec<Holder>,
+    /// Operatories and types that the practice closed to patients.
+    pub closed: &'a Closed,
+    /// The channel of the caller's API key.
+    pub channel: Option<&'a str>,
+    /// The patient; `None` if the request names none.
+    pub patient: Option<PatientFacts>,
+    /// Placements of the same request that count as taken, such as the earlier members of a group.
+    pub also_taken: &'a [Slot],
+}
+
+impl Candidate<'_> {
+    /// Returns the placements of the same request that prevent the provider from working in the operatory.
+    pub(super) fn taken_here(&self) -> impl Iterator<Item = &Slot> {
+        let Slot { provider, operatory, .. } = self.slot;
+        let columns = [operatory.map(Column::Operatory), Some(Column::Provider(provider))];
+        self.also_taken.iter().filter(move |other| columns.contains(&Some(column_of(other))))
+    }
+}
+
+/// Returns the calendar column of a slot.
+pub(super) fn column_of(slot: &Slot) -> Column {
+    slot.operatory.map_or(Column::Provider(slot.provider), Column::Operatory)
+}

@@ -1,0 +1,157 @@
+//! Slots of a query that booking rules offer.
+
+use std::cell::RefCell;
+
+use super::{day_load::DayLoad, judge::Bounds, rule_set::RulesInForce};
+use crate::{
+    Location,
+    command::Closed,
+    schedule::{
+        calendar::Entry,
+        hours::WorkingHour,
+        slots::{Restrictions, Slot, SlotQuery, Wanted, free_slots, nearest_by, next_available, restricted_slots},
+        zone::Date,
+    },
+    time::Timestamp,
+};
+
+impl Location {
+    /// Returns the slots of a query that `judge` offers to a caller without patient, in order of start, provider and
+    /// operatory. With an alignment, the grid of each window begins at the first aligned start and the interval is
+    /// rounded up to a multiple of the alignment. Without rules these are the free slots.
+    pub fn offered_slots(
+        &self,
+        now: Timestamp,
+        query: &SlotQuery,
+        closed: &Closed,
+        channel: Option<&str>,
+    ) -> Vec<Slot> {
+        if closed.appointment_type || !self.has_read_schedule() {
+            return Vec::new();
+        }
+        let in_force = self.settings.rules.in_force(query.appointment_type, channel);
+        self.offered(now, query, &self.open_hours(closed), &in_force)
+    }
+
+    /// Returns the first local date with an offered slot, among the `horizon_days` dates after those of the query.
+    pub fn next_offered(
+        &self,
+        now: Timestamp,
+        query: &SlotQuery,
+        closed: &Closed,
+        channel: Option<&str>,
+        horizon_days: u16,
+    ) -> Option<Date> {
+        /// Days per step. Most searches end in the first weeks, without computing the whole horizon.
+        const STEP: u16 = 28;
+        if closed.appointment_type || !self.has_read_schedule() {
+            return None;
+        }
+        let zone = &self.settings.zone;
+        let hours = self.open_hours(closed);
+        let in_force = self.settings.rules.in_force(query.appointment_type, channel);
+        let query = SlotQuery { not_before: query.not_before.max(now), ..query.clone() };
+        if in_force.is_neutral() {
+            return next_available(hours.iter().copied(), &self.state.calendar, zone, &query, horizon_days);
+        }
+        let mut next = SlotQuery { from: query.from.add_days(i32::from(query.days)), limit: 1, ..query };
+        let mut left = horizon_days;
+        while left > 0 {
+            next.days = left.min(STEP);
+            if !next.problems().is_empty() {
+                return None;
+            }
+            if let Some(slot) = self.offered(now, &next, &hours, &in_force).first() {
+                return Some(zone.local_date(slot.span.start));
+            }
+            left -= next.days;
+            next.from = next.from.add_days(i32::from(next.days));
+        }
+        None
+    }
+
+    /// Returns the slots nearest to a refused one that rules offer.
+    pub(crate) fn offered_alternatives(
+        &self,
+        now: Timestamp,
+        wanted: &Wanted,
+        closed: &Closed,
+        channel: Option<&str>,
+    ) -> Vec<Slot> {
+        let hours = self.open_hours(closed);
+        let in_force = self.settings.rules.in_force(wanted.appointment_type, channel);
+        let search = |query: &SlotQuery| self.offered(now, query, &hours, &in_force);
+        let count = usize::from(self.settings.booking.alternatives);
+        nearest_by(search, &self.settings.zone, wanted, now, count)
+    }
+
+    /// Returns the working hours in operatories that are open to patients.
+    fn open_hours(&self, closed: &Closed) -> Vec<&WorkingHour> {
+        let is_closed = |hour: &&WorkingHour| hour.operatory.is_some_and(|id| closed.operatories.contains(&id));
+        self.hours().filter(|hour| !is_closed(hour)).collect()
+    }
+
+    fn offered(
+        &self,
+        now: Timestamp,
+        query: &SlotQuery,
+        hours: &[&WorkingHour],
+        in_force: &RulesInForce<'_>,
+    ) -> Vec<Slot> {
+        let (calendar, zone, rules) = (&self.state.calendar, &self.settings.zone, &in_force.rules);
+        let query = SlotQuery { not_before: query.not_before.max(now), ..query.clone() };
+        if in_force.is_neutral() {
+            return free_slots(hours.iter().copied(), calendar, zone, &query);
+        }
+        let bounds = Bounds::new(rules, zone, now);
+        let Some(query) = within_bounds(query, &bounds, zone.day(bounds.first_after_cutoff).start) else {
+            return Vec::new();
+        };
+        // One day of margin, because windows of the eve reach into the first day and slots into the day after the last.
+        let first = query.from.add_days(-1);
+        let last = query.from.add_days(i32::from(query.days) + 1);
+        let is_near = |from: Date, to: Date| from <= last && first <= to;
+        let near = rules.closures.iter().filter(|closure| is_near(closure.from, closure.to));
+        let closed = near.filter_map(|closure| closure.span(zone)).collect();
+        let has_caps = rules.caps().any() || rules.type_caps.any();
+        let counted: RefCell<Option<DayLoad>> = RefCell::new(None);
+        let allows = |slot: &Slot| {
+            let date = zone.local_date(slot.span.start);
+            if bounds.reason(slot.span.start, date).is_some() {
+                return false;
+            }
+            if !has_caps {
+                return true;
+            }
+            let mut counted = counted.borrow_mut();
+            let day = match counted.take().filter(|day| day.date == date) {
+                Some(day) => day,
+                None => DayLoad::count(&self.state, zone, date, rules, query.appointment_type, &[]),
+            };
+            let exceeds = day.exceeds(rules, slot);
+            *counted = Some(day);
+            !exceeds
+        };
+        let occupied = |entry: &Entry| match in_force.longest_buffer {
+            0 => entry.span,
+            _ => self.span_with_buffers(in_force, entry),
+        };
+        let restrictions = Restrictions {
+            align: rules.alignment(),
+            reach: in_force.longest_buffer,
+            occupied: &occupied,
+            closed,
+            allows: &allows,
+        };
+        restricted_slots(hours.iter().copied(), calendar, zone, &query, &restrictions)
+    }
+}
+
+/// Narrows a query to the dates that notice, cutoff and horizon allow. Returns `None` if none is left. `allows` still
+/// checks the date of each slot, because a clock change at midnight may repeat the end of a day.
+fn within_bounds(query: SlotQuery, bounds: &Bounds, first_start: Timestamp) -> Option<SlotQuery> {
+    let not_before = query.not_before.max(bounds.earliest).max(first_start);
+    let days = bounds.last.add_days(2).days_since(query.from).min(i64::from(query.days));
+    let days = u16::try_from(days).ok().filter(|days| *days > 0)?;
+    Some(SlotQuery { days, not_before, ..query })
+}
