@@ -26,7 +26,7 @@ use processor::{
     id_pool::Pool,
     long_work::LongWork,
     processor::{Deps, IsLocal},
-    reply::{FreeSlots, Saved},
+    reply::{FreeSlots, Saved, SlotRules},
     request::{Idempotent, Request},
 };
 use query::{
@@ -414,9 +414,24 @@ impl Engine {
     }
 
     pub async fn free_slots(&self, location: LocationId, query: SlotQuery) -> Result<FreeSlots, EngineError> {
+        self.slots(location, query, SlotRules::None).await
+    }
+
+    /// Like `free_slots`, with the location's booking rules for a channel.
+    pub async fn offered_slots(
+        &self,
+        location: LocationId,
+        query: SlotQuery,
+        channel: Option<String>,
+    ) -> Result<FreeSlots, EngineError> {
+        self.slots(location, query, SlotRules::Booking { channel }).await
+    }
+
+    async fn slots(&self, location: LocationId, query: SlotQuery, rules: SlotRules) -> Result<FreeSlots, EngineError> {
         self.directory.open(location)?;
         let query = Box::new(query);
-        self.directory.ask(location, |reply| LocationMessage::FreeSlots { query: query.clone(), reply }).await
+        let message = |reply| LocationMessage::FreeSlots { query: query.clone(), rules: rules.clone(), reply };
+        self.directory.ask(location, message).await
     }
 
     pub async fn send<R: Request + Clone>(&self, location: LocationId, request: R) -> Result<R::Reply, EngineError> {

@@ -41,6 +41,9 @@ pub enum KeysCommand {
         /// The owner of webhook endpoints created with the key. Default: the name of the key.
         #[arg(long, value_name = "NAME")]
         organisation: Option<String>,
+        /// The channel of the callers, such as `voice`. Booking rules may differ by channel.
+        #[arg(long, value_name = "NAME")]
+        channel: Option<String>,
         #[command(flatten)]
         of: Configured,
     },
@@ -67,7 +70,7 @@ const KEYS: &str = "keys";
 
 pub fn run(command: KeysCommand) -> ExitCode {
     let done = match command {
-        KeysCommand::Add { name, environment, institutions, locations, grants, organisation, of } => {
+        KeysCommand::Add { name, environment, institutions, locations, grants, organisation, channel, of } => {
             let mut fields = vec![("name", Value::from(name.as_str()))];
             let key = keys::new_key();
             fields.push(("sha256", hex::encode(keys::hash(&key)).into()));
@@ -80,6 +83,7 @@ pub fn run(command: KeysCommand) -> ExitCode {
                 fields.push(("grants", names(grants).into()));
             }
             fields.extend(organisation.map(|organisation| ("organisation", organisation.into())));
+            fields.extend(channel.map(|channel| ("channel", channel.into())));
             add(&of.config, &name, &institutions, &fields).map(|told| {
                 say(format_args!("{key}"));
                 say(format_args!("# This is the key of `{name}`, shown only once. {told}"));
@@ -151,10 +155,14 @@ fn list(ListArguments { json: as_json, of }: &ListArguments) -> Result<(), Strin
         let locations = key.locations.as_ref().map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
         let (environment, grants) = (key.environment.word(), names(key.grants.listed()));
         if *as_json {
-            say(json!({
+            let mut row = json!({
                 "name": key.name, "environment": environment, "institutions": institutions, "locations": locations,
                 "grants": grants, "organisation": key.organisation,
-            }));
+            });
+            if let Some(channel) = &key.channel {
+                row["channel"] = channel.as_str().into();
+            }
+            say(row);
             continue;
         }
         let locations = locations

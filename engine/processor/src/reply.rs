@@ -20,6 +20,15 @@ impl<T> Saved<T> {
     }
 }
 
+/// The booking rules that bind a search for slots.
+#[derive(Clone, Debug)]
+pub enum SlotRules {
+    /// None: the available slots of the specification.
+    None,
+    /// Those of the location, for a channel.
+    Booking { channel: Option<String> },
+}
+
 /// Free slots of a location, and the facts needed to show them.
 pub struct FreeSlots {
     pub slots: Vec<Slot>,

@@ -24,7 +24,7 @@ use actix::{
     SpawnHandle, WrapFuture, fut::LocalBoxActorFuture,
 };
 use location::{
-    command::Command,
+    command::{Closed, Command},
     event::Event,
     gate::Gate,
     ids::LocationId,
@@ -48,7 +48,7 @@ use crate::{
     disk_share::{self, DiskShare},
     error::{EngineError, LoadError, Reject, not_stored},
     processor::{Deps, Processor},
-    reply::FreeSlots,
+    reply::{FreeSlots, SlotRules},
     restored::AfterRestore,
     standing,
     turn::PendingCommit,
@@ -86,6 +86,7 @@ pub enum LocationMessage {
     },
     FreeSlots {
         query: Box<SlotQuery>,
+        rules: SlotRules,
         reply: Reply<FreeSlots>,
     },
     SyncState {
@@ -560,14 +561,19 @@ impl LocationActor {
         self.timer = Some((now + sleep, handle));
     }
 
-    fn find_slots(&mut self, query: Box<SlotQuery>, reply: Reply<FreeSlots>) -> LocalBoxActorFuture<Self, ()> {
+    fn find_slots(
+        &mut self,
+        query: Box<SlotQuery>,
+        rules: SlotRules,
+        reply: Reply<FreeSlots>,
+    ) -> LocalBoxActorFuture<Self, ()> {
         if query.limit > SLOTS_AT_ONCE
             && let Some(processor) = self.processor.take()
         {
-            let found = self.run_blocking(processor, move |processor| free_slots(processor, &query));
+            let found = self.run_blocking(processor, move |processor| free_slots(processor, &query, &rules));
             return Box::pin(found.map(move |found, _, _| drop(reply.send(found))));
         }
-        let found = self.in_memory().and_then(|processor| free_slots(processor, &query));
+        let found = self.in_memory().and_then(|processor| free_slots(processor, &query, &rules));
         drop(reply.send(found));
         self.done()
     }
@@ -670,7 +676,7 @@ fn fires_in_time(fires_at: Instant, due: Instant) -> bool {
     fires_at <= due + Duration::from_millis(1)
 }
 
-fn free_slots(processor: &Processor, query: &SlotQuery) -> Result<FreeSlots, EngineError> {
+fn free_slots(processor: &Processor, query: &SlotQuery, rules: &SlotRules) -> Result<FreeSlots, EngineError> {
     let (machine, zone) = (&processor.machine, &processor.settings().zone);
     if !machine.has_read_schedule() {
         return Err(EngineError::NotRead);
@@ -682,10 +688,21 @@ fn free_slots(processor: &Processor, query: &SlotQuery) -> Result<FreeSlots, Eng
     let shut = |operatory| closed.contains(&operatory);
     let hours = machine.hours().filter(|hour| !hour.operatory.is_some_and(shut));
     let calendar = &machine.state.calendar;
-    let slots = slots::free_slots(hours.clone(), calendar, zone, query);
-    let next_available_date = match slots.is_empty() {
-        true => next_available(hours.clone(), calendar, zone, query, HORIZON_DAYS),
-        false => None,
+    let (slots, next_available_date) = match rules {
+        SlotRules::Booking { channel } if !machine.settings.rules.is_neutral() => {
+            let (now, channel) = (clock::now(), channel.as_deref());
+            let closed = Closed { operatories: closed.clone(), appointment_type: false };
+            let slots = machine.offered_slots(now, query, &closed, channel);
+            let next = || machine.next_offered(now, query, &closed, channel, HORIZON_DAYS);
+            let next = slots.is_empty().then(next).flatten();
+            (slots, next)
+        }
+        SlotRules::None | SlotRules::Booking { .. } => {
+            let slots = slots::free_slots(hours.clone(), calendar, zone, query);
+            let next = || next_available(hours.clone(), calendar, zone, query, HORIZON_DAYS);
+            let next = slots.is_empty().then(next).flatten();
+            (slots, next)
+        }
     };
     let any_hours = hours.clone().any(|hour| query.asks_for(hour));
     let old_read = processor.source().and_then(|_| SyncState::late_since(machine, clock::now()));
@@ -743,7 +760,9 @@ impl Handler<LocationMessage> for LocationActor {
                 let turn = self.turn_in_log(job);
                 Box::pin(turn.map(move |_, act, _| act.metrics.durations.turns.observe(began.elapsed().as_secs_f64())))
             }
-            LocationMessage::FreeSlots { query, reply } => self.loaded_first(|act| act.find_slots(query, reply)),
+            LocationMessage::FreeSlots { query, rules, reply } => {
+                self.loaded_first(|act| act.find_slots(query, rules, reply))
+            }
             LocationMessage::SyncState { reply } => self.loaded_first(|act| {
                 drop(reply.send(act.sync_state()));
                 act.done()

@@ -71,7 +71,8 @@ async fn comes_back<T>(make: impl Fn(Reply<T>) -> LocationMessage) {
 #[actix::test]
 async fn search_loads_a_location_after_a_failed_load() {
     let query = slot_query(Date(20_000), 1, SECOND, Timestamp(0));
-    comes_back(|reply| LocationMessage::FreeSlots { query: Box::new(query.clone()), reply }).await;
+    comes_back(|reply| LocationMessage::FreeSlots { query: Box::new(query.clone()), rules: SlotRules::None, reply })
+        .await;
 }
 
 #[actix::test]

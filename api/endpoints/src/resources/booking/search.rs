@@ -110,18 +110,25 @@ pub async fn create(
         );
     }
     let closed = kind.filter(|kind| !kind.bookable_online);
+    let wanted_type = asked.appointment_type.map(AppointmentTypeId);
+    let channel = call.key.channel.as_deref();
+    let refuses_patient = asked.new_patient && !location.setup.rules.effective(wanted_type, channel).new_patients;
     let (slots, next) = match &closed {
         Some(_) => (Vec::new(), None),
+        None if refuses_patient => (Vec::new(), None),
         None => asked.find(&mut call, &location, query).await.map_err(|error| not_read(error, &location))?,
     };
-    let wanted = OfferProperties {
-        appointment_type: asked.appointment_type.map(AppointmentTypeId),
-        join_blocks: !call.version.is_v2(),
-    };
+    let wanted = OfferProperties { appointment_type: wanted_type, join_blocks: !call.version.is_v2() };
     let slots = offers(&call, &location, wanted, &slots)?;
     let next = next.map(|date| date.to_string());
     let message = match closed {
         Some(kind) => format!("Only {} can book {}; please call the practice.", location.setup.name, kind.name),
+        None if refuses_patient => {
+            format!(
+                "{} does not book this visit for new patients this way; please call the practice.",
+                location.setup.name
+            )
+        }
         None => message(&location, &slots, next.as_deref()),
     };
     let description = call.description();
@@ -187,7 +194,7 @@ impl SearchInput {
         while slots.len() < self.limit && query.from < if slots.is_empty() { horizon } else { end } {
             let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - slots.len() };
             let until = if query.from < end { end } else { horizon };
-            let week = week(call, location, &query, until, most).await?;
+            let week = week(call, location, &query, until, most, true).await?;
             let mut suiting = week.slots.iter().filter(|slot| self.suits(slot, location)).copied();
             if query.from < end {
                 slots.extend(suiting.take(self.limit - slots.len()));

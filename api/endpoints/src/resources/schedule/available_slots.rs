@@ -185,7 +185,7 @@ impl SlotCollector {
         while let Some(from) = next.filter(|from| *from < end) {
             query.from = from;
             let left = MAX_SLOTS.saturating_sub(self.count() + slots.len());
-            let week = week(call, location, &query, end, left).await?;
+            let week = week(call, location, &query, end, left, false).await?;
             self.any |= week.any_hours && (!week.slots.is_empty() || week.next.is_some());
             next = week.next;
             if week.crowded && from > first {

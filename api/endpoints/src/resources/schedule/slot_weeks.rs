@@ -21,18 +21,22 @@ pub struct Week {
     pub any_hours: bool,
 }
 
-/// Returns up to `most` slots from the query's first day on, before `end`.
+/// Returns up to `most` slots from the query's first day on, before `end`. Booking rules bind intents only.
 pub async fn week(
     call: &mut ApiCall,
     location: &OpenLocation,
     query: &SlotQuery,
     end: Date,
     most: usize,
+    is_intent: bool,
 ) -> Result<Week, ApiError> {
     let days = end.days_since(query.from).clamp(1, i64::from(DAYS)) as u16;
     let piece = SlotQuery { days, limit: most + 1, ..query.clone() };
-    let FreeSlots { mut slots, next_available_date, any_hours, old_read } =
-        call.api.engine.free_slots(location.setup.id, piece).await?;
+    let (engine, id) = (&call.api.engine, location.setup.id);
+    let FreeSlots { mut slots, next_available_date, any_hours, old_read } = match is_intent {
+        true => engine.offered_slots(id, piece, call.key.channel.clone()).await?,
+        false => engine.free_slots(id, piece).await?,
+    };
     if let Some(at) = old_read {
         warn_once(call, &long_ago(location, at));
     }
