@@ -9,10 +9,9 @@ use std::{
 
 use adapter_host::{AdapterRegistry as Adapters, Host, HttpTransport, LoadState, Transport};
 use location::{
-    command::{Closed, Command, Hold, Placement},
+    command::{Command, Placement},
     ids::{AppointmentId, InstitutionId, LocationId},
     pull::Resource,
-    slots::SlotQuery,
     time::Timestamp,
     zone::Zone,
 };
@@ -20,13 +19,13 @@ use membership::Place;
 use processor::{
     actor::LocationMessage,
     change_counter::ChangeCounter,
-    commands::{BookSlot, Booked, CancelAppointment, HoldSlot, Offer},
+    commands::{BookSlot, Booked, CancelAppointment, Offer},
     error::EngineError,
     history,
     id_pool::Pool,
     long_work::LongWork,
     processor::{Deps, IsLocal},
-    reply::{FreeSlots, Saved, SlotRules},
+    reply::Saved,
     request::{Idempotent, Request},
 };
 use query::{
@@ -143,7 +142,7 @@ pub enum StartError {
 
 pub struct Engine {
     deps: Arc<Deps>,
-    directory: Arc<Directory>,
+    pub(crate) directory: Arc<Directory>,
     pub(crate) cluster: Option<Arc<Cluster>>,
     connections: Arc<Connections>,
     webhooks: Arc<Webhooks>,
@@ -413,27 +412,6 @@ impl Engine {
         self.connections.adapters().registry()
     }
 
-    pub async fn free_slots(&self, location: LocationId, query: SlotQuery) -> Result<FreeSlots, EngineError> {
-        self.slots(location, query, SlotRules::None).await
-    }
-
-    /// Like `free_slots`, with the location's booking rules for a channel.
-    pub async fn offered_slots(
-        &self,
-        location: LocationId,
-        query: SlotQuery,
-        channel: Option<String>,
-    ) -> Result<FreeSlots, EngineError> {
-        self.slots(location, query, SlotRules::Booking { channel }).await
-    }
-
-    async fn slots(&self, location: LocationId, query: SlotQuery, rules: SlotRules) -> Result<FreeSlots, EngineError> {
-        self.directory.open(location)?;
-        let query = Box::new(query);
-        let message = |reply| LocationMessage::FreeSlots { query: query.clone(), rules: rules.clone(), reply };
-        self.directory.ask(location, message).await
-    }
-
     pub async fn send<R: Request + Clone>(&self, location: LocationId, request: R) -> Result<R::Reply, EngineError> {
         self.directory.request(location, request).await
     }
@@ -450,23 +428,6 @@ impl Engine {
         R: Request<Reply = Saved<T>> + Clone,
     {
         self.send(location, Idempotent { key, request }).await
-    }
-
-    /// Holds a slot. `holder` is a digest of the client's key.
-    pub async fn hold(&self, offer: Offer, holder: u64) -> Result<Timestamp, EngineError> {
-        let hold = Hold {
-            hold: offer.hold,
-            placement: offer.placement(),
-            appointment_type: offer.appointment_type,
-            expires: offer.expires,
-            join_blocks: offer.join_blocks,
-            // Filled in by the location.
-            closed: Closed::default(),
-            holder: Some(holder),
-            channel: offer.channel,
-            rules: offer.rules,
-        };
-        self.send(offer.location, HoldSlot(hold)).await
     }
 
     pub async fn release(&self, offer: Offer) -> Result<(), EngineError> {

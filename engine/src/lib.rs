@@ -38,6 +38,7 @@ mod restore;
 mod resume;
 mod rotation;
 pub mod simulated;
+mod slot_calls;
 mod store_key_calls;
 mod store_keys;
 mod subscriber_ids;

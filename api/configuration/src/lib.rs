@@ -29,6 +29,7 @@ pub mod logging;
 mod node;
 mod reader;
 pub mod reference;
+mod renamed;
 mod sources;
 #[cfg(test)]
 mod tests;

@@ -26,6 +26,7 @@ use crate::{
         KeyKind, choice, display_value, duration, flag, integer, number, one_of, or_none, parsed, show_duration, span,
         text,
     },
+    renamed::RENAMED_KEYS,
     values::{ConfigValue, Scope},
 };
 
@@ -42,22 +43,6 @@ pub(super) struct Located<T> {
     pub value: T,
     pub at: usize,
 }
-
-const NO_LIST_CACHE: &str = "no longer exists: lists are not cached; remove it";
-
-/// Keys of earlier releases: the name of the section in messages, the key, and the advice.
-const RENAMED_KEYS: &[(&str, &str, &str)] = &[
-    ("the file", "limits", "is now called `rate_limits`"),
-    (
-        "the file",
-        "keys",
-        "has a file of its own now: move each [[keys]] to keys.toml beside this file, or to what `keys_file` names",
-    ),
-    ("[http]", "kept_pages", NO_LIST_CACHE),
-    ("[http]", "list_cache_bytes", NO_LIST_CACHE),
-    ("[http]", "user_agent_rule", "is now called `compatibility.user_agent_rule`"),
-    ("[http]", "refused_user_agents", "is now called `compatibility.refused_user_agents`"),
-];
 
 /// One table of the file. Reports unread keys on drop.
 pub(crate) struct Section<'a, 't> {

@@ -1,0 +1,56 @@
+//! Searches for slots, and holds.
+
+use location::{
+    command::{Closed, Hold},
+    ids::LocationId,
+    slots::SlotQuery,
+    time::Timestamp,
+};
+use processor::{
+    actor::LocationMessage,
+    commands::{HoldSlot, Offer},
+    error::EngineError,
+    reply::{FreeSlots, SlotRules},
+};
+
+use crate::engine::Engine;
+
+impl Engine {
+    pub async fn free_slots(&self, location: LocationId, query: SlotQuery) -> Result<FreeSlots, EngineError> {
+        self.slots(location, query, SlotRules::None).await
+    }
+
+    /// Like `free_slots`, with the location's booking rules for a channel.
+    pub async fn offered_slots(
+        &self,
+        location: LocationId,
+        query: SlotQuery,
+        channel: Option<String>,
+    ) -> Result<FreeSlots, EngineError> {
+        self.slots(location, query, SlotRules::Booking { channel }).await
+    }
+
+    async fn slots(&self, location: LocationId, query: SlotQuery, rules: SlotRules) -> Result<FreeSlots, EngineError> {
+        self.directory.open(location)?;
+        let query = Box::new(query);
+        let message = |reply| LocationMessage::FreeSlots { query: query.clone(), rules: rules.clone(), reply };
+        self.directory.ask(location, message).await
+    }
+
+    /// Holds a slot. `holder` is a digest of the client's key.
+    pub async fn hold(&self, offer: Offer, holder: u64) -> Result<Timestamp, EngineError> {
+        let hold = Hold {
+            hold: offer.hold,
+            placement: offer.placement(),
+            appointment_type: offer.appointment_type,
+            expires: offer.expires,
+            join_blocks: offer.join_blocks,
+            // Filled in by the location.
+            closed: Closed::default(),
+            holder: Some(holder),
+            channel: offer.channel,
+            rules: offer.rules,
+        };
+        self.send(offer.location, HoldSlot(hold)).await
+    }
+}
