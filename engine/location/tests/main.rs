@@ -9,6 +9,8 @@ mod properties;
 mod queue;
 mod quota;
 mod read_cycle;
+mod rules;
+mod rules_oracle;
 mod sim;
 mod slots;
 mod slots_oracle;

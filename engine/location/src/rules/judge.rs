@@ -76,8 +76,9 @@ impl Location {
         let date = zone.local_date(slot.span.start);
         let (day, eve) = (zone.day(date), date.add_days(-1));
         let mut works = self.hours().filter(|hour| hour.provider == slot.provider).filter(|hour| {
-            let over_night = || hour.span_on(zone, eve).is_some_and(|span| span.overlaps(day));
-            hour.applies_on(date) || (hour.applies_on(eve) && over_night())
+            // Hours of the eve may end on this day.
+            let applies = |on: Date| hour.applies_on(on) && hour.span_on(zone, on).is_some_and(|it| it.overlaps(day));
+            applies(date) || applies(eve)
         });
         if works.next().is_some() {
             return Reason::OutsideHours;
