@@ -22,6 +22,7 @@ mod data_dir;
 mod database;
 mod directory;
 mod engine;
+mod explanations;
 mod fence;
 mod fleet;
 mod gate_news;

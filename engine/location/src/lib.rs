@@ -21,6 +21,7 @@ mod commands;
 pub mod decision;
 pub mod event;
 mod evolve;
+pub mod explain;
 pub mod gate;
 pub mod ids;
 pub mod keys;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod calendar;
+mod explain;
 mod hours;
 mod passes;
 mod persisted;

@@ -34,11 +34,11 @@ static CHANGES: LazyLock<Vec<(Zone, Date)>> = LazyLock::new(|| {
 });
 
 #[derive(Clone, Debug)]
-struct Case {
-    zone: Zone,
-    hours: Vec<WorkingHour>,
-    busy: Vec<(Column, Span)>,
-    query: SlotQuery,
+pub struct Case {
+    pub zone: Zone,
+    pub hours: Vec<WorkingHour>,
+    pub busy: Vec<(Column, Span)>,
+    pub query: SlotQuery,
 }
 
 impl Case {
@@ -118,7 +118,7 @@ fn queries(around: Date, noon: Timestamp) -> impl Strategy<Value = SlotQuery> {
     )
 }
 
-fn cases() -> impl Strategy<Value = Case> {
+pub fn cases() -> impl Strategy<Value = Case> {
     (0..CHANGES.len()).prop_flat_map(|index| {
         let (zone, around) = CHANGES[index].clone();
         let noon = zone.day(around).start.plus(DAY / 2);

@@ -1,6 +1,7 @@
 //! The actor of a location: owns its processor, and waits for the store, the EHR and the clock.
 
 mod calls;
+mod explain;
 mod job;
 pub mod prefetch;
 mod span;
@@ -26,6 +27,7 @@ use actix::{
 use location::{
     command::{Closed, Command},
     event::Event,
+    explain::{ExplainQuery, Explanation},
     gate::Gate,
     ids::LocationId,
     slots::{self, SlotQuery, next_available},
@@ -88,6 +90,10 @@ pub enum LocationMessage {
         query: Box<SlotQuery>,
         rules: SlotRules,
         reply: Reply<FreeSlots>,
+    },
+    Explain {
+        query: Box<ExplainQuery>,
+        reply: Reply<Explanation>,
     },
     SyncState {
         reply: Reply<SyncState>,
@@ -763,6 +769,7 @@ impl Handler<LocationMessage> for LocationActor {
             LocationMessage::FreeSlots { query, rules, reply } => {
                 self.loaded_first(|act| act.find_slots(query, rules, reply))
             }
+            LocationMessage::Explain { query, reply } => self.loaded_first(|act| act.explain(query, reply)),
             LocationMessage::SyncState { reply } => self.loaded_first(|act| {
                 drop(reply.send(act.sync_state()));
                 act.done()

@@ -7,10 +7,13 @@ use std::{sync::OnceLock, thread};
 use actix::Addr;
 use location::{
     decision::Refusal,
+    explain::Question,
     pause::Directions,
     pull::Resource,
     settings::{PullRules, Quota},
+    slots::StartFilter,
     state::State,
+    time::MINUTE,
     zone::Date,
 };
 use records::{
@@ -73,6 +76,14 @@ async fn search_loads_a_location_after_a_failed_load() {
     let query = slot_query(Date(20_000), 1, SECOND, Timestamp(0));
     comes_back(|reply| LocationMessage::FreeSlots { query: Box::new(query.clone()), rules: SlotRules::None, reply })
         .await;
+}
+
+#[actix::test]
+async fn explanation_loads_a_location_after_a_failed_load() {
+    let query = slot_query(Date(20_000), 1, MINUTE, Timestamp(0));
+    let question = Question::Search { query, starts: StartFilter::default() };
+    let query = ExplainQuery { question, channel: None, patient: None };
+    comes_back(|reply| LocationMessage::Explain { query: Box::new(query.clone()), reply }).await;
 }
 
 #[actix::test]
