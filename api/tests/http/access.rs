@@ -28,6 +28,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
         "",
     ),
     ("POST", "/intent/booking/search?subdomain={tenant}&location_id={place}", "{}"),
+    ("POST", "/intent/booking/explain?subdomain={tenant}&location_id={place}", "{}"),
     ("POST", "/intent/booking/hold?subdomain={tenant}&location_id={place}", r#"{"slot_token": "slt_00"}"#),
     ("DELETE", "/intent/booking/hold?subdomain={tenant}&location_id={place}", r#"{"slot_token": "slt_00"}"#),
     (

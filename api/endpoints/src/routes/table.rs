@@ -551,6 +551,22 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[503])
             .reading()
             .named("search_slots"),
+        post("/intent/booking/explain", booking::explain::create)
+            .about("Explain why times can or cannot be booked", "4.8")
+            .noting(
+                "The body has the fields of a search, or one time: a `slot_token`, or `start_iso` with optional \
+                 `provider_id`, `operatory_id` and `appointment_type_id`. `location_id` is required unless there is a \
+                 `slot_token`. A search is explained with all times that it would consider if nothing were taken: \
+                 `reasons` counts them by the first reason against them. A time that the search offers has the \
+                 reason `offered`. For one time, `slot` has the reason in full; if several providers or operatories \
+                 match, it is the one with the least obstacle. `new_patient` and `date_of_birth` describe the \
+                 patient, so that rules about patients are checked, too. A schedule that has not been read yet is \
+                 the reason `schedule_not_read`, not an error. `message` can be read to the caller. The response \
+                 contains no data of patients. The list of reasons may grow.",
+            )
+            .fails_as::<BookingRefusal>(&[404])
+            .reading()
+            .named("explain_slots"),
         post(hold, booking::hold::create)
             .about("Hold a slot", "4.8")
             .noting(

@@ -11,7 +11,10 @@ use engine::{
     setup::{Environment, LocationStatus},
     write_requests::Status as WriteRequestStatus,
 };
-use location::hours::{HourSource, RecurrenceUnit, Weekday};
+use location::{
+    hours::{HourSource, RecurrenceUnit, Weekday},
+    rules::Reason,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
@@ -98,6 +101,16 @@ closed_in_records! {
     Direction: "CommunicationDirection" "The direction of a communication.";
     Mode: "CommunicationMode" "The means of a communication.";
     PlanStatus: "TreatmentPlanStatus" "The status of a treatment plan.";
+}
+
+impl WireEnum for Reason {
+    const NAME: &'static str = "BookingReason";
+    const ABOUT: &'static str = "The first reason against a time, or `offered` if it can be booked. The list may grow.";
+    const ALL: &'static [Reason] = Reason::ALL;
+
+    fn word(self) -> &'static str {
+        Reason::word(self)
+    }
 }
 
 /// A value as responses show it.

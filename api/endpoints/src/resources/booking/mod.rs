@@ -1,12 +1,14 @@
 //! Booking by intent (specification 4.8): search returns slot tokens, hold reserves a slot for a while, book uses the
-//! token, status and cancel follow the booking.
+//! token, status and cancel follow the booking. Explain returns the reasons why times cannot be booked.
 
 pub mod book;
 pub mod cancel;
+pub mod explain;
 mod failure;
 pub mod hold;
 mod offer_view;
 mod offers;
+pub mod reasons;
 pub mod search;
 pub mod status;
 

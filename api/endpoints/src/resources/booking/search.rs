@@ -15,7 +15,7 @@ use framework::values::{
 use location::{
     hours::Weekday,
     ids::{AppointmentTypeId, OperatoryId, ProviderId},
-    slots::{Slot, SlotQuery},
+    slots::{Slot, SlotQuery, StartFilter},
     time::MINUTE,
 };
 use serde_json::json;
@@ -65,7 +65,7 @@ pub struct SearchInput {
     #[body(long_id().referring_to(Resource::Operatories).omit_from_example(), name = "operatory_ids")]
     operatories: Vec<u64>,
     #[body(first_day().omit_from_example())]
-    start_date: Option<Date>,
+    pub(super) start_date: Option<Date>,
     /// The number of days.
     #[body(integer(SEARCH_DAYS).omit_from_example(), default = SEARCH_DAYS_DEFAULT)]
     days: i64,
@@ -83,10 +83,10 @@ pub struct SearchInput {
     limit: usize,
     /// `true` if the patient is new to the practice.
     #[body(boolean().omit_from_example(), or = false)]
-    new_patient: bool,
+    pub(super) new_patient: bool,
 }
 
-fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
+pub(super) fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
     match (named, location) {
         (Reference { resource: Resource::Operatories, id }, Some(location)) => operatories::missing(location, id),
         (Reference { resource, id }, _) => Unmet::NotFound { resource, id }.into(),
@@ -103,12 +103,7 @@ pub async fn create(
     let all = |wrong| call.with_unknown(wrong, SearchInput::unknown);
     check_start_date(from, now).map_err(all)?;
     let (query, kind) = asked.query(&call, &location, from, now).map_err(all)?;
-    let ehr = || call.api.engine.description(location.setup.id).map_err(ApiError::from);
-    if asked.new_patient && ehr()?.is_some_and(|ehr| !ehr.new_patients) {
-        call.warn(
-            "The practice's system does not accept new patients through the API: only existing patients can be booked.",
-        );
-    }
+    asked.warn_about_new_patients(&mut call, &location)?;
     let closed = kind.filter(|kind| !kind.bookable_online);
     let wanted_type = asked.appointment_type.map(AppointmentTypeId);
     let channel = call.key.channel.as_deref();
@@ -144,7 +139,19 @@ fn not_read(error: ApiError, location: &OpenLocation) -> BookingFailure {
 }
 
 impl SearchInput {
-    fn query(
+    /// Warns if the patient is new and the practice's system accepts no new patients.
+    pub(super) fn warn_about_new_patients(&self, call: &mut ApiCall, location: &OpenLocation) -> Result<(), ApiError> {
+        let ehr = || call.api.engine.description(location.setup.id).map_err(ApiError::from);
+        if self.new_patient && ehr()?.is_some_and(|ehr| !ehr.new_patients) {
+            call.warn(
+                "The practice's system does not accept new patients through the API: only existing patients can be \
+                 booked.",
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn query(
         &self,
         call: &ApiCall,
         location: &OpenLocation,
@@ -181,7 +188,7 @@ impl SearchInput {
 
     /// Collects the engine's slots week by week, filtered by time of day and day of the week. Without a match it
     /// returns the next date with one.
-    async fn find(
+    pub(super) async fn find(
         &self,
         call: &mut ApiCall,
         location: &OpenLocation,
@@ -190,12 +197,17 @@ impl SearchInput {
         let end = query.from.add_days(query.days.into());
         // Without these filters the engine finds the next date itself.
         let horizon = if self.filters() { end.add_days(DAYS_LOOKED_AHEAD) } else { end };
+        let starts = self.starts();
+        let suits = |slot: &&Slot| {
+            let (date, minute) = times::local(slot.span.start, location.setup.zone);
+            starts.admits(date, minute)
+        };
         let (mut slots, mut next) = (Vec::new(), None);
         while slots.len() < self.limit && query.from < if slots.is_empty() { horizon } else { end } {
             let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - slots.len() };
             let until = if query.from < end { end } else { horizon };
             let week = week(call, location, &query, until, most, true).await?;
-            let mut suiting = week.slots.iter().filter(|slot| self.suits(slot, location)).copied();
+            let mut suiting = week.slots.iter().filter(suits).copied();
             if query.from < end {
                 slots.extend(suiting.take(self.limit - slots.len()));
             } else if let Some(slot) = suiting.next() {
@@ -212,15 +224,9 @@ impl SearchInput {
         self.earliest.is_some() || self.latest.is_some() || !self.days_of_week.is_empty()
     }
 
-    /// Compares in the local time of the location.
-    fn suits(&self, slot: &Slot, location: &OpenLocation) -> bool {
-        let (date, minute) = times::local(slot.span.start, location.setup.zone);
-        let begun = self.earliest.is_none_or(|earliest| minute >= earliest);
-        let in_time = self.latest.is_none_or(|latest| minute <= latest);
-        // A latest time before the earliest means the next day, so the span includes midnight.
-        let over_night = self.earliest.zip(self.latest).is_some_and(|(earliest, latest)| latest < earliest);
-        (if over_night { begun || in_time } else { begun && in_time })
-            && (self.days_of_week.is_empty() || self.days_of_week.contains(&date.weekday()))
+    /// Returns the restriction of the starts, in the local time of the location.
+    pub(super) fn starts(&self) -> StartFilter {
+        StartFilter { earliest: self.earliest, latest: self.latest, weekdays: self.days_of_week.clone() }
     }
 }
 
