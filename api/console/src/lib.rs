@@ -43,7 +43,7 @@ use actix_web::{
 use framework::http::{context::RequestContext, endpoint::method_name};
 
 /// The path patterns of the pages, used as labels in logs and metrics.
-const PATHS: [&str; 18] = [
+const PATHS: [&str; 19] = [
     "/console",
     "/console/sign-in",
     "/console/sign-out",
@@ -52,6 +52,7 @@ const PATHS: [&str; 18] = [
     "/console/events",
     "/console/search",
     "/console/locations/{id}",
+    "/console/locations/{id}/rules",
     "/console/webhooks",
     "/console/writes/{id}",
     "/console/webhooks/{id}",
@@ -79,6 +80,7 @@ pub fn serve(app: &mut ServiceConfig) {
             .route("/events", web::get().to(events::stream))
             .route("/search", web::get().to(search::show))
             .route("/locations/{id}", web::get().to(location_page::show))
+            .route("/locations/{id}/rules", web::get().to(location_page::rules::show))
             .route("/webhooks", web::get().to(webhooks::list))
             .route("/writes/{id}", web::get().to(write_page::show))
             .route("/webhooks/{id}", web::get().to(webhooks::show))

@@ -1,8 +1,10 @@
-//! The page of a location: status, calendar, writes, read cycle, adapter, workstations and webhook endpoints.
+//! The page of a location: status, calendar, writes, read cycle, adapter, workstations and webhook endpoints. A second
+//! page has its booking rules.
 
 pub mod calendar;
 mod queue;
 mod reading;
+pub mod rules;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
