@@ -281,13 +281,17 @@ async fn odd_body_values_never_end_in_a_500() {
         json!({}),
         json!({"first_name": {"a": []}}),
     ];
-    let fields: [(&str, &[&str]); 4] = [
+    let fields: [(&str, &[&str]); 5] = [
         (
             SEARCH,
             &[
                 "appointment_type_id", "provider_ids", "operatory_ids", "start_date", "days", "earliest", "latest",
                 "days_of_week", "new_patient", "limit",
             ],
+        ),
+        (
+            "/intent/booking/explain?subdomain=acme&location_id=1",
+            &["slot_token", "start_iso", "provider_id", "operatory_id", "date_of_birth", "earliest", "new_patient"],
         ),
         ("/intent/booking/book?subdomain=acme", &["slot_token", "idempotency_key", "patient", "note"]),
         ("/intent/booking/hold?subdomain=acme", &["slot_token"]),

@@ -24,7 +24,7 @@ async fn offers_of_ben(world: &ApiWorld) -> Vec<Value> {
     world.post(SEARCH, body).ok().await["slots"].as_array().unwrap().clone()
 }
 
-async fn set_chair_2(world: &ApiWorld, bookable_online: bool) {
+pub async fn set_chair_2(world: &ApiWorld, bookable_online: bool) {
     world.books.edit(EhrRecord::Operatory(EhrOperatory {
         id: "chair 2".into(),
         name: "Chair 2".into(),
@@ -35,7 +35,7 @@ async fn set_chair_2(world: &ApiWorld, bookable_online: bool) {
     world.sync(MAIN).await;
 }
 
-async fn set_checkup(world: &ApiWorld, bookable_online: bool) {
+pub async fn set_checkup(world: &ApiWorld, bookable_online: bool) {
     world.books.edit(EhrRecord::AppointmentType(EhrAppointmentType {
         id: "checkup".into(),
         name: "Checkup".into(),
