@@ -51,6 +51,10 @@ pub enum Command {
         /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
         join_blocks: bool,
     },
+    /// Moves an appointment to an offered slot, with the idempotency key of the client.
+    Reschedule(Reschedule),
+    /// Records that the patient confirms the appointment.
+    Confirm { appointment: AppointmentId },
     /// Cancels an appointment.
     Cancel {
         appointment: AppointmentId,
@@ -202,6 +206,31 @@ pub struct Book {
     pub closed: Closed,
     /// `true` for an intent, which the booking rules bind. Requests of staff are not bound.
     pub by_rules: bool,
+    /// The channel of the caller's API key.
+    pub channel: Option<String>,
+    /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.
+    pub rules: Option<u64>,
+}
+
+/// A change of an appointment to the slot of a slot token.
+#[derive(Clone, Debug)]
+pub struct Reschedule {
+    /// The appointment.
+    pub appointment: AppointmentId,
+    /// The new operatory, provider and time span.
+    pub to: Placement,
+    /// The type of the appointment, or that of the offer if the appointment has none.
+    pub appointment_type: Option<AppointmentTypeId>,
+    /// Expiry time of the offer.
+    pub expires: Timestamp,
+    /// The id of the hold that belongs to the slot token.
+    pub hold: u64,
+    /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
+    pub join_blocks: bool,
+    /// The idempotency key of the request.
+    pub key: Option<KeyUse>,
+    /// Operatories and types that the caller may not book.
+    pub closed: Closed,
     /// The channel of the caller's API key.
     pub channel: Option<String>,
     /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.

@@ -58,6 +58,11 @@ pub enum Reply {
     },
     /// The appointment was moved.
     Moved,
+    /// The appointment was moved for a client, or an earlier request with the same idempotency key moved it.
+    Rescheduled {
+        /// `true` if an earlier request with the same idempotency key moved the appointment.
+        replay: bool,
+    },
     /// The appointment is cancelled.
     Cancelled {
         /// `true` if the appointment was cancelled before.

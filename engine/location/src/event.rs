@@ -63,6 +63,12 @@ pub enum Event {
         /// The id of the hold.
         hold: u64,
     },
+    /// An idempotency key was used to move an appointment.
+    KeyUsed {
+        appointment: AppointmentId,
+        /// The idempotency key.
+        key: KeyPinned,
+    },
     /// An idempotency key expired.
     KeyExpired {
         /// The idempotency key.
@@ -510,7 +516,7 @@ impl Event {
     }
 }
 
-/// An idempotency key that replays this booking until it expires.
+/// An idempotency key that replays its booking or its move until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPinned {
     /// The idempotency key.

@@ -2,7 +2,7 @@
 //! state.
 
 use crate::{
-    event::Event,
+    event::{Event, KeyPinned},
     gate::{Gate, GateSince},
     ids::{AppointmentId, WorkingHourId, WriteId},
     resource::Resource,
@@ -46,12 +46,7 @@ impl State {
                 };
                 self.put_appointment(*appointment, booked);
                 if let Some(pinned) = key {
-                    let key = Key {
-                        fingerprint: pinned.fingerprint.clone(),
-                        appointment: *appointment,
-                        expires: pinned.expires,
-                    };
-                    self.put_key(pinned.key.clone(), key);
+                    self.pin_key(*appointment, pinned);
                 }
             }
             Event::Held { hold, placement, until, holder, appointment_type } => {
@@ -59,6 +54,7 @@ impl State {
                 self.put_hold(*hold, Hold { placement, until, holder: *holder, appointment_type })
             }
             Event::HoldEnded { hold } => self.remove_hold(*hold),
+            Event::KeyUsed { appointment, key } => self.pin_key(*appointment, key),
             Event::KeyExpired { key } => {
                 self.keys.remove(key);
             }
@@ -351,6 +347,11 @@ impl State {
                 self.first_expiry = self.keys.values().map(|key| key.expires).min();
             }
         }
+    }
+
+    fn pin_key(&mut self, appointment: AppointmentId, pinned: &KeyPinned) {
+        let key = Key { fingerprint: pinned.fingerprint.clone(), appointment, expires: pinned.expires };
+        self.put_key(pinned.key.clone(), key);
     }
 
     /// Changes a write and updates the derived `vacating` placements of its appointment.

@@ -46,6 +46,8 @@ impl Location {
             Command::Move { appointment, to, join_blocks } => {
                 self.move_appointment(cx, *appointment, *to, *join_blocks)
             }
+            Command::Reschedule(reschedule) => self.reschedule(cx, reschedule),
+            Command::Confirm { appointment } => self.confirm(cx, *appointment),
             Command::Cancel { appointment, reason } => self.cancel(cx, *appointment, reason.as_deref()),
             Command::Change { appointment, to, join_blocks, what } => {
                 self.change(cx, *appointment, *to, *join_blocks, *what)

@@ -16,6 +16,7 @@ fn stored_events_keep_their_names() {
     for event in [
         r#"{"record_saved":{"resource":"patients","id":7,"verb":"create"}}"#,
         r#"{"appointment_changed":{"appointment":7,"what":{"confirmation":true,"check_in":false,"note":true}}}"#,
+        r#"{"key_used":{"appointment":7,"key":{"key":"k","fingerprint":"f","expires":9}}}"#,
         r#"{"write_queued":{"write":1,"work":{"create_appointment":7},"lane":{"patient":3},"key":"k","deadline":9}}"#,
         r#"{"write_queued":{"write":1,"work":{"record":{"resource":"insurance_plans","id":5,"verb":"update"}},
             "lane":{"record":{"resource":"insurance_plans","id":5}},"key":"k","deadline":9,"origin":"call-7"}}"#,

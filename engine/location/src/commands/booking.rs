@@ -132,7 +132,7 @@ impl Location {
 
     /// Returns the answer of a known idempotency key: its first booking, or a conflict. Keys are unique per
     /// institution.
-    fn replay_of_key(&self, now: Timestamp, key: &KeyUse) -> Option<Decision> {
+    pub(crate) fn replay_of_key(&self, now: Timestamp, key: &KeyUse) -> Option<Decision> {
         if key.claimed_by.is_some_and(|location| location != self.settings.location) {
             return Some(Decision::refuse(Refusal::IdempotencyConflict));
         }
@@ -337,23 +337,38 @@ impl Location {
         if let Some(refusal) = self.placement_refusal(cx.now, wish, own) {
             return Decision::refuse(refusal);
         }
+        match self.queue_move(cx, id, appointment, to) {
+            Ok(events) => Decision::new(Reply::Moved, events),
+            Err(refusal) => Decision::refuse(refusal),
+        }
+    }
+
+    /// Moves an appointment to a free place and queues the write that moves it in the EHR, unless an unsent write
+    /// carries the new placement.
+    pub(crate) fn queue_move(
+        &self,
+        cx: DecisionContext,
+        id: AppointmentId,
+        appointment: &CalendarAppointment,
+        to: Placement,
+    ) -> Result<Vec<Event>, Refusal> {
         let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
         // An unsent insert or reschedule will send the new placement.
         let carried = self.state.queue.of(id).any(|(_, write)| {
             write.withdrawable() && matches!(write.work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_))
         });
         if integrated && !carried && !reschedules {
-            return Decision::refuse(Refusal::NotSupportedByEhr);
+            return Err(Refusal::NotSupportedByEhr);
         }
         let tell = integrated && !carried;
         if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()).filter(|_| tell) {
-            return Decision::refuse(refusal);
+            return Err(refusal);
         }
         let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client }];
         if let Some(patient) = appointment.patient.filter(|_| tell) {
             self.queue_write(cx, &mut events, WriteIntent::Reschedule(id), OrderingKey::Patient(patient), None);
         }
-        Decision::new(Reply::Moved, events)
+        Ok(events)
     }
 
     pub(crate) fn cancel(&self, cx: DecisionContext, id: AppointmentId, reason: Option<&str>) -> Decision {
@@ -395,7 +410,7 @@ impl Location {
     }
 
     /// Returns the appointment if it can still be changed.
-    fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&CalendarAppointment, Refusal> {
+    pub(crate) fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&CalendarAppointment, Refusal> {
         let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotFound)?;
         let past = (appointment.placement.span.start <= now).then_some(NotOpenReason::Past);
         appointment.over().or(past).map_or(Ok(appointment), |over| Err(Refusal::AppointmentNotOpen(over)))

@@ -1,7 +1,7 @@
 //! Commands of clients and operators. Each file decides some of them, without changing the state.
 //!
 //! ```text
-//! command ──► booking │ saving │ own_hours │ operator │ gate ──► decision (reply, events, calls)
+//! command ──► booking │ rescheduling │ saving │ own_hours │ operator │ gate ──► decision (reply, events, calls)
 //! ```
 
 mod booking;
@@ -9,6 +9,7 @@ mod gate;
 mod local_hours;
 mod operator;
 mod pause;
+mod rescheduling;
 mod saving;
 
-pub(crate) use booking::PlacementRequest;
+pub(crate) use booking::{Intent, PlacementRequest};

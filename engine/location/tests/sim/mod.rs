@@ -14,7 +14,7 @@ use location::{
     Location,
     command::{
         Book, BookPatient, Command, DecisionContext, Failure, Hold, KeyUse, Outcome, Placement, PulledOperatory,
-        PulledPage, Retry, Save, Written,
+        PulledPage, Reschedule, Retry, Save, Written,
     },
     decision::{Call, Decision, Refusal, Reply},
     event::{CallKind, Event},
@@ -273,7 +273,23 @@ impl Sim {
             }
             SimStep::Move { which, slot } => {
                 if let Some(appointment) = self.appointment(*which) {
-                    self.run(&Command::Move { appointment, to: place(*slot), join_blocks: true });
+                    let to = place(*slot);
+                    // Clients move visits through the API, and patients through slot tokens.
+                    self.run(&match slot / 4 % 2 {
+                        0 => Command::Move { appointment, to, join_blocks: true },
+                        _ => Command::Reschedule(Reschedule {
+                            appointment,
+                            to,
+                            appointment_type: None,
+                            expires: self.now.plus(10 * MINUTE),
+                            hold: u64::MAX,
+                            join_blocks: true,
+                            key: None,
+                            closed: Default::default(),
+                            channel: None,
+                            rules: None,
+                        }),
+                    });
                 }
             }
             SimStep::Cancel { which } => {

@@ -14,7 +14,7 @@ use std::path::Path;
 use location::{
     command::{
         Book, BookPatient, Closed, Command, Failure, Hold, KeyUse, Outcome, PulledAppointment, PulledOperatory,
-        PulledPage, Retried, RetriedAppointment, Save, Written,
+        PulledPage, Reschedule, Retried, RetriedAppointment, Save, Written,
     },
     gate::{Gate, Shut},
     hours::{HourSource, WorkingHour},
@@ -214,6 +214,28 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
             to: place(now, places(2)?)?,
             join_blocks: true,
         },
+        // `reschedule a1 op2 prov1 11:00 30m key k1 data x hold h1`
+        "reschedule" => {
+            let (key, data) = (options.value("key"), options.value("data"));
+            let claimed = options.value("claimed").map(|word| id("l", &word)).transpose()?;
+            Command::Reschedule(Reschedule {
+                appointment: AppointmentId(id("a", word(1)?)?),
+                to: place(now, places(2)?)?,
+                appointment_type: options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId),
+                expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
+                hold: options.value("hold").map_or(Ok(0), |word| id("h", &word))?,
+                join_blocks: true,
+                key: key.map(|key| KeyUse {
+                    key,
+                    fingerprint: data.unwrap_or_default(),
+                    claimed_by: claimed.map(LocationId),
+                }),
+                closed: closed(&mut options)?,
+                channel: options.value("channel"),
+                rules: offered_under(&mut options),
+            })
+        }
+        "confirm" => Command::Confirm { appointment: AppointmentId(id("a", word(1)?)?) },
         "cancel" => Command::Cancel { appointment: AppointmentId(id("a", word(1)?)?), reason: words.get(2).cloned() },
         // `change a1 note confirmation to op1 prov1 10:00 30m`
         "change" => {

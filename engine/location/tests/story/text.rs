@@ -222,6 +222,9 @@ pub fn event(now: Timestamp, event: &Event) -> String {
             format!("held h{hold} {} until {}", stands(placement), at(until))
         }
         Event::HoldEnded { hold } => format!("hold_ended h{hold}"),
+        Event::KeyUsed { appointment, key } => {
+            format!("key_used a{appointment} key {} until {}", key.key, at(&key.expires))
+        }
         Event::KeyExpired { key } => format!("key_expired {key}"),
         Event::Moved { appointment, to, why } => {
             let why = if *why == MoveReason::Conflict { " conflict" } else { "" };
@@ -352,6 +355,8 @@ pub fn reply(now: Timestamp, reply: &Reply) -> String {
         Reply::Booked { appointment, replay: true } => format!("booked a{appointment} replay"),
         Reply::Held { until } => format!("held until {}", show_time(now, *until)),
         Reply::Moved => "moved".into(),
+        Reply::Rescheduled { replay: false } => "rescheduled".into(),
+        Reply::Rescheduled { replay: true } => "rescheduled replay".into(),
         Reply::Changed => "changed".into(),
         Reply::Saved { queued: true } => "saved".into(),
         Reply::Saved { queued: false } => "saved here".into(),

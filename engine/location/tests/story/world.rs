@@ -186,6 +186,7 @@ impl StoryWorld {
             "no_creates" => can.creates_appointments = false,
             "no_reschedules" => can.reschedules = false,
             "no_cancels" => can.cancels = false,
+            "no_confirms" => can.confirms = false,
             "no_notes" => can.notes = false,
             "no_writes" => can.writes.clear(),
             // `hours=create,update,delete`

@@ -138,6 +138,7 @@ pub(crate) fn event(
         | Event::HourRemoved { .. }
         | Event::Held { .. }
         | Event::HoldEnded { .. }
+        | Event::KeyUsed { .. }
         | Event::CancelConfirmed { .. }
         | Event::CallStarted { .. }
         | Event::WriteDeferred { .. }

@@ -1,0 +1,108 @@
+//! Changes of a visit by its patient: to the slot of a slot token, and its confirmation.
+
+use crate::{
+    Location,
+    command::{DecisionContext, Reschedule},
+    commands::{Intent, PlacementRequest},
+    decision::{Decision, Refusal, Reply},
+    event::{Event, KeyPinned},
+    ids::AppointmentId,
+    schedule::calendar::Holder,
+    writes::{
+        intent::{ChangedDetails, WriteIntent},
+        order::OrderingKey,
+    },
+};
+
+impl Location {
+    /// Moves an appointment to an offered slot. Checks, in this order: idempotency key, appointment, notice, offer,
+    /// slot, booking rules, and the EHR. A slot that the appointment has already needs no check and no write.
+    pub(crate) fn reschedule(&self, cx: DecisionContext, wanted: &Reschedule) -> Decision {
+        if let Some(answer) = wanted.key.as_ref().and_then(|key| self.replay_of_key(cx.now, key)) {
+            return match answer.reply {
+                Reply::Booked { .. } => Decision::new(Reply::Rescheduled { replay: true }, Vec::new()),
+                _ => answer,
+            };
+        }
+        let (now, id, to) = (cx.now, wanted.appointment, wanted.to);
+        let appointment = match self.open_appointment(now, id) {
+            Ok(appointment) => appointment,
+            Err(refusal) => return Decision::refuse(refusal),
+        };
+        let mut events = Vec::new();
+        if appointment.placement != to {
+            if let Some(refusal) = self.reschedule_refusal(cx, wanted) {
+                return Decision::refuse(refusal);
+            }
+            match self.queue_move(cx, id, appointment, to) {
+                Ok(moved) => events = moved,
+                Err(refusal) => return Decision::refuse(refusal),
+            }
+        }
+        if self.state.holds.contains_key(&wanted.hold) {
+            // Before the move, which may have the same place.
+            events.insert(0, Event::HoldEnded { hold: wanted.hold });
+        }
+        events.extend(wanted.key.as_ref().map(|key| Event::KeyUsed {
+            appointment: id,
+            key: KeyPinned {
+                key: key.key.clone(),
+                fingerprint: key.fingerprint.clone(),
+                expires: now.plus(self.settings.booking.key_lifetime),
+            },
+        }));
+        Decision::new(Reply::Rescheduled { replay: false }, events)
+    }
+
+    /// Returns the reason why the slot of the token cannot be taken. The places of the appointment itself, and the hold
+    /// of the token, count as free. Rules about the patient are not repeated: patient and type stay the same.
+    fn reschedule_refusal(&self, cx: DecisionContext, wanted: &Reschedule) -> Option<Refusal> {
+        let Reschedule { appointment: id, to, hold, .. } = wanted;
+        if let Some(notice) = self.change_too_late(cx.now, *id, false, wanted.channel.as_deref()) {
+            return Some(Refusal::ChangeTooLate { notice });
+        }
+        let held = self.state.holds.get(hold).is_some_and(|known| known.placement == *to && cx.now < known.until);
+        if (!held && wanted.expires <= cx.now) || to.span.start <= cx.now {
+            return Some(Refusal::SlotExpired);
+        }
+        if wanted.closed.appointment_type {
+            return Some(Refusal::TypeNotOnline);
+        }
+        let own = vec![Holder::Hold(*hold), Holder::Appointment(*id), Holder::Vacating(*id)];
+        let wish = PlacementRequest {
+            placement: to,
+            appointment_type: wanted.appointment_type,
+            join_blocks: wanted.join_blocks,
+            closed: Some(&wanted.closed.operatories),
+            intent: Some(Intent { closed: &wanted.closed, channel: wanted.channel.as_deref(), rules: wanted.rules }),
+        };
+        let refusal = self.placement_refusal(cx.now, wish, own.clone());
+        // A hold was checked against the rules of its slot when it was placed.
+        refusal.or_else(|| if held { None } else { self.slot_rule_refusal(cx.now, wish, own) })
+    }
+
+    /// Records the patient's confirmation, and queues its write if the EHR takes confirmations. Otherwise the
+    /// confirmation stays local.
+    pub(crate) fn confirm(&self, cx: DecisionContext, id: AppointmentId) -> Decision {
+        let appointment = match self.open_appointment(cx.now, id) {
+            Ok(appointment) => appointment,
+            Err(refusal) => return Decision::refuse(refusal),
+        };
+        let capabilities = &self.settings.capabilities;
+        if capabilities.integrated && !appointment.in_ehr() {
+            return Decision::refuse(Refusal::AppointmentNotSynced);
+        }
+        let what = ChangedDetails { confirmation: true, ..ChangedDetails::default() };
+        let mut events = vec![Event::AppointmentChanged { appointment: id, what }];
+        let work = WriteIntent::Confirm(id);
+        let queued = capabilities.integrated && capabilities.confirms;
+        let unsent = self.state.queue.of(id).any(|(_, write)| write.work == work && write.withdrawable());
+        if let Some(patient) = appointment.patient.filter(|_| queued && !unsent) {
+            if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()) {
+                return Decision::refuse(refusal);
+            }
+            self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);
+        }
+        Decision::new(Reply::Saved { queued }, events)
+    }
+}
