@@ -45,6 +45,10 @@ pub struct Appointment {
     pub patient_confirmed: bool,
     /// Time at which this service learned of the patient's confirmation.
     pub patient_confirmed_at: Option<Timestamp>,
+    /// Time at which the patient confirmed through a client. Kept whatever the EHR shows, because not every EHR stores
+    /// confirmations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patient_confirmed_here: Option<Timestamp>,
     /// The patient did not come.
     pub patient_missed: bool,
     /// Time of the check-in, by the EHR's clock unless a client checked the patient in.
@@ -56,6 +60,9 @@ pub struct Appointment {
     pub progress: Progress,
     /// The booking data; only for appointments created here.
     pub booking: Option<Booking>,
+    /// The last change of the time by a patient; `None` if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reschedule: Option<Reschedule>,
 }
 
 impl Appointment {
@@ -75,11 +82,13 @@ impl Appointment {
             confirmed_at: None,
             patient_confirmed: false,
             patient_confirmed_at: None,
+            patient_confirmed_here: None,
             patient_missed: false,
             checkin_at: None,
             checked_out_at: None,
             progress: Progress::Expected,
             booking: None,
+            reschedule: None,
         }
     }
 
@@ -176,6 +185,30 @@ pub struct Booking {
     pub descriptor_ids: Vec<u32>,
 }
 
+/// A change of an appointment's time by its patient.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reschedule {
+    /// `pending` until the EHR has the new time.
+    pub status: Writeback,
+    /// The start before the change. If the change failed, the start at which the appointment is.
+    pub from: Timestamp,
+    /// The requested start.
+    pub to: Timestamp,
+    /// The reason given by the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The reason of a failure, without patient data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_reason: Option<String>,
+}
+
+impl Reschedule {
+    /// Returns `true` until the EHR has answered.
+    pub fn is_pending(&self) -> bool {
+        self.status == Writeback::Pending
+    }
+}
+
 impl Record<Appointment> {
     /// Returns the state of the last write to the EHR, and the reason of a failure. The insert takes precedence until
     /// it is done, then the last change counts. Returns `None` if no client has written the appointment.
@@ -252,6 +285,8 @@ impl Body for Appointment {
         let operatory: Option<u64> = Reference::resolve(&shown.operatory, Resource::Operatories, ours)?;
         let provider: Option<u32> = Reference::resolve(&shown.provider, Resource::Providers, ours)?;
         let kind: Option<u32> = Reference::resolve(&shown.appointment_type, Resource::AppointmentTypes, ours)?;
+        let confirmed_here = kept.and_then(|kept| kept.patient_confirmed_here);
+        let patient_confirmed = shown.patient_confirmed || confirmed_here.is_some();
         Ok(Appointment {
             version: shown.version.clone(),
             patient_id: Reference::resolve(&shown.patient, Resource::Patients, ours)?,
@@ -264,13 +299,15 @@ impl Body for Appointment {
             cancel_reason: kept.and_then(|kept| kept.cancel_reason.clone()).filter(|_| shown.cancelled),
             confirmed: shown.confirmed,
             confirmed_at: kept.and_then(|kept| kept.confirmed_at).filter(|_| shown.confirmed),
-            patient_confirmed: shown.patient_confirmed,
-            patient_confirmed_at: kept.and_then(|kept| kept.patient_confirmed_at).filter(|_| shown.patient_confirmed),
+            patient_confirmed,
+            patient_confirmed_at: kept.and_then(|kept| kept.patient_confirmed_at).filter(|_| patient_confirmed),
+            patient_confirmed_here: confirmed_here,
             patient_missed: shown.patient_missed,
             checkin_at: shown.checkin_at.map(time),
             checked_out_at: shown.checked_out_at.map(time),
             progress: Progress::from_extra(&shown.extra),
             booking: kept.and_then(|kept| kept.booking.clone()),
+            reschedule: kept.and_then(|kept| kept.reschedule.clone()),
         })
     }
 

@@ -61,7 +61,7 @@ extern crate self as records;
 pub use demographics;
 
 pub use crate::{
-    appointment::{Appointment, Booking},
+    appointment::{Appointment, Booking, Reschedule},
     record::Writeback,
     schema::*,
     words::*,

@@ -9,7 +9,7 @@ use location::{
 use records::{self, Booking, Writeback};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use store::keys;
+use store::{Key, keys};
 
 use super::prelude::*;
 use crate::{patients::describe_patient, processor::decode};
@@ -65,6 +65,32 @@ pub struct Claim {
     pub expires: Timestamp,
 }
 
+impl Claim {
+    /// Returns the location that has claimed a key, if the claim has not expired.
+    pub(super) fn owner(
+        claim_key: &Key,
+        now: Timestamp,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Option<LocationId>, Reject> {
+        let claim: Option<Claim> = unit.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
+        Ok(claim.filter(|claim| now < claim.expires).map(|claim| claim.location))
+    }
+
+    /// Claims a key for a location.
+    pub(super) fn put(
+        at: &Processor,
+        cx: DecisionContext,
+        claim_key: Key,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
+        let expires = cx.now.plus(at.settings().booking.key_lifetime);
+        let claim = serde_json::to_vec(&Claim { location: at.setup.id, expires })
+            .map_err(|_| Reject::Damaged("a claim that cannot be written"))?;
+        unit.put_raw(claim_key, claim);
+        Ok(())
+    }
+}
+
 impl Request for BookSlot {
     type Reply = Booked;
 
@@ -72,8 +98,7 @@ impl Request for BookSlot {
         let digest = key_digest(&self.idempotency_key);
         let claim_key = keys::claim(at.institution.id.0, &digest);
         unit.prefetch(at.match_keys(&self.patient).chain([claim_key.clone()]))?;
-        let claim: Option<Claim> = unit.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
-        let claimed_by = claim.filter(|claim| cx.now < claim.expires).map(|claim| claim.location);
+        let claimed_by = Claim::owner(&claim_key, cx.now, unit)?;
         let matched = at.matching_patient(cx, &self.patient, unit)?;
         let patient_matched = matched.is_some();
         // A patient rejected by the EHR is sent again, as described by this request.
@@ -117,10 +142,7 @@ impl Request for BookSlot {
                 }
                 let appointment = self.booked(at, cx, appointment_id, (patient_id, patient_matched), placement);
                 unit.put(&appointment)?;
-                let expires = cx.now.plus(at.settings().booking.key_lifetime);
-                let claim = serde_json::to_vec(&Claim { location: at.setup.id, expires })
-                    .map_err(|_| Reject::Damaged("a claim that cannot be written"))?;
-                unit.put_raw(claim_key, claim);
+                Claim::put(at, cx, claim_key, unit)?;
                 let warnings = at.double_booked(&appointment).into_iter().collect();
                 Booked { appointment, replay: false, warnings }
             }

@@ -1,6 +1,7 @@
 //! Changes of documents by events. Called for every event of a turn, in order.
 
 pub(crate) mod patient_locations;
+mod reschedule;
 pub(crate) mod tombstone;
 pub(crate) mod working_hours;
 pub(crate) mod write_outcome;
@@ -42,6 +43,7 @@ pub(crate) fn event(
         pass.shows(unit, id)?;
         pass.keep(unit)?;
     }
+    reschedule::settle(processor, cx, event, unit)?;
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
             place(processor, cx, *appointment, *to, unit)?;
@@ -233,15 +235,19 @@ fn set_cancellation(record: &mut Record<Appointment>, state: Writeback) {
     }
 }
 
+/// Reason of a change that has no aim any more.
+const NOT_IN_EHR: &str = "the appointment is not in the EHR";
+
 /// Settles an appointment that has no writes left and is not in the EHR. A requested cancellation has succeeded;
 /// another pending change has failed.
 fn no_longer_in_ehr(record: &mut Record<Appointment>) {
+    reschedule::end(record, NOT_IN_EHR);
     let cancelling = record.booking.as_ref().is_some_and(|booking| booking.cancellation == Some(Writeback::Pending));
     if cancelling {
         set_cancellation(record, Writeback::Confirmed);
         record.write = record.write.take().map(|_| RecordWrite::succeeded());
     } else if record.write == Some(RecordWrite::pending()) {
-        record.write = Some(RecordWrite::failed("the appointment is not in the EHR"));
+        record.write = Some(RecordWrite::failed(NOT_IN_EHR));
     }
 }
 
