@@ -318,7 +318,7 @@ async fn status_follows_the_booking() {
     assert_eq!(world.get("/intent/booking/status?subdomain=acme").fails(400).await, ["booking_ref is missing."]);
     assert_eq!(
         world.post(cancel, json!({"reason": 7})).fails(400).await,
-        ["booking_ref is missing.", "reason must be a string."]
+        ["booking_ref or visit_token is missing.", "reason must be a string."]
     );
 }
 

@@ -155,7 +155,7 @@ pub async fn world_read_every(every: i64) -> ApiWorld {
 
 pub fn free_rates() -> HttpRules {
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    HttpRules { rate_limits: rates, ..HttpRules::default() }
+    HttpRules { rate_limits: rates, finds_per_minute: 0, finds_per_contact: 0, ..HttpRules::default() }
 }
 
 pub async fn world_set_up(setup: Setup, rules: HttpRules) -> ApiWorld {

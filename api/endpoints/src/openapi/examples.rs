@@ -29,6 +29,8 @@ const TEXTS: &[(&str, &str)] = &[
     ("amount", "125.50"), ("currency", "USD"), ("transaction_id", "tx-1042"), ("date_of_service", "2026-12-01"),
     ("earliest", "09:00"), ("latest", "17:00"), ("slot_token", "slt_<of a slot from /intent/booking/search>"),
     ("idempotency_key", "b9b1c7f2-2f3c-4a5e-8f0e-1f4f5a7c9d10"),
+    ("visit_token", "vis_<from /intent/booking/find>"), ("from_iso", "2026-12-01T14:30:00.000Z"),
+    ("to_iso", "2026-12-03T14:30:00.000Z"),
     ("booking_ref", "bkg_<from /intent/booking/book>"), ("reason", "The patient is ill."),
     ("target_url", "https://hooks.example.com/practice"), ("resource_type", "Appointment"),
     ("event", "appointment_insertion"), ("event_name", "appointment_insertion.complete"), ("record_id", "42"),

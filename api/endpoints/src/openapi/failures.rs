@@ -95,11 +95,15 @@ pub(super) fn responses(route: &Route, schemas: &mut Schemas) -> Map<String, Val
 
 /// Returns a refusal of the booking intent with the most common reason of the status.
 fn refusal(route: &Route, status: u16) -> Value {
-    let of_booking = ["/intent/booking/status", "/intent/booking/cancel"].contains(&route.path);
+    let of_booking = ["/intent/booking/status", "/intent/booking/cancel", "/intent/booking/confirm"];
+    let of_booking = of_booking.contains(&route.path);
+    let reschedules = route.path == "/intent/booking/reschedule";
     let failure = match status {
-        404 if of_booking => Failure::BookingNotFound,
+        404 if of_booking || reschedules => Failure::BookingNotFound,
         404 => Failure::SlotNotFound,
+        410 if of_booking => Failure::VisitTokenExpired,
         410 => Failure::OfferExpired,
+        422 if reschedules => Failure::BookingOfOfflineType,
         422 => Failure::BookingFieldsRequired,
         503 => Failure::ScheduleOfNameNotRead,
         _ if of_booking => Failure::BookingNotOpen,

@@ -119,7 +119,7 @@ pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
         group("Schedule", "Free slots, appointments, their types, and working hours.", schedule()),
         group(
             "Booking intent",
-            "Searching, holding, booking and cancelling slots without access to the practice's records.",
+            "Searching, holding and booking slots, and changing visits, without access to the practice's records.",
             booking_intent(),
         ),
         group("Patients", "Patients, their alerts, documents and recalls.", patients_and_documents()),
@@ -612,12 +612,55 @@ fn booking_intent() -> Vec<Route> {
         post("/intent/booking/cancel", booking::cancel::create)
             .about("Cancel a booking", "4.8")
             .noting(
-                "A booking can also be cancelled while it is being written to the practice's system. A repeated call \
+                "The visit is named by `booking_ref`, or by a `visit_token` from POST /intent/booking/find. A booking \
+                 can also be cancelled while it is being written to the practice's system. A repeated call \
                  returns the same response. The call is refused with `reason` `booking_not_found` (404), \
-                 `booking_failed` or `booking_not_open` (409).",
+                 `booking_failed` or `booking_not_open` (409), or `visit_token_expired` (410).",
             )
-            .fails_as::<BookingRefusal>(&[404, 409])
+            .fails_as::<BookingRefusal>(&[404, 409, 410])
             .named("cancel_booking"),
+        post("/intent/booking/find", booking::find::create)
+            .about("Find the upcoming visits of a patient", "4.8")
+            .noting(
+                "For a patient who wants to confirm, move or cancel a visit, also one that the practice booked \
+                 itself. The last name, the date of birth, and the phone number or e-mail address must match one \
+                 patient, as in POST /intent/booking/book; the first name is required only if several patients share \
+                 these details. `location_id` limits the search to one location. `visit_token` names a visit in the \
+                 other calls for 30 minutes. Details that match no patient, details that match several, and a patient \
+                 without visits have the same answer. Searches are limited per API key and per phone number or e-mail \
+                 address: further ones are refused with 429 and `Retry-After`.",
+            )
+            .fails_as::<BookingRefusal>(&[])
+            .reading()
+            .named("find_visits"),
+        post("/intent/booking/confirm", booking::confirm::create)
+            .about("Confirm a visit", "4.8")
+            .noting(
+                "Records that the patient confirms the visit, and writes the confirmation to the practice's system if \
+                 the system takes confirmations. Otherwise the confirmation is stored only in this service, and \
+                 `message` reports that. The visit is named by `booking_ref`, or by a `visit_token` from POST \
+                 /intent/booking/find. A repeated call changes nothing. The call is refused with `reason` \
+                 `appointment_not_synced` (400) while the practice's system does not have the visit yet, \
+                 `booking_not_found` (404), `booking_not_open` (409) or `visit_token_expired` (410).",
+            )
+            .fails_as::<BookingRefusal>(&[404, 409, 410])
+            .named("confirm_visit"),
+        post("/intent/booking/reschedule", booking::reschedule::create)
+            .about("Move a visit to another slot", "4.8")
+            .noting(
+                "The visit is named by `booking_ref`, or by a `visit_token` from POST /intent/booking/find. \
+                 `slot_token` comes from a search at the same location; time, length, provider and operatory are those \
+                 of the slot. The visit keeps its `booking_ref`, its `appointment_id` and its type. Until the \
+                 practice's system has moved it, the old and the new time are both taken, and `reschedule.status` is \
+                 `pending`. If the system refuses (`failed`), the visit stays at the old time and the new time is free \
+                 again. The call also works while the visit is being written to the practice's system. Of several \
+                 changes, the last one wins. `idempotency_key` works as in POST /intent/booking/book. The call is \
+                 refused with `reason` `booking_not_found` or `slot_not_found` (404), `slot_taken` (409, with \
+                 `alternatives`), `booking_not_open` or `idempotency_conflict` (409), `slot_expired` or \
+                 `visit_token_expired` (410), or `not_bookable_online` (422).",
+            )
+            .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
+            .named("reschedule_visit"),
     ]
 }
 

@@ -35,7 +35,10 @@ use crate::{
         tls::Certificates,
     },
     nodes::{admission::from_node, forward::Peers},
-    values::{cursor::Cursors, secret::Secret, sessions::Sessions, slot_token::SlotTokens, token::Tokens},
+    values::{
+        cursor::Cursors, secret::Secret, sessions::Sessions, slot_token::SlotTokens, token::Tokens,
+        visit_token::VisitTokens,
+    },
 };
 
 /// Connection limit of the operators' listener, for people, tools and probes.
@@ -49,6 +52,7 @@ pub struct Api {
     pub sessions: Sessions,
     pub cursors: Cursors,
     pub slot_tokens: SlotTokens,
+    pub visit_tokens: VisitTokens,
     pub tags: Tags,
     pub metrics: RequestMetrics,
     /// Incremented when permissions or open locations change. A read that began under an earlier generation is
@@ -90,6 +94,7 @@ impl Api {
             sessions: Sessions::new(secret),
             cursors: Cursors::new(secret),
             slot_tokens: SlotTokens::new(secret),
+            visit_tokens: VisitTokens::new(secret),
             tags: Tags::new(secret),
             metrics: RequestMetrics::default(),
             rights_generation: AtomicU64::new(0),

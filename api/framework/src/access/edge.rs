@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::http::{rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules};
+use crate::http::{
+    find_limits::FindLimits, rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules,
+};
 
 /// Snapshot for the duration of one call.
 pub struct Edge {
     pub rules: HttpRules,
     pub rate_limits: Arc<RateLimits>,
     pub rejected_callers: Arc<RejectedCallers>,
+    pub find_limits: Arc<FindLimits>,
 }
 
 impl Edge {
@@ -16,6 +19,7 @@ impl Edge {
         Edge {
             rate_limits: Arc::new(RateLimits::new(&rules.rate_limits)),
             rejected_callers: Arc::new(RejectedCallers::new(rules.refused_per_minute)),
+            find_limits: Arc::new(FindLimits::new(rules.finds_per_minute, rules.finds_per_contact)),
             rules,
         }
     }
@@ -28,6 +32,10 @@ impl Edge {
         }
         if edge.rules.refused_per_minute == self.rules.refused_per_minute {
             edge.rejected_callers = self.rejected_callers.clone();
+        }
+        let finds = |rules: &HttpRules| (rules.finds_per_minute, rules.finds_per_contact);
+        if finds(&edge.rules) == finds(&self.rules) {
+            edge.find_limits = self.find_limits.clone();
         }
         edge
     }

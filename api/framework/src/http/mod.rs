@@ -2,7 +2,7 @@
 //! institutions and records.
 //!
 //! ```text
-//!  query ◄── paging ◄── envelope ◄┐            ┌── fields ──► body ──► row, rejected_callers, version_header
+//!  query ◄── paging ◄── envelope ◄┐            ┌── fields ──► body ──► row, rejected_callers, find_limits, version_header
 //!  rules ◄── rate_limit ◄─────────┴── errors ◄─┘
 //!                ▲
 //!             context ◄── endpoint, metrics     request data; declaration of an endpoint
@@ -23,6 +23,7 @@ pub mod endpoint;
 pub mod envelope;
 pub mod errors;
 pub mod fields;
+pub mod find_limits;
 pub mod metrics;
 pub mod notices;
 pub mod paging;

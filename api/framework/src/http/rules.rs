@@ -56,6 +56,12 @@ location::settings! {
         refused_per_minute: u32 = 60, integer(0..=1_000_000) =>
             reload, "Calls of one address with keys or tokens that are not accepted; more are answered with 429. 0 \
                      switches the limit off.";
+        finds_per_minute: u32 = 60, integer(0..=1_000_000) =>
+            reload, "Searches for the visits of a patient (`POST /intent/booking/find`) with one API key; more are \
+                     answered with 429. 0 switches the limit off.";
+        finds_per_contact: u32 = 10, integer(0..=1_000_000) =>
+            reload, "The same per hour with one telephone number or e-mail address, over all API keys of an \
+                     institution.";
         operators: OperatorRules = OperatorRules::default();
         compatibility: Compatibility = Compatibility::default();
         rate_limits: RateRules = RateRules::default();

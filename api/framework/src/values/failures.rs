@@ -192,7 +192,10 @@ failures! {
     "unknown_path" "Unknown path. GET /docs lists all paths." { UnknownPath 404 NO_ROUTE, }
     "trailing_slash" "Paths have no trailing slash." { TrailingSlash 404 NO_ROUTE, }
     "slot_not_found" "" { SlotNotFound 404 "Unknown slot; please search for slots again.", }
-    "booking_not_found" "" { BookingNotFound 404 "There is no booking with the reference {}." example "bkg_6f1c9a", }
+    "booking_not_found" "" {
+        BookingNotFound 404 "There is no booking with the reference {}." example "bkg_6f1c9a",
+        VisitNotFound 404 "Unknown visit; please find the visit again.",
+    }
     // 405 to 415
     "method_not_allowed" "" { MethodNotAllowed 405 "The method is not allowed here; allowed: {}", }
     "request_timeout" "" { RequestTimeout 408 "The request was not received in time.", }
@@ -231,6 +234,7 @@ failures! {
         SlotExpired 400 TAKEN as OfferExpired,
         OfferExpired 410 "The offer of this slot has expired; please search for slots again.",
     }
+    "visit_token_expired" "" { VisitTokenExpired 410 "The visit token has expired; please find the visit again.", }
     // 422
     "refused" "" {
         Refused 422 "{}" example "The practice's health record system cannot do this.",

@@ -8,7 +8,7 @@
 //!  times, versions, failures, role, grant    closed lists and formats that appear in JSON
 //!  record_uuid                 ids of records as UUIDs
 //!  rule_texts                  sentences for booking rules
-//!  secret ◄── token ◄── sessions, cursor, slot_token      signed data that clients send back
+//!  secret ◄── token ◄── sessions, cursor, slot_token, visit_token      signed data that clients send back
 //! ```
 
 pub mod audience;
@@ -27,4 +27,5 @@ pub mod slot_token;
 pub mod times;
 pub mod token;
 pub mod versions;
+pub mod visit_token;
 pub mod words;

@@ -3,13 +3,17 @@
 use engine::records::Writeback;
 use location::ids::AppointmentId;
 
-use super::{BookingAnswer, BookingResponse, booked, booking_ref, failure::BookingFailure, find};
+use super::{
+    BookingAnswer, BookingResponse, booked,
+    failure::BookingFailure,
+    visits::{NamedVisit, read_again},
+};
 use crate::prelude::*;
 
 #[input]
 pub struct NewCancellation {
-    #[body(filled(booking_ref()), name = "booking_ref")]
-    reference: String,
+    #[read(NamedVisit::from_input(input))]
+    visit: NamedVisit,
     /// The reason, shown to the practice.
     #[body(text(MAX_TEXT), nonempty)]
     reason: Option<String>,
@@ -17,9 +21,9 @@ pub struct NewCancellation {
 
 pub async fn create(
     call: ApiCall,
-    InTenant(tenant, NewCancellation { reference, reason }): InTenant<NewCancellation>,
+    InTenant(tenant, NewCancellation { visit, reason }): InTenant<NewCancellation>,
 ) -> BookingAnswer<BookingResponse<'static>> {
-    let (location, appointment) = find(&call, &tenant, &reference)?;
+    let (location, appointment) = visit.find(&call, &tenant)?;
     let failed = appointment.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
     if failed && !appointment.cancelled {
         return Err(BookingFailure::booking_failed());
@@ -32,6 +36,5 @@ pub async fn create(
         cancelled.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
         call.audit("cancel", "appointment", appointment.id);
     }
-    let (location, appointment) = find(&call, &tenant, &reference)?;
-    booked(&call, &location, &appointment, None)
+    booked(&call, &location, &read_again(&call, appointment.id)?, None)
 }

@@ -82,6 +82,14 @@ impl BookingFailure {
         BookingFailure::new(Failure::BookingNotFound, &[&echo(booking_ref)])
     }
 
+    pub(crate) fn visit_not_found() -> BookingFailure {
+        BookingFailure::new(Failure::VisitNotFound, &[])
+    }
+
+    pub(crate) fn visit_token_expired() -> BookingFailure {
+        BookingFailure::new(Failure::VisitTokenExpired, &[])
+    }
+
     pub fn booking_failed() -> BookingFailure {
         BookingFailure::new(Failure::BookingFailed, &[])
     }

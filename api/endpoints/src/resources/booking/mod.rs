@@ -1,19 +1,24 @@
 //! Booking by intent (specification 4.8): search returns slot tokens, hold reserves a slot for a while, book uses the
-//! token, status and cancel follow the booking. Explain returns the reasons why times cannot be booked.
+//! token, status follows the booking. Explain returns the reasons why times cannot be booked. Confirm, reschedule and
+//! cancel change a visit, which find returns to its patient.
 
 pub mod book;
 pub mod cancel;
+pub mod confirm;
 pub mod explain;
 mod failure;
+pub mod find;
 pub mod hold;
 mod offer_view;
 mod offers;
 pub mod reasons;
+pub mod reschedule;
 pub mod search;
 pub mod status;
+mod visits;
 
-use engine::records::{Appointment, Booking, Writeback};
-use framework::values::times;
+use engine::records::{Appointment, Booking, Reschedule, Writeback};
+use framework::{access::respond::Plain, values::times};
 use location::{event::is_avoidable_at_another_time, ids::ProviderId};
 
 use self::failure::{BookingAnswer, BookingFailure};
@@ -27,8 +32,9 @@ pub(crate) use self::failure::BookingRefusal;
 /// A booking and the state of its write-back to the practice's system.
 #[derive(Serialize, JsonSchema)]
 struct BookingView<'a> {
-    /// Reference of the booking, for its status and cancellation: `bkg_...`.
-    booking_ref: &'a str,
+    /// Reference of the booking, for its status and its changes: `bkg_...`. Null for a visit that the practice booked
+    /// itself.
+    booking_ref: Option<&'a str>,
     /// Status of the booking in this service: `confirmed` or `cancelled`.
     booking_status: &'static str,
     /// State of the last write of the appointment to the health record system: its insert, or its last move, change or
@@ -49,8 +55,8 @@ struct BookingView<'a> {
     provider: Option<String>,
     /// The location of the appointment.
     location: BookingLocation<'a>,
-    /// Name of the patient, as the client gave it.
-    patient: PatientName<'a>,
+    /// Name of the patient, as the client gave it. Null for a visit that the practice booked itself.
+    patient: Option<PatientName<'a>>,
     /// Id of the patient of the appointment; null if it has none.
     patient_id: Option<u32>,
     /// `true` if the patient matched an existing one by date of birth, first and last name, and phone or e-mail. If
@@ -59,6 +65,38 @@ struct BookingView<'a> {
     /// Reason for which the health record system refused the appointment or its last change; null unless it was
     /// refused.
     failure_reason: Option<&'a str>,
+    /// Time at which the patient confirmed the visit with `POST /intent/booking/confirm`, in UTC; absent if the patient
+    /// has not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patient_confirmed_at: Option<At>,
+    /// The last change of the time with `POST /intent/booking/reschedule`; absent if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reschedule: Option<RescheduleView<'a>>,
+}
+
+/// A change of the time of a visit.
+#[derive(Serialize, JsonSchema)]
+struct RescheduleView<'a> {
+    /// `pending` until the health record system has moved the visit; until then, the old and the new time are taken.
+    /// `failed` if it refused: the visit stays at `from_iso`, and the new time is free again.
+    status: Word<Writeback>,
+    /// Start of the visit before the change, as an ISO 8601 instant in UTC.
+    from_iso: String,
+    /// The requested start, as an ISO 8601 instant in UTC.
+    to_iso: String,
+    /// Reason for which the health record system refused the change; null unless it was refused.
+    failure_reason: Option<&'a str>,
+}
+
+impl<'a> RescheduleView<'a> {
+    fn new(change: &'a Reschedule) -> RescheduleView<'a> {
+        RescheduleView {
+            status: Word(change.status),
+            from_iso: times::utc(change.from),
+            to_iso: times::utc(change.to),
+            failure_reason: change.failure_reason.as_deref(),
+        }
+    }
 }
 
 /// The name of the patient of a booking.
@@ -75,8 +113,8 @@ struct PatientName<'a> {
 pub struct BookingResponse<'a> {
     /// Always true: the request was carried out.
     ok: bool,
-    /// `true` if an earlier request with the same `idempotency_key` created the booking. Only in the response of `POST
-    /// /intent/booking/book`.
+    /// `true` if an earlier request with the same `idempotency_key` created or moved the booking. Only in the responses
+    /// of `POST /intent/booking/book` and `POST /intent/booking/reschedule`.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<bool>,
     /// One sentence about the state of the booking that may be read to the patient.
@@ -94,40 +132,74 @@ fn booked(
     it: &Record<Appointment>,
     replay: Option<bool>,
 ) -> BookingAnswer<BookingResponse<'static>> {
-    let booking = it.booking.as_ref().ok_or_else(ApiError::internal)?;
+    let view = booking_view(call, location, it)?;
+    let message = message(&view, it.booking.as_ref(), location.setup.source.is_some());
+    Ok(respond(call, replay, message, view))
+}
+
+fn respond(
+    call: &ApiCall,
+    replay: Option<bool>,
+    message: String,
+    booking: BookingView<'_>,
+) -> Plain<BookingResponse<'static>> {
+    call.plain(BookingResponse { ok: true, replay, message, booking, description: call.description() })
+}
+
+/// Returns the view of a booking, or of a visit that the practice booked itself.
+fn booking_view<'a>(
+    call: &ApiCall,
+    location: &'a OpenLocation,
+    it: &'a Record<Appointment>,
+) -> Result<BookingView<'a>, BookingFailure> {
+    let booking = it.booking.as_ref();
     let name = |id: ProviderId| call.api.engine.provider_name(location.institution.id, id.0);
     let provider = it.placement.provider.map(name).transpose().map_err(ApiError::from)?.flatten();
     let start = it.placement.span.start;
-    let insert = (booking.writeback, booking.failure_reason.as_deref());
-    let (last, failure_reason) = it.last_write().unwrap_or(insert);
-    let view = BookingView {
-        booking_ref: &booking.booking_ref,
+    // The EHR has a visit that no client has written.
+    let (last, failure_reason) = it.last_write().unwrap_or((Writeback::Confirmed, None));
+    let cancellation = match booking {
+        Some(booking) => booking.cancellation,
+        None => it.write.as_ref().filter(|_| it.cancelled).map(|_| last),
+    };
+    Ok(BookingView {
+        booking_ref: booking.map(|booking| booking.booking_ref.as_str()),
         booking_status: if it.cancelled { "cancelled" } else { "confirmed" },
         ehr_writeback: Word(last),
-        cancellation_writeback: booking.cancellation.map(Word),
+        cancellation_writeback: cancellation.map(Word),
         appointment_id: it.id,
         start_local: times::for_people(start, location.setup.zone),
         start_iso: times::utc(start),
         duration_minutes: it.placement.span.length() / location::time::MINUTE,
         provider,
         location: booking_location(&location.setup),
-        patient: PatientName { first_name: &booking.patient_first_name, last_name: &booking.patient_last_name },
+        patient: booking.map(|booking| PatientName {
+            first_name: &booking.patient_first_name,
+            last_name: &booking.patient_last_name,
+        }),
         patient_id: it.patient_id,
-        patient_matched: booking.patient_matched,
+        patient_matched: booking.and_then(|booking| booking.patient_matched),
         failure_reason,
-    };
-    let message = message(&view, booking, location.setup.source.is_some());
-    Ok(call.plain(BookingResponse { ok: true, replay, message, booking: view, description: call.description() }))
+        patient_confirmed_at: it.patient_confirmed_here.map(At),
+        reschedule: it.reschedule.as_ref().map(RescheduleView::new),
+    })
 }
 
 /// Returns one sentence that can be read to the caller.
-fn message(view: &BookingView<'_>, booking: &Booking, integrated: bool) -> String {
-    let with = view.provider.as_ref().map_or_else(String::new, |name| format!(" with {name}"));
-    let ending = match view.booking_status {
-        "cancelled" => cancelled(booking.cancellation, integrated),
-        _ => open(booking, (view.ehr_writeback.0, view.failure_reason), integrated),
+fn message(view: &BookingView<'_>, booking: Option<&Booking>, integrated: bool) -> String {
+    let with = with_provider(view.provider.as_deref());
+    let last = (view.ehr_writeback.0, view.failure_reason);
+    let ending = match (view.booking_status, booking) {
+        ("cancelled", _) => cancelled(view.cancellation_writeback.map(|state| state.0), integrated),
+        (_, Some(booking)) => open(booking, last, integrated),
+        (_, None) => in_ehr(last.0, None),
     };
     format!("The appointment{with} on {} at {} {ending}", view.start_local, view.location.name)
+}
+
+/// Returns the part of a sentence that names the provider, or an empty text.
+fn with_provider(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!(" with {name}"))
 }
 
 fn cancelled(cancellation: Option<Writeback>, integrated: bool) -> &'static str {
@@ -148,14 +220,19 @@ fn open(booking: &Booking, (last, reason): (Writeback, Option<&str>), integrated
             "could not be entered into the practice's system, so please choose another time."
         }
         (Writeback::Failed, _) => "could not be entered into the practice's system, so please call the practice.",
-        (Writeback::Confirmed, Writeback::Confirmed) => "is booked and confirmed by the practice's system.",
-        (Writeback::Confirmed, Writeback::Pending) => {
-            "is booked; its last change is being sent to the practice's system."
-        }
-        (Writeback::Confirmed, Writeback::Failed) if booking.cancellation == Some(Writeback::Failed) => {
+        (Writeback::Confirmed, last) => in_ehr(last, booking.cancellation),
+    }
+}
+
+/// Returns the end of the sentence for an open visit that the EHR has, by the state of its last write.
+fn in_ehr(last: Writeback, cancellation: Option<Writeback>) -> &'static str {
+    match last {
+        Writeback::Confirmed => "is booked and confirmed by the practice's system.",
+        Writeback::Pending => "is booked; its last change is being sent to the practice's system.",
+        Writeback::Failed if cancellation == Some(Writeback::Failed) => {
             "is still booked: the practice's system did not cancel it, so please call the practice."
         }
-        (Writeback::Confirmed, Writeback::Failed) => {
+        Writeback::Failed => {
             "is booked; the practice's system did not accept its last change, so please call the practice."
         }
     }

@@ -38,6 +38,8 @@ shared! {
     appointments_per_timeslot(): i64 = integer(PER_TIMESLOT), "Maximum number of appointments that may share a slot.";
     first_day(): Date = date(), "The first day, in the location's time zone.";
     slot_token(): String = text(MAX_TOKEN), "The token of a slot from POST /intent/booking/search.";
+    visit_token(): String = text(MAX_TOKEN).example_of("vis_<from /intent/booking/find>"),
+        "The token of a visit from POST /intent/booking/find. Valid for 30 minutes.";
     bookable_online(): bool = boolean(), BOOKABLE_ONLINE;
     active(): bool = boolean(), "`true` if the record is in use.";
     inactive(): bool = boolean(), "`true` if the record is no longer in use.";

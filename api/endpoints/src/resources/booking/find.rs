@@ -1,0 +1,320 @@
+//! POST /intent/booking/find (our addition): the upcoming visits of a patient, with tokens to change them.
+//!
+//! A caller must give enough details to be the patient, and learns nothing about other people: a patient that does not
+//! exist, details that do not match, several patients with these details, and a patient without visits all have the
+//! same answer, after the same reads.
+
+use engine::{
+    lists::{ListQuery, Order, PageAt, PageRequest},
+    records::{
+        demographics::{
+            name,
+            phone::{Number, last_digits},
+        },
+        ehr::Description,
+        patient::is_birth_date,
+    },
+};
+use framework::http::find_limits::Contact;
+use location::time::Span;
+
+use super::{failure::BookingAnswer, offer_view::OfferLocation, visits::token_for, with_provider};
+use crate::{prelude::*, resources::practice::providers::ProviderNames, views::locations::booking_location};
+
+/// Maximum number of visits in an answer.
+const VISITS: usize = 10;
+/// Maximum number of patients with the same details that are read. More than one is as good as none.
+const NAMESAKES: usize = 10;
+/// Maximum number of records that are read for one list.
+const READS: usize = 20_000;
+/// Visits further ahead are not found.
+const AHEAD: Millis = 3 * 366 * DAY;
+/// No patient has this id: the visits are read although no patient was found, so that both take equally long.
+const NO_PATIENT: u64 = 0;
+
+const NOTHING: &str = "No upcoming visit was found for these details. Please check the spelling of the name, the date \
+    of birth, and the telephone number or e-mail address, and give the first name, too.";
+
+/// The upcoming visits of a patient.
+#[derive(Serialize, JsonSchema)]
+pub struct FoundVisits<'a> {
+    /// Always true: the request was carried out.
+    ok: bool,
+    /// The result, as a sentence that may be read to the patient.
+    message: String,
+    /// The upcoming visits, soonest first, at most 10; empty if the details match no patient, or several, or if the
+    /// patient has no visits.
+    visits: Vec<VisitView>,
+    /// A warning, such as the names of ignored parameters and fields; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+}
+
+/// An upcoming visit.
+#[derive(Serialize, JsonSchema)]
+struct VisitView {
+    /// Token to confirm, reschedule or cancel the visit, valid for 30 minutes: `vis_...`.
+    visit_token: String,
+    /// Human-readable start time in the location's time zone: `Tue, Dec 1 2026, 9:30 AM EST`.
+    start_local: String,
+    /// Start time as an ISO 8601 instant in UTC.
+    start_iso: String,
+    /// Length in minutes.
+    duration_minutes: i64,
+    /// Display name of the provider, or the full name if there is none; null if the visit has no provider.
+    provider: Option<String>,
+    /// Name of the appointment type; null if unknown.
+    appointment_type: Option<String>,
+    /// The location of the visit.
+    location: OfferLocation,
+    /// Reference of the booking; null for a visit that the practice booked itself.
+    booking_ref: Option<String>,
+    /// The changes that the patient may make now.
+    can: PossibleChanges,
+}
+
+/// The possible changes of a visit.
+#[derive(Serialize, JsonSchema)]
+struct PossibleChanges {
+    /// `true` if `POST /intent/booking/confirm` accepts the visit; otherwise the reason why not.
+    confirm: PossibleChange,
+    /// `true` if `POST /intent/booking/reschedule` accepts the visit; otherwise the reason why not.
+    reschedule: PossibleChange,
+    /// `true` if `POST /intent/booking/cancel` accepts the visit; otherwise the reason why not.
+    cancel: PossibleChange,
+}
+
+/// `true` if the change is possible, otherwise the reason why not.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum PossibleChange {
+    Possible(bool),
+    Impossible(Word<Obstacle>),
+}
+
+/// The reason why a patient cannot make a change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Obstacle {
+    AlreadyConfirmed,
+    NotSynced,
+    NotSupportedByEhr,
+    NotBookableOnline,
+}
+
+closed! {
+    Obstacle: "VisitObstacle"
+        "The reason why a change of a visit is not possible. New values may be added; existing values keep their meaning." {
+        AlreadyConfirmed = "already_confirmed", NotSynced = "appointment_not_synced",
+        NotSupportedByEhr = "not_supported_by_ehr", NotBookableOnline = "not_bookable_online",
+    }
+}
+
+impl PossibleChange {
+    /// Returns the first obstacle that exists.
+    fn unless<const N: usize>(obstacles: [(bool, Obstacle); N]) -> PossibleChange {
+        let first = obstacles.into_iter().find(|(exists, _)| *exists);
+        first.map_or(PossibleChange::Possible(true), |(_, obstacle)| PossibleChange::Impossible(Word(obstacle)))
+    }
+}
+
+#[input]
+pub struct FindVisits {
+    #[read(SoughtPatient::from_input(input))]
+    patient: SoughtPatient,
+}
+
+#[input(object("patient", "The patient. A phone number or an e-mail address is required."), check = SoughtPatient::check)]
+struct SoughtPatient {
+    /// Given name. Required only if several patients share the other details.
+    #[body(given_name(), nonempty)]
+    first_name: Option<String>,
+    #[body(filled(family_name()))]
+    last_name: String,
+    #[body(birth_date(input.today))]
+    date_of_birth: Date,
+    #[body(phone(), nonempty)]
+    phone_number: Option<String>,
+    #[body(email(), nonempty)]
+    email: Option<String>,
+}
+
+impl SoughtPatient {
+    fn check(&self, input: &mut Input) {
+        // An invalid value was reported already.
+        if self.phone_number.is_none() && self.email.is_none() && input.body.problem_count() == 0 {
+            input.body.problem("patient.phone_number or patient.email is missing.");
+        }
+    }
+
+    /// Returns the contacts that count towards the limit of searches.
+    fn contacts(&self, institution: InstitutionId) -> Vec<Contact> {
+        let phone = self.phone_number.as_ref().map(|number| last_digits(number).unwrap_or_else(|| number.clone()));
+        let email = self.email.as_deref().map(plain);
+        phone.into_iter().chain(email).map(|contact| Contact::new(institution, &contact)).collect()
+    }
+
+    /// Returns `true` if these are the patient's details, by the rules of bookings. Without a first name, the others
+    /// must match.
+    fn is(&self, it: &Record<Patient>, country: &str) -> bool {
+        let number = self.phone_number.as_deref().and_then(|number| Number::read(number, country));
+        let same_number = number.is_some() && it.phones().any(|known| Number::read(known, country) == number);
+        let email = self.email.as_deref().map(plain);
+        let same_email = email.is_some() && it.email.as_deref().map(plain) == email;
+        name::is_same(&it.last_name, &self.last_name)
+            && self.first_name.as_ref().is_none_or(|first_name| name::is_same(&it.first_name, first_name))
+            && (same_number || same_email)
+    }
+}
+
+fn plain(text: &str) -> String {
+    text.trim().to_lowercase()
+}
+
+/// The open locations with one data source, and their patient.
+struct Chart {
+    source: Option<u32>,
+    locations: Vec<OpenLocation>,
+    patient: Option<u32>,
+}
+
+pub async fn create(
+    call: ApiCall,
+    InLocations(tenant, at, FindVisits { patient }): InLocations<FindVisits>,
+) -> BookingAnswer<FoundVisits<'static>> {
+    let institution = tenant.institution.id;
+    call.api.edge().find_limits.admit(&call.key.hash, &patient.contacts(institution))?;
+    let locations = at.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
+    let mut charts: Vec<Chart> = Vec::new();
+    for location in locations {
+        match charts.iter_mut().find(|chart| chart.source == location.setup.source) {
+            Some(chart) => chart.locations.push(location),
+            None => charts.push(Chart { source: location.setup.source, locations: vec![location], patient: None }),
+        }
+    }
+    let mut ambiguous = false;
+    for chart in &mut charts {
+        let found = patients_like(&call, institution, chart, &patient)?;
+        ambiguous |= found.len() > 1;
+        chart.patient = found.first().copied();
+    }
+    // Several patients with these details are as unknown as none.
+    charts.iter_mut().filter(|_| ambiguous).for_each(|chart| chart.patient = None);
+    let mut found = Vec::new();
+    for chart in &charts {
+        found.extend(upcoming(&call, chart)?);
+    }
+    found.sort_by_key(|(_, it)| (it.placement.span.start, it.id));
+    found.truncate(VISITS);
+    let mut names = ProviderNames::new(&call, &tenant);
+    let mut visits = Vec::with_capacity(found.len());
+    for (location, it) in &found {
+        visits.push(view(&call, location, it, &mut names)?);
+        call.audit("find", "appointment", it.id);
+    }
+    if visits.is_empty() {
+        call.audit_action("find", "appointment");
+    }
+    let message = message(&visits);
+    Ok(call.plain(FoundVisits { ok: true, message, visits, description: call.description() }))
+}
+
+/// Returns the patients of a data source with these details. One that the EHR rejected counts only if no other matches.
+fn patients_like(
+    call: &ApiCall,
+    institution: InstitutionId,
+    chart: &Chart,
+    sought: &SoughtPatient,
+) -> Result<Vec<u32>, ApiError> {
+    let Some(location) = chart.locations.first() else { return Ok(Vec::new()) };
+    let country = location.setup.country(&location.institution);
+    let born = sought.date_of_birth;
+    let query = ListQuery::new([institution.0], Order::Id).filtered([Filter::DateOfBirth(born)]);
+    let is_sought = |it: &Record<Patient>| {
+        it.source_id == chart.source && it.deleted_at.is_none() && !it.non_patient && sought.is(it, country)
+    };
+    let found = call.api.engine.list(&query, &first(NAMESAKES), is_sought)?.rows;
+    if !is_birth_date(born, call.input.today) {
+        return Ok(Vec::new());
+    }
+    let accepted = found.iter().any(|it| !it.rejected());
+    Ok(found.iter().filter(|it| !accepted || !it.rejected()).map(|it| it.id).collect())
+}
+
+fn first(size: usize) -> PageRequest {
+    PageRequest { at: PageAt::Start, budget: READS, ..PageRequest::whole(size) }
+}
+
+/// Returns the next visits of the patient of a data source.
+fn upcoming<'a>(call: &ApiCall, chart: &'a Chart) -> Result<Vec<(&'a OpenLocation, Record<Appointment>)>, ApiError> {
+    let now = call.api.engine.now();
+    let owners: Vec<u32> = chart.locations.iter().map(|location| location.setup.id.0).collect();
+    let patient = Filter::Patient(chart.patient.map_or(NO_PATIENT, u64::from));
+    let ahead = Filter::Starting(Span { start: now.plus(1), end: now.plus(AHEAD) });
+    let query = ListQuery::new(owners, Order::StartsAt).filtered([patient, ahead]);
+    let is_visit = |it: &Record<Appointment>| {
+        let is_failed = it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
+        !it.cancelled && !it.unavailable && !is_failed && it.patient_id.is_some() && it.patient_id == chart.patient
+    };
+    let found = call.api.engine.list(&query, &first(VISITS), is_visit)?.rows;
+    let at = |it: &Record<Appointment>| chart.locations.iter().find(|place| place.setup.id.0 == it.location());
+    Ok(found.into_iter().filter_map(|it| Some((at(&it)?, it))).collect())
+}
+
+fn view(
+    call: &ApiCall,
+    location: &OpenLocation,
+    it: &Record<Appointment>,
+    names: &mut ProviderNames<'_>,
+) -> Result<VisitView, ApiError> {
+    let start = it.placement.span.start;
+    let here = booking_location(&location.setup);
+    let kind = it.appointment_type_id.map(|id| call.api.engine.appointment_type(location.institution.id, id));
+    let kind = kind.transpose()?.flatten();
+    let can = possible_changes(call, location, it, kind.as_ref())?;
+    Ok(VisitView {
+        visit_token: token_for(call, location, it),
+        start_local: times::for_people(start, location.setup.zone),
+        start_iso: times::utc(start),
+        duration_minutes: it.placement.span.length() / MINUTE,
+        provider: it.placement.provider.map(|id| names.get(id.0)).transpose()?.flatten(),
+        appointment_type: kind.map(|kind| kind.body.name),
+        location: OfferLocation { location_id: here.location_id.0, name: here.name.to_owned(), address: here.address },
+        booking_ref: it.booking.as_ref().map(|booking| booking.booking_ref.clone()),
+        can,
+    })
+}
+
+fn possible_changes(
+    call: &ApiCall,
+    location: &OpenLocation,
+    it: &Record<Appointment>,
+    kind: Option<&Record<AppointmentType>>,
+) -> Result<PossibleChanges, ApiError> {
+    let integrated = location.setup.source.is_some();
+    let ehr: Option<Description> = if integrated { call.api.engine.description(location.setup.id)? } else { None };
+    let writes = |name: &str| !integrated || ehr.iter().any(|ehr| ehr.writes.iter().any(|known| known == name));
+    // The insert sends the last time, and is withdrawn for a cancellation.
+    let unsent = integrated && it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Pending);
+    let closed = kind.is_some_and(|kind| !kind.bookable_online);
+    Ok(PossibleChanges {
+        confirm: PossibleChange::unless([
+            (it.patient_confirmed, Obstacle::AlreadyConfirmed),
+            (unsent, Obstacle::NotSynced),
+        ]),
+        reschedule: PossibleChange::unless([
+            (closed, Obstacle::NotBookableOnline),
+            (!unsent && !writes("reschedule-appointment"), Obstacle::NotSupportedByEhr),
+        ]),
+        cancel: PossibleChange::unless([(!unsent && !writes("cancel-appointment"), Obstacle::NotSupportedByEhr)]),
+    })
+}
+
+fn message(visits: &[VisitView]) -> String {
+    match visits {
+        [] => NOTHING.to_owned(),
+        [next, ..] => {
+            let with = with_provider(next.provider.as_deref());
+            format!("The next visit{with} is on {} at {}.", next.start_local, next.location.name)
+        }
+    }
+}
