@@ -445,7 +445,7 @@ impl Engine {
         appointment: AppointmentId,
         reason: Option<String>,
     ) -> Result<bool, EngineError> {
-        self.send(location, CancelAppointment { appointment, reason }).await
+        self.send(location, CancelAppointment { appointment, reason, by_rules: false, channel: None }).await
     }
 
     /// Moves an appointment to another time, operatory or provider of its location.

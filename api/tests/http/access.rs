@@ -38,6 +38,17 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ),
     ("GET", "/intent/booking/status?subdomain={tenant}&booking_ref=bkg_0", ""),
     ("POST", "/intent/booking/cancel?subdomain={tenant}", r#"{"booking_ref": "bkg_0"}"#),
+    (
+        "POST",
+        "/intent/booking/find?subdomain={tenant}&location_id={place}",
+        r#"{"patient": {"last_name": "Lee", "date_of_birth": "1990-01-02", "email": "lee@example.com"}}"#,
+    ),
+    ("POST", "/intent/booking/confirm?subdomain={tenant}", r#"{"booking_ref": "bkg_0"}"#),
+    (
+        "POST",
+        "/intent/booking/reschedule?subdomain={tenant}",
+        r#"{"booking_ref": "bkg_0", "slot_token": "slt_00", "idempotency_key": "k"}"#,
+    ),
     ("GET", "/webhook_endpoints", ""),
     ("POST", "/webhook_endpoints", r#"{"target_url": "https://example.com/hook"}"#),
     ("GET", "/webhook_endpoints/1/webhook_subscriptions?subdomain={tenant}", ""),

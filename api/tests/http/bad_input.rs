@@ -52,6 +52,9 @@ async fn every_failure_of_an_intent_has_ok_and_message() {
         (Method::DELETE, "hold"),
         (Method::POST, "book"),
         (Method::POST, "cancel"),
+        (Method::POST, "find"),
+        (Method::POST, "confirm"),
+        (Method::POST, "reschedule"),
     ] {
         let asked = || asked(method.clone(), path);
         let wrong = r#"{"limit": [], "slot_token": [], "idempotency_key": [], "booking_ref": []}"#;

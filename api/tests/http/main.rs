@@ -76,6 +76,7 @@ mod sync_status;
 mod table;
 mod tls;
 
+mod visits;
 mod walks;
 mod webhook_deliveries;
 mod webhook_events;

@@ -103,7 +103,7 @@ fn refusal(route: &Route, status: u16) -> Value {
         404 => Failure::SlotNotFound,
         410 if of_booking => Failure::VisitTokenExpired,
         410 => Failure::OfferExpired,
-        422 if reschedules => Failure::BookingOfOfflineType,
+        422 if of_booking || reschedules => Failure::ChangeTooLate,
         422 => Failure::BookingFieldsRequired,
         503 => Failure::ScheduleOfNameNotRead,
         _ if of_booking => Failure::BookingNotOpen,

@@ -615,9 +615,10 @@ fn booking_intent() -> Vec<Route> {
                 "The visit is named by `booking_ref`, or by a `visit_token` from POST /intent/booking/find. A booking \
                  can also be cancelled while it is being written to the practice's system. A repeated call \
                  returns the same response. The call is refused with `reason` `booking_not_found` (404), \
-                 `booking_failed` or `booking_not_open` (409), or `visit_token_expired` (410).",
+                 `booking_failed` or `booking_not_open` (409), `visit_token_expired` (410), or `change_too_late` (422) \
+                 if the practice needs more notice.",
             )
-            .fails_as::<BookingRefusal>(&[404, 409, 410])
+            .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("cancel_booking"),
         post("/intent/booking/find", booking::find::create)
             .about("Find the upcoming visits of a patient", "4.8")
@@ -655,9 +656,9 @@ fn booking_intent() -> Vec<Route> {
                  `pending`. If the system refuses (`failed`), the visit stays at the old time and the new time is free \
                  again. The call also works while the visit is being written to the practice's system. Of several \
                  changes, the last one wins. `idempotency_key` works as in POST /intent/booking/book. The call is \
-                 refused with `reason` `booking_not_found` or `slot_not_found` (404), `slot_taken` (409, with \
-                 `alternatives`), `booking_not_open` or `idempotency_conflict` (409), `slot_expired` or \
-                 `visit_token_expired` (410), or `not_bookable_online` (422).",
+                 refused with `reason` `booking_not_found` or `slot_not_found` (404), `slot_taken` or `rules_changed` \
+                 (409, with `alternatives`), `booking_not_open` or `idempotency_conflict` (409), `slot_expired` or \
+                 `visit_token_expired` (410), `not_bookable_online`, `not_bookable` or `change_too_late` (422).",
             )
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("reschedule_visit"),

@@ -1,6 +1,6 @@
 //! Cancels an appointment of the location.
 
-use location::decision::Reply;
+use location::decision::{Refusal, Reply};
 
 use super::prelude::*;
 
@@ -8,6 +8,10 @@ use super::prelude::*;
 pub struct CancelAppointment {
     pub appointment: AppointmentId,
     pub reason: Option<String>,
+    /// `true` for an intent, which the booking rules bind. Requests of staff are not bound.
+    pub by_rules: bool,
+    /// The channel of the caller's API key.
+    pub channel: Option<String>,
 }
 
 impl Request for CancelAppointment {
@@ -17,9 +21,16 @@ impl Request for CancelAppointment {
     fn prepare(&self, at: &Processor, cx: DecisionContext, _: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let command = Command::Cancel { appointment: self.appointment, reason: self.reason.clone() };
         let decision = at.decide(cx, &command)?;
-        match decision.reply {
-            Reply::Cancelled { already } => Ok((decision, already)),
-            _ => Err(Reject::Damaged("a cancellation with an unexpected reply")),
+        let Reply::Cancelled { already } = decision.reply else {
+            return Err(Reject::Damaged("a cancellation with an unexpected reply"));
+        };
+        let too_late = || at.machine.change_too_late(cx.now, self.appointment, true, self.channel.as_deref());
+        if self.by_rules
+            && !already
+            && let Some(notice) = too_late()
+        {
+            return Err(Reject::Refused(Refusal::ChangeTooLate { notice }));
         }
+        Ok((decision, already))
     }
 }

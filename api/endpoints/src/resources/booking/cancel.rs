@@ -1,6 +1,6 @@
 //! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
 
-use engine::records::Writeback;
+use engine::{commands::CancelAppointment, records::Writeback};
 use location::ids::AppointmentId;
 
 use super::{
@@ -32,7 +32,13 @@ pub async fn create(
     if appointment.cancelled {
         call.audit("read", "booking", appointment.id);
     } else {
-        let cancelled = call.api.engine.cancel(location.setup.id, AppointmentId(appointment.id), reason).await;
+        let request = CancelAppointment {
+            appointment: AppointmentId(appointment.id),
+            reason,
+            by_rules: true,
+            channel: call.key.channel.clone(),
+        };
+        let cancelled = call.api.engine.send(location.setup.id, request).await;
         cancelled.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
         call.audit("cancel", "appointment", appointment.id);
     }

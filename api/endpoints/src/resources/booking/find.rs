@@ -12,11 +12,10 @@ use engine::{
             phone::{Number, last_digits},
         },
         ehr::Description,
-        patient::is_birth_date,
     },
 };
 use framework::http::find_limits::Contact;
-use location::time::Span;
+use location::{ids::AppointmentTypeId, time::Span};
 
 use super::{failure::BookingAnswer, offer_view::OfferLocation, visits::token_for, with_provider};
 use crate::{prelude::*, resources::practice::providers::ProviderNames, views::locations::booking_location};
@@ -99,6 +98,7 @@ enum Obstacle {
     NotSynced,
     NotSupportedByEhr,
     NotBookableOnline,
+    TooLate,
 }
 
 closed! {
@@ -106,6 +106,7 @@ closed! {
         "The reason why a change of a visit is not possible. New values may be added; existing values keep their meaning." {
         AlreadyConfirmed = "already_confirmed", NotSynced = "appointment_not_synced",
         NotSupportedByEhr = "not_supported_by_ehr", NotBookableOnline = "not_bookable_online",
+        TooLate = "change_too_late",
     }
 }
 
@@ -227,15 +228,12 @@ fn patients_like(
 ) -> Result<Vec<u32>, ApiError> {
     let Some(location) = chart.locations.first() else { return Ok(Vec::new()) };
     let country = location.setup.country(&location.institution);
-    let born = sought.date_of_birth;
-    let query = ListQuery::new([institution.0], Order::Id).filtered([Filter::DateOfBirth(born)]);
+    let born = Filter::DateOfBirth(sought.date_of_birth);
+    let query = ListQuery::new([institution.0], Order::Id).filtered([born]);
     let is_sought = |it: &Record<Patient>| {
         it.source_id == chart.source && it.deleted_at.is_none() && !it.non_patient && sought.is(it, country)
     };
     let found = call.api.engine.list(&query, &first(NAMESAKES), is_sought)?.rows;
-    if !is_birth_date(born, call.input.today) {
-        return Ok(Vec::new());
-    }
     let accepted = found.iter().any(|it| !it.rejected());
     Ok(found.iter().filter(|it| !accepted || !it.rejected()).map(|it| it.id).collect())
 }
@@ -296,6 +294,9 @@ fn possible_changes(
     // The insert sends the last time, and is withdrawn for a cancellation.
     let unsent = integrated && it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Pending);
     let closed = kind.is_some_and(|kind| !kind.bookable_online);
+    let kind = it.appointment_type_id.map(AppointmentTypeId);
+    let rules = location.setup.rules.effective(kind, call.key.channel.as_deref());
+    let left = it.placement.span.start.since(call.api.engine.now());
     Ok(PossibleChanges {
         confirm: PossibleChange::unless([
             (it.patient_confirmed, Obstacle::AlreadyConfirmed),
@@ -303,9 +304,13 @@ fn possible_changes(
         ]),
         reschedule: PossibleChange::unless([
             (closed, Obstacle::NotBookableOnline),
+            (left < rules.reschedule_notice, Obstacle::TooLate),
             (!unsent && !writes("reschedule-appointment"), Obstacle::NotSupportedByEhr),
         ]),
-        cancel: PossibleChange::unless([(!unsent && !writes("cancel-appointment"), Obstacle::NotSupportedByEhr)]),
+        cancel: PossibleChange::unless([
+            (left < rules.cancel_notice, Obstacle::TooLate),
+            (!unsent && !writes("cancel-appointment"), Obstacle::NotSupportedByEhr),
+        ]),
     })
 }
 
