@@ -162,6 +162,11 @@ pub enum Command {
     Restored,
     /// An operator starts a read cycle and retries waiting writes now.
     SyncNow,
+    /// A client needs a fresh schedule, or the EHR reported a change.
+    RequestRead {
+        /// `true` for a cycle, `false` for a read of the appointments.
+        everything: bool,
+    },
     /// An operator pauses reading, writing, or both.
     Pause {
         /// The directions to pause; the others keep their state.

@@ -446,6 +446,11 @@ pub enum Event {
     },
     /// An operator asked for a read cycle now.
     SyncRequested,
+    /// A client needs a fresh schedule, or the EHR reported a change.
+    ReadRequested {
+        /// `true` for a cycle, `false` for a read of the appointments.
+        everything: bool,
+    },
     /// The store was restored from a backup: everything is read again, and write ids that may have been used since are
     /// skipped.
     Restored {

@@ -14,7 +14,7 @@ use crate::{
     state::{CalendarAppointment, Hold, Insert, Key, State},
     sync::{
         page::PulledAppointment,
-        pulls::{Cycle, DescribeFailure, PageShown, PullCall, Sweep},
+        pulls::{DescribeFailure, PageShown, PullCall, Sweep},
     },
     time::{Millis, Timestamp},
     writes::{
@@ -176,18 +176,11 @@ impl State {
             Event::DescribeWorked => self.pulls.silent = None,
             Event::CycleStarted => {
                 self.pulls.begun.get_or_insert(at);
-                self.pulls.cycle = Some(Cycle::default());
+                self.pulls.cycle = Some(self.pulls.new_cycle(at));
                 (self.pulls.failures, self.pulls.waits) = (0, 0);
                 self.pulls.retry_at = None;
             }
-            Event::ReadAnew { resource } => {
-                self.pulls.needs_full_pass.remove(resource);
-                self.pulls.cursors.remove(resource);
-                self.pulls.passes.remove(resource);
-                if self.pulls.missing.contains_key(resource) {
-                    self.pulls.confirming.insert(*resource);
-                }
-            }
+            Event::ReadAnew { resource } => self.pulls.read_anew(*resource),
             Event::PullStarted { resource, call, until, asked_at, written } => {
                 self.quota.take(quota, at);
                 let written_during_pull = written.clone();
@@ -195,11 +188,13 @@ impl State {
                 self.pulls.calling = Some(PullCall { resource, call, asked_at, until: *until, written_during_pull });
                 self.pulls.next_call = call + 1;
                 self.pulls.retry_at = None;
+                self.pulls.page_asked(resource, asked_at);
             }
-            Event::PullFailed { resource: _, reason, retry_at } => {
+            Event::PullFailed { resource, reason, retry_at } => {
                 self.pulls.calling = None;
                 self.pulls.retry_at = Some(*retry_at);
                 self.pulls.failures = self.pulls.failures.saturating_add(1);
+                self.pulls.appointments_not_read(*resource);
                 self.pulls.put_off = None;
                 self.pull_failing(at, reason);
             }
@@ -258,6 +253,7 @@ impl State {
             Event::SweepEnded { resource } => self.pulls.sweep_ended(*resource),
             Event::PullSuspended { resource, reason } => {
                 self.pulls.done_with(*resource, true);
+                self.pulls.appointments_not_read(*resource);
                 self.pull_failing(at, reason);
             }
             Event::AppointmentPulled { record, keep } => self.pulled(record, *keep),
@@ -290,9 +286,7 @@ impl State {
                 self.pulls.missing.remove(resource);
                 self.pulls.confirming.remove(resource);
                 self.pulls.sweep = None;
-                if *whole {
-                    self.pulls.cursors.remove(resource);
-                }
+                self.pulls.guard_tripped(*resource, *whole);
                 self.pull_failing(at, &format!("stopped: the EHR shows {deletions} of {known} records deleted"));
             }
             Event::DeletionsAccepted { resource } => {
@@ -300,9 +294,7 @@ impl State {
                 self.pulls.ask_for_cycle(at);
             }
             Event::CycleFinished { next } => {
-                let incomplete = self.pulls.cycle.take().is_some_and(|cycle| cycle.incomplete);
-                self.pulls.cycle_ended(at, *next);
-                if !incomplete {
+                if self.pulls.cycle_ended(at, *next) {
                     self.pulls.last_success = Some(at);
                     self.pulls.failing = None;
                 }
@@ -311,6 +303,7 @@ impl State {
                 self.pulls.ask_for_cycle(at);
                 self.try_at_once(at);
             }
+            Event::ReadRequested { everything } => self.pulls.read_requested(at, *everything),
             Event::Restored { skipped_writes } => {
                 self.queue.skip_ids(*skipped_writes);
                 self.restored = Some(self.queue.next_id(0));

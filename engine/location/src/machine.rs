@@ -23,18 +23,20 @@ pub struct Location {
     pub state: State,
     /// The prefetched page, until an event records its request.
     pub(crate) prefetch: Option<Prefetch>,
+    /// Time of the last search, hold or booking by an intent. It is not part of the state, so that it needs no commit.
+    pub last_intent: Option<Timestamp>,
 }
 
 impl Location {
     /// Creates a location without history.
     pub fn new(settings: Arc<MachineSettings>) -> Location {
-        Location { settings, state: State::default(), prefetch: None }
+        Location { settings, state: State::default(), prefetch: None, last_intent: None }
     }
 
     /// Creates a location from a snapshot and rebuilds its calendar.
     pub fn load(settings: Arc<MachineSettings>, state: State) -> Location {
         let calendar = state.rebuilt_calendar();
-        Location { settings, state: State { calendar, ..state }, prefetch: None }
+        Location { settings, state: State { calendar, ..state }, prefetch: None, last_intent: None }
     }
 
     /// Decides a command without changing the state.
@@ -75,6 +77,7 @@ impl Location {
             Command::ReadInterrupted => self.read_interrupted(cx),
             Command::Restored => self.restored(),
             Command::SyncNow => Decision::new(Reply::Done, vec![Event::SyncRequested]),
+            Command::RequestRead { everything } => self.request_read(*everything),
             Command::AcceptDeletions { resource } => self.accept_deletions(*resource),
             Command::Described { outcome } => self.described(cx, outcome),
             Command::Pause { which } => self.pause(*which, true),
@@ -99,6 +102,9 @@ impl Location {
         if let Some(request) = &mut self.prefetch {
             request.apply(event);
         }
+        if let Event::ClockSetBack { .. } = event {
+            self.last_intent = self.last_intent.map(|last| last.min(at));
+        }
     }
 
     /// Returns the location after events, with only the state that its read and write status depends on. The calendar,
@@ -107,7 +113,8 @@ impl Location {
         let State { pulls, queue, breaker, gate, paused, quota, .. } = &self.state;
         let (pulls, queue, breaker) = (pulls.clone(), queue.clone(), breaker.clone());
         let state = State { pulls, queue, breaker, gate: *gate, paused: *paused, quota: *quota, ..State::default() };
-        let mut after = Location { settings: self.settings.clone(), state, prefetch: None };
+        let mut after =
+            Location { settings: self.settings.clone(), state, prefetch: None, last_intent: self.last_intent };
         events.iter().for_each(|event| after.evolve(at, event));
         after
     }

@@ -84,6 +84,18 @@ pub enum ConflictRule {
     MoveOperatory,
 }
 
+/// The first call of an intent that needs a fresh schedule without being asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyOn {
+    /// Holds and bookings.
+    Hold,
+    /// Bookings.
+    Book,
+    /// None.
+    Never,
+}
+
 crate::settings! {
     /// The rules for bookings and holds.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +112,12 @@ crate::settings! {
             word(&[("fail", ConflictRule::Fail), ("move_operatory", ConflictRule::MoveOperatory)]) =>
             reload, "What becomes of a booking not yet written whose slot staff took in the EHR: it fails, or moves \
                      to another operatory of the provider.";
+        verify_on: VerifyOn = VerifyOn::Never,
+            word(&[("hold", VerifyOn::Hold), ("book", VerifyOn::Book), ("never", VerifyOn::Never)]) =>
+            reload, "The calls of the booking intent that read the EHR's appointments first if the schedule is older \
+                     than `verify_within`: `hold` (holds and bookings), `book` (bookings), or `never`.";
+        verify_within: Millis = MINUTE, duration(SECOND..=DAY) =>
+            reload, "The age of the schedule that `verify_on` accepts.";
     }
 
     /// The rules for writes to the EHR. Pauses double up to their cap, with full jitter.
@@ -135,6 +153,12 @@ crate::settings! {
     pub struct PullRules("pull") {
         every: Millis = 10 * MINUTE, duration(10 * SECOND..=DAY) =>
             reload, "The time from the end of a read cycle to the start of the next.";
+        busy_every: Millis = 0, duration(0..=DAY) =>
+            reload, "Like `every`, while clients search, hold or book and the practice is open. 0, or more than `every`: \
+                     like `every`.";
+        night_every: Millis = 0, duration(0..=DAY) =>
+            reload, "Like `every`, while the practice is closed and no client searches, holds or books. A cycle is due \
+                     when it opens. Less than `every`: like `every`.";
         /// Prevents that locations pull in step.
         jitter_percent: u8 = 10, integer(0..=100) => reload, "Maximum random extension of that time, in percent.";
         page: u32 = 100, integer(1..=10_000) => reload, "Records of a page. A page is one commit.";
@@ -166,6 +190,9 @@ crate::settings! {
     }
 }
 
+/// Shortest time between two read cycles.
+const SHORTEST_PAUSE: Millis = 10 * SECOND;
+
 impl WriteRules {
     /// Returns the queue limit for changes of accepted records, which still fit when the queue is full for bookings.
     pub fn max_changes(&self) -> u32 {
@@ -176,7 +203,21 @@ impl WriteRules {
 impl PullRules {
     /// Returns the longest time from the end of one cycle to the start of the next.
     pub fn longest_pause(&self) -> Millis {
-        self.every.saturating_add(self.every.saturating_mul(i64::from(self.jitter_percent)) / 100)
+        let slowest = self.slowest();
+        slowest.saturating_add(slowest.saturating_mul(i64::from(self.jitter_percent)) / 100)
+    }
+
+    /// Returns the slowest rhythm, without its random extension.
+    pub fn slowest(&self) -> Millis {
+        self.every.max(self.night_every)
+    }
+
+    /// Returns the rhythm while intents are active and the practice is open.
+    pub fn fastest(&self) -> Millis {
+        match self.busy_every {
+            0 => self.every,
+            busy => busy.max(SHORTEST_PAUSE).min(self.every),
+        }
     }
 }
 

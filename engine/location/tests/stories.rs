@@ -13,5 +13,5 @@ macro_rules! stories {
 stories!(
     booking, keys, holds, moves, rescheduling, cancels, write_back, unknown_outcome, breaker_gate, gate, quota,
     deadlines, pull, conflicts, absence, deletion_guard, precedence, saving, own_hours, operator, pause, places, clock,
-    restored, rules,
+    restored, rules, freshness, rhythm,
 );

@@ -98,6 +98,8 @@ pub struct SyncState {
     pub write_reason: Option<String>,
     /// End of the last successful read cycle.
     pub last_sync: Option<Timestamp>,
+    /// Start of the last complete read of the appointments; `None` without an EHR, and before the first one.
+    pub schedule_as_of: Option<Timestamp>,
     /// Number of unfinished writes.
     pub queued: u64,
     /// Time at which the oldest unfinished write was queued.
@@ -187,7 +189,7 @@ impl SyncState {
         let Problems { read, write } = problems;
         // The default time means that no cycle was scheduled yet.
         let scheduled = pulls.next_cycle > Timestamp::default() && !reads_nothing(machine, description);
-        let next_cycle = Some(pulls.next_cycle).filter(|_| scheduled);
+        let next_cycle = Some(machine.cycle_at()).filter(|_| scheduled);
         SyncState {
             read_ok,
             read_at,
@@ -196,6 +198,7 @@ impl SyncState {
             write_at,
             write_reason: write.map(|(_, reason)| reason.into_owned()),
             last_sync: pulls.last_success,
+            schedule_as_of: machine.schedule_as_of(now).filter(|_| integrated),
             queued: queue.len() as u64,
             oldest_queued: queue.oldest(),
             next_cycle: next_cycle.filter(|_| integrated && pulls.cycle.is_none()),
@@ -244,7 +247,7 @@ impl SyncState {
 
     /// Returns the time of the last successful cycle, if it is several cycle intervals ago.
     pub fn late_since(machine: &Location, now: Timestamp) -> Option<Timestamp> {
-        let every = machine.settings.pull.every;
+        let every = machine.settings.pull.slowest();
         machine.state.pulls.last_success.filter(|at| now.since(*at) > MISSED_CYCLES * every)
     }
 
@@ -275,7 +278,7 @@ impl<'m> Problems<'m> {
         let (state, settings) = (&machine.state, &machine.settings);
         let (pulls, queue) = (&state.pulls, &state.queue);
         let integrated = settings.capabilities.integrated;
-        let missed = MISSED_CYCLES * settings.pull.every;
+        let missed = MISSED_CYCLES * settings.pull.slowest();
         let late = SyncState::late_since(machine, now).map(|at| at.plus(missed));
         let never = integrated && pulls.last_success.is_none();
         let reads_nothing = reads_nothing(machine, description);

@@ -70,11 +70,14 @@ impl Location {
         if self.plan().is_empty() || self.state.is_reading_suspended() || pulls.sweep.is_some() {
             return None;
         }
-        let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
+        let is_begun = pulls.cycle.is_some() || pulls.schedule.requested.is_some();
+        let due = if is_begun { Timestamp::MIN } else { self.cycle_at() };
         let at = due.max(pulls.retry_at.unwrap_or(Timestamp::MIN));
         // The end of a plan or of a resource starts no call and needs no quota.
-        let ends =
-            |cycle: &Cycle| cycle.next(self.plan()).is_none_or(|plan| self.enough(cycle, plan.resource).is_some());
+        let ends = |cycle: &Cycle| {
+            self.next_of(cycle, self.appointments_are_next())
+                .is_none_or(|plan| self.enough(cycle, plan.resource).is_some())
+        };
         let no_call = pulls.cycle.as_ref().is_some_and(ends);
         Some(if no_call { at } else { at.max(self.call_at(at)) })
     }
@@ -100,17 +103,14 @@ impl Location {
         if waiting || pulls.sweep.is_some() || self.state.is_reading_suspended() {
             return;
         }
-        let fresh = Cycle::default();
+        let fresh = pulls.new_cycle(cx.now);
         let cycle = match &pulls.cycle {
             Some(cycle) => cycle,
-            None if cx.now < pulls.next_cycle => return,
+            None if cx.now < self.cycle_at() && pulls.schedule.requested.is_none() => return,
             None => &fresh,
         };
-        let Some(plan) = cycle.next(self.plan()) else {
-            let rules = &self.settings.pull;
-            let every = if self.must_confirm() { rules.every.min(rules.confirm_after) } else { rules.every };
-            let every = self.spread(cx, every, rules.jitter_percent);
-            events.push(Event::CycleFinished { next: cx.now.plus(every) });
+        let Some(plan) = self.next_of(cycle, self.appointments_are_next()) else {
+            events.push(self.end_cycle(cx, cycle));
             return;
         };
         if let Some(reason) = self.enough(cycle, plan.resource) {
@@ -124,15 +124,22 @@ impl Location {
         if pulls.cycle.is_none() {
             events.push(Event::CycleStarted);
         }
-        self.start_pass(cx, plan.resource, events, calls);
+        self.start_pass(cx, cycle, plan.resource, events, calls);
     }
 
     /// Starts a pass at the cursor of the previous one, or at the beginning if a whole pass is needed.
-    fn start_pass(&self, cx: DecisionContext, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+    fn start_pass(
+        &self,
+        cx: DecisionContext,
+        cycle: &Cycle,
+        resource: Resource,
+        events: &mut Vec<Event>,
+        calls: &mut Vec<Call>,
+    ) {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();
         let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
-        if pulls.needs_full_pass.contains(&resource) && answered() {
+        if pulls.needs_full_pass.contains(&resource) && !self.is_additional(cycle, resource) && answered() {
             events.push(Event::ReadAnew { resource });
             cursor = None;
         }
@@ -332,15 +339,24 @@ impl Location {
         let Some(mut cycle) = pulls.cycle.clone() else { return };
         if !last {
             cycle.page(resource, barren);
-            if self.enough(&cycle, resource).is_none() {
+            if resource != Resource::Appointments && self.still_requested(resource) && self.may_ask(cx.now) {
+                if let Some(plan) = self.next_of(&cycle, true) {
+                    self.start_pass(cx, &cycle, plan.resource, events, calls);
+                }
+            } else if self.enough(&cycle, resource).is_none() {
                 let prefetched = self.prefetched(cx.now, resource);
                 self.ask_for_page(cx, resource, Some(cursor), prefetched, events, calls);
             }
             return;
         }
         cycle.done_with(resource, false);
-        if let Some(plan) = cycle.next(self.plan()) {
-            self.start_pass(cx, plan.resource, events, calls);
+        let requested = self.still_requested(resource);
+        if requested && resource == Resource::Appointments {
+            // The next pass starts at the cursor of this page, which is not part of the state yet.
+            return;
+        }
+        if let Some(plan) = self.next_of(&cycle, requested) {
+            self.start_pass(cx, &cycle, plan.resource, events, calls);
         }
     }
 
@@ -353,6 +369,7 @@ impl Location {
         cycle.page(resource, false);
         let may_ask = pulls.calling.as_ref().is_some_and(awaited)
             && self.enough(&cycle, resource).is_none()
+            && (resource == Resource::Appointments || pulls.schedule.requested.is_none())
             && !self.state.is_reading_suspended()
             // The bucket must have room for another call in addition to the reserved one.
             && self.settings.quota.burst > 1

@@ -4,9 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::resource::Resource;
+pub use crate::{
+    resource::Resource,
+    sync::{
+        running_cycle::Cycle,
+        schedule_read::{Freshness, ScheduleRead},
+    },
+};
 use crate::{
-    settings::PullPlan,
     sync::is_zero,
     time::{Millis, Timestamp},
 };
@@ -79,6 +84,9 @@ pub struct Pulls {
     /// Progress of each resource.
     #[serde(default)]
     pub progress: BTreeMap<Resource, Progress>,
+    /// Age of the appointments, and the requested read of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub schedule: ScheduleRead,
     /// Records that were unreadable when last shown, by their identifier in the EHR; at most [`SKIPS`] per resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<Resource, BTreeMap<String, Skip>>,
@@ -281,6 +289,7 @@ impl Pulls {
         }
         if shown.last {
             self.known.insert(resource);
+            self.schedule.pass_ended(at, resource);
         }
         if shown.sweeping && !missing.is_empty() {
             self.missing.entry(resource).or_default().extend(missing);
@@ -382,6 +391,7 @@ impl Pulls {
         self.confirming.clear();
         self.short_confirmations.clear();
         self.progress.clear();
+        self.schedule = ScheduleRead::default();
         (self.next_cycle, self.again) = (at, false);
     }
 
@@ -409,55 +419,10 @@ impl Pulls {
         if let Some((since, _)) = &mut self.failing {
             *since = (*since).min(at);
         }
-    }
-
-    /// Schedules the next cycle at `next`, or immediately if one was requested meanwhile.
-    pub fn cycle_ended(&mut self, at: Timestamp, next: Timestamp) {
-        self.next_cycle = if std::mem::take(&mut self.again) { at } else { next };
-    }
-}
-
-/// A read cycle. Resources are identified by name, because the EHR may change its list of resources during a cycle.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cycle {
-    /// Resources that were read to their end, or skipped.
-    #[serde(default)]
-    pub done: BTreeSet<Resource>,
-    /// The current resource, once one of its pages was applied.
-    #[serde(default)]
-    pub reading: Option<Resource>,
-    /// Applied pages of the current resource.
-    pub pages: u32,
-    /// Consecutive last pages without news.
-    #[serde(default)]
-    pub barren: u32,
-    /// `true` if a resource was not read to its end.
-    pub incomplete: bool,
-}
-
-impl Cycle {
-    /// Returns the plan of the current or next resource, or `None` at the end of the cycle.
-    pub fn next<'p>(&self, plan: &'p [PullPlan]) -> Option<&'p PullPlan> {
-        plan.iter().find(|plan| !self.done.contains(&plan.resource))
-    }
-
-    /// Returns the number of applied pages of a resource, and of the last ones in a row without news.
-    pub fn pages_of(&self, resource: Resource) -> (u32, u32) {
-        if self.reading == Some(resource) { (self.pages, self.barren) } else { (0, 0) }
-    }
-
-    /// Counts an applied page that is not the last one.
-    pub fn page(&mut self, resource: Resource, barren: bool) {
-        let (pages, before) = self.pages_of(resource);
-        (self.reading, self.pages) = (Some(resource), pages + 1);
-        self.barren = if barren { before + 1 } else { 0 };
-    }
-
-    /// Ends the current resource.
-    pub fn done_with(&mut self, resource: Resource, incomplete: bool) {
-        self.done.insert(resource);
-        (self.reading, self.pages, self.barren) = (None, 0, 0);
-        self.incomplete |= incomplete;
+        self.schedule.set_back(at, by);
+        if let Some(cycle) = &mut self.cycle {
+            cycle.appointments_only = cycle.appointments_only.map(|since| since.min(at));
+        }
     }
 }
 

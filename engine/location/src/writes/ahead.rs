@@ -22,7 +22,8 @@ impl Location {
             return (started, calls);
         }
         let state = self.state.subset_for_writes(events);
-        let mut after = Location { settings: self.settings.clone(), state, prefetch: self.prefetch.clone() };
+        let (settings, prefetch) = (self.settings.clone(), self.prefetch.clone());
+        let mut after = Location { settings, state, prefetch, last_intent: self.last_intent };
         for event in events {
             after.evolve(cx.now, event);
         }

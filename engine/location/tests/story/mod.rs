@@ -98,6 +98,8 @@ fn step(world: &mut StoryWorld, line: &Line, details: &[Line]) -> Result<(), Str
         "rules" => words[1..].iter().try_for_each(|word| world.set_rule(word)).map_err(at)?,
         "expect" => world.expect(&words[1..]).map_err(at)?,
         "restart" => world.restart(),
+        // A search, hold or booking, which makes the rhythm faster.
+        "intent" => world.intent(),
         // `prefetch appointments 3`: requests the page after the one of call 3.
         "prefetch" => {
             let call = words[2].parse().map_err(|_| at("which call?".into()))?;
@@ -298,6 +300,8 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
         "read_interrupted" => Command::ReadInterrupted,
         "restored" => Command::Restored,
         "sync" => Command::SyncNow,
+        // `read` requests a read of the appointments, `read everything` a cycle.
+        "read" => Command::RequestRead { everything: options.flag("everything") },
         "requests" => Command::RequestsSent { requests: word(1)?.parse().map_err(|_| "how many requests?")? },
         "gate" => Command::Gate(match word(1)? {
             "open" => Gate::Open,

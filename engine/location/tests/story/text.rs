@@ -324,6 +324,8 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::ClockSetBack { by } => format!("clock_set_back {}", show_length(*by)),
         Event::CallsOutlast { until } => format!("calls_outlast {}", at(until)),
         Event::SyncRequested => "sync_requested".into(),
+        Event::ReadRequested { everything: true } => "cycle_requested".into(),
+        Event::ReadRequested { everything: false } => "read_requested".into(),
         Event::Restored { skipped_writes } => format!("restored {skipped_writes}"),
         Event::WriteRestored { write, .. } => format!("write_restored w{write}"),
         Event::GateTurned { gate } => format!("gate {}", show_gate(*gate)),

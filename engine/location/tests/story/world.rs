@@ -123,6 +123,11 @@ impl StoryWorld {
         deadline.map(|_| ()).ok_or("the location may not ask for the page".to_owned())
     }
 
+    pub fn intent(&mut self) {
+        self.location.last_intent = Some(self.now);
+        self.location.check(self.now);
+    }
+
     pub fn run(&mut self, command: &Command) -> Decision {
         let command = &self.passes.complete(&self.location, self.now, command);
         let decision = self.location.decide(DecisionContext { now: self.now, random: self.random }, command);
@@ -226,6 +231,11 @@ impl StoryWorld {
             "place_wait" => settings.place_wait = length(value)?,
             "backoff_cap" => write.backoff_cap = length(value)?,
             "max_pages" => pull.max_pages = number()?,
+            "every" => pull.every = length(value)?,
+            "busy_every" => pull.busy_every = length(value)?,
+            "night_every" => pull.night_every = length(value)?,
+            "jitter_percent" => pull.jitter_percent = small()?,
+            "confirm_after" => pull.confirm_after = length(value)?,
             "guard_at_least" => pull.guard_at_least = number()?,
             "per_minute" => settings.quota.per_minute = number()?,
             "burst" => settings.quota.burst = number()?,
@@ -275,6 +285,8 @@ impl StoryWorld {
                     failing.map_or("fine".into(), |(since, reason)| format!("failing since {} {reason}", at(*since))),
                 )
             }
+            // The age of the schedule: the start of the last complete read of the appointments.
+            "schedule" => Got::new(1, self.location.schedule_as_of(now).map_or("never".into(), at)),
             "cursor" => Got::new(2, state.pulls.cursors.get(&resource(which)?).cloned().unwrap_or("none".into())),
             "write" => Got::new(2, self.write(WriteId(id("w", which)?))),
             // The remaining wait of a write is between two lengths.

@@ -115,7 +115,8 @@ pub(crate) fn event(
         Event::HourReverted { to, reason: _ } => processor.hour_reverted(cx, to, unit)?,
         Event::KeyExpired { key } => unclaim(processor, key, unit)?,
         Event::CycleFinished { .. } => {
-            if processor.machine.state.pulls.cycle.as_ref().is_some_and(|cycle| !cycle.incomplete) {
+            let cycle = processor.machine.state.pulls.cycle.as_ref();
+            if cycle.is_some_and(|cycle| !cycle.incomplete && cycle.appointments_only.is_none()) {
                 unit.put_raw(note_keys::last_sync_key(processor.setup.id), note_keys::last_sync_value(cx.now));
             }
         }
@@ -170,6 +171,7 @@ pub(crate) fn event(
         | Event::GuardTripped { .. }
         | Event::DeletionsAccepted { .. }
         | Event::SyncRequested
+        | Event::ReadRequested { .. }
         | Event::Restored { .. }
         | Event::WriteRestored { .. }
         | Event::ClockSetBack { .. }
