@@ -40,6 +40,7 @@ use crate::{
     cluster::Cluster,
     connections::Connections,
     here::{LocalInstitutions, Moved},
+    hint_pace::EhrHints,
     resume::Resume,
 };
 
@@ -69,6 +70,8 @@ pub(crate) struct Directory {
     /// More locations may have to be loaded than the due index contains.
     gained: Arc<AtomicBool>,
     stopping: AtomicBool,
+    /// Reports of EHRs that wait to be passed on to locations.
+    pub(crate) hints: EhrHints,
 }
 
 impl Directory {
@@ -91,6 +94,7 @@ impl Directory {
             here: LocalInstitutions::default(),
             gained: Arc::default(),
             stopping: AtomicBool::new(false),
+            hints: EhrHints::default(),
         })
     }
 
@@ -147,6 +151,17 @@ impl Directory {
             // The location has just left memory. The dropped reply makes the caller ask again.
             Err(SendError::Closed(_)) => Ok(()),
         }
+    }
+
+    /// Sends a message that needs no reply, if the mailbox has room for it.
+    pub(crate) fn notify(&self, id: LocationId, message: LocationMessage) {
+        if let Err(error) = self.offer(id, message) {
+            tracing::debug!(location = %id, %error, "a message without a reply was dropped");
+        }
+    }
+
+    pub(crate) fn setup(&self) -> Arc<Setup> {
+        self.deps.setup.now()
     }
 
     /// Returns an error for clients if the adapter of a location is not ready. Internal work continues.

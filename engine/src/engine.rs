@@ -293,7 +293,7 @@ impl Engine {
         &self.connections
     }
 
-    pub(crate) fn directory(&self) -> &Directory {
+    pub(crate) fn directory(&self) -> &Arc<Directory> {
         &self.directory
     }
 

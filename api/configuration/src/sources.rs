@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::setup::{
     DataSource, Setup, WorkstationAccess,
+    events::{EhrEvents, EventScheme},
     login::{Login, OAuth, Proof, SigningKey, TrytonSession},
     secret::Secret,
 };
@@ -67,6 +68,8 @@ pub(crate) fn read(mut s: Section<'_, '_>, institution: InstitutionId, real: boo
             s.report_key("base_url", "a source reached through workstations needs an http or https `base_url`");
         }
     }
+    let about = "Reports of changes that the EHR sends to `POST /ehr_events/{source}`. Each starts a read.";
+    source.events = s.table(ConfigKey::reload("events", about)).and_then(|s| read_events(&s));
     source.login = oauth.or(session);
     if !source.adapter.is_empty() && !setup.engine.adapters.contains_key(&source.adapter) {
         let known = setup.engine.adapters.keys().cloned().collect::<Vec<_>>().join(", ");
@@ -113,6 +116,32 @@ fn tryton_session(s: &Section<'_, '_>) -> Option<(String, String)> {
     let user = s.required(ConfigKey::reload("user", "The user name."), &text());
     let password = s.required(ConfigKey::reload("password", "The password."), &credential(Ok));
     user.zip(password)
+}
+
+/// Shortest accepted secret of events, because callers may guess it.
+const EVENT_SECRET: usize = 16;
+
+fn read_events(s: &Section<'_, '_>) -> Option<EhrEvents> {
+    let long_enough = |secret: String| match secret.len() {
+        0..EVENT_SECRET => Err(format!("must have at least {EVENT_SECRET} characters")),
+        _ => Ok(secret),
+    };
+    let about = "The secret of the events, which the EHR sends, or signs with.";
+    let secret = s.required(ConfigKey::reload("secret", about), &credential(long_enough));
+    let about = "`header`: the header has the secret. `hmac`: it has the HMAC-SHA256 of the body in hex or Base64.";
+    let mut scheme = EventScheme::Header;
+    let words = [("header", EventScheme::Header), ("hmac", EventScheme::Hmac)];
+    s.word(ConfigKey::reload("scheme", about), &mut scheme, &words);
+    let about = "The name of the header, such as `X-Event-Secret`.";
+    let header = s.required(ConfigKey::reload("header", about), &parsed(header_name));
+    Some(EhrEvents { secret: Secret::new(secret?), scheme, header: header? })
+}
+
+/// Parses the name of a header into lower case.
+fn header_name(text: &str) -> Result<String, String> {
+    let name = actix_web::http::header::HeaderName::from_bytes(text.as_bytes());
+    let name = name.map_err(|_| "must be the name of a header, such as \"X-Event-Secret\"".to_owned())?;
+    Ok(name.as_str().to_owned())
 }
 
 fn read_headers(s: &Section<'_, '_>) -> Vec<(String, String)> {

@@ -207,6 +207,11 @@ impl PullRules {
         slowest.saturating_add(slowest.saturating_mul(i64::from(self.jitter_percent)) / 100)
     }
 
+    /// Returns `true` if intents and working hours do not change the rhythm.
+    pub fn is_steady(&self) -> bool {
+        self.fastest() == self.every && self.slowest() == self.every
+    }
+
     /// Returns the slowest rhythm, without its random extension.
     pub fn slowest(&self) -> Millis {
         self.every.max(self.night_every)

@@ -22,9 +22,10 @@ pub(crate) fn location_health(machine: &Location, now: Timestamp) -> LocationHea
     let queued = state.queue.len() as u64;
     let parked = if state.is_writing_suspended() || state.breaker.blocked.is_some() { queued } else { 0 };
     let last_read = state.pulls.last_success.filter(|_| machine.settings.capabilities.integrated);
+    let schedule_as_of = machine.schedule_as_of(now).filter(|_| machine.settings.capabilities.integrated);
     let skipped = state.pulls.skipped.values().map(|skips| skips.len() as u64).sum();
     let oldest_write = state.queue.oldest();
-    LocationHealth { queued, parked, oldest_write, last_read, read_problem, write_problem, skipped }
+    LocationHealth { queued, parked, oldest_write, last_read, schedule_as_of, read_problem, write_problem, skipped }
 }
 
 /// Returns the errors of a turn. Must be called before the state drops the writes of its events.

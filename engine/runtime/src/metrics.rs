@@ -111,6 +111,8 @@ pub struct LocationHealth {
     pub oldest_write: Option<Timestamp>,
     /// Time of the last read. `None` without EHR, or before the first read.
     pub last_read: Option<Timestamp>,
+    /// Start of the last complete read of the appointments. `None` without EHR, or before the first read.
+    pub schedule_as_of: Option<Timestamp>,
     /// The reason why reading or writing does not work, if any.
     pub read_problem: Option<String>,
     pub write_problem: Option<String>,
@@ -131,6 +133,11 @@ impl Locations {
         self.0.lock().clone()
     }
 
+    /// Returns the start of a location's last complete read of the appointments.
+    pub fn schedule_as_of(&self, location: LocationId) -> Option<Timestamp> {
+        self.0.lock().get(&location)?.schedule_as_of
+    }
+
     fn retain(&self, keep: impl Fn(LocationId) -> bool) {
         self.0.lock().retain(|location, _| keep(*location));
     }
@@ -142,6 +149,8 @@ impl Locations {
             numbers.writes_queued += standing.queued;
             numbers.writes_parked += standing.parked;
             numbers.oldest_write_seconds = numbers.oldest_write_seconds.max(standing.oldest_write.map_or(0, age));
+            let schedule_age = standing.schedule_as_of.map_or(0, age);
+            numbers.oldest_schedule_seconds = numbers.oldest_schedule_seconds.max(schedule_age);
             numbers.oldest_read_seconds = numbers.oldest_read_seconds.max(standing.last_read.map_or(0, age));
             numbers.locations_not_reading += u64::from(standing.read_problem.is_some());
             numbers.locations_not_writing += u64::from(standing.write_problem.is_some());
@@ -166,6 +175,8 @@ pub struct Numbers {
     pub oldest_write_seconds: u64,
     /// The longest time since a location's last successful read cycle.
     pub oldest_read_seconds: u64,
+    /// The longest time since the start of a location's last complete read of its appointments.
+    pub oldest_schedule_seconds: u64,
     /// Locations that cannot read, and locations that cannot write.
     pub locations_not_reading: u64,
     pub locations_not_writing: u64,
@@ -233,9 +244,11 @@ mod tests {
         let why = || Some("it is down".to_owned());
         let at = |seconds: i64| Some(Timestamp(seconds * SECOND));
         metrics.locations.note(LocationId(1), LocationHealth { queued: 9, ..LocationHealth::default() });
-        let read = LocationHealth { last_read: at(90), skipped: 4, ..LocationHealth::default() };
+        let read =
+            LocationHealth { last_read: at(90), schedule_as_of: at(95), skipped: 4, ..LocationHealth::default() };
         metrics.locations.note(LocationId(1), LocationHealth { queued: 2, oldest_write: at(40), ..read });
-        let shut = LocationHealth { last_read: at(70), write_problem: why(), ..LocationHealth::default() };
+        let shut = LocationHealth { last_read: at(70), schedule_as_of: at(80), ..LocationHealth::default() };
+        let shut = LocationHealth { write_problem: why(), ..shut };
         let shut = LocationHealth { queued: 3, parked: 3, oldest_write: at(10), ..shut };
         metrics.locations.note(LocationId(2), shut);
         metrics
@@ -244,6 +257,7 @@ mod tests {
         let numbers = metrics.numbers(Timestamp(100 * SECOND));
         assert_eq!((numbers.writes_queued, numbers.writes_parked), (5, 3));
         assert_eq!((numbers.oldest_write_seconds, numbers.oldest_read_seconds), (90, 30));
+        assert_eq!(numbers.oldest_schedule_seconds, 20);
         assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing), (1, 1));
         assert_eq!(numbers.records_skipped, 7);
         metrics.retain(|location| location == LocationId(1));

@@ -7,6 +7,7 @@
 pub mod changes;
 pub mod current;
 pub mod database;
+pub mod events;
 pub mod guests;
 pub mod login;
 pub mod secret;
@@ -24,7 +25,7 @@ use location::{
 };
 use url::Url;
 
-use crate::{database::Database, guests::HostLimits, login::Login};
+use crate::{database::Database, events::EhrEvents, guests::HostLimits, login::Login};
 
 /// Everything an engine serves.
 #[derive(Clone, Debug, Default)]
@@ -187,6 +188,8 @@ location::settings! {
         guest_requests_per_call: u32 = 100, integer(1..=100_000) => reload, "Requests of a call to the EHR.";
         /// Set if the data source is reached only through workstations with a logged-in staff member.
         workstation: Option<WorkstationAccess> = None;
+        /// Set if the EHR reports changes to `POST /ehr_events/{source}`.
+        events: Option<EhrEvents> = None;
     }
 }
 

@@ -142,6 +142,17 @@ impl Location {
         began.max(pulls.schedule.requested).is_none_or(|begins| begins < since)
     }
 
+    /// Returns `true` if a read of the appointments or, with `everything`, a cycle is requested or due and has not
+    /// started.
+    pub fn is_read_pending(&self, now: Timestamp, everything: bool) -> bool {
+        let pulls = &self.state.pulls;
+        if everything {
+            return pulls.again || (pulls.cycle.is_none() && pulls.next_cycle <= now);
+        }
+        let ScheduleRead { asked, requested, .. } = pulls.schedule;
+        requested.is_some_and(|at| asked.is_none_or(|asked| asked < at))
+    }
+
     /// Requests a read of the appointments or, with `everything`, a cycle. Times of retries and the circuit breaker
     /// stay unchanged.
     pub(crate) fn request_read(&self, everything: bool) -> Decision {

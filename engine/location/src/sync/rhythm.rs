@@ -76,10 +76,10 @@ impl Location {
     /// Returns the start of the next ordinary cycle under the rhythm.
     pub fn cycle_at(&self) -> Timestamp {
         let pulls = &self.state.pulls;
-        let rules = &self.settings.pull;
-        let is_steady = rules.fastest() == rules.every && rules.slowest() == rules.every;
         match pulls.schedule.cycle_ended {
-            Some(ended) if !is_steady && self.last_intent.is_some() => self.rhythm().cycle_at(ended, pulls.next_cycle),
+            Some(ended) if self.last_intent.is_some() && !self.settings.pull.is_steady() => {
+                self.rhythm().cycle_at(ended, pulls.next_cycle)
+            }
             _ => pulls.next_cycle,
         }
     }

@@ -2,12 +2,14 @@
 
 mod calls;
 mod explain;
+mod fresh;
 mod job;
 pub mod prefetch;
 mod span;
 #[cfg(test)]
 mod tests;
 
+use fresh::Waiters;
 pub use job::{Job, Reply, RequestJob};
 use prefetch::{PageTask, Prefetch};
 use span::InSpan;
@@ -30,6 +32,7 @@ use location::{
     explain::{ExplainQuery, Explanation},
     gate::Gate,
     ids::LocationId,
+    pull::Freshness,
     slots::{self, SlotQuery, next_available},
     time::{DAY, Millis, SECOND, Timestamp},
 };
@@ -101,6 +104,18 @@ pub enum LocationMessage {
     Writes {
         reply: Reply<Vec<WriteRequest>>,
     },
+    /// Replies once the EHR's changes before `since` are known, or if no read of the appointments can start by `until`.
+    Refresh {
+        since: Timestamp,
+        until: Timestamp,
+        reply: Reply<Freshness>,
+    },
+    /// The EHR reported a change: of appointments or, with `everything`, of any record.
+    Hint {
+        everything: bool,
+    },
+    /// Notes a search, hold or booking of an intent.
+    Intent,
     /// Loads the location, because it is due or was in memory when the process ended.
     Activate,
     /// Applies another setup. Calls in flight end on the connection they began with.
@@ -155,6 +170,7 @@ pub struct LocationActor {
     set_back: Millis,
     last_used: Instant,
     prefetch: Prefetch<PageTask>,
+    waiters: Waiters,
 }
 
 impl LocationActor {
@@ -180,6 +196,7 @@ impl LocationActor {
             set_back: 0,
             last_used: Instant::now(),
             prefetch: Prefetch::default(),
+            waiters: Waiters::default(),
         }
     }
 
@@ -495,6 +512,7 @@ impl LocationActor {
             self.call(call, ctx);
         }
         self.set_timer(ctx);
+        self.answer_waiters();
     }
 
     fn internal_turn_done(&mut self, done: Result<(), EngineError>, ctx: &mut Context<Self>) {
@@ -778,6 +796,13 @@ impl Handler<LocationMessage> for LocationActor {
                 drop(reply.send(act.in_memory().map(write_requests::unfinished)));
                 act.done()
             }),
+            LocationMessage::Refresh { since, until, reply } => {
+                self.loaded_first(move |act| act.refresh(since, until, reply))
+            }
+            LocationMessage::Hint { everything } => self.loaded_first(move |act| act.hinted(everything)),
+            LocationMessage::Intent => {
+                self.loaded_first(|act| Box::pin(act.done().map(|(), act, ctx| act.note_intent(ctx))))
+            }
             LocationMessage::Activate => self.done(),
             LocationMessage::SetUp(means) => {
                 self.set_up(means, ctx);
