@@ -45,6 +45,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("start_local", "Tue, Dec 1 2026, 9:30 AM EST"), ("start_time_with_tz", "2026-12-01T09:30:00.000-05:00"),
     ("end_time_with_tz", "2026-12-01T10:00:00.000-05:00"), ("created_at_with_tz", "2026-11-20T09:30:00.000-05:00"),
     ("time", "2026-12-01T09:30:00.000-05:00"), ("next_available_date", "2026-12-03"),
+    ("schedule_as_of", "2026-11-20T14:29:40.000Z"), ("today", "2026-11-20"),
     ("provider_name", "Dr. Anna Ash"), ("display_name", "Dr. Ash"),
 ];
 

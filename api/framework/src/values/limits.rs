@@ -63,6 +63,8 @@ pub const SEARCH_DAYS: RangeInclusive<i64> = 1..=60;
 pub const SEARCH_DAYS_DEFAULT: i64 = 7;
 pub const SEARCH_LIMIT: RangeInclusive<i64> = 1..=100;
 pub const SEARCH_LIMIT_DEFAULT: i64 = 20;
+/// Maximum of `fresh_within`, in seconds: a day.
+pub const MAX_FRESH_WITHIN: i64 = 86_400;
 /// Days beyond the requested ones in which a search with times of day looks for the next date.
 pub const DAYS_LOOKED_AHEAD: i32 = 60;
 /// Maximum number of slots in one response: 1.5 MB. Three months of ten providers have fewer.

@@ -14,6 +14,7 @@ use location::decision::Refusal;
 use super::{
     BookingAnswer, BookingResponse, booked,
     failure::BookingFailure,
+    freshness::{IntentCall, fresh_within, freshen},
     offers::{like, offers, open, recall},
 };
 use crate::prelude::*;
@@ -29,6 +30,8 @@ pub struct BookingInput {
     patient: BookedPatient,
     #[body(note(), nonempty)]
     note: Option<String>,
+    #[body(fresh_within())]
+    fresh_within: Option<i64>,
 }
 
 /// The engine decides which fields are required, and reports missing ones (`patient_fields_required`).
@@ -83,6 +86,9 @@ pub async fn create(
     let vouched = opened.is_ok();
     // A retry finds its booking even if the secret of its token was lost.
     let (location, offer) = opened.or_else(|_| recall(&call, &tenant, at.as_ref(), &asked.slot_token))?;
+    if vouched {
+        freshen(&mut call, &location, IntentCall::Book, asked.fresh_within).await;
+    }
     let wanted = like(&offer);
     let request = BookSlot {
         offer,

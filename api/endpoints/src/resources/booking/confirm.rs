@@ -30,7 +30,7 @@ pub async fn create(
     let appointment = read_again(&call, appointment.id)?;
     let view = booking_view(&call, &location, &appointment)?;
     let message = message(&view, confirmation);
-    Ok(respond(&call, None, message, view))
+    Ok(respond(&call, &location, None, message, view))
 }
 
 /// Returns one sentence that can be read to the patient.

@@ -4,6 +4,7 @@ use framework::values::{kinds::shared::slot_token, times};
 
 use super::{
     failure::{BookingAnswer, BookingFailure},
+    freshness::{IntentCall, fresh_within, freshen, schedule_as_of},
     offers::{like, offers, open},
 };
 use crate::prelude::*;
@@ -18,6 +19,9 @@ pub struct SlotHold<'a> {
     /// End of the hold, in UTC. Until then, no other client can book the slot. Absent in the response to a release.
     #[serde(skip_serializing_if = "Option::is_none")]
     held_until: Option<At>,
+    /// Time up to which the changes of the practice's staff are known, in UTC. Absent in the response to a release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule_as_of: Option<At>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
@@ -27,13 +31,16 @@ pub struct SlotHold<'a> {
 pub struct NewHold {
     #[body(filled(slot_token()))]
     slot_token: String,
+    #[body(fresh_within())]
+    fresh_within: Option<i64>,
 }
 
 pub async fn create(
-    call: ApiCall,
-    InLocations(tenant, at, NewHold { slot_token }): InLocations<NewHold>,
+    mut call: ApiCall,
+    InLocations(tenant, at, NewHold { slot_token, fresh_within }): InLocations<NewHold>,
 ) -> BookingAnswer<SlotHold<'static>> {
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
+    freshen(&mut call, &location, IntentCall::Hold, fresh_within).await;
     let (start, wanted) = (offer.span.start, like(&offer));
     let held = call.api.engine.hold(offer, call.key.short()).await;
     let until =
@@ -41,7 +48,8 @@ pub async fn create(
     let zone = location.setup.zone;
     let message =
         format!("{} is held for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
-    Ok(call.plain(SlotHold { ok: true, message, held_until: Some(At(until)), description: call.description() }))
+    let (held_until, schedule_as_of) = (Some(At(until)), schedule_as_of(&call, &location));
+    Ok(call.plain(SlotHold { ok: true, message, held_until, schedule_as_of, description: call.description() }))
 }
 
 /// The token may be in the query, because some clients cannot send a body with DELETE.
@@ -70,5 +78,6 @@ pub async fn delete(
     let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, location.setup.zone));
     let released = call.api.engine.release(offer).await;
     released.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
-    Ok(call.plain(SlotHold { ok: true, message, held_until: None, description: call.description() }))
+    let (held_until, schedule_as_of) = (None, None);
+    Ok(call.plain(SlotHold { ok: true, message, held_until, schedule_as_of, description: call.description() }))
 }

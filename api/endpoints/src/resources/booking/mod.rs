@@ -8,6 +8,7 @@ pub mod confirm;
 pub mod explain;
 mod failure;
 pub mod find;
+mod freshness;
 pub mod hold;
 mod offer_view;
 mod offers;
@@ -121,6 +122,9 @@ pub struct BookingResponse<'a> {
     message: String,
     /// The booking.
     booking: BookingView<'a>,
+    /// Time up to which the changes of the practice's staff were known, in UTC. Only in the responses with `replay`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule_as_of: Option<At>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
@@ -134,16 +138,19 @@ fn booked(
 ) -> BookingAnswer<BookingResponse<'static>> {
     let view = booking_view(call, location, it)?;
     let message = message(&view, it.booking.as_ref(), location.setup.source.is_some());
-    Ok(respond(call, replay, message, view))
+    Ok(respond(call, location, replay, message, view))
 }
 
 fn respond(
     call: &ApiCall,
+    location: &OpenLocation,
     replay: Option<bool>,
     message: String,
     booking: BookingView<'_>,
 ) -> Plain<BookingResponse<'static>> {
-    call.plain(BookingResponse { ok: true, replay, message, booking, description: call.description() })
+    let schedule_as_of = replay.and_then(|_| freshness::schedule_as_of(call, location));
+    let description = call.description();
+    call.plain(BookingResponse { ok: true, replay, message, booking, schedule_as_of, description })
 }
 
 /// Returns the view of a booking, or of a visit that the practice booked itself.

@@ -65,7 +65,7 @@ pub async fn create(
     let from = appointment.reschedule.as_ref().map(|change| times::for_people(change.from, location.setup.zone));
     let in_ehr = appointment.booking.as_ref().is_none_or(|booking| booking.writeback == Writeback::Confirmed);
     let message = message(&view, appointment.reschedule.as_ref(), from.as_deref().unwrap_or_default(), in_ehr);
-    Ok(respond(&call, Some(moved.replay), message, view))
+    Ok(respond(&call, &location, Some(moved.replay), message, view))
 }
 
 /// Returns one sentence that can be read to the patient.

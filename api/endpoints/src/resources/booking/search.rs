@@ -22,6 +22,7 @@ use serde_json::json;
 
 use super::{
     failure::{BookingAnswer, BookingFailure},
+    freshness::{IntentCall, fresh_within, freshen, schedule_as_of},
     offer_view::OfferView,
     offers::{OfferProperties, offers},
 };
@@ -49,6 +50,12 @@ pub struct SlotSearchResult<'a> {
     /// If `slots` is empty: the next day with a free slot in the location's time zone, `YYYY-MM-DD`; null if none is
     /// known. Otherwise null.
     next_available_date: Option<String>,
+    /// Time up to which the changes of the practice's staff are known, in UTC; null if its appointments are not read.
+    schedule_as_of: Option<At>,
+    /// Today in the location's time zone, `YYYY-MM-DD`.
+    today: String,
+    /// Time zone of the location, such as `America/New_York`.
+    timezone: &'static str,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
@@ -84,6 +91,8 @@ pub struct SearchInput {
     /// `true` if the patient is new to the practice.
     #[body(boolean().omit_from_example(), or = false)]
     pub(super) new_patient: bool,
+    #[body(fresh_within())]
+    fresh_within: Option<i64>,
 }
 
 pub(super) fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
@@ -104,6 +113,7 @@ pub async fn create(
     check_start_date(from, now).map_err(all)?;
     let (query, kind) = asked.query(&call, &location, from, now).map_err(all)?;
     asked.warn_about_new_patients(&mut call, &location)?;
+    freshen(&mut call, &location, IntentCall::Search, asked.fresh_within).await;
     let closed = kind.filter(|kind| !kind.bookable_online);
     let wanted_type = asked.appointment_type.map(AppointmentTypeId);
     let channel = call.key.channel.as_deref();
@@ -126,8 +136,16 @@ pub async fn create(
         }
         None => message(&location, &slots, next.as_deref()),
     };
-    let description = call.description();
-    Ok(call.plain(SlotSearchResult { ok: true, message, slots, next_available_date: next, description }))
+    Ok(call.plain(SlotSearchResult {
+        ok: true,
+        message,
+        slots,
+        next_available_date: next,
+        schedule_as_of: schedule_as_of(&call, &location),
+        today: today.to_string(),
+        timezone: location.setup.zone.name(),
+        description: call.description(),
+    }))
 }
 
 /// Explains the failure in words for a caller.
