@@ -7,12 +7,14 @@
 //!                                                          ─► webhook_ownership
 //!  operator_actions ─► sync, write_requests, adapters, webhooks, workstations
 //!  patients/ ─► providers, insurance_plans                 documentation, operations (open to anyone)
+//!  ehr_events (reports of EHRs, each with its secret)
 //! ```
 
 pub mod access;
 pub mod booking;
 pub mod care;
 pub mod documentation;
+pub mod ehr_events;
 pub mod insurance;
 pub mod ledger;
 pub mod operations;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use actix_web::{
-    Error, HttpMessage, HttpRequest, HttpResponse, ResponseError,
+    Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError,
     body::MessageBody,
     dev::{self, ServiceRequest, ServiceResponse, fn_service},
     http::{Method, StatusCode, header::HeaderMap},
@@ -34,7 +34,7 @@ use super::{
     route::{Answering, Route, Serves},
     route_map::RouteMap,
 };
-use crate::prelude::*;
+use crate::{prelude::*, resources::ehr_events};
 
 /// Serves all routes as the app's default service. Resources of actix-web would be tried one after the other, with a
 /// regular expression for each path that has parameters.
@@ -85,6 +85,13 @@ async fn find_and_answer(
     let here_is = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
     if let Serves::Open(handler) = &first.serves {
         here_is(first);
+        let mut payload = payload;
+        if ehr_events::source_of(request.path()).is_some() {
+            match placing::place(&api, first, request, payload.into_inner()).await? {
+                Placed::Here(_, mut here) => payload = Payload::from_request(request, &mut here).await?,
+                Placed::Answered(answer) => return Ok(answer),
+            }
+        }
         return handler(request.clone(), payload).await;
     }
     let version = match first.access {

@@ -20,7 +20,7 @@ use framework::{
     },
 };
 
-use crate::prelude::*;
+use crate::{prelude::*, resources::ehr_events};
 
 /// Maximum wait for an institution in transfer. A planned shutdown transfers faster than this.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -125,6 +125,10 @@ enum RequestTarget {
 }
 
 fn target_of(api: &Api, endpoint: &Endpoint, request: &HttpRequest) -> RequestTarget {
+    if let Some(source) = ehr_events::source_of(request.path()) {
+        let source = api.engine.setup().sources.get(&source).map(|source| source.institution);
+        return source.map_or(RequestTarget::AnyNode, RequestTarget::Of);
+    }
     // Webhook endpoints and subscriptions have a single writer node, and guesses of pairing codes a single counter.
     if ["/webhook_endpoints", "/webhooks", "/workstations/pair"].iter().any(|of_all| endpoint.path.starts_with(of_all))
     {

@@ -148,11 +148,29 @@ where
     F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
     R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
 {
+    unguarded(Method::GET, path, handler)
+}
+
+/// Declares a POST without version, token or envelope, outside of the documented API. Its handler authenticates the
+/// caller.
+pub fn open_post<F, R>(path: &'static str, handler: F) -> Route
+where
+    F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
+{
+    unguarded(Method::POST, path, handler)
+}
+
+fn unguarded<F, R>(method: Method, path: &'static str, handler: F) -> Route
+where
+    F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
+{
     let serves = Serves::Open(Box::new(move |request, payload| {
         let answering = handler(request, payload);
         Box::pin(async move { answering.await.map_err(Into::into) })
     }));
-    Route::new(Method::GET, path, Access::Anyone, serves)
+    Route::new(method, path, Access::Anyone, serves)
 }
 
 impl Route {

@@ -58,7 +58,7 @@ use crate::{
         access::{authenticates, me, operators},
         booking::{self, BookingRefusal},
         care::{clinical, communication_logs, forms, medical_history},
-        documentation,
+        documentation, ehr_events,
         insurance::{insurance_coverages, insurance_plans},
         ledger::{self, balances, charges, fee_schedules, ledger_entry},
         operations,
@@ -80,7 +80,7 @@ use crate::{
     },
     routes::{
         dispatch,
-        route::{Route, action, delete, get, open, patch, post, websocket},
+        route::{Route, action, delete, get, open, open_post, patch, post, websocket},
     },
     views::{
         catalogue::{AdjustmentTypeView, FeeScheduleView, FeeView, PaymentTypeView},
@@ -161,6 +161,7 @@ fn operation() -> Vec<Route> {
         open("/docs/style.css", documentation::style),
         open("/docs/script.js", documentation::script),
         websocket("/workstations/connect", workstation_socket::connect),
+        open_post("/ehr_events/{source}", ehr_events::take),
     ]
 }
 
@@ -981,9 +982,10 @@ pub fn serve(app: &mut ServiceConfig) {
     dispatch::serve(&TABLE, app);
 }
 
-/// Returns `true` for probes and the documentation, which need no credentials.
+/// Returns `true` for probes, the documentation and reports of EHRs, which need no credentials of a client.
 pub fn is_open(path: &str) -> bool {
-    TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
+    ehr_events::source_of(path).is_some()
+        || TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
 }
 
 /// Endpoint names of rate limits: `GET /appointments`.

@@ -143,6 +143,9 @@ failures! {
     "api_key_instead_of_token" "This is not a bearer token. Exchange the key at POST /authenticates and send the token as Bearer." {
         ApiKeyInsteadOfToken 401 NO_ACCESS,
     }
+    "event_secret_invalid" "Send the secret of `[sources.events]`, or a signature of the body with it, in the header configured there." {
+        EventSecretInvalid 401 NO_ACCESS,
+    }
     "token_expired" "The bearer token has expired. Get a new one from POST /authenticates." { TokenExpired 401 NO_ACCESS, }
     "token_invalid" "The bearer token was altered or was not issued by this service. Get a new one from POST /authenticates." {
         TokenInvalid 401 NO_ACCESS,

@@ -114,6 +114,27 @@ fn mac(keyed: Hmac<Sha256>, parts: &[&[u8]]) -> [u8; 32] {
     fed(keyed, parts).finalize().into_bytes().into()
 }
 
+/// Returns `true` if a caller sent the expected secret. Compares in constant time.
+pub fn is_secret(expected: &[u8], sent: &[u8]) -> bool {
+    let key = keyed(&[0; 32]);
+    let expected = mac(key.clone(), &[expected]);
+    fed(key, &[sent]).verify_slice(&expected).is_ok()
+}
+
+/// Returns the HMAC-SHA256 of a message under a secret that another system has, too.
+pub fn sign(secret: &[u8], message: &[u8]) -> [u8; 32] {
+    mac(shared(secret), &[message])
+}
+
+/// Returns `true` if a signature is that of `sign`. Compares in constant time.
+pub fn is_signature(secret: &[u8], message: &[u8], signature: &[u8]) -> bool {
+    fed(shared(secret), &[message]).verify_slice(signature).is_ok()
+}
+
+fn shared(secret: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(secret).expect("HMAC takes keys of any length")
+}
+
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
