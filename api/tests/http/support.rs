@@ -196,9 +196,14 @@ async fn world_over(setup: Setup, rules: HttpRules, books: Books, mut parts: Par
 
 /// Starts a world with the test's own EHRs, by location.
 pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> ApiWorld {
+    world_on_set_up(setup(), ehrs).await
+}
+
+/// Starts such a world with another setup.
+pub async fn world_on_set_up(setup: Setup, ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> ApiWorld {
     let ehrs: Vec<_> = ehrs.into_iter().collect();
     let locations: Vec<LocationId> = ehrs.iter().map(|(location, _)| LocationId(*location)).collect();
-    let world = world_unread_on(ehrs).await;
+    let world = world_unread_set_up(setup, ehrs).await;
     for location in locations {
         pulled(&world.engine, location).await;
     }
@@ -207,9 +212,12 @@ pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> Ap
 
 /// Starts such a world even if the EHRs cannot be read.
 pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> ApiWorld {
+    world_unread_set_up(setup(), ehrs).await
+}
+
+async fn world_unread_set_up(mut setup: Setup, ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> ApiWorld {
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
-    let mut setup = setup();
     for location in setup.locations.values_mut() {
         // Shorter than the usual pauses for a page that may show a write in flight, so that tests do not wait.
         let pull = &mut Arc::make_mut(location).pull;
