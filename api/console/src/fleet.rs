@@ -40,6 +40,8 @@ struct FleetCounts {
     oldest: Option<RelativeTime>,
     /// The oldest of the locations' last complete reads.
     last_read: Option<RelativeTime>,
+    /// The time since which 99% of the locations have read their appointments.
+    schedule: Option<RelativeTime>,
     /// The number of locations in each state of `STATES`.
     states: Vec<StateCount>,
     /// Webhook endpoints whose last message was not delivered.
@@ -63,7 +65,7 @@ struct SearchForm {
     q: String,
     state: String,
     order: String,
-    orders: [(&'static str, &'static str); 4],
+    orders: [(&'static str, &'static str); 5],
 }
 
 struct FleetRow {
@@ -79,6 +81,8 @@ struct FleetRow {
     failed: u64,
     oldest: Option<RelativeTime>,
     last_read: Option<RelativeTime>,
+    /// Start of the last complete read of the appointments.
+    schedule: Option<RelativeTime>,
     gate: Option<Badge>,
     node: Option<String>,
 }
@@ -143,8 +147,13 @@ const STATES: [FleetState; 9] = [
     FleetState::new("elsewhere", "At other nodes", |it| it.node.is_some()),
 ];
 
-const ORDERS: [(&str, &str); 4] =
-    [("", "trouble first"), ("queue", "oldest write first"), ("lag", "longest unread first"), ("name", "by name")];
+const ORDERS: [(&str, &str); 5] = [
+    ("", "trouble first"),
+    ("queue", "oldest write first"),
+    ("lag", "longest unread first"),
+    ("schedule", "oldest appointments first"),
+    ("name", "by name"),
+];
 
 impl LocationSummary {
     fn reading(&self) -> Badge {
@@ -209,6 +218,10 @@ impl LocationSummary {
 
     fn last_read(&self) -> Option<Timestamp> {
         self.standing.as_ref()?.last_read
+    }
+
+    fn schedule_as_of(&self) -> Option<Timestamp> {
+        self.standing.as_ref()?.schedule_as_of
     }
 
     fn is_called(&self, q: &str) -> bool {
@@ -279,10 +292,18 @@ impl FleetCounts {
             locations: all.len(),
             oldest: first(LocationSummary::oldest),
             last_read: first(LocationSummary::last_read),
+            schedule: reached_by_most(all.iter().filter_map(LocationSummary::schedule_as_of).collect())
+                .map(|at| RelativeTime::new(at, now)),
             states: STATES.iter().map(count).collect(),
             webhooks_failing: webhooks::failing(api),
         }
     }
+}
+
+/// Returns the latest of the times that at most 1% of all precede: with their ages, the 99th percentile.
+fn reached_by_most(mut times: Vec<Timestamp>) -> Option<Timestamp> {
+    times.sort_unstable();
+    times.get(times.len() / 100).copied()
 }
 
 impl SearchForm {
@@ -306,6 +327,7 @@ impl SearchForm {
             let first = match self.order.as_str() {
                 "queue" => (false, forever(it.oldest())),
                 "lag" => (false, forever(it.last_read())),
+                "schedule" => (false, forever(it.schedule_as_of())),
                 "name" => (false, Timestamp::MAX),
                 _ => (!it.needs_operator(), forever(it.oldest())),
             };
@@ -361,6 +383,7 @@ fn row(it: LocationSummary, now: Timestamp) -> FleetRow {
         failed: it.failed,
         oldest: when(it.oldest()),
         last_read: when(it.last_read()),
+        schedule: when(it.schedule_as_of()),
         gate: it.gate.map(words::gate),
         node: it.node,
     }
@@ -372,5 +395,20 @@ pub(crate) fn status(status: LocationStatus) -> Option<&'static str> {
         LocationStatus::Active => None,
         LocationStatus::Pending => Some("pending"),
         LocationStatus::Closed => Some("closed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_age_that_all_but_one_percent_of_the_locations_reach_is_shown() {
+        let reached = |locations: i64| reached_by_most((0..locations).rev().map(Timestamp).collect());
+        assert_eq!(reached(0), None);
+        assert_eq!(reached(1), Some(Timestamp(0)));
+        assert_eq!(reached(99), Some(Timestamp(0)));
+        assert_eq!(reached(100), Some(Timestamp(1)));
+        assert_eq!(reached(1_000), Some(Timestamp(10)));
     }
 }

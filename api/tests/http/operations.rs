@@ -67,6 +67,7 @@ async fn writes_that_wait_and_locations_that_are_red_are_counted() {
     assert!(value("writes_queued").await >= 1.0);
     assert_eq!((value("writes_parked").await, value("locations_not_writing").await), (0.0, 0.0));
     assert!(value("oldest_read_seconds").await < 60.0 && value("oldest_write_seconds").await < 60.0);
+    assert!(value("oldest_schedule_seconds").await < 60.0);
 }
 
 /// The rules for Prometheus and the dashboard for Grafana use only metrics that exist.

@@ -39,6 +39,7 @@ async fn progress_is_shown_and_a_cycle_starts_on_request() {
     let known = world.engine.sync_state(location::ids::LocationId(MAIN)).await.unwrap().progress.len();
     assert_eq!(first["data"]["resources"].as_array().unwrap().len(), known);
     assert!(patients["ended_at"].is_string() && first["data"]["last_sync_at"].is_string());
+    assert!(first["data"]["schedule_as_of"].as_str() <= first["data"]["last_sync_at"].as_str());
     assert!(first["data"]["next_cycle_at"].is_string() && first["data"]["reading"].is_null());
     assert_eq!((&first["data"]["writes_waiting"], &first["data"]["read_problem"]), (&json!(0), &Value::Null));
     ehr.touch(Resource::Patients, 2 * PATIENTS);

@@ -48,6 +48,8 @@ struct LocationPage {
     reading_paused: bool,
     writing_paused: bool,
     last_read: Option<RelativeTime>,
+    /// Start of the last complete read of the appointments.
+    schedule: Option<RelativeTime>,
     next_cycle: Option<RelativeTime>,
     waits: Option<String>,
     calendar: calendar::CalendarDay,
@@ -183,6 +185,7 @@ async fn read(visit: ConsoleRequest, id: LocationId) -> Result<LocationPage, Con
         reading_paused: state.paused.reading.is_some(),
         writing_paused: state.paused.writing.is_some(),
         last_read: state.last_sync.map(|at| RelativeTime::new(at, now)),
+        schedule: state.schedule_as_of.map(|at| RelativeTime::new(at, now)),
         next_cycle: state.next_cycle.map(|at| RelativeTime::new(at, now)),
         waits: state.read_waits.clone(),
         calendar: calendar::CalendarDay::read(&visit, &location, now)?,

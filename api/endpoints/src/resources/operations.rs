@@ -119,6 +119,11 @@ fn render_metrics(api: &Api) -> Result<String, ApiError> {
             "Age of the last complete read cycle, at the location where it is oldest.",
             n.oldest_read_seconds,
         ),
+        (
+            "oldest_schedule_seconds",
+            "Age of the last complete read of the appointments, at the location where it is oldest.",
+            n.oldest_schedule_seconds,
+        ),
         ("locations_not_reading", "Locations whose read status is red.", n.locations_not_reading),
         ("locations_not_writing", "Locations whose write status is red.", n.locations_not_writing),
         (

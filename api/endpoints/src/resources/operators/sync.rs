@@ -27,6 +27,9 @@ pub struct LocationSyncView {
     location_id: u32,
     /// End time of the last complete read cycle; null before the first one.
     last_sync_at: Option<At>,
+    /// Time up to which the changes of staff to appointments are known: the start of the last complete read of the
+    /// appointments. Null before the first one, and without a health record system.
+    schedule_as_of: Option<At>,
     /// Time of the next read cycle; null while a cycle runs, before the first one, and without a health record system.
     next_cycle_at: Option<At>,
     /// The resource that the running cycle reads; null if no cycle runs.
@@ -247,6 +250,7 @@ async fn view(api: &Api, location: LocationId) -> Answer<LocationSyncView> {
     Ok(LocationSyncView {
         location_id: location.0,
         last_sync_at: state.last_sync.map(At),
+        schedule_as_of: state.schedule_as_of.map(At),
         next_cycle_at: state.next_cycle.map(At),
         reading: state.reading.map(name),
         resources: resources.iter().map(progress).collect(),
