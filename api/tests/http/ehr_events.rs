@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actix_web::http::Method;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::setup::{
     Setup,
@@ -57,7 +58,7 @@ async fn a_signed_report_starts_a_read() {
     for (body, signature) in [
         (APPOINTMENT, format!("sha256={}", hex_of(&tag(APPOINTMENT)))),
         (APPOINTMENT, STANDARD.encode(tag(APPOINTMENT))),
-        // A rest-hook of FHIR R4 without a payload.
+        // A rest-hook of FHIR R4 without `payload`.
         ("", hex_of(&tag(""))),
     ] {
         let (world, ehr) = open_with(listening(EventScheme::Hmac)).await;
@@ -69,6 +70,19 @@ async fn a_signed_report_starts_a_read() {
 
 fn hex_of(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[actix_web::test]
+async fn a_resource_sent_as_an_update_below_the_path_is_a_report() {
+    let (world, ehr) = open_with(listening(EventScheme::Header)).await;
+    let reads = ehr.reads.get();
+    let put = |secret| {
+        let put = world.ask(Method::PUT, "/ehr_events/1/Appointment/5").bytes(APPOINTMENT);
+        put.with("X-Ehr-Event", secret).with("Content-Type", "application/fhir+json")
+    };
+    put("wrong").answers(401).await;
+    put(SECRET).answers_nothing(202).await;
+    until("the read", async || ehr.reads.get() > reads).await;
 }
 
 #[actix_web::test]

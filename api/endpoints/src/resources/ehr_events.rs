@@ -1,4 +1,4 @@
-//! POST /ehr_events/{source}: reports of an EHR that something has changed. The caller authenticates with the secret of
+//! POST /ehr_events/{source}, and PUT below it: reports of an EHR that something has changed. The caller authenticates with the secret of
 //! the data source instead of an API key. A report is a hint: only the names of resources in it are used.
 
 use actix_web::{
@@ -31,6 +31,8 @@ const MAX_DEPTH: usize = 8;
 const MAX_VALUES: usize = 10_000;
 /// Resources of FHIR whose changes concern only appointments.
 const OF_APPOINTMENTS: [&str; 2] = ["Appointment", "AppointmentResponse"];
+/// Tables of Open Dental whose changes concern only appointments.
+const TABLES_OF_APPOINTMENTS: [&str; 2] = ["Appointment", "AppointmentDeleted"];
 /// Resources of FHIR in which a notification is wrapped.
 const WRAPPERS: [&str; 5] = ["Bundle", "Parameters", "Subscription", "SubscriptionStatus", "OperationOutcome"];
 
@@ -55,14 +57,14 @@ pub async fn take(request: HttpRequest, payload: Payload) -> HttpResult {
         return Err(edge.rejected_callers.refused(api.client(&request), "secret of EHR events", refusal.into()));
     }
     if let Some(id) = source {
-        api.engine.ehr_hint(id, concerns_everything(&report));
+        api.engine.ehr_hint(id, concerns_everything(request.headers(), &report));
     }
     Ok(HttpResponse::Accepted().finish())
 }
 
 /// Returns the id of the data source in a path of this endpoint.
 pub fn source_of(path: &str) -> Option<u32> {
-    path.strip_prefix(PATH)?.parse().ok()
+    path.strip_prefix(PATH)?.split('/').next()?.parse().ok()
 }
 
 /// Returns the credentials of an unknown data source. Their result is not used.
@@ -90,7 +92,12 @@ fn accepts(events: &EhrEvents, headers: &HeaderMap, report: &Bytes) -> bool {
 }
 
 /// Returns `true` if a report names records other than appointments. A report that names none concerns appointments.
-fn concerns_everything(report: &[u8]) -> bool {
+/// Open Dental names the table in a header: `Event-Type: WatchTable: Appointment`.
+fn concerns_everything(headers: &HeaderMap, report: &[u8]) -> bool {
+    let event = headers.get("event-type").and_then(|value| value.to_str().ok());
+    if let Some(table) = event.and_then(|event| event.trim().strip_prefix("WatchTable:")) {
+        return !TABLES_OF_APPOINTMENTS.contains(&table.trim());
+    }
     let Ok(report) = serde_json::from_slice::<Value>(report) else { return false };
     let mut named = NamedResources::default();
     named.collect(&report, 0);
@@ -106,7 +113,7 @@ struct NamedResources {
 }
 
 impl NamedResources {
-    /// Looks for `resourceType` and references of FHIR, and for tables and keys of Open Dental.
+    /// Looks for `resourceType` and references of FHIR, and for keys of Open Dental.
     fn collect(&mut self, value: &Value, depth: usize) {
         self.values += 1;
         if depth > MAX_DEPTH || self.values > MAX_VALUES {
@@ -122,9 +129,6 @@ impl NamedResources {
                     if !WRAPPERS.contains(&kind) {
                         return;
                     }
-                }
-                if let Some(table) = text("WatchTable") {
-                    self.others |= !table.eq_ignore_ascii_case("appointment");
                 }
                 // The focus of a notification in SubscriptionStatus.
                 if let Some(reference) = fields.get("focus").and_then(|focus| focus.get("reference")?.as_str()) {
@@ -191,10 +195,9 @@ mod tests {
             r#"{"resourceType":"Bundle","entry":[{"resource":{"resourceType":"SubscriptionStatus",
                 "notificationEvent":[{"focus":{"reference":"https://ehr.example/Appointment/5"}}]}}]}"#,
             r#"[{"AptNum":5,"PatNum":7}]"#,
-            r#"{"WatchTable":"Appointment"}"#,
         ];
         for report in appointments {
-            assert!(!concerns_everything(report.as_bytes()), "{report}");
+            assert!(!concerns_everything(&HeaderMap::new(), report.as_bytes()), "{report}");
         }
         let others = [
             r#"{"resourceType":"Patient"}"#,
@@ -203,22 +206,33 @@ mod tests {
                 {"resource":{"resourceType":"Patient"}}]}"#,
             r#"{"resourceType":"SubscriptionStatus","notificationEvent":[{"focus":{"reference":"Slot/5"}}]}"#,
             r#"[{"PatNum":7}]"#,
-            r#"{"WatchTable":"Patient"}"#,
         ];
         for report in others {
-            assert!(concerns_everything(report.as_bytes()), "{report}");
+            assert!(concerns_everything(&HeaderMap::new(), report.as_bytes()), "{report}");
         }
+    }
+
+    #[test]
+    fn the_table_of_open_dental_is_in_a_header() {
+        let concerns = |event: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HeaderName::from_static("event-type"), HeaderValue::from_static(event));
+            concerns_everything(&headers, br#"[{"ProvNum":3}]"#)
+        };
+        assert_eq!((concerns("WatchTable: Appointment"), concerns("WatchTable: AppointmentDeleted")), (false, false));
+        assert_eq!((concerns("WatchTable: Schedule"), concerns("WatchTable:Patient")), (true, true));
+        assert!(!concerns("UiEventType: PatientSelected"));
     }
 
     #[test]
     fn a_deep_report_is_not_followed_to_its_end() {
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
-        assert!(!concerns_everything(deep.as_bytes()));
+        assert!(!concerns_everything(&HeaderMap::new(), deep.as_bytes()));
     }
 
     #[test]
-    fn the_path_ends_with_the_id_of_the_source() {
-        assert_eq!(source_of("/ehr_events/5"), Some(5));
+    fn the_path_contains_the_id_of_the_source() {
+        assert_eq!((source_of("/ehr_events/5"), source_of("/ehr_events/5/Appointment/7")), (Some(5), Some(5)));
         assert_eq!((source_of("/ehr_events/"), source_of("/ehr_events/x"), source_of("/other/5")), (None, None, None));
     }
 }

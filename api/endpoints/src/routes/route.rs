@@ -151,17 +151,9 @@ where
     unguarded(Method::GET, path, handler)
 }
 
-/// Declares a POST without version, token or envelope, outside of the documented API. Its handler authenticates the
+/// Declares a route without version, token or envelope, outside of the documented API. Its handler authenticates the
 /// caller.
-pub fn open_post<F, R>(path: &'static str, handler: F) -> Route
-where
-    F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
-    R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
-{
-    unguarded(Method::POST, path, handler)
-}
-
-fn unguarded<F, R>(method: Method, path: &'static str, handler: F) -> Route
+pub fn unguarded<F, R>(method: Method, path: &'static str, handler: F) -> Route
 where
     F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
     R: Future<Output = Result<HttpResponse, ApiError>> + 'static,

@@ -47,7 +47,7 @@
 
 use std::sync::LazyLock;
 
-use actix_web::web::ServiceConfig;
+use actix_web::{http::Method, web::ServiceConfig};
 use framework::{
     http::endpoint::{Access, Group},
     values::{role::Role, versions::Version::V2_2_2},
@@ -80,7 +80,7 @@ use crate::{
     },
     routes::{
         dispatch,
-        route::{Route, action, delete, get, open, open_post, patch, post, websocket},
+        route::{Route, action, delete, get, open, patch, post, unguarded, websocket},
     },
     views::{
         catalogue::{AdjustmentTypeView, FeeScheduleView, FeeView, PaymentTypeView},
@@ -161,7 +161,9 @@ fn operation() -> Vec<Route> {
         open("/docs/style.css", documentation::style),
         open("/docs/script.js", documentation::script),
         websocket("/workstations/connect", workstation_socket::connect),
-        open_post("/ehr_events/{source}", ehr_events::take),
+        unguarded(Method::POST, "/ehr_events/{source}", ehr_events::take),
+        // FHIR R4 sends resources as an update at a base URL.
+        unguarded(Method::PUT, "/ehr_events/{source}/{resource}/{id}", ehr_events::take),
     ]
 }
 

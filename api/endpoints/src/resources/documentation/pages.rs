@@ -52,7 +52,7 @@ pub(crate) static MOVING: DocumentationPage =
 pub(super) static RULES: DocumentationPage = page!(CLIENTS, "", "specification", "Rules");
 pub(crate) static GLOSSARY: DocumentationPage = page!(CLIENTS, "", "glossary", "Glossary");
 
-static OPERATOR_PAGES: [DocumentationPage; 15] = [
+static OPERATOR_PAGES: [DocumentationPage; 16] = [
     page!(OPERATORS, "operations/", "runbooks", "Runbooks"),
     page!(OPERATORS, "operations/", "commands", "Commands and calls"),
     page!(OPERATORS, "operations/", "console", "Console"),
@@ -64,6 +64,7 @@ static OPERATOR_PAGES: [DocumentationPage; 15] = [
     page!(OPERATORS, "operations/", "backup", "Back up and restore"),
     page!(OPERATORS, "operations/", "audit", "The audit trail"),
     page!(OPERATORS, "operations/", "nodes", "Several nodes"),
+    page!(OPERATORS, "operations/", "freshness", "Fresh schedules"),
     page!(OPERATORS, "operations/", "adapters", "Adapters"),
     page!(OPERATORS, "operations/", "workstations", "Workstations"),
     page!(OPERATORS, "operations/", "security", "Security"),
