@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 mod files;
 mod key_file;
+mod rules;
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 

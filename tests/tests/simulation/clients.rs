@@ -1,7 +1,7 @@
 //! Clients: they search, hold, book, move and cancel, race each other, repeat unanswered requests, and reuse keys.
 
 use location::{
-    command::{Command, Hold, Placement},
+    command::{Closed, Command, Hold, Placement},
     decision::Refusal,
     ids::{AppointmentId, AppointmentTypeId, LocationId},
     slots::{Slot, SlotQuery, free_slots},
@@ -135,7 +135,10 @@ impl Sim {
             limit: 12,
             ..testing::slot_query(from, days, length, not_before.plus(1))
         };
-        let slots = free_slots(machine.hours(), &machine.state.calendar, &machine.settings.zone, &query);
+        let slots = match machine.settings.rules.is_neutral() {
+            true => free_slots(machine.hours(), &machine.state.calendar, &machine.settings.zone, &query),
+            false => machine.offered_slots(self.now, &query, &Closed::default(), None),
+        };
         self.random.pick(&slots).copied()
     }
 
@@ -143,18 +146,21 @@ impl Sim {
         let slot = self.find_slot(location)?;
         let machine = &self.process.hosts.get(&location)?.processor.machine;
         let types: Vec<AppointmentTypeId> = machine.hours().flat_map(|hour| hour.appointment_types.clone()).collect();
+        let rules = &machine.settings.rules;
+        let appointment_type = self.random.pick(&types).copied();
+        let rules = Some(rules.digest(appointment_type, None));
         Some(Offer {
             institution: self.plan.setup.locations.get(&location)?.institution,
             location,
             provider: slot.provider,
             operatory: slot.operatory,
             span: slot.span,
-            appointment_type: self.random.pick(&types).copied(),
+            appointment_type,
             expires: self.now.plus(OFFER_LASTS),
             join_blocks: true,
             hold: self.random.draw(),
             channel: None,
-            rules: None,
+            rules,
         })
     }
 
