@@ -463,3 +463,36 @@ async fn a_change_within_the_notice_of_the_practice_is_refused() {
     let path = format!("/appointments/{}?subdomain=acme", visit["appointment_id"]);
     world.patch(&path, json!({"appt": {"cancelled": true}})).ok().await;
 }
+
+#[actix_web::test]
+async fn without_an_ehr_a_move_and_a_confirmation_are_final_at_once() {
+    let world = world().await;
+    let at = |path: &str| format!("{path}?subdomain=acme&location_id={BARE}");
+    let create = async |path: &str, body: Value| {
+        world.post(&at(path), body).key(BARE_KEY).answers(201).await["data"]["id"].clone()
+    };
+    let provider = json!({"provider": {"first_name": "Ada", "last_name": "Weber", "npi": "1234567893"}});
+    let provider = create("/providers", provider).await;
+    let kind = json!({"location_id": BARE, "appointment_type": {"name": "Check-up", "minutes": 30, "parent_type": "Location",
+        "parent_id": BARE}});
+    let kind = create("/appointment_types", kind).await;
+    let room = create("/operatories", json!({"operatory": {"name": "Room 1", "appointment_type_ids": [kind]}})).await;
+    let hour = json!({"working_hour": {"provider_id": provider, "operatory_id": room, "begin_time": "09:00",
+        "end_time": "12:00", "days": ["Monday"], "appointment_type_ids": [kind]}});
+    create("/working_hours", hour).await;
+    let search = json!({"start_date": world.monday().to_string(), "appointment_type_id": kind, "limit": 3});
+    let found = world.post(&at("/intent/booking/search"), search).key(BARE_KEY).ok().await;
+    let slots = &found["slots"];
+    let made = world.post(BOOK, booking(&slots[0]["slot_token"], "k", &mia())).key(BARE_KEY).ok().await;
+    let visit = &made["booking"];
+    let moved = world.post(RESCHEDULE, change(visit, &slots[1], "r1")).key(BARE_KEY).ok().await;
+    let status = &moved["booking"]["reschedule"]["status"];
+    assert_eq!((status, &moved["booking"]["start_iso"]), (&json!("confirmed"), &slots[1]["start_iso"]));
+    assert!(moved["message"].as_str().unwrap().contains(" is moved to Mon, "), "{moved}");
+    let confirm = json!({"booking_ref": visit["booking_ref"]});
+    let confirmed = world.post(CONFIRM, confirm).key(BARE_KEY).ok().await;
+    assert!(confirmed["message"].as_str().unwrap().ends_with(" is confirmed."), "{confirmed}");
+    let found = world.post(FIND, json!({"patient": mia()})).key(BARE_KEY).ok().await;
+    let can = json!({"confirm": "already_confirmed", "reschedule": true, "cancel": true});
+    assert_eq!((&found["visits"][0]["can"], &found["visits"][0]["start_iso"]), (&can, &slots[1]["start_iso"]));
+}
