@@ -1,8 +1,12 @@
 //! The invariants of a location, numbered as in `engine/README.md`.
 
 use crate::{
-    Location, resource::Resource, schedule::calendar::Holder, state::Insert, time::Timestamp,
-    writes::intent::WriteIntent,
+    Location,
+    resource::Resource,
+    schedule::calendar::Holder,
+    state::Insert,
+    time::Timestamp,
+    writes::{intent::WriteIntent, replacement::Replaced},
 };
 
 impl Location {
@@ -10,6 +14,7 @@ impl Location {
     pub fn check(&self, now: Timestamp) {
         self.no_double_booking();
         self.one_insert_per_pending_booking();
+        self.replaced_are_cancelled_once();
         self.calendar_follows();
         self.state.queue.check();
         self.bounded();
@@ -39,6 +44,28 @@ impl Location {
         for (write, queued) in self.state.queue.iter() {
             if let Some(id) = queued.work.appointment() {
                 assert!(self.state.appointments.contains_key(&id), "invariant 2: write {write} has its appointment");
+            }
+        }
+    }
+
+    /// 2. A replaced appointment has at most one cancellation in the queue, and each cancellation has its replaced one.
+    /// A visit that is gone from the EHR is known only while a replacement of it is left.
+    fn replaced_are_cancelled_once(&self) {
+        for (id, appointment) in &self.state.appointments {
+            for Replaced { write: replaced, .. } in &appointment.replaced {
+                let work = WriteIntent::CancelReplaced { appointment: *id, replaced: *replaced };
+                let cancels = self.state.queue.of(*id).filter(|(_, write)| write.work == work);
+                assert!(cancels.count() <= 1, "invariant 2: cancellations of {replaced}, replaced of appointment {id}");
+            }
+            let mut writes = self.state.queue.of(*id);
+            let left = !appointment.replaced.is_empty()
+                || writes.any(|(_, write)| matches!(write.work, WriteIntent::Replace(_)));
+            assert!(!appointment.gone || left, "invariant 2: appointment {id} is gone, and nothing of it is left");
+        }
+        for (write, queued) in self.state.queue.iter() {
+            if let WriteIntent::CancelReplaced { appointment, replaced } = queued.work {
+                let known = self.replaced(appointment, replaced).is_some();
+                assert!(known, "invariant 2: write {write} cancels a replaced appointment");
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::{
 };
 pub use crate::{
     schedule::calendar::Placement,
-    sync::page::{PulledAppointment, PulledOperatory, PulledPage, SweepStep},
+    sync::page::{LateReplacement, PulledAppointment, PulledOperatory, PulledPage, PulledReplaced, SweepStep},
     writes::intent::{Failure, Outcome, Written},
 };
 

@@ -21,6 +21,7 @@ use crate::{
     writes::{
         intent::{ChangedDetails, WriteIntent, Written},
         order::OrderingKey,
+        replacement::Replacement,
     },
 };
 
@@ -120,6 +121,9 @@ pub enum Event {
         /// The reason, in words for operators and clients.
         reason: String,
     },
+
+    /// A step of a move in an EHR that cannot move appointments.
+    Replacement(Replacement),
 
     // Records that the scheduling rules do not depend on, and details of appointments.
     /// A record was created, changed or removed locally; its document is in the same commit.

@@ -43,6 +43,8 @@ impl State {
                     cancelling: false,
                     vacating: Vec::new(),
                     confirmed: None,
+                    replaced: Vec::new(),
+                    gone: false,
                 };
                 self.put_appointment(*appointment, booked);
                 if let Some(pinned) = key {
@@ -71,14 +73,11 @@ impl State {
             Event::CancelReverted { appointment, reason: _ } => {
                 self.change_appointment(*appointment, |a| a.cancelling = false)
             }
-            Event::CancelConfirmed { appointment } => {
-                self.remove_appointment(*appointment);
-                self.conflicts.remove(appointment);
-            }
+            Event::CancelConfirmed { appointment } => self.left_ehr(*appointment),
+            Event::Replacement(step) => self.replacement(step),
             Event::AppointmentGone { appointment } => {
                 *self.pulls.deleted.entry(Resource::Appointments).or_default() += 1;
-                self.remove_appointment(*appointment);
-                self.conflicts.remove(appointment);
+                self.left_ehr(*appointment);
             }
             Event::InsertDone { appointment, .. } => {
                 self.change_appointment(*appointment, |a| {
@@ -113,7 +112,7 @@ impl State {
                     let booked = work.appointment().and_then(|id| self.appointments.get(&id));
                     retried.sent = booked.map(|a| a.placement);
                     retried.sent_hour = work.hour().and_then(|hour| self.hours.get(&hour)).cloned().map(Box::new);
-                    let of_appointment = work.appointment().map(|_| Resource::Appointments);
+                    let of_appointment = work.appointment().filter(|_| work.creates()).map(|_| Resource::Appointments);
                     self.pulls.needs_full_pass.extend(of_appointment.or(work.hour().map(|_| Resource::WorkingHours)));
                 }
                 self.queue.push(*write, retried);
@@ -158,6 +157,7 @@ impl State {
                 self.breaker.forget(*write);
                 if let Some(appointment) = work.appointment() {
                     self.change_appointment(appointment, |_| ());
+                    self.remove_if_over(appointment);
                 }
             }
             // A write that ended with this failure does not count for the breaker.
@@ -323,22 +323,7 @@ impl State {
                 }
             }
             Event::PauseTurned { to } => self.paused.turn(*to, at),
-            Event::Pruned { before } => {
-                let ended: Vec<_> = self
-                    .appointments
-                    .iter()
-                    .filter(|(_, a)| a.settled() && a.placement.span.end <= *before)
-                    .filter(|(id, _)| self.queue.of(**id).next().is_none())
-                    .map(|(id, _)| *id)
-                    .collect();
-                for id in ended {
-                    self.remove_appointment(id);
-                    self.conflicts.remove(&id);
-                }
-                self.pruned = Some(*before);
-                self.first_end = self.appointments.values().map(|a| a.placement.span.end).min();
-                self.first_expiry = self.keys.values().map(|key| key.expires).min();
-            }
+            Event::Pruned { before } => self.prune(*before),
         }
     }
 
@@ -409,13 +394,17 @@ impl State {
                 a.patient = record.patient;
                 a.appointment_type = record.appointment_type;
                 a.confirmed = Some(record.placement);
+                // The EHR has restored an appointment that only waited for the end of its replacement.
+                (a.cancelling, a.gone) = (a.cancelling && !a.gone, false);
             });
             return;
         }
-        let insert = self.appointments.get(&record.id).map_or(Insert::Pulled, |a| match a.insert {
+        let known = self.appointments.get(&record.id);
+        let insert = known.map_or(Insert::Pulled, |a| match a.insert {
             Insert::Pulled => Insert::Pulled,
             Insert::Pending | Insert::Done => Insert::Done,
         });
+        let replaced = known.map(|a| a.replaced.clone()).unwrap_or_default();
         let appointment = CalendarAppointment {
             patient: record.patient,
             appointment_type: record.appointment_type,
@@ -425,8 +414,11 @@ impl State {
             cancelling: false,
             vacating: Vec::new(),
             confirmed: Some(record.placement),
+            replaced,
+            gone: false,
         };
-        self.put_appointment(record.id, appointment);
+        let vacating = self.vacating(record.id, &appointment);
+        self.put_appointment(record.id, CalendarAppointment { vacating, ..appointment });
     }
 
     /// Marks a reschedule in flight as superseded if the EHR shows a placement that is neither confirmed nor sent.

@@ -43,4 +43,4 @@ mod writes;
 pub use machine::Location;
 pub use schedule::{calendar, hours, slots, zone};
 pub use sync::pulls as pull;
-pub use writes::{intent, order, queue};
+pub use writes::{intent, order, queue, replacement};

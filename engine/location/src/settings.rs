@@ -65,6 +65,23 @@ pub struct Capabilities {
     pub pulls: Vec<PullPlan>,
 }
 
+impl Capabilities {
+    /// Returns the way in which appointments are moved in the EHR, or `None` if they cannot be moved.
+    pub fn moves(&self) -> Option<Moves> {
+        let replaces = self.creates_appointments && self.cancels;
+        if self.reschedules { Some(Moves::Directly) } else { replaces.then_some(Moves::ByReplacement) }
+    }
+}
+
+/// The way in which appointments are moved in an EHR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moves {
+    /// The EHR moves the appointment.
+    Directly,
+    /// A new appointment is created, then the old one is cancelled.
+    ByReplacement,
+}
+
 /// A resource that a location pulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullPlan {

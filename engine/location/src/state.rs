@@ -18,8 +18,8 @@ use crate::{
     time::Timestamp,
     writes::{
         breaker::CircuitBreaker,
-        intent::WriteIntent,
         queue::{Queue, Write},
+        replacement::Replaced,
     },
 };
 
@@ -93,6 +93,13 @@ pub struct CalendarAppointment {
     pub vacating: Vec<Placement>,
     /// The placement that the EHR confirmed last.
     pub confirmed: Option<Placement>,
+    /// Appointments of the EHR that a replacement left behind, until the EHR has cancelled them. Their placements stay
+    /// taken through `vacating`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<Replaced>,
+    /// The EHR has cancelled the visit, and it only waits for the end of its replacements.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
 }
 
 impl CalendarAppointment {
@@ -115,6 +122,22 @@ impl CalendarAppointment {
     /// Returns `true` if the EHR has the appointment at exactly its local placement.
     pub fn settled(&self) -> bool {
         self.in_ehr() && !self.cancelling && self.vacating.is_empty()
+    }
+
+    /// Returns `true` if the EHR has the appointment at its local placement, and otherwise only replaced ones.
+    pub(crate) fn in_place(&self) -> bool {
+        let is_replaced = |place: &Placement| self.replaced.iter().any(|replaced| replaced.placement == *place);
+        self.in_ehr() && !self.cancelling && self.vacating.iter().all(is_replaced)
+    }
+
+    /// Returns `true` if nothing of the appointment is left after `before`, in the EHR or here.
+    fn ended(&self, before: Timestamp) -> bool {
+        let unfinished = !self.settled() && self.replaced.is_empty();
+        let mut replaced = self.replaced.iter();
+        !unfinished
+            && self.in_ehr()
+            && (self.gone || self.placement.span.end <= before)
+            && replaced.all(|replaced| replaced.placement.span.end <= before)
     }
 }
 
@@ -235,16 +258,33 @@ impl State {
 
     /// Returns the placements, other than the local one, at which the EHR may have an appointment.
     pub(crate) fn vacating(&self, id: AppointmentId, appointment: &CalendarAppointment) -> Vec<Placement> {
-        let moves = |work| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_));
-        let on_the_way = self.queue.of(id).filter(|(_, write)| moves(write.work));
+        let on_the_way = self.queue.of(id).filter(|(_, write)| write.work.places());
         // An unsent write will be sent with the current placement.
         let goes_to = |write: &Write| if write.withdrawable() { Some(appointment.placement) } else { write.sent };
         let mut places: Vec<Placement> = appointment.confirmed.into_iter().collect();
+        places.extend(appointment.replaced.iter().map(|replaced| replaced.placement));
         places.extend(on_the_way.filter_map(|(_, write)| goes_to(write)));
         places.retain(|place| appointment.cancelling || *place != appointment.placement);
         places.sort();
         places.dedup();
         places
+    }
+
+    /// Removes the appointments that ended by `before` and have no unfinished writes.
+    pub(crate) fn prune(&mut self, before: Timestamp) {
+        let ended: Vec<_> = self
+            .appointments
+            .iter()
+            .filter(|(id, a)| a.ended(before) && self.queue.of(**id).next().is_none())
+            .map(|(id, _)| *id)
+            .collect();
+        for id in ended {
+            self.remove_appointment(id);
+            self.conflicts.remove(&id);
+        }
+        self.pruned = Some(before);
+        self.first_end = self.appointments.values().map(|a| a.placement.span.end).min();
+        self.first_expiry = self.keys.values().map(|key| key.expires).min();
     }
 
     /// Adds or replaces a hold and updates the calendar.

@@ -55,6 +55,8 @@ fn appointment_without_operatory_and_provider_blocks_nothing_and_is_found_by_tim
         cancelling: false,
         vacating: Vec::new(),
         confirmed: None,
+        replaced: Vec::new(),
+        gone: false,
     };
     state.put_appointment(AppointmentId(1), unplaced.clone());
     let placed = Placement { operatory: Some(OperatoryId(1)), ..placement };

@@ -64,6 +64,7 @@ fn full(free: impl Fn(i32, u64, i64) -> bool) -> Location {
                     unavailable: false,
                     cancelled: false,
                     written: Written { foreign_id: String::new(), version: None },
+                    replacement: None,
                 };
                 happens(Event::AppointmentPulled { record, keep: false });
             }

@@ -14,6 +14,7 @@ use crate::{
         calendar::{Holder, Placement},
         slots::{Fit, Slot, Wanted, fits, nearest},
     },
+    settings::Moves,
     state::CalendarAppointment,
     time::{Span, Timestamp},
     writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
@@ -343,8 +344,8 @@ impl Location {
         }
     }
 
-    /// Moves an appointment to a free place and queues the write that moves it in the EHR, unless an unsent write
-    /// carries the new placement.
+    /// Moves an appointment and queues the write that moves it in the EHR. An EHR that cannot move appointments gets
+    /// the new one first, and the old one is cancelled afterwards.
     pub(crate) fn queue_move(
         &self,
         cx: DecisionContext,
@@ -352,21 +353,31 @@ impl Location {
         appointment: &CalendarAppointment,
         to: Placement,
     ) -> Result<Vec<Event>, Refusal> {
-        let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
-        // An unsent insert or reschedule will send the new placement.
-        let carried = self.state.queue.of(id).any(|(_, write)| {
-            write.withdrawable() && matches!(write.work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_))
-        });
-        if integrated && !carried && !reschedules {
-            return Err(Refusal::NotSupportedByEhr);
+        let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client }];
+        let capabilities = &self.settings.capabilities;
+        if !capabilities.integrated {
+            return Ok(events);
         }
-        let tell = integrated && !carried;
-        if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()).filter(|_| tell) {
+        let placing = || self.state.queue.of(id).filter(|(_, write)| write.work.places());
+        if let Some((write, unsent)) = placing().find(|(_, write)| write.withdrawable()) {
+            // An unsent insert, reschedule or replacement will send the new placement. Nothing needs to be sent if the
+            // EHR has the appointment there already.
+            let back = unsent.work == WriteIntent::Replace(id) && appointment.confirmed == Some(to);
+            if back && placing().count() == 1 {
+                events.push(Event::WriteDone { write, work: unsent.work, written: None });
+            }
+            return Ok(events);
+        }
+        let work = match capabilities.moves() {
+            Some(Moves::Directly) => WriteIntent::Reschedule(id),
+            Some(Moves::ByReplacement) => WriteIntent::Replace(id),
+            None => return Err(Refusal::NotSupportedByEhr),
+        };
+        if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()) {
             return Err(refusal);
         }
-        let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client }];
-        if let Some(patient) = appointment.patient.filter(|_| tell) {
-            self.queue_write(cx, &mut events, WriteIntent::Reschedule(id), OrderingKey::Patient(patient), None);
+        if let Some(patient) = appointment.patient {
+            self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);
         }
         Ok(events)
     }
@@ -396,9 +407,10 @@ impl Location {
         if !capabilities.cancels {
             return Decision::refuse(Refusal::NotSupportedByEhr);
         }
-        if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()) {
+        if let Some(refusal) = self.queue_full(1 + appointment.replaced.len(), self.settings.write.max_changes()) {
             return Decision::refuse(refusal);
         }
+        self.end_replacements(cx, id, appointment, &mut events);
         if let Some(patient) = appointment.patient {
             self.queue_write(cx, &mut events, WriteIntent::Cancel(id), OrderingKey::Patient(patient), None);
         }

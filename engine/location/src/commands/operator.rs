@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Location {
-    /// Queues a failed creation again, under the same key and a new id. Failed changes were reverted and must be
-    /// requested again.
+    /// Queues a failed creation, or the failed cancellation of a replaced appointment, again, under the same key and a
+    /// new id. Other failed changes were reverted and must be requested again.
     pub(crate) fn retry_write(&self, cx: DecisionContext, retry: &Retry) -> Decision {
         let capabilities = &self.settings.capabilities;
         let (mut events, mut deadline) = (Vec::new(), cx.now.plus(self.settings.write.deadline));
@@ -34,6 +34,13 @@ impl Location {
                     deadline = appointment.placement.span.start;
                 }
                 capabilities.creates_appointments
+            }
+            (WriteIntent::CancelReplaced { appointment, replaced }, _) => {
+                let queued = self.state.queue.of(appointment).any(|(_, write)| write.work == retry.work);
+                if queued || self.replaced(appointment, replaced).is_none() {
+                    return Decision::refuse(Refusal::WriteNotFailed);
+                }
+                capabilities.cancels
             }
             (WriteIntent::Record { resource, id, operation: Operation::Create }, what) => {
                 if self.state.queue.for_record(resource, id).next().is_some() {
@@ -60,6 +67,9 @@ impl Location {
         }
         let write = self.state.queue.next_id(0);
         let Retry { write: of, work, ref key, ordering_key, sent, .. } = *retry;
+        // Writes of one appointment keep one ordering key, even if the EHR has changed its patient.
+        let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
+        let ordering_key = earlier.map_or(ordering_key, |(_, earlier)| earlier.ordering_key);
         // After a restore, the failed write may have been retried and written since the backup.
         let restored = self.state.restored.is_some_and(|first| of < first);
         events.push(Event::WriteRetried {

@@ -277,6 +277,8 @@ impl Location {
         for record in latest.values() {
             self.pulled_appointment(cx, record, &mut keep, &mut events);
         }
+        page.replaced.iter().for_each(|shown| self.replaced_shown(shown, &mut events));
+        page.late.iter().for_each(|late| self.late_replacement(cx, late, &mut events));
         for hour in &page.hours {
             self.pulled_hour(hour, &mut events);
         }

@@ -134,7 +134,7 @@ impl Location {
 
     pub(super) fn holds(&self, resource: Resource, id: u64) -> bool {
         resource == Resource::Appointments
-            && self.state.appointments.get(&AppointmentId(id)).is_some_and(CalendarAppointment::in_ehr)
+            && self.state.appointments.get(&AppointmentId(id)).is_some_and(|known| known.in_ehr() && !known.gone)
     }
 
     /// Returns the records of this location that a whole pass must contain. Past appointments are left out, because an
@@ -142,7 +142,7 @@ impl Location {
     pub fn known(&self, now: Timestamp, resource: Resource) -> BTreeSet<u64> {
         match resource {
             Resource::Appointments => {
-                let listed = |a: &CalendarAppointment| a.in_ehr() && now < a.placement.span.start;
+                let listed = |a: &CalendarAppointment| a.in_ehr() && !a.gone && now < a.placement.span.start;
                 self.state.appointments.iter().filter(|(_, a)| listed(a)).map(|(id, _)| id.0).collect()
             }
             Resource::WorkingHours => {

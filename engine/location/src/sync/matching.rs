@@ -5,7 +5,7 @@ use crate::{
     command::DecisionContext,
     decision::{Decision, Reply},
     event::Event,
-    ids::AppointmentId,
+    ids::{AppointmentId, WriteId},
     resource::Resource,
     schedule::calendar::Placement,
     state::Insert,
@@ -33,7 +33,9 @@ impl Location {
     /// Returns `true` if an unmatched record of the page may be the result of an unanswered insert. With the answer the
     /// two can be matched.
     pub(super) fn may_show_an_insert(&self, resource: Resource, page: &PulledPage) -> bool {
-        let shown = |id| page.appointments.iter().any(|record| record.id.0 == id);
+        // The old appointment of a replacement is shown under the same id as the new one.
+        let is_new = |record: &PulledAppointment| record.replacement.is_some() || !self.may_be_replaced(record.id);
+        let shown = |id| page.appointments.iter().any(|record| record.id.0 == id && is_new(record));
         page.unmatched > 0 && self.state.queue.inserts_on_their_way(resource).any(|id| !shown(id))
     }
 
@@ -56,13 +58,17 @@ impl Location {
                 }
             }
         }
+        let replacement = record.replacement.and_then(|id| Some((id, self.state.queue.get(id)?)));
+        if let Some((id, write)) = replacement.filter(|(_, write)| write.work == WriteIntent::Replace(record.id)) {
+            self.written(cx, id, write, Some(&record.written), events);
+        }
         if record.cancelled {
             if known.is_some() {
                 self.gone(record.id, events);
             }
             return;
         }
-        let kept = self.changing(record.id);
+        let kept = self.changing(record.id, record.replacement);
         if kept {
             keep.push(record.id);
         }
@@ -73,22 +79,24 @@ impl Location {
         self.report_conflicts(record, events);
     }
 
-    /// Returns `true` if a move or cancellation of the appointment is queued or in flight.
-    pub(super) fn changing(&self, id: AppointmentId) -> bool {
+    /// Returns `true` if a move or cancellation of the appointment is queued or in flight, except the write `done`.
+    fn changing(&self, id: AppointmentId, done: Option<WriteId>) -> bool {
+        let changes =
+            |work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Replace(_) | WriteIntent::Cancel(_));
         let mut writes = self.state.queue.of(id);
-        writes.any(|(_, write)| matches!(write.work, WriteIntent::Reschedule(_) | WriteIntent::Cancel(_)))
+        writes.any(|(write, pending)| Some(write) != done && changes(pending.work))
     }
 
     /// Returns `true` if a pulled appointment differs from the known state.
     pub(super) fn differs_from_state(&self, record: &PulledAppointment) -> bool {
         let Some(ours) = self.state.appointments.get(&record.id) else { return !record.cancelled };
-        let in_place = ours.settled() && ours.placement == record.placement;
+        let in_place = ours.in_place() && ours.placement == record.placement;
         let known = ours.patient == record.patient
             && ours.appointment_type == record.appointment_type
             && ours.unavailable == record.unavailable
             && ours.in_ehr()
             && ours.confirmed == Some(record.placement)
-            && (in_place || self.changing(record.id));
+            && (in_place || self.changing(record.id, record.replacement));
         record.cancelled || !known
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId},
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WriteId},
     schedule::{calendar::Placement, hours::WorkingHour},
     sync::pulls::Skipped,
     writes::intent::Written,
@@ -14,6 +14,10 @@ use crate::{
 pub struct PulledPage {
     /// The appointments on the page.
     pub appointments: Vec<PulledAppointment>,
+    /// Replaced appointments on the page, in the order of the page.
+    pub replaced: Vec<PulledReplaced>,
+    /// Appointments on the page that were created by a replacement without success.
+    pub late: Vec<LateReplacement>,
     /// The working hours on the page.
     pub hours: Vec<WorkingHour>,
     /// The operatories on the page.
@@ -87,6 +91,32 @@ pub struct PulledAppointment {
     /// `true` if the appointment is cancelled in the EHR.
     pub cancelled: bool,
     /// Identifier and version in the EHR, in case the record is the result of a pending insert.
+    pub written: Written,
+    /// The replacement in the queue that created the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<WriteId>,
+}
+
+/// An appointment that another one of the same visit replaced, as the EHR shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PulledReplaced {
+    /// The visit.
+    pub appointment: AppointmentId,
+    /// The number of the replaced one.
+    pub replaced: WriteId,
+    /// Its placement; `None` if it is cancelled or removed.
+    pub placement: Option<Placement>,
+}
+
+/// An appointment of the EHR that carries the write key of a replacement which ended without success, or was created
+/// by it a second time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LateReplacement {
+    /// The visit.
+    pub appointment: AppointmentId,
+    /// Its placement.
+    pub placement: Placement,
+    /// Its identifier and version in the EHR.
     pub written: Written,
 }
 

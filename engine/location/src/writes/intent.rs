@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ids::{AppointmentId, PatientId, WorkingHourId},
+    ids::{AppointmentId, PatientId, WorkingHourId, WriteId},
     resource::{Operation, Resource},
     time::Millis,
 };
@@ -18,6 +18,15 @@ pub enum WriteIntent {
     CreateAppointment(AppointmentId),
     /// Moves an appointment.
     Reschedule(AppointmentId),
+    /// Creates the appointment again at its new place, in an EHR that cannot move appointments.
+    Replace(AppointmentId),
+    /// Cancels an appointment of the EHR that a replacement left behind.
+    CancelReplaced {
+        /// The appointment.
+        appointment: AppointmentId,
+        /// The number of the replaced one: the id of the first write that cancels it.
+        replaced: WriteId,
+    },
     /// Cancels an appointment.
     Cancel(AppointmentId),
     /// Sends the confirmation state of an appointment.
@@ -45,8 +54,14 @@ impl WriteIntent {
             self,
             WriteIntent::CreatePatient(_)
                 | WriteIntent::CreateAppointment(_)
+                | WriteIntent::Replace(_)
                 | WriteIntent::Record { operation: Operation::Create, .. }
         )
+    }
+
+    /// Returns `true` if the write determines the placement of an appointment in the EHR.
+    pub(crate) fn places(self) -> bool {
+        matches!(self, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_) | WriteIntent::Replace(_))
     }
 
     /// Returns the record of the write, unless it is an appointment.
@@ -74,6 +89,8 @@ impl WriteIntent {
             WriteIntent::CreatePatient(_) | WriteIntent::Record { .. } => None,
             WriteIntent::CreateAppointment(id)
             | WriteIntent::Reschedule(id)
+            | WriteIntent::Replace(id)
+            | WriteIntent::CancelReplaced { appointment: id, .. }
             | WriteIntent::Cancel(id)
             | WriteIntent::Confirm(id)
             | WriteIntent::CheckIn(id)

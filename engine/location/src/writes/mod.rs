@@ -13,4 +13,5 @@ pub(crate) mod breaker;
 pub mod intent;
 pub mod order;
 pub mod queue;
+pub mod replacement;
 pub(crate) mod retry;

@@ -222,7 +222,7 @@ impl Queue {
     /// Returns `true` if a write creates a record of the resource.
     pub fn creates(&self, resource: Resource) -> bool {
         self.writes.values().any(|write| match write.work {
-            WriteIntent::CreateAppointment(_) => resource == Resource::Appointments,
+            WriteIntent::CreateAppointment(_) | WriteIntent::Replace(_) => resource == Resource::Appointments,
             WriteIntent::CreatePatient(_) => resource == Resource::Patients,
             WriteIntent::Record { resource: of, operation, .. } => operation == Operation::Create && of == resource,
             _ => false,
@@ -233,7 +233,9 @@ impl Queue {
     pub fn inserts_on_their_way(&self, resource: Resource) -> impl Iterator<Item = u64> {
         let sent = self.writes.values().filter(|write| !write.withdrawable());
         sent.filter_map(move |write| match write.work {
-            WriteIntent::CreateAppointment(id) if resource == Resource::Appointments => Some(id.0),
+            WriteIntent::CreateAppointment(id) | WriteIntent::Replace(id) if resource == Resource::Appointments => {
+                Some(id.0)
+            }
             WriteIntent::Record { resource: of, id, operation: Operation::Create }
                 if of == resource && of == Resource::WorkingHours =>
             {
@@ -330,14 +332,15 @@ impl Queue {
         })
     }
 
-    /// Returns the write to send next: the one in flight, else the one that creates the patient of the key, else the
-    /// oldest.
+    /// Returns the write to send next: the one in flight, else the one that creates the patient of the key, else one
+    /// that cancels a replaced appointment, else the oldest. A visit is in the EHR twice for as short as possible.
     fn front(&self, ordering_key: OrderingKey) -> Option<WriteId> {
         let ids = self.ordered.get(&ordering_key)?;
         let first = |wanted: fn(&Write) -> bool| ids.iter().find(|id| self.writes.get(id).is_some_and(wanted));
         let calling = first(|write| matches!(write.state, WriteState::Calling { .. }));
         let patient = || first(|write| matches!(write.work, WriteIntent::CreatePatient(_)));
-        calling.or_else(patient).or(ids.first()).copied()
+        let replaced = || first(|write| matches!(write.work, WriteIntent::CancelReplaced { .. }));
+        calling.or_else(patient).or_else(replaced).or(ids.first()).copied()
     }
 
     /// Returns the front of an ordering key and its due time, unless the front is in flight.

@@ -16,6 +16,7 @@ use crate::{
         breaker::Blocked,
         intent::{CallKind, Failure, Outcome, WriteIntent, Written},
         queue::{Write, WriteState},
+        replacement::{Replacement, withdrawn},
     },
 };
 
@@ -212,10 +213,17 @@ impl Location {
     ) {
         self.breaker_closed(events);
         events.push(Event::WriteDone { write: id, work: write.work, written: written.cloned() });
-        let says_where = |work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Cancel(_));
+        let says_where =
+            |work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Replace(_) | WriteIntent::Cancel(_));
         match (write.work, written) {
             (WriteIntent::CreateAppointment(appointment), Some(written)) => {
                 events.push(Event::InsertDone { appointment, written: written.clone() });
+            }
+            (WriteIntent::Replace(appointment), Some(written)) => {
+                self.replacement_written(cx, write, (appointment, written), events);
+            }
+            (WriteIntent::CancelReplaced { appointment, replaced }, _) => {
+                events.push(Event::Replacement(Replacement::Gone { appointment, replaced }));
             }
             (WriteIntent::Cancel(appointment), _) => events.push(Event::CancelConfirmed { appointment }),
             // Sent again, because a page showed another placement meanwhile and the client's move must win.
@@ -238,6 +246,8 @@ impl Location {
         match write.work {
             // The processor reverts the details to the values in the EHR.
             WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_) => {}
+            // The EHR still has the replaced appointment, so its place stays taken.
+            WriteIntent::CancelReplaced { .. } => {}
             WriteIntent::Record { resource, id: record, operation } => {
                 // Later writes to a record that will not exist.
                 let later = self.state.queue.for_record(resource, record).filter(|(other, _)| *other > id);
@@ -268,11 +278,10 @@ impl Location {
                 self.drop_writes(appointment, id, events);
                 events.push(Event::InsertFailed { appointment, how, reason });
             }
-            WriteIntent::Reschedule(appointment) => {
-                // A waiting reschedule will send the local placement; one in flight determines the placement in the
-                // EHR.
-                let others =
-                    self.later(appointment, id).filter(|(_, other)| matches!(other.work, WriteIntent::Reschedule(_)));
+            WriteIntent::Reschedule(appointment) | WriteIntent::Replace(appointment) => {
+                // A waiting move will send the local placement; one in flight determines the placement in the EHR.
+                let moves = |work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Replace(_));
+                let others = self.later(appointment, id).filter(|(_, other)| moves(other.work));
                 let (waiting, out): (Vec<_>, Vec<_>) = others.partition(|(_, other)| other.withdrawable());
                 let sent = out.into_iter().find_map(|(_, other)| other.sent);
                 if let (true, Some(to)) = (waiting.is_empty(), sent.or_else(|| self.place_in_ehr(appointment))) {
@@ -283,7 +292,9 @@ impl Location {
                 events.push(Event::CancelReverted { appointment, reason: reason.clone() });
                 let ours = self.state.appointments.get(&appointment).map(|a| a.placement);
                 let staff_moved = self.place_in_ehr(appointment).filter(|place| Some(*place) != ours);
-                if let (Some(to), true) = (staff_moved, self.later(appointment, id).next().is_none()) {
+                let replaced = |work| matches!(work, WriteIntent::CancelReplaced { .. });
+                let last = self.later(appointment, id).all(|(_, later)| replaced(later.work));
+                if let (Some(to), true) = (staff_moved, last) {
                     events.push(Event::MoveReverted { appointment, to, reason });
                 }
             }
@@ -326,10 +337,21 @@ impl Location {
 
     /// Handles an appointment that was removed or cancelled in the EHR. A pending cancellation has reached its aim;
     /// other pending writes are withdrawn.
+    ///
+    /// Replaced appointments are still cancelled, and a replacement in flight ends first.
     pub(crate) fn gone(&self, appointment: AppointmentId, events: &mut Vec<Event>) {
+        if self.state.appointments.get(&appointment).is_some_and(|known| known.gone) {
+            return;
+        }
         let done: Vec<WriteId> = events.iter().filter_map(Event::write_done).collect();
         let mut cancelled = Event::Cancelled { appointment, by: CancelledBy::Ehr, reason: None };
-        for (write, pending) in self.state.queue.of(appointment).filter(|(write, _)| !done.contains(write)) {
+        let stays = |write: &Write| match write.work {
+            WriteIntent::CancelReplaced { .. } => true,
+            WriteIntent::Replace(_) => !write.withdrawable(),
+            _ => false,
+        };
+        let pending = self.state.queue.of(appointment).filter(|(write, _)| !done.contains(write));
+        for (write, pending) in pending.filter(|(_, pending)| !stays(pending)) {
             events.push(match pending.work {
                 work @ WriteIntent::Cancel(_) => {
                     cancelled = Event::CancelConfirmed { appointment };
@@ -363,6 +385,11 @@ impl Location {
                 if self.state.appointments.get(&appointment).is_some_and(|a| a.cancelling) =>
             {
                 self.withdraw(id, appointment, events);
+            }
+            WriteIntent::Replace(appointment)
+                if self.state.appointments.get(&appointment).is_some_and(|a| a.cancelling) =>
+            {
+                events.push(withdrawn(id, write.work));
             }
             WriteIntent::Record { resource: Resource::WorkingHours, id: hour, operation: Operation::Create }
                 if self.hour_removed(hour) =>

@@ -143,6 +143,9 @@ impl SimEhr {
                 self.put(id, placement.expect("a move has a place"), false);
                 id.0
             }
+            WriteIntent::Replace(_) | WriteIntent::CancelReplaced { .. } => {
+                unreachable!("the EHR can move appointments")
+            }
             WriteIntent::Cancel(id) => {
                 let record = known(self, id).ok_or_else(rejected)?;
                 self.put(id, record.placement, true);
@@ -242,5 +245,6 @@ fn pulled(id: AppointmentId, record: &SimAppointment) -> PulledAppointment {
         unavailable: false,
         cancelled: record.cancelled,
         written: written(id.0),
+        replacement: None,
     }
 }

@@ -41,7 +41,7 @@ hold h1 op1 prov1 19:00 30m -> refused slot_taken *
 hold h1 op1 prov1 10:00 30m -> refused too_many_holds 0 0s
 
 story a move checks appointment, time, slot and EHR in this order
-settings no_reschedules
+settings no_reschedules no_cancels
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1

@@ -13,8 +13,8 @@ use std::path::Path;
 
 use location::{
     command::{
-        Book, BookPatient, Closed, Command, Failure, Hold, KeyUse, Outcome, PulledAppointment, PulledOperatory,
-        PulledPage, Reschedule, Retried, RetriedAppointment, Save, Written,
+        Book, BookPatient, Closed, Command, Failure, Hold, KeyUse, LateReplacement, Outcome, PulledAppointment,
+        PulledOperatory, PulledPage, PulledReplaced, Reschedule, Retried, RetriedAppointment, Save, Written,
     },
     gate::{Gate, Shut},
     hours::{HourSource, WorkingHour},
@@ -421,6 +421,21 @@ fn page(world: &StoryWorld, mut options: Options, records: &[&Line]) -> Result<P
             "deleted" => page.deleted.extend(numbers(&words[1..])?),
             "past_deleted" => page.past_deleted.extend(numbers(&words[1..])?),
             "absent" => page.absent.extend(numbers(&words[1..])?),
+            // `replaced a1 w2 op1 prov1 10:00 30m`, or `replaced a1 w2 gone`
+            "replaced" => page.replaced.push(PulledReplaced {
+                appointment: AppointmentId(id("a", word(1)?)?),
+                replaced: WriteId(id("w", word(2)?)?),
+                placement: match word(3)? {
+                    "gone" => None,
+                    _ => Some(place(world.now, words.get(3..7).ok_or("a place is missing")?)?),
+                },
+            }),
+            // `late a1 f9 op1 prov1 10:00 30m`
+            "late" => page.late.push(LateReplacement {
+                appointment: AppointmentId(id("a", word(1)?)?),
+                placement: place(world.now, words.get(3..7).ok_or("a place is missing")?)?,
+                written: Written { foreign_id: word(2)?.to_owned(), version: None },
+            }),
             "operatory" => {
                 let id = OperatoryId(id("op", word(1)?)?);
                 page.seen.push(id.0);
@@ -442,6 +457,8 @@ fn page(world: &StoryWorld, mut options: Options, records: &[&Line]) -> Result<P
                 let id = AppointmentId(id("a", word(0)?)?);
                 page.seen.push(id.0);
                 let patient = options.value("patient").map_or(Ok(None), |word| optional("p", &word))?;
+                let replacement =
+                    options.value("replacement").map(|word| text::id("w", &word)).transpose()?.map(WriteId);
                 let foreign_id = options.value("foreign").unwrap_or(format!("f{id}"));
                 let kind = options.value("type").map(|word| text::id("t", &word)).transpose()?;
                 page.appointments.push(PulledAppointment {
@@ -452,6 +469,7 @@ fn page(world: &StoryWorld, mut options: Options, records: &[&Line]) -> Result<P
                     unavailable: options.flag("unavailable"),
                     cancelled: options.flag("cancelled"),
                     written: Written { foreign_id, version: None },
+                    replacement,
                 });
             }
         }

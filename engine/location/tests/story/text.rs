@@ -11,6 +11,7 @@ use location::{
     order::OrderingKey,
     pause::Directions,
     pull::Resource,
+    replacement::Replacement,
     resource::Operation,
     slots::Fit,
     time::{DAY, HOUR, MINUTE, Millis, SECOND, Span, Timestamp},
@@ -135,6 +136,8 @@ fn show_work(work: WriteIntent) -> String {
         WriteIntent::CreatePatient(id) => format!("create_patient p{id}"),
         WriteIntent::CreateAppointment(id) => format!("create_appointment a{id}"),
         WriteIntent::Reschedule(id) => format!("reschedule a{id}"),
+        WriteIntent::Replace(id) => format!("replace a{id}"),
+        WriteIntent::CancelReplaced { appointment, replaced } => format!("cancel_replaced a{appointment} w{replaced}"),
         WriteIntent::Cancel(id) => format!("cancel a{id}"),
         WriteIntent::Confirm(id) => format!("confirm a{id}"),
         WriteIntent::CheckIn(id) => format!("check_in a{id}"),
@@ -240,6 +243,18 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         }
         Event::CancelReverted { appointment, reason } => format!("cancel_reverted a{appointment} {reason:?}"),
         Event::CancelConfirmed { appointment } => format!("cancel_confirmed a{appointment}"),
+        Event::Replacement(Replacement::Done { appointment, replaced, to, written, .. }) => {
+            format!("replaced a{appointment} w{replaced} by {} {}", written.foreign_id, stands(to))
+        }
+        Event::Replacement(Replacement::Late { appointment, replaced, at, written }) => {
+            format!("replaced_late a{appointment} w{replaced} by {} {}", written.foreign_id, stands(at))
+        }
+        Event::Replacement(Replacement::Shown { appointment, replaced, at }) => {
+            format!("replaced_shown a{appointment} w{replaced} {}", stands(at))
+        }
+        Event::Replacement(Replacement::Gone { appointment, replaced }) => {
+            format!("replaced_gone a{appointment} w{replaced}")
+        }
         Event::InsertDone { appointment, written } => format!("insert_done a{appointment} {}", written.foreign_id),
         Event::InsertFailed { appointment, how, reason } => {
             format!("insert_failed a{appointment} {} {reason:?}", show_how(*how))

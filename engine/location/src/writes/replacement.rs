@@ -1,0 +1,230 @@
+//! Moves in an EHR that cannot move appointments. The new appointment is inserted first, and the old one is cancelled
+//! once the insert is known to be done: after a crash or a lost reply the visit is in the EHR once or twice, never not
+//! at all.
+//!
+//! ```text
+//! Replace ──► done ──► CancelReplaced ──► gone
+//!    │                       └── refused: its place stays taken until an operator retries or the EHR cancels it
+//!    └── refused: the visit stays at its old place
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Location,
+    command::DecisionContext,
+    event::{Event, InsertFailure},
+    ids::{AppointmentId, WriteId},
+    schedule::calendar::Placement,
+    state::{CalendarAppointment, State},
+    sync::page::{LateReplacement, PulledReplaced},
+    writes::{
+        intent::{WriteIntent, Written},
+        order::OrderingKey,
+        queue::Write,
+    },
+};
+
+/// An appointment of the EHR that a replacement left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// Its number: the id of the first write that cancels it.
+    pub write: WriteId,
+    /// Its placement in the EHR.
+    pub placement: Placement,
+}
+
+/// A step of a replacement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Replacement {
+    /// The new appointment is in the EHR and is the one of the visit from now on.
+    Done {
+        /// The visit.
+        appointment: AppointmentId,
+        /// The number of the old one.
+        replaced: WriteId,
+        /// Placement of the old one; `None` if the EHR had none.
+        from: Option<Placement>,
+        /// Placement of the new one.
+        to: Placement,
+        /// The proof of the write.
+        written: Written,
+    },
+    /// The EHR has an appointment of a replacement that failed or is no longer wanted. It is cancelled.
+    Late {
+        /// The visit.
+        appointment: AppointmentId,
+        /// The number of the superfluous one.
+        replaced: WriteId,
+        /// Its placement.
+        at: Placement,
+        /// Its identifier and version in the EHR.
+        written: Written,
+    },
+    /// The EHR shows a replaced appointment at another place.
+    Shown {
+        /// The visit.
+        appointment: AppointmentId,
+        /// The number of the replaced one.
+        replaced: WriteId,
+        /// Its placement.
+        at: Placement,
+    },
+    /// The EHR has cancelled or removed a replaced appointment.
+    Gone {
+        /// The visit.
+        appointment: AppointmentId,
+        /// The number of the replaced one.
+        replaced: WriteId,
+    },
+}
+
+impl Location {
+    /// Handles a replacement that is in the EHR. The old appointment is cancelled next; if the EHR has cancelled the
+    /// visit meanwhile, the new one is.
+    pub(crate) fn replacement_written(
+        &self,
+        cx: DecisionContext,
+        write: &Write,
+        (appointment, written): (AppointmentId, &Written),
+        events: &mut Vec<Event>,
+    ) {
+        let Some(ours) = self.state.appointments.get(&appointment) else { return };
+        let (replaced, to) = (self.next_write(events), write.sent.unwrap_or(ours.placement));
+        let (from, written) = (ours.confirmed, written.clone());
+        let superfluous = ours.gone;
+        events.push(Event::Replacement(if superfluous {
+            Replacement::Late { appointment, replaced, at: to, written }
+        } else {
+            Replacement::Done { appointment, replaced, from, to, written }
+        }));
+        if superfluous || from.is_some() {
+            let work = WriteIntent::CancelReplaced { appointment, replaced };
+            self.queue_write(cx, events, work, write.ordering_key, None);
+        }
+    }
+
+    /// Handles a replaced appointment as a page shows it. If it is gone, its cancellation has reached its aim.
+    pub(crate) fn replaced_shown(&self, shown: &PulledReplaced, events: &mut Vec<Event>) {
+        let PulledReplaced { appointment, replaced, placement } = *shown;
+        let Some(known) = self.replaced(appointment, replaced) else { return };
+        let gone = Event::Replacement(Replacement::Gone { appointment, replaced });
+        if events.contains(&gone) {
+            return;
+        }
+        match placement {
+            Some(at) if at == known.placement => {}
+            Some(at) => events.push(Event::Replacement(Replacement::Shown { appointment, replaced, at })),
+            None => {
+                let work = WriteIntent::CancelReplaced { appointment, replaced };
+                let queued = self.state.queue.of(appointment).filter(|(_, write)| write.work == work);
+                events.extend(queued.map(|(write, _)| Event::WriteDone { write, work, written: None }));
+                events.push(gone);
+            }
+        }
+    }
+
+    /// Cancels an appointment that a replacement created although it ended without success.
+    pub(crate) fn late_replacement(&self, cx: DecisionContext, late: &LateReplacement, events: &mut Vec<Event>) {
+        let LateReplacement { appointment, placement: at, ref written } = *late;
+        let Some(patient) = self.state.appointments.get(&appointment).and_then(|ours| ours.patient) else { return };
+        let replaced = self.next_write(events);
+        events.push(Event::Replacement(Replacement::Late { appointment, replaced, at, written: written.clone() }));
+        let work = WriteIntent::CancelReplaced { appointment, replaced };
+        self.queue_write(cx, events, work, OrderingKey::Patient(patient), None);
+    }
+
+    /// Prepares the cancellation of a visit: its unsent replacement is withdrawn, and replaced appointments whose
+    /// cancellation was refused are cancelled again.
+    pub(crate) fn end_replacements(
+        &self,
+        cx: DecisionContext,
+        id: AppointmentId,
+        appointment: &CalendarAppointment,
+        events: &mut Vec<Event>,
+    ) {
+        let is_unsent = |write: &Write| write.withdrawable() && write.work == WriteIntent::Replace(id);
+        for (write, unsent) in self.state.queue.of(id).filter(|(_, write)| is_unsent(write)) {
+            events.push(withdrawn(write, unsent.work));
+        }
+        let Some(patient) = appointment.patient else { return };
+        for Replaced { write: replaced, .. } in &appointment.replaced {
+            let work = WriteIntent::CancelReplaced { appointment: id, replaced: *replaced };
+            if self.state.queue.of(id).all(|(_, write)| write.work != work) {
+                self.queue_write(cx, events, work, OrderingKey::Patient(patient), None);
+            }
+        }
+    }
+
+    /// Returns `true` if a replacement of the appointment may have reached the EHR.
+    pub(crate) fn may_be_replaced(&self, id: AppointmentId) -> bool {
+        let mut writes = self.state.queue.of(id);
+        writes.any(|(_, write)| write.work == WriteIntent::Replace(id) && !write.withdrawable())
+    }
+
+    /// Returns a replaced appointment that the EHR has not cancelled yet.
+    pub(crate) fn replaced(&self, id: AppointmentId, replaced: WriteId) -> Option<&Replaced> {
+        self.state.appointments.get(&id)?.replaced.iter().find(|known| known.write == replaced)
+    }
+
+    /// Returns the id of the next write of a decision.
+    fn next_write(&self, events: &[Event]) -> WriteId {
+        let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
+        self.state.queue.next_id(ahead)
+    }
+}
+
+/// Returns the event that withdraws the unsent replacement of a cancelled visit.
+pub(crate) fn withdrawn(write: WriteId, work: WriteIntent) -> Event {
+    let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
+    Event::WriteFailed { write, work, how, reason }
+}
+
+impl State {
+    /// Applies a step of a replacement.
+    pub(crate) fn replacement(&mut self, step: &Replacement) {
+        match step {
+            Replacement::Done { appointment, replaced, from, to, written: _ } => {
+                self.change_appointment(*appointment, |a| {
+                    a.replaced.extend(from.map(|placement| Replaced { write: *replaced, placement }));
+                    a.confirmed = Some(*to);
+                });
+            }
+            Replacement::Late { appointment, replaced, at, written: _ } => {
+                let late = Replaced { write: *replaced, placement: *at };
+                self.change_appointment(*appointment, |a| a.replaced.push(late));
+            }
+            Replacement::Shown { appointment, replaced, at } => {
+                self.change_appointment(*appointment, |a| {
+                    let shown = a.replaced.iter_mut().filter(|known| known.write == *replaced);
+                    shown.for_each(|known| known.placement = *at);
+                });
+            }
+            Replacement::Gone { appointment, replaced } => {
+                self.change_appointment(*appointment, |a| a.replaced.retain(|known| known.write != *replaced));
+                self.remove_if_over(*appointment);
+            }
+        }
+    }
+
+    /// Removes an appointment that the EHR has cancelled or removed. It is kept as long as one of its replacements is
+    /// left.
+    pub(crate) fn left_ehr(&mut self, id: AppointmentId) {
+        self.conflicts.remove(&id);
+        let replaced = self.appointments.get(&id).is_some_and(|a| !a.replaced.is_empty());
+        if replaced || self.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id)) {
+            self.change_appointment(id, |a| (a.cancelling, a.gone, a.confirmed) = (true, true, None));
+        } else {
+            self.remove_appointment(id);
+        }
+    }
+
+    /// Removes a gone appointment if neither a replaced one nor a replacement in flight is left.
+    pub(crate) fn remove_if_over(&mut self, id: AppointmentId) {
+        let over = self.appointments.get(&id).is_some_and(|a| a.gone && a.replaced.is_empty());
+        if over && !self.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id)) {
+            self.remove_appointment(id);
+        }
+    }
+}
