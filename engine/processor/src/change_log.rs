@@ -30,6 +30,8 @@ pub(crate) fn ended_write(event: &Event) -> Option<EndedWrite> {
     match event {
         Event::InsertDone { appointment, .. } => done(insert(appointment.0)),
         Event::InsertFailed { appointment, how, reason } => failed(insert(appointment.0), *how, reason),
+        // The visit was changed with the replacement already.
+        Event::WriteDone { work: WriteIntent::CancelReplaced { .. }, .. } => None,
         Event::WriteDone { work, .. } => done(written(*work)?),
         Event::WriteFailed { work, how, reason, .. } => failed(written(*work)?, *how, reason),
         _ => None,
@@ -42,6 +44,8 @@ fn written(work: WriteIntent) -> Option<(Resource, u64, Operation)> {
         WriteIntent::CreatePatient(patient) => Some((Resource::Patients, u64::from(patient.0), Operation::Create)),
         WriteIntent::CreateAppointment(_) => None,
         WriteIntent::Reschedule(id)
+        | WriteIntent::Replace(id)
+        | WriteIntent::CancelReplaced { appointment: id, .. }
         | WriteIntent::Cancel(id)
         | WriteIntent::Confirm(id)
         | WriteIntent::CheckIn(id)

@@ -9,6 +9,8 @@ use location::{
     time::Timestamp,
 };
 use records::{
+    Appointment,
+    document::Link,
     record::{Body, Record},
     schema::{self, Visitor},
     write::public_id,
@@ -56,14 +58,24 @@ impl Processor {
         let (Some(source), Some((resource, id))) = (self.source(), created_record(queued.work)) else {
             return Ok(None);
         };
-        let Some(link) = unit.link(source, resource, &written.foreign_id)?.filter(|link| link.id != id) else {
-            return Ok(None);
-        };
+        let link = unit.link(source, resource, &written.foreign_id)?;
+        let replaces = matches!(queued.work, WriteIntent::Replace(_));
+        if replaces && link.is_some_and(|link| link.id == id) {
+            // The old appointment is cancelled next, so the answer must name another one.
+            let record = unit.get_ref::<Record<Appointment>>(0, id)?;
+            let is_old = |record: &Record<Appointment>| record.foreign_id.as_ref() == Some(&written.foreign_id);
+            if link.is_some_and(Link::is_replaced) || record.is_some_and(is_old) {
+                let reason = "the EHR answered with the identifier of the appointment that is to be replaced";
+                return Ok(Some(Failure::OfAnother(reason.to_owned())));
+            }
+        }
+        let Some(link) = link.filter(|link| link.id != id) else { return Ok(None) };
         let (Some(ours), Some(other)) = (self.facts(resource, id, unit)?, self.facts(resource, link.id, unit)?) else {
             return Ok(None);
         };
         // A pull may have shown the result of this write before its answer came, but not before the write existed.
-        let there_before = other.created_at < ours.created_at && !queued.clock_changed;
+        let written_since = if replaces { queued.queued_at } else { ours.created_at };
+        let there_before = other.created_at < written_since && !queued.clock_changed;
         let this_one = link.pulled() && !other.ours && !there_before;
         if other.gone || this_one {
             return Ok(None);
@@ -110,7 +122,7 @@ impl Visitor for ReadFacts<'_, '_, '_> {
 fn created_record(work: WriteIntent) -> Option<(Resource, u64)> {
     match work {
         WriteIntent::CreatePatient(id) => Some((Resource::Patients, id.0.into())),
-        WriteIntent::CreateAppointment(id) => Some((Resource::Appointments, id.0)),
+        WriteIntent::CreateAppointment(id) | WriteIntent::Replace(id) => Some((Resource::Appointments, id.0)),
         WriteIntent::Record { resource, id, operation: Operation::Create } => Some((resource, id)),
         _ => None,
     }

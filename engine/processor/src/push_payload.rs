@@ -24,6 +24,9 @@ use crate::{
 /// Maximum number of cached foreign ids. A full cache is emptied.
 const FOREIGN_IDS: usize = 200;
 
+/// The cancellation reason of an appointment that a move replaced, as staff read it in the EHR.
+const MOVED: &str = "moved to another time";
+
 impl Processor {
     /// Returns the write to send, or the reason why it cannot be sent now or ever.
     pub fn outgoing(
@@ -56,8 +59,20 @@ impl Processor {
         let Some(id) = work.appointment() else { return Err(Reject::Damaged("a write without a target")) };
         let mut record = self.appointment(id.0)?.ok_or(Reject::Damaged("a write without its appointment"))?;
         record.placement = placement.unwrap_or(record.placement);
+        let mut reason = record.cancel_reason.clone();
+        match work {
+            // The EHR gives the new appointment its own identifier.
+            WriteIntent::Replace(_) => (record.foreign_id, record.version) = (None, None),
+            WriteIntent::CancelReplaced { replaced, .. } => {
+                let old = record.replaced.iter().find(|old| old.write == replaced.0).cloned();
+                let old = old.ok_or(Reject::Damaged("a cancellation without its replaced appointment"))?;
+                (record.foreign_id, record.version) = (Some(old.foreign_id), old.version);
+                (record.placement, record.cancelled) = (old.placement, true);
+                reason = Some(MOVED.to_owned());
+            }
+            _ => {}
+        }
         let Some(patient) = record.patient_id else { return Err(Reject::Damaged("a booking without patient")) };
-        let reason = record.cancel_reason.clone();
         let mut appointment = match self.for_ehr(&record)? {
             Ok(appointment) => appointment,
             Err(failure) => return Ok(Err(failure)),
@@ -69,14 +84,15 @@ impl Processor {
         }
         appointment.write_key = Some(key.to_owned());
         Ok(Ok(match work {
-            WriteIntent::CreateAppointment(_) => Write::CreateAppointment(appointment),
+            WriteIntent::CreateAppointment(_) | WriteIntent::Replace(_) => Write::CreateAppointment(appointment),
             WriteIntent::Reschedule(_) => Write::RescheduleAppointment(appointment),
             WriteIntent::Confirm(_) => Write::ConfirmAppointment(appointment),
             WriteIntent::CheckIn(_) => Write::CheckInAppointment(appointment),
             WriteIntent::Note(_) => Write::NoteAppointment(appointment),
-            WriteIntent::Cancel(_) | WriteIntent::CreatePatient(_) | WriteIntent::Record { .. } => {
-                Write::CancelAppointment(appointment, reason)
-            }
+            WriteIntent::Cancel(_)
+            | WriteIntent::CancelReplaced { .. }
+            | WriteIntent::CreatePatient(_)
+            | WriteIntent::Record { .. } => Write::CancelAppointment(appointment, reason),
         }))
     }
 

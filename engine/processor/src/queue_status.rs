@@ -52,6 +52,8 @@ fn kind(work: WriteIntent) -> String {
         WriteIntent::CreatePatient(_) => (Resource::Patients, "insert"),
         WriteIntent::CreateAppointment(_) => (Resource::Appointments, "insert"),
         WriteIntent::Reschedule(_) => (Resource::Appointments, "move"),
+        WriteIntent::Replace(_) => (Resource::Appointments, "replace"),
+        WriteIntent::CancelReplaced { .. } => (Resource::Appointments, "cancel-replaced"),
         WriteIntent::Cancel(_) => (Resource::Appointments, "cancel"),
         WriteIntent::Confirm(_) => (Resource::Appointments, "confirm"),
         WriteIntent::CheckIn(_) => (Resource::Appointments, "check-in"),

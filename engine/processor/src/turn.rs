@@ -13,6 +13,7 @@ use location::{
     event::Event,
     ids::AppointmentId,
     pull::Resource,
+    replacement::Replacement,
     time::Timestamp,
 };
 use records::record::Record;
@@ -148,7 +149,13 @@ impl Processor {
             if let Some((hour, written)) = working_hours::created(&events[index]) {
                 self.find_hour_twin(cx, events, hour, &written, unit)?;
             }
-            let Event::InsertDone { appointment, written } = &events[index] else { continue };
+            // A twin of an appointment that is cancelled anyway goes with it.
+            let (appointment, written, late) = match &events[index] {
+                Event::InsertDone { appointment, written } => (appointment, written, false),
+                Event::Replacement(Replacement::Done { appointment, written, .. }) => (appointment, written, false),
+                Event::Replacement(Replacement::Late { appointment, written, .. }) => (appointment, written, true),
+                _ => continue,
+            };
             let (id, written) = (*appointment, written.clone());
             let shown = unit.link(source, Resource::Appointments, &written.foreign_id)?.filter(|link| link.id != id.0);
             let Some(shown) = shown else { continue };
@@ -163,8 +170,9 @@ impl Processor {
                 appointment_type: ours.appointment_type,
                 placement: twin.as_ref().map_or(ours.placement, |twin| twin.placement),
                 unavailable: twin.as_ref().is_some_and(|twin| twin.unavailable),
-                cancelled: twin.is_none_or(|twin| twin.cancelled),
+                cancelled: late || twin.is_none_or(|twin| twin.cancelled),
                 written,
+                replacement: None,
             };
             let command = Command::DuplicateFound { twin: AppointmentId(shown.id), record };
             events.extend(after.decide(cx, &command).events);

@@ -63,6 +63,25 @@ pub struct Appointment {
     /// The last change of the time by a patient; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reschedule: Option<Reschedule>,
+    /// Appointments of the EHR that moves of this one replaced, because the EHR cannot move appointments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<ReplacedInEhr>,
+}
+
+/// An appointment of the EHR that another one of the same visit replaced. It is kept after its cancellation, because
+/// the EHR may still show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplacedInEhr {
+    /// Its number: the id of the first write that cancels it.
+    pub write: u64,
+    /// The identifier in the EHR.
+    pub foreign_id: String,
+    /// Version tag in the EHR.
+    pub version: Option<String>,
+    /// Provider, operatory and time in the EHR.
+    pub placement: Placement,
+    /// Time at which this service learned of its cancellation; `None` if the EHR still has it.
+    pub cancelled_at: Option<Timestamp>,
 }
 
 impl Appointment {
@@ -89,6 +108,7 @@ impl Appointment {
             progress: Progress::Expected,
             booking: None,
             reschedule: None,
+            replaced: Vec::new(),
         }
     }
 
@@ -308,6 +328,7 @@ impl Body for Appointment {
             progress: Progress::from_extra(&shown.extra),
             booking: kept.and_then(|kept| kept.booking.clone()),
             reschedule: kept.and_then(|kept| kept.reschedule.clone()),
+            replaced: kept.map(|kept| kept.replaced.clone()).unwrap_or_default(),
         })
     }
 

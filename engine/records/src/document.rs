@@ -51,6 +51,9 @@ pub trait Document: Indexed + Clone + Serialize + DeserializeOwned + 'static {
 /// Digest of a record that the EHR has reported as deleted. Real digests begin with an odd byte.
 const GONE: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
+/// Digest of an appointment that another one of the same visit replaced.
+const REPLACED: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
+
 /// The local record of a foreign id, with a digest of the EHR's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -71,6 +74,17 @@ impl Link {
         Link { id, digest: GONE }
     }
 
+    /// Creates a link from an appointment of the EHR to the visit whose move replaced it. Its data do not change the
+    /// visit.
+    pub fn replaced(id: u64) -> Link {
+        Link { id, digest: REPLACED }
+    }
+
+    /// Returns `true` if the record is an appointment that another one of the same visit replaced.
+    pub fn is_replaced(self) -> bool {
+        self.digest == REPLACED
+    }
+
     /// Returns `true` if the EHR has reported the record as deleted.
     pub fn is_gone(self) -> bool {
         self.digest == GONE
@@ -89,7 +103,7 @@ impl Link {
 
     /// Returns `true` if the EHR has shown the record, as opposed to a reference to it or a write of ours.
     pub fn pulled(self) -> bool {
-        self.digest != [0; 16] && !self.is_gone()
+        self.digest != [0; 16] && !self.is_gone() && !self.is_replaced()
     }
 
     /// Reads the stored form. Returns `None` for any other value.

@@ -100,6 +100,21 @@ pub struct Description {
     pub gated: bool,
 }
 
+impl Description {
+    /// Returns `true` if the EHR supports a write, by its name in the WIT enum `write-kind`.
+    pub fn supports(&self, kind: &str) -> bool {
+        self.writes.iter().any(|known| known == kind)
+    }
+
+    /// Returns `true` if appointments are moved by a new one and the cancellation of the old one, because the EHR
+    /// cannot move them.
+    pub fn moves_by_replacement(&self) -> bool {
+        !self.supports("reschedule-appointment")
+            && self.supports("create-appointment")
+            && self.supports("cancel-appointment")
+    }
+}
+
 /// The pull capabilities for one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullAbility {

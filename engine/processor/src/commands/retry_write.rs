@@ -6,7 +6,7 @@ use location::{
     ids::{AppointmentTypeId, WriteId},
     intent::WriteIntent,
 };
-use records::{Appointment, FinishedWrite, Patient, WorkingHour, Writeback};
+use records::{Appointment, FinishedWrite, Patient, WorkingHour, Writeback, appointment::ReplacedInEhr};
 
 use super::prelude::*;
 use crate::projections::working_hours;
@@ -85,6 +85,12 @@ impl Processor {
                     .ok_or(Reject::Refused(Refusal::WriteNotFailed))
             }
             WriteIntent::Record { resource, id, operation: Operation::Create } => record(resource, id),
+            WriteIntent::CancelReplaced { appointment, replaced } => {
+                let record = unit.get::<Record<Appointment>>(0, appointment.0)?;
+                let is_left = |it: &ReplacedInEhr| it.write == replaced.0 && it.cancelled_at.is_none();
+                let left = record.is_some_and(|record| record.replaced.iter().any(is_left));
+                if left { Ok(Retried::Record) } else { refuse(Refusal::WriteNotFailed) }
+            }
             _ => refuse(Refusal::WriteWasPutBack),
         }
     }

@@ -1,6 +1,11 @@
 //! Data collected while a page is ingested.
 
-use location::command::{DecisionContext, PulledPage};
+use std::collections::BTreeMap;
+
+use location::{
+    command::{DecisionContext, PulledPage},
+    ids::WriteId,
+};
 use records::record::Record;
 
 use crate::{processor::Processor, unit_of_work::UnitOfWork};
@@ -14,6 +19,10 @@ pub(super) struct Intake<'s, 'd, 'p> {
     pub page: PulledPage,
     /// Foreign ids of the records in `page.deleted` and `page.past_deleted`.
     pub tombstones: Vec<(String, u64)>,
+    /// Replacements in the queue that the page proves: by visit, the write and the foreign id of the new appointment.
+    pub replacements: BTreeMap<u64, (WriteId, String)>,
+    /// Number of appointments on the page that are not the current one of a visit.
+    pub others: u32,
     /// Appointments to be written once the machine has decided which local placements are kept.
     pub appointments: Vec<(Record<records::Appointment>, Option<Record<records::Appointment>>)>,
 }

@@ -3,14 +3,16 @@
 
 mod intake;
 mod record;
+mod replaced;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use location::{
     command::{Command, DecisionContext, Failure, Outcome, PulledPage},
     decision::{Decision, Reply},
     event::Event,
     ids::{AppointmentId, WriteId},
+    intent::WriteIntent,
     pull::Resource,
 };
 use records::{
@@ -52,7 +54,7 @@ impl Request for IngestPage {
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<()> {
         let source = at.source().ok_or(Reject::Damaged("a page for a location without EHR"))?;
-        let (mut appointments, mut tombstones) = (Vec::new(), Vec::new());
+        let (mut appointments, mut tombstones, mut replacements) = (Vec::new(), Vec::new(), BTreeMap::new());
         let outcome = match &self.outcome {
             Err(failure) => Err(failure.clone()),
             Ok(page) => {
@@ -64,10 +66,13 @@ impl Request for IngestPage {
                     page: PulledPage::default(),
                     tombstones: Vec::new(),
                     appointments: Vec::new(),
+                    replacements: BTreeMap::new(),
+                    others: 0,
                 };
                 match intake.take(self.resource, page) {
                     Ok(()) => {
                         (appointments, tombstones) = (intake.appointments, intake.tombstones);
+                        replacements = intake.replacements;
                         Ok(intake.page)
                     }
                     Err(IngestError::Invalid(reason)) => Err(Failure::RetryLater { reason, after: None }),
@@ -83,8 +88,13 @@ impl Request for IngestPage {
                     let ours = at.machine.state.appointments.get(&id).filter(|_| keep.contains(&id));
                     if let Some(ours) = ours {
                         record.placement = ours.placement;
-                        record.cancelled = ours.cancelling;
+                        record.cancelled = ours.cancelling && !ours.gone;
                         record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
+                    }
+                    if let Some(before) = before.as_ref().filter(|_| replacements.contains_key(&id.0)) {
+                        // The event of the replacement turns the old identifier into a replaced one.
+                        record.foreign_id.clone_from(&before.foreign_id);
+                        record.version.clone_from(&before.version);
                     }
                     put_appointment(record, before.as_ref(), unit)?;
                 }
@@ -115,8 +125,8 @@ impl Processor {
         }
     }
 
-    /// Returns the appointment for which this location issued a write key.
-    pub fn written_by(&self, key: &str, unit: &mut UnitOfWork<'_>) -> Result<Option<AppointmentId>, Reject> {
+    /// Returns the write of an appointment for which this location issued a write key.
+    fn written_by(&self, key: &str, unit: &mut UnitOfWork<'_>) -> Result<Option<IssuedKey>, Reject> {
         let mut parts = key.strip_prefix("ps-").unwrap_or_default().split('-');
         let (location, write) = (parts.next(), parts.next());
         let (Some(Ok(location)), Some(Ok(write))) = (location.map(str::parse::<u32>), write.map(str::parse::<u64>))
@@ -127,15 +137,36 @@ impl Processor {
             return Ok(None);
         }
         if let Some(queued) = self.machine.state.queue.get(WriteId(write)) {
-            return Ok(queued.work.appointment().filter(|_| queued.key == key));
+            return Ok(IssuedKey::new(WriteId(write), queued.work, true).filter(|_| queued.key == key));
         }
         let finished = unit.get::<records::FinishedWrite>(location, write)?;
-        Ok(finished.filter(|write| write.key == key).and_then(|write| write.work.appointment()))
+        let finished = finished.filter(|write| write.key == key);
+        Ok(finished.and_then(|finished| IssuedKey::new(WriteId(write), finished.work, false)))
+    }
+}
+
+/// A write key that this location issued for an appointment.
+struct IssuedKey {
+    appointment: AppointmentId,
+    write: WriteId,
+    work: WriteIntent,
+    /// `true` if the write is not finished.
+    queued: bool,
+}
+
+impl IssuedKey {
+    /// Returns `None` for writes of other records.
+    fn new(write: WriteId, work: WriteIntent, queued: bool) -> Option<IssuedKey> {
+        let appointment = work.appointment()?;
+        Some(IssuedKey { appointment, write, work, queued })
     }
 }
 
 impl Intake<'_, '_, '_> {
     fn take(&mut self, resource: Resource, page: &ehr::Page) -> Result<(), IngestError> {
+        if resource == Resource::Appointments {
+            self.find_replacements(page)?;
+        }
         for (position, record) in page.records.iter().enumerate() {
             if record.resource() != resource {
                 return Err(IngestError::Invalid(format!("record {position} of the page is not one of {resource:?}")));
@@ -149,7 +180,7 @@ impl Intake<'_, '_, '_> {
         }
         for foreign_id in &page.deleted {
             if let Some(link) = self.unit.link(self.source, resource, foreign_id)? {
-                if self.is_deleted(resource, link)? {
+                if self.is_deleted(resource, link, foreign_id)? {
                     self.tombstones.push((foreign_id.clone(), link.id));
                 }
             } else if matches!(resource, Resource::Appointments | Resource::WorkingHours) {
@@ -168,7 +199,7 @@ impl Intake<'_, '_, '_> {
         let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
         self.page.records = u32::try_from(shown.len()).unwrap_or(u32::MAX);
         self.page.distinct = self.page.records;
-        self.page.others = u32::try_from(page.deleted.len()).unwrap_or(u32::MAX);
+        self.page.others = u32::try_from(page.deleted.len()).unwrap_or(u32::MAX).saturating_add(self.others);
         self.skipped(resource, page)?;
         self.page.estimate = page.estimate;
         let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
@@ -188,7 +219,8 @@ impl Intake<'_, '_, '_> {
     /// Keeps the data of records that exist but cannot be read, so that they do not count as absent.
     fn skipped(&mut self, resource: Resource, page: &ehr::Page) -> Result<(), Reject> {
         for skipped in &page.skipped {
-            match self.unit.link(self.source, resource, &skipped.id)?.filter(|link| !link.is_gone()) {
+            let link = self.unit.link(self.source, resource, &skipped.id)?;
+            match link.filter(|link| !link.is_gone() && !link.is_replaced()) {
                 Some(link) => self.page.seen.push(link.id),
                 None => self.page.others = self.page.others.saturating_add(1),
             }
@@ -206,10 +238,17 @@ impl Intake<'_, '_, '_> {
     ///
     /// An appointment that staff moved to another location is removed at this location only. Its link stays, even if
     /// the other location has deleted it meanwhile.
-    fn is_deleted(&mut self, resource: Resource, link: Link) -> Result<bool, Reject> {
+    fn is_deleted(&mut self, resource: Resource, link: Link, foreign_id: &str) -> Result<bool, Reject> {
         if resource != Resource::Appointments {
             self.page.deleted.extend((!link.is_gone()).then_some(link.id));
             return Ok(!link.is_gone());
+        }
+        if link.is_replaced() {
+            self.replaced_deleted(link.id, foreign_id)?;
+            return Ok(false);
+        }
+        if self.is_old_of_replacement(link.id, foreign_id) {
+            return Ok(false);
         }
         let before = self.unit.get::<Record<records::Appointment>>(0, link.id)?;
         let here = before.as_ref().is_none_or(|before| before.location() == self.processor.setup.id.0);

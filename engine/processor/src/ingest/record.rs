@@ -76,7 +76,7 @@ impl Intake<'_, '_, '_> {
     }
 
     /// Returns the stored record, and the record as the EHR shows it now.
-    fn stored_and_fresh<T: Body>(
+    pub(super) fn stored_and_fresh<T: Body>(
         &mut self,
         id: u64,
         foreign_id: &str,
@@ -160,13 +160,8 @@ impl Intake<'_, '_, '_> {
     }
 
     fn appointment(&mut self, shown: &EhrAppointment) -> Result<(), IngestError> {
-        if self.unit.link(self.source, Resource::Appointments, &shown.id)?.is_none() {
-            // A record with a write key of this location is the appointment of that write, even if the reply was lost.
-            let key = shown.write_key.as_ref();
-            match key.map(|key| self.processor.written_by(key, self.unit)).transpose()?.flatten() {
-                Some(ours) => self.unit.put_link(self.source, Resource::Appointments, &shown.id, Link::new(ours.0)),
-                None => self.page.unmatched += 1,
-            }
+        if !self.link_appointment(shown)? {
+            return Ok(());
         }
         // The digest covers the location: an appointment that staff moved is a change at its new location.
         let location = self.processor.setup.id.0;
@@ -185,6 +180,7 @@ impl Intake<'_, '_, '_> {
         let remembered = self.processor.machine.state.appointments.contains_key(&AppointmentId(id));
         if !past || remembered {
             let kind = shown.appointment_type.as_ref().and(fresh.appointment_type_id);
+            let replacement = self.proven_replacement(id, &shown.id);
             self.page.appointments.push(PulledAppointment {
                 id: AppointmentId(id),
                 patient: fresh.patient_id.map(PatientId),
@@ -193,6 +189,7 @@ impl Intake<'_, '_, '_> {
                 unavailable: shown.unavailable,
                 cancelled: shown.cancelled,
                 written: Written { foreign_id: shown.id.clone(), version: shown.version.clone() },
+                replacement,
             });
         }
         if let (true, true, Some(link)) = (elsewhere.is_some() && remembered, shown.cancelled, link) {
@@ -212,7 +209,7 @@ impl Intake<'_, '_, '_> {
     }
 
     /// Returns `true` if the page was requested by this time, and may thus be older.
-    fn asked_before(&self, at: Timestamp) -> bool {
+    pub(super) fn asked_before(&self, at: Timestamp) -> bool {
         self.processor.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
     }
 

@@ -1,6 +1,7 @@
 //! Changes of documents by events. Called for every event of a turn, in order.
 
 pub(crate) mod patient_locations;
+mod replacement;
 mod reschedule;
 pub(crate) mod tombstone;
 pub(crate) mod working_hours;
@@ -77,6 +78,7 @@ pub(crate) fn event(
                 change(processor, cx, appointment, unit, |record| record.write = Some(RecordWrite::pending()))?;
             }
         }
+        Event::Replacement(step) => processor.replacement(cx, step, unit)?,
         Event::InsertDone { appointment, written } => {
             processor.link(Resource::Appointments, appointment.0, written, unit)?;
             change(processor, cx, *appointment, unit, |record| {

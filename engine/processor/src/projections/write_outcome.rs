@@ -78,6 +78,8 @@ impl Processor {
             WriteIntent::Reschedule(appointment) => self.set_version(appointment.0, written, unit)?,
             // `InsertDone` handles inserts. The version of a cancelled record is not needed.
             WriteIntent::CreateAppointment(_) | WriteIntent::Cancel(_) => {}
+            // `Replacement` handles both steps of a replacement.
+            WriteIntent::Replace(_) | WriteIntent::CancelReplaced { .. } => {}
         }
         Ok(())
     }
@@ -128,7 +130,11 @@ impl Processor {
                 }
                 self.content_written(write, work, appointment.0, unit)?;
             }
-            WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_) | WriteIntent::Cancel(_) => {}
+            WriteIntent::CreateAppointment(_)
+            | WriteIntent::Reschedule(_)
+            | WriteIntent::Replace(_)
+            | WriteIntent::CancelReplaced { .. }
+            | WriteIntent::Cancel(_) => {}
         }
         Ok(())
     }
@@ -151,7 +157,11 @@ impl Processor {
     /// Updates the link of a changed record. If staff restore the version shown before this write, that is a change.
     fn overwritten(&self, work: WriteIntent, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let resource = match work {
-            WriteIntent::CreatePatient(_) | WriteIntent::CreateAppointment(_) => return Ok(()),
+            WriteIntent::CreatePatient(_) | WriteIntent::CreateAppointment(_) | WriteIntent::Replace(_) => {
+                return Ok(());
+            }
+            // Its link must keep the mark of a replaced appointment.
+            WriteIntent::CancelReplaced { .. } => return Ok(()),
             WriteIntent::Record { resource, .. } => resource,
             WriteIntent::Reschedule(_)
             | WriteIntent::Confirm(_)

@@ -35,6 +35,13 @@ impl Processor {
                 })?;
                 Ok(())
             }
+            WriteIntent::CancelReplaced { appointment, .. } => {
+                self.change_here(appointment.0, unit, |record| {
+                    record.updated_at = cx.now;
+                    record.write = Some(RecordWrite::pending());
+                })?;
+                Ok(())
+            }
             WriteIntent::Record { resource, id, .. } => schema::on(resource, Again { processor: self, cx, id, unit }),
             _ => Ok(()),
         }

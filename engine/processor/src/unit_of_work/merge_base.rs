@@ -74,6 +74,8 @@ pub fn copy_written(work: WriteIntent, from: &Record<Appointment>, to: &mut Reco
         WriteIntent::CreatePatient(_)
         | WriteIntent::CreateAppointment(_)
         | WriteIntent::Reschedule(_)
+        | WriteIntent::Replace(_)
+        | WriteIntent::CancelReplaced { .. }
         | WriteIntent::Cancel(_)
         | WriteIntent::Record { .. } => {}
     }

@@ -33,6 +33,12 @@ pub(crate) struct EhrCapabilitiesView<'a> {
     reads: Vec<ReadCapability>,
     /// The supported writes: `create-appointment`, `create-payment` and others.
     writes: &'a [String],
+    /// `replace` if appointments are moved by creating a new one and then cancelling the old one, because the health
+    /// record system cannot move them. Until both are done, both times are taken. Absent if `reschedule-appointment` is
+    /// one of the `writes`, and if appointments cannot be moved at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[view(with = entry.moves_by_replacement().then_some("replace"))]
+    reschedule: Option<&'static str>,
     /// `true` if new patients can be created.
     #[view(from = new_patients)]
     accepts_new_patients: bool,

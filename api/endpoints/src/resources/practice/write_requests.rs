@@ -32,8 +32,12 @@ pub struct WriteRequestView {
     /// As the record's own endpoints show it.
     #[view(with = RecordId::new(entry.work, source))]
     record_id: RecordId,
-    /// The operation on the record in the health record system.
-    #[schemars(extend("enum" = ["create", "update", "delete", "reschedule", "cancel", "confirm", "check_in", "note"]))]
+    /// The operation on the record in the health record system. `replace`: creates an appointment at its new time,
+    /// where the health record system cannot move appointments. `cancel_replaced`: cancels the one at the old time.
+    #[schemars(extend("enum" = [
+        "create", "update", "delete", "reschedule", "replace", "cancel_replaced", "cancel", "confirm", "check_in",
+        "note"
+    ]))]
     #[view(with = subject(entry.work).2)]
     operation: &'static str,
     /// Number of attempts started so far.
@@ -88,6 +92,8 @@ pub fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
         WriteIntent::CreatePatient(id) => (Patients, id.0.into(), "create"),
         WriteIntent::CreateAppointment(id) => (Appointments, id.0, "create"),
         WriteIntent::Reschedule(id) => (Appointments, id.0, "reschedule"),
+        WriteIntent::Replace(id) => (Appointments, id.0, "replace"),
+        WriteIntent::CancelReplaced { appointment: id, .. } => (Appointments, id.0, "cancel_replaced"),
         WriteIntent::Cancel(id) => (Appointments, id.0, "cancel"),
         WriteIntent::Confirm(id) => (Appointments, id.0, "confirm"),
         WriteIntent::CheckIn(id) => (Appointments, id.0, "check_in"),

@@ -1,0 +1,118 @@
+//! Appointments of the EHR that belong to a move by replacement: the new one, and those that moves left behind.
+
+use location::{
+    command::{LateReplacement, PulledReplaced, Written},
+    ids::{AppointmentId, WriteId},
+    intent::WriteIntent,
+    pull::Resource,
+};
+use records::{Appointment, EhrAppointment, EhrRecord, document::Link, ehr, record::Record};
+
+use crate::{
+    error::Reject,
+    ingest::{IssuedKey, intake::Intake, record::IngestError},
+};
+
+impl Intake<'_, '_, '_> {
+    /// Finds the new appointments on the page that replacements in the queue created. The page may show the old ones
+    /// before them, which must then be left out.
+    pub(super) fn find_replacements(&mut self, page: &ehr::Page) -> Result<(), Reject> {
+        let queue = &self.processor.machine.state.queue;
+        if !queue.iter().any(|(_, write)| matches!(write.work, WriteIntent::Replace(_))) {
+            return Ok(());
+        }
+        for record in &page.records {
+            let EhrRecord::Appointment(shown) = record else { continue };
+            if self.unit.link(self.source, Resource::Appointments, &shown.id)?.is_some() {
+                continue;
+            }
+            let found = self.issued_key(shown)?.filter(|key| key.queued && matches!(key.work, WriteIntent::Replace(_)));
+            if let Some(IssuedKey { appointment, write, .. }) = found {
+                self.replacements.entry(appointment.0).or_insert_with(|| (write, shown.id.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the replacement that the appointment proves.
+    pub(super) fn proven_replacement(&self, id: u64, foreign_id: &str) -> Option<WriteId> {
+        self.replacements.get(&id).filter(|(_, new)| new == foreign_id).map(|(write, _)| *write)
+    }
+
+    /// Returns `true` if the page proves a replacement of the appointment. The visit then follows the new one.
+    pub(super) fn is_old_of_replacement(&self, id: u64, foreign_id: &str) -> bool {
+        self.replacements.get(&id).is_some_and(|(_, new)| new != foreign_id)
+    }
+
+    /// Links an appointment that a write of this location created, even if the reply was lost. Returns `false` if the
+    /// appointment is not the current one of a visit, so that its data must not change the record.
+    pub(super) fn link_appointment(&mut self, shown: &EhrAppointment) -> Result<bool, IngestError> {
+        if let Some(link) = self.unit.link(self.source, Resource::Appointments, &shown.id)? {
+            if link.is_replaced() {
+                return self.replaced_shown(shown, link.id);
+            }
+            let old = self.is_old_of_replacement(link.id, &shown.id);
+            self.others += u32::from(old);
+            return Ok(!old);
+        }
+        let Some(key) = self.issued_key(shown)? else {
+            self.page.unmatched += 1;
+            return Ok(true);
+        };
+        let id = key.appointment.0;
+        let late = matches!(key.work, WriteIntent::Replace(_)) && self.proven_replacement(id, &shown.id).is_none();
+        if !late || !self.processor.machine.state.appointments.contains_key(&key.appointment) {
+            self.unit.put_link(self.source, Resource::Appointments, &shown.id, Link::new(id));
+            return Ok(true);
+        }
+        self.unit.put_link(self.source, Resource::Appointments, &shown.id, Link::replaced(id));
+        self.others += 1;
+        if !shown.cancelled {
+            let (_, fresh) = self.stored_and_fresh::<Appointment>(id, &shown.id, shown)?;
+            self.page.late.push(LateReplacement {
+                appointment: key.appointment,
+                placement: fresh.placement,
+                written: Written { foreign_id: shown.id.clone(), version: shown.version.clone() },
+            });
+        }
+        Ok(false)
+    }
+
+    fn issued_key(&mut self, shown: &EhrAppointment) -> Result<Option<IssuedKey>, Reject> {
+        let Some(key) = &shown.write_key else { return Ok(None) };
+        self.processor.written_by(key, self.unit)
+    }
+
+    /// Handles a replaced appointment. Returns `true` if staff have restored it after its cancellation: it is then a
+    /// separate appointment.
+    fn replaced_shown(&mut self, shown: &EhrAppointment, id: u64) -> Result<bool, IngestError> {
+        let (before, fresh) = self.stored_and_fresh::<Appointment>(id, &shown.id, shown)?;
+        let known = before.as_ref().and_then(|before| before.replaced.iter().find(|it| it.foreign_id == shown.id));
+        let since_cancelled = |at| !self.asked_before(at);
+        if !shown.cancelled && known.is_none_or(|known| known.cancelled_at.is_some_and(since_cancelled)) {
+            let link = Link::new(self.unit.allot(Resource::Appointments)?);
+            self.unit.put_link(self.source, Resource::Appointments, &shown.id, link);
+            return Ok(true);
+        }
+        self.others += 1;
+        if let Some(known) = known.filter(|known| known.cancelled_at.is_none()) {
+            self.page.replaced.push(PulledReplaced {
+                appointment: AppointmentId(id),
+                replaced: WriteId(known.write),
+                placement: (!shown.cancelled).then_some(fresh.placement),
+            });
+        }
+        Ok(false)
+    }
+
+    /// Handles a replaced appointment that was removed from the EHR.
+    pub(super) fn replaced_deleted(&mut self, id: u64, foreign_id: &str) -> Result<(), Reject> {
+        let before = self.unit.get_ref::<Record<Appointment>>(0, id)?;
+        let known = before.and_then(|before| before.replaced.iter().find(|it| it.foreign_id == foreign_id));
+        if let Some(write) = known.filter(|known| known.cancelled_at.is_none()).map(|known| WriteId(known.write)) {
+            let appointment = AppointmentId(id);
+            self.page.replaced.push(PulledReplaced { appointment, replaced: write, placement: None });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! Changes of documents by moves in an EHR that cannot move appointments.
+
+use location::{command::DecisionContext, pull::Resource, replacement::Replacement};
+use records::{appointment::ReplacedInEhr, document::Link};
+
+use crate::{error::Reject, processor::Processor, projections::change, unit_of_work::UnitOfWork};
+
+impl Processor {
+    /// Handles a step of a replacement. The visit keeps its id; its foreign id becomes that of the new appointment, and
+    /// the old one stays linked to the visit.
+    pub(super) fn replacement(
+        &self,
+        cx: DecisionContext,
+        step: &Replacement,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
+        match step {
+            Replacement::Done { appointment, replaced, from, to: _, written } => {
+                self.link(Resource::Appointments, appointment.0, written, unit)?;
+                let mut old = None;
+                change(self, cx, *appointment, unit, |record| {
+                    let before = record.foreign_id.replace(written.foreign_id.clone()).zip(*from);
+                    old = before.as_ref().map(|(foreign_id, _)| foreign_id.clone());
+                    let version = std::mem::replace(&mut record.version, written.version.clone());
+                    record.last_sync_time = Some(cx.now);
+                    record.replaced.extend(before.map(|(foreign_id, placement)| ReplacedInEhr {
+                        write: replaced.0,
+                        foreign_id,
+                        version,
+                        placement,
+                        cancelled_at: None,
+                    }));
+                })?;
+                self.link_replaced(appointment.0, old.as_deref(), unit);
+            }
+            Replacement::Late { appointment, replaced, at, written } => {
+                change(self, cx, *appointment, unit, |record| {
+                    record.replaced.push(ReplacedInEhr {
+                        write: replaced.0,
+                        foreign_id: written.foreign_id.clone(),
+                        version: written.version.clone(),
+                        placement: *at,
+                        cancelled_at: None,
+                    });
+                })?;
+                self.link_replaced(appointment.0, Some(&written.foreign_id), unit);
+            }
+            Replacement::Shown { appointment, replaced, at } => {
+                change(self, cx, *appointment, unit, |record| {
+                    let shown = record.replaced.iter_mut().filter(|known| known.write == replaced.0);
+                    shown.for_each(|known| known.placement = *at);
+                })?;
+            }
+            Replacement::Gone { appointment, replaced } => {
+                change(self, cx, *appointment, unit, |record| {
+                    let gone = record.replaced.iter_mut().filter(|known| known.write == replaced.0);
+                    gone.for_each(|known| known.cancelled_at = Some(cx.now));
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Links an appointment that the EHR may still show to the visit that it belonged to.
+    fn link_replaced(&self, visit: u64, foreign_id: Option<&str>, unit: &mut UnitOfWork<'_>) {
+        if let (Some(source), Some(foreign_id)) = (self.source(), foreign_id) {
+            unit.put_link(source, Resource::Appointments, foreign_id, Link::replaced(visit));
+        }
+    }
+}
