@@ -14,6 +14,10 @@ pub struct Behaviours {
     pub reject: Vec<Rejection>,
     /// Unsupported writes: omitted from `about` and answered with 501.
     pub unsupported: Vec<WriteKind>,
+    /// Writes that are executed but whose response is lost. The first matching rule is used.
+    pub lose: Vec<Loss>,
+    /// Writes that are lost before they arrive. The first matching rule is used.
+    pub forget: Vec<Loss>,
     /// Delay of every response.
     pub delay_ms: u64,
     /// Number of next writes that are executed but whose response is lost.
@@ -48,6 +52,8 @@ impl Default for Behaviours {
         Behaviours {
             reject: Vec::new(),
             unsupported: Vec::new(),
+            lose: Vec::new(),
+            forget: Vec::new(),
             delay_ms: 0,
             lose_next_replies: 0,
             lose_replies_per_mille: 0,
@@ -81,6 +87,57 @@ pub struct Rejection {
     pub code: String,
     #[serde(default)]
     pub message: String,
+}
+
+/// A rule for writes that are lost, or whose response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loss {
+    /// `None` for every kind.
+    #[serde(default)]
+    pub write: Option<WriteKind>,
+    /// `None` for an unlimited number.
+    #[serde(default)]
+    pub times: Option<u32>,
+}
+
+/// A rule for some writes, which ends after a number of them.
+trait WriteRule {
+    fn applies_to(&self) -> Option<WriteKind>;
+    fn times(&mut self) -> &mut Option<u32>;
+}
+
+impl WriteRule for Rejection {
+    fn applies_to(&self) -> Option<WriteKind> {
+        self.write
+    }
+
+    fn times(&mut self) -> &mut Option<u32> {
+        &mut self.times
+    }
+}
+
+impl WriteRule for Loss {
+    fn applies_to(&self) -> Option<WriteKind> {
+        self.write
+    }
+
+    fn times(&mut self) -> &mut Option<u32> {
+        &mut self.times
+    }
+}
+
+/// Uses the first rule for a kind of write, and removes it after its last time.
+fn use_rule<T: WriteRule + Clone>(rules: &mut Vec<T>, kind: WriteKind) -> Option<T> {
+    rules.retain_mut(|rule| *rule.times() != Some(0));
+    let at = rules.iter().position(|rule| rule.applies_to().is_none_or(|of| of == kind))?;
+    let rule = rules[at].clone();
+    let times = rules[at].times();
+    *times = times.map(|left| left - 1);
+    if *times == Some(0) {
+        rules.remove(at);
+    }
+    Some(rule)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,13 +187,17 @@ impl Behaviours {
 
     /// Returns the response to a write that matches a rule.
     pub(super) fn rejection(&mut self, kind: WriteKind) -> Option<SandboxReply> {
-        let at = self.reject.iter().position(|rule| rule.write.is_none_or(|w| w == kind) && rule.times != Some(0))?;
-        let rule = &mut self.reject[at];
-        rule.times = rule.times.map(|n| n - 1);
-        let reply = SandboxReply::error(422, &rule.code, &rule.message);
-        if rule.times == Some(0) {
-            self.reject.remove(at);
-        }
-        Some(reply)
+        let rule = use_rule(&mut self.reject, kind)?;
+        Some(SandboxReply::error(422, &rule.code, &rule.message))
+    }
+
+    /// Returns `true` if a write is lost before it arrives.
+    pub(super) fn forgets(&mut self, kind: WriteKind) -> bool {
+        use_rule(&mut self.forget, kind).is_some()
+    }
+
+    /// Returns `true` if the response to an executed write is lost.
+    pub(super) fn loses(&mut self, kind: WriteKind) -> bool {
+        use_rule(&mut self.lose, kind).is_some()
     }
 }

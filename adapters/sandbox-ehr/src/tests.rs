@@ -319,6 +319,39 @@ fn a_lost_reply_has_been_written_and_a_dropped_request_has_not() {
 }
 
 #[test]
+fn each_step_of_a_move_can_be_refused_lost_or_forgotten() {
+    let mut ehr = ehr();
+    let booked = ehr.records(Resource::Appointments).find_map(|record| match record {
+        Record::Appointment(known) if known.status == Status::Scheduled && !known.blocked => Some(known.clone()),
+        _ => None,
+    });
+    let booked = booked.unwrap();
+    let target = format!("/v1/appointments/{}", booked.id);
+    let same_time = json!({"operatory": booked.operatory, "provider": booked.provider});
+    let cancelled = json!({"status": "cancelled"});
+    for (kind, other, body) in [
+        ("move_appointment", "cancel_appointment", same_time),
+        ("update_appointment", "move_appointment", json!({"note": "n"})),
+        ("cancel_appointment", "move_appointment", cancelled),
+    ] {
+        let mut switch = |switches: Value| {
+            ehr.control(Control::Switch(switches.as_object().unwrap().clone())).unwrap();
+            send(&mut ehr, "PATCH", &target, body.clone())
+        };
+        let rules = |kind: &str| json!([{"write": kind, "times": 1}]);
+        let refused = switch(json!({"reject": [{"write": kind, "times": 1, "code": "no"}]}));
+        assert_eq!((refused.status, refused.changes.len()), (422, 0), "{kind}");
+        let unsupported = switch(json!({"unsupported": [kind]}));
+        assert_eq!((unsupported.status, unsupported.changes.len()), (501, 0), "{kind}");
+        let forgotten = switch(json!({"unsupported": [], "forget": rules(kind)}));
+        assert_eq!((forgotten.delivery, forgotten.changes.len()), (Delivery::Lost, 0), "{kind}");
+        let lost = switch(json!({"lose": rules(kind), "forget": rules(other)}));
+        assert_eq!((lost.delivery, lost.changes.len()), (Delivery::Lost, 1), "{kind}");
+        assert!(ehr.behaviours().lose.is_empty(), "{kind}: the rule ends");
+    }
+}
+
+#[test]
 fn replies_get_lost_by_chance_and_by_seed() {
     let losses = || {
         let mut ehr = switched(json!({"lose_replies_per_mille": 300, "idempotent": false}));

@@ -21,8 +21,10 @@ write_kinds! {
     CreatePatient,
     UpdatePatient,
     CreateAppointment,
-    /// Any update of an appointment except a cancellation.
+    /// Any update of an appointment except a move or a cancellation.
     UpdateAppointment,
+    /// An update of the time, operatory or provider of an appointment.
+    MoveAppointment,
     CancelAppointment,
     CreateHours,
     UpdateHours,

@@ -70,6 +70,7 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
     let kind = match resource {
         Resource::Patients => WriteKind::UpdatePatient,
         Resource::Appointments if cancels => WriteKind::CancelAppointment,
+        Resource::Appointments if moves(body) => WriteKind::MoveAppointment,
         Resource::Appointments => WriteKind::UpdateAppointment,
         Resource::Hours => WriteKind::UpdateHours,
         Resource::PatientHistoryItems => WriteKind::UpdatePatientHistoryItem,
@@ -96,6 +97,12 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
         }
         Ok(WriteEffect::Save(200, Box::new(record)))
     }))
+}
+
+/// Returns `true` if an update contains a new time, operatory or provider.
+fn moves(body: &[u8]) -> bool {
+    let fields: WriteFields = serde_json::from_slice(body).unwrap_or_default();
+    ["start", "end", "operatory", "provider"].into_iter().any(|name| fields.contains_key(name))
 }
 
 pub(super) fn delete(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) -> SandboxReply {
@@ -137,9 +144,24 @@ fn replace(all: &mut WriteFields, fields: WriteFields) {
     }
 }
 
-/// Handles any write: write key, switches, trigger names, validation, saving. `of` is the record to change or delete; a
-/// new one has no id.
+/// Handles any write, unless it is lost before it arrives. The response may be lost afterwards.
 fn write(
+    ehr: &mut SandboxEhr,
+    kind: WriteKind,
+    of: (Resource, Option<&str>),
+    body: &[u8],
+    check: impl FnOnce(&SandboxEhr, WriteFields) -> ValidationResult<WriteEffect>,
+) -> ValidationResult<SandboxReply> {
+    if ehr.behaviours.forgets(kind) {
+        return Ok(SandboxReply::default().lost());
+    }
+    let reply = execute(ehr, kind, of, body, check)?;
+    Ok(if ehr.behaviours.loses(kind) { reply.lost() } else { reply })
+}
+
+/// Executes any write: write key, switches, trigger names, validation, saving. `of` is the record to change or delete;
+/// a new one has no id.
+fn execute(
     ehr: &mut SandboxEhr,
     kind: WriteKind,
     of: (Resource, Option<&str>),

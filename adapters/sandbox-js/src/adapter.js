@@ -37,7 +37,7 @@ const WRITES = {
   }],
   "create-appointment": ["create_appointment", (key, { appointment }) =>
     post("appointments", requests.newAppointment(key, location(), appointment))],
-  "reschedule-appointment": ["update_appointment", update(requests.reschedule)],
+  "reschedule-appointment": ["move_appointment", update(requests.reschedule)],
   "confirm-appointment": ["update_appointment", update(requests.confirm)],
   "check-in-appointment": ["update_appointment", update(requests.checkIn)],
   "cancel-appointment": ["cancel_appointment", cancel],

@@ -5,7 +5,8 @@ import { host, faultOf } from "./answers.js";
 import { ehr } from "../src/adapter.js";
 
 const ABOUT = {
-  name: "Sandbox", writes: ["create_patient", "update_appointment", "create_payment"], new_patients: true,
+  name: "Sandbox", writes: ["create_patient", "update_appointment", "move_appointment", "create_payment"],
+  new_patients: true,
   required_patient_fields: ["born", "cell", "first_name"], requests_per_minute: null,
 };
 const APPOINTMENT = {

@@ -30,10 +30,10 @@ fn needs(kind: WriteKind) -> &'static [&'static str] {
         WriteKind::CreatePatient => &["create_patient"],
         WriteKind::UpdatePatient => &["update_patient"],
         WriteKind::CreateAppointment => &["create_appointment"],
-        WriteKind::RescheduleAppointment
-        | WriteKind::ConfirmAppointment
-        | WriteKind::CheckInAppointment
-        | WriteKind::NoteAppointment => &["update_appointment"],
+        WriteKind::RescheduleAppointment => &["move_appointment"],
+        WriteKind::ConfirmAppointment | WriteKind::CheckInAppointment | WriteKind::NoteAppointment => {
+            &["update_appointment"]
+        }
         WriteKind::CancelAppointment => &["cancel_appointment"],
         WriteKind::CreateWorkingHour => &["create_hours"],
         WriteKind::UpdateWorkingHour => &["update_hours"],
