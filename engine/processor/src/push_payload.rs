@@ -65,7 +65,11 @@ impl Processor {
             WriteIntent::Replace(_) => (record.foreign_id, record.version) = (None, None),
             WriteIntent::CancelReplaced { replaced, .. } => {
                 let old = record.replaced.iter().find(|old| old.write == replaced.0).cloned();
-                let old = old.ok_or(Reject::Damaged("a cancellation without its replaced appointment"))?;
+                let Some(old) = old else {
+                    // Staff moved the visit to another location meanwhile, which has taken its record over.
+                    let reason = "the replaced appointment is not known any more";
+                    return Ok(Err(Failure::Rejected(reason.to_owned())));
+                };
                 (record.foreign_id, record.version) = (Some(old.foreign_id), old.version);
                 (record.placement, record.cancelled) = (old.placement, true);
                 reason = Some(MOVED.to_owned());

@@ -1,7 +1,7 @@
 //! Changes of documents by moves in an EHR that cannot move appointments.
 
 use location::{command::DecisionContext, pull::Resource, replacement::Replacement};
-use records::{appointment::ReplacedInEhr, document::Link};
+use records::{Appointment, appointment::ReplacedInEhr, document::Link, record::Record};
 
 use crate::{error::Reject, processor::Processor, projections::change, unit_of_work::UnitOfWork};
 
@@ -34,7 +34,9 @@ impl Processor {
                 self.link_replaced(appointment.0, old.as_deref(), unit);
             }
             Replacement::Late { appointment, replaced, at, written } => {
-                change(self, cx, *appointment, unit, |record| {
+                // Also if staff have moved the visit to another location, because this location cancels it.
+                unit.change::<Record<Appointment>>(0, appointment.0, |record| {
+                    record.updated_at = cx.now;
                     record.replaced.push(ReplacedInEhr {
                         write: replaced.0,
                         foreign_id: written.foreign_id.clone(),
