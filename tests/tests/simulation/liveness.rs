@@ -3,11 +3,11 @@
 use location::{
     command::{Command, Placement},
     ids::{AppointmentId, LocationId},
-    intent::WriteIntent,
     time::{DAY, MINUTE, Millis},
 };
 use records::{
     self, Writeback,
+    appointment::ReplacedInEhr,
     document::{DocumentKind, Link},
     ehr::{EhrAppointment, Resource},
     record::Record,
@@ -98,7 +98,9 @@ pub fn check(sim: &Sim) {
 /// Checks that the EHR has every appointment in a location's memory.
 fn known_appointments_are_in_the_ehr(sim: &Sim, ehr: &SimEhr, location: LocationId) {
     let host = sim.process.hosts.get(&location).expect("everybody is in memory");
-    for (id, known) in host.processor.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
+    for (id, known) in
+        host.processor.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr() && !known.gone)
+    {
         let kept: Record<records::Appointment> = document(sim, 0, id.0).expect("an appointment has its document");
         let foreign_id = kept.foreign_id.clone().unwrap_or_default();
         let linked = linked(sim, ehr.source, Resource::Appointments, &foreign_id);
@@ -142,7 +144,7 @@ fn every_booking_has_an_end(sim: &Sim) {
         let setup = sim.plan.setup.locations.get(&booking.location).expect("a booking's location exists");
         let Some(ehr) = setup.source.and_then(|source| sim.ehrs.get(&source)) else { continue };
         let told = kept.booking.as_ref().expect("a booking is a booking");
-        let rows = standing_for(ehr, booking.location, WriteIntent::CreateAppointment(*id));
+        let rows = standing_for(ehr, booking.location, *id, &kept.replaced);
         match told.writeback {
             Writeback::Pending => panic!("liveness: booking {id} is still pending"),
             Writeback::Failed => assert!(rows.is_empty(), "liveness: booking {id} failed, but the EHR has {rows:?}"),
@@ -162,9 +164,16 @@ fn may_have_vanished(sim: &Sim, ehr: &SimEhr, place: &Placement) -> bool {
     ehr.whole.contains(&Resource::Appointments) && place.span.start <= sim.now
 }
 
-fn standing_for(ehr: &SimEhr, location: LocationId, work: WriteIntent) -> Vec<EhrAppointment> {
-    let made = ehr.rows_for(Resource::Appointments).filter(|(_, row)| row.made_for == Some((location, work)));
-    made.filter_map(|(_, row)| row.standing().cloned()).collect()
+/// Returns the appointments of a booking in the EHR, without those whose cancellation failed after a move.
+fn standing_for(
+    ehr: &SimEhr,
+    location: LocationId,
+    id: AppointmentId,
+    replaced: &[ReplacedInEhr],
+) -> Vec<EhrAppointment> {
+    let made = ehr.rows_for(Resource::Appointments).filter(|(_, row)| row.booking() == Some((location, id)));
+    let is_left = |foreign_id: &str| replaced.iter().any(|it| it.foreign_id == foreign_id && it.cancelled_at.is_none());
+    made.filter(|(foreign_id, _)| !is_left(foreign_id)).filter_map(|(_, row)| row.standing().cloned()).collect()
 }
 
 /// Checks that the EHR's appointment equals our document.
@@ -184,8 +193,13 @@ fn ehr_and_documents_agree(sim: &Sim, ehr: &SimEhr, location: LocationId, foreig
     if row.deleted && may_have_vanished(sim, ehr, &kept.placement) {
         return;
     }
-    if let Some((_, WriteIntent::CreateAppointment(id))) = row.made_for {
+    if let Some((_, id)) = row.booking() {
         assert_eq!(linked, id.0, "liveness: {what} is booking {id}");
+    }
+    if let Some(replaced) = kept.replaced.iter().find(|it| it.foreign_id == foreign_id) {
+        let left = replaced.cancelled_at.is_none();
+        assert!(left || row.standing().is_none(), "liveness: {what} was replaced, and stands in the EHR");
+        return;
     }
     assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
     let Some(stands) = row.standing() else { return };

@@ -82,6 +82,18 @@ impl SimPlan {
     }
 }
 
+impl SimPlan {
+    /// Draws the EHRs that cannot move appointments.
+    pub fn draw_moves(&mut self, ehrs: &mut BTreeMap<u32, SimEhr>, random: &mut SeededRandom) {
+        for (source, ehr) in ehrs.iter_mut().filter(|_| random.chance(300)) {
+            ehr.moves = false;
+            if let Some(description) = self.descriptions.get_mut(source) {
+                description.writes.retain(|kind| kind != "reschedule-appointment");
+            }
+        }
+    }
+}
+
 /// Settings shared by all locations of a run.
 struct LocationRules {
     booking: BookingRules,

@@ -75,7 +75,9 @@ impl Sim {
     /// Creates a run. `disks` opens the store of the drawn setup, once for each of two processes.
     pub fn new(seed: u64, aloud: bool, disks: impl FnOnce(&Setup) -> [SimDisk; 2]) -> Sim {
         let mut random = SeededRandom::new(seed);
-        let (plan, ehrs) = SimPlan::draw(&mut random);
+        let (mut plan, mut ehrs) = SimPlan::draw(&mut random);
+        // A separate sequence leaves the rest of the run as it is.
+        plan.draw_moves(&mut ehrs, &mut SeededRandom::new(seed ^ 0x6d6f_7665));
         let [store, rivals] = disks(&plan.setup).map(Arc::new);
         create_standalone_location(&store, plan.start);
         followers::subscribe(&plan.setup, store.reliable(), plan.start);

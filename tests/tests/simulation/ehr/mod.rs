@@ -11,7 +11,10 @@ pub mod staff;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use location::{ids::LocationId, intent::WriteIntent};
+use location::{
+    ids::{AppointmentId, LocationId},
+    intent::WriteIntent,
+};
 use records::ehr::{EhrAppointment, EhrRecord, Fault, Receipt, Resource, Write};
 
 use tests::harness::random::SeededRandom;
@@ -36,6 +39,8 @@ pub struct SimRow {
     pub deleted: bool,
     /// Our write that created the record.
     pub made_for: Option<(LocationId, WriteIntent)>,
+    /// The key of that write.
+    pub key: Option<String>,
     /// Moved, cancelled or deleted by staff.
     pub by_staff: bool,
 }
@@ -44,6 +49,14 @@ impl SimRow {
     pub fn appointment(&self) -> Option<&EhrAppointment> {
         match &self.record {
             EhrRecord::Appointment(appointment) => Some(appointment),
+            _ => None,
+        }
+    }
+
+    /// Returns the booking for which we created the appointment, at first or with a move.
+    pub fn booking(&self) -> Option<(LocationId, AppointmentId)> {
+        match self.made_for? {
+            (location, WriteIntent::CreateAppointment(id) | WriteIntent::Replace(id)) => Some((location, id)),
             _ => None,
         }
     }
@@ -65,6 +78,8 @@ pub struct SimEhr {
     pub weather: Reachability,
     /// Pulls contain our write keys.
     pub shows_keys: bool,
+    /// Appointments can be moved. If not, a move is an insert and a cancellation.
+    pub moves: bool,
     /// Appointments have version tags.
     pub tags_versions: bool,
     /// From now on quick, reachable and truthful.
@@ -93,6 +108,7 @@ impl SimEhr {
             pages_by_offset: random.chance(500),
             weather: Reachability::Fine,
             shows_keys: random.chance(700),
+            moves: true,
             tags_versions: random.chance(500),
             honest: false,
             forgets_keys: false,
@@ -115,6 +131,7 @@ impl SimEhr {
             left: BTreeMap::new(),
             deleted: false,
             made_for: None,
+            key: None,
             by_staff: false,
         };
         self.rows.insert((resource, id.clone()), row);
@@ -169,10 +186,12 @@ impl SimEhr {
                 let write_key = self.shows_keys.then(|| key.to_owned());
                 let fresh = EhrAppointment { write_key, ..appointment.clone() };
                 let id = self.add(Some(from), EhrRecord::Appointment(fresh));
-                self.change(Resource::Appointments, &id, |row| row.made_for = Some((from, work)));
+                self.change(Resource::Appointments, &id, |row| {
+                    (row.made_for, row.key) = (Some((from, work)), Some(key.to_owned()));
+                });
                 id
             }
-            Write::RescheduleAppointment(appointment) => {
+            Write::RescheduleAppointment(appointment) if self.moves => {
                 self.known(from, appointment, work)?;
                 if self.appointment(&appointment.id).is_some_and(|row| row.standing().is_none()) {
                     return Err(Fault::Rejected("the appointment is cancelled".to_owned()));

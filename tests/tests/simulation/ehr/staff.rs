@@ -137,7 +137,8 @@ impl SimEhr {
     fn staff_send(&mut self, id: &str, now: Timestamp, random: &mut SeededRandom) -> Option<String> {
         let from = self.appointment(id)?.location?;
         let (to, place) = self.place(None, now, random)?;
-        if to == from {
+        // A visit that is being replaced here cannot also belong to another location.
+        if to == from || !self.moves {
             return None;
         }
         self.refuse_overlap(Some(id), &place).ok()?;

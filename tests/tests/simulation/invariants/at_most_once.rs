@@ -9,8 +9,11 @@ use crate::simulation::sim::Sim;
 
 pub fn check(sim: &Sim) {
     for (source, ehr) in &sim.ehrs {
-        let mut bookings = BTreeMap::new();
+        let (mut bookings, mut keys) = (BTreeMap::new(), BTreeMap::new());
         for (id, row) in ehr.rows_for(Resource::Appointments) {
+            if let Some(first) = row.key.as_ref().and_then(|key| keys.insert(key, id)) {
+                panic!("at most once: {first} and {id} in EHR {source} are of one write");
+            }
             let Some((location, WriteIntent::CreateAppointment(booking))) = row.made_for else { continue };
             if let Some(first) = bookings.insert((location, booking), id) {
                 panic!("at most once: booking {booking} of {location} is {first} and {id} in EHR {source}");

@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use location::{
     event::Event,
     ids::{AppointmentId, LocationId},
+    replacement::Replacement,
     state::{CalendarAppointment, Insert},
 };
 use query::{
     index::Index,
     lists::{ListQuery, Lists, Order, Range},
 };
-use records::{self, Writeback};
+use records::{self, Writeback, appointment::ReplacedInEhr};
 
 use crate::simulation::sim::{Sim, document};
 
@@ -66,6 +67,11 @@ fn one(sim: &Sim, location: LocationId, id: AppointmentId) {
     assert_eq!(kept.placement, known.placement, "documents agree: placement of {id} at {location}");
     assert_eq!(kept.cancelled, known.cancelling, "documents agree: cancellation of {id} at {location}");
     assert_eq!(kept.patient_id, known.patient.map(|id| id.0), "documents agree: patient of {id} at {location}");
+    for replaced in &known.replaced {
+        let same = |it: &&ReplacedInEhr| it.write == replaced.write.0 && it.cancelled_at.is_none();
+        let place = kept.replaced.iter().find(same).map(|it| it.placement);
+        assert_eq!(place, Some(replaced.placement), "documents agree: {replaced:?} of {id} at {location}");
+    }
     if let Some(booking) = &kept.booking {
         let integrated = host.processor.settings().capabilities.integrated;
         assert_eq!(booking.writeback, expected(known, integrated), "documents agree: write-back of {id} at {location}");
@@ -90,7 +96,13 @@ fn subject(event: &Event) -> Option<AppointmentId> {
         | Event::CancelConfirmed { appointment }
         | Event::InsertDone { appointment, .. }
         | Event::InsertFailed { appointment, .. }
-        | Event::AppointmentGone { appointment } => Some(*appointment),
+        | Event::AppointmentGone { appointment }
+        | Event::Replacement(
+            Replacement::Done { appointment, .. }
+            | Replacement::Late { appointment, .. }
+            | Replacement::Shown { appointment, .. }
+            | Replacement::Gone { appointment, .. },
+        ) => Some(*appointment),
         Event::AppointmentPulled { record, .. } => Some(record.id),
         _ => None,
     }

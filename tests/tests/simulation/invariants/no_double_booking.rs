@@ -5,7 +5,6 @@ use location::{
     command::Placement,
     event::Event,
     ids::{AppointmentId, LocationId},
-    intent::WriteIntent,
 };
 use records::{self, ehr, record::Record};
 
@@ -30,8 +29,7 @@ fn check(sim: &Sim, location: LocationId, id: AppointmentId, place: &Placement) 
     let source = sim.plan.setup.locations.get(&location).and_then(|location| location.source);
     let Some(ehr) = source.and_then(|source| sim.ehrs.get(&source)) else { return };
     for (foreign_id, row) in ehr.rows_for(ehr::Resource::Appointments) {
-        let ours =
-            matches!(row.made_for, Some((at, WriteIntent::CreateAppointment(other))) if at == location && other != id);
+        let ours = row.booking().is_some_and(|(at, other)| at == location && other != id);
         let stands = ours && !row.by_staff && row.location == Some(location);
         if stands && row.standing().is_some_and(|standing| same_place(standing, &wanted)) {
             panic!("no double booking: {id} was granted {place:?} at {location}, where the EHR has our {foreign_id}");
@@ -46,8 +44,7 @@ fn same(a: &Placement, b: &Placement) -> bool {
 /// Returns whether staff changed the appointment in the EHR.
 fn moved_by_staff(sim: &Sim, location: LocationId, id: AppointmentId) -> bool {
     sim.ehrs.values().any(|ehr| {
-        ehr.rows_for(ehr::Resource::Appointments)
-            .any(|(_, row)| row.by_staff && row.made_for == Some((location, WriteIntent::CreateAppointment(id))))
+        ehr.rows_for(ehr::Resource::Appointments).any(|(_, row)| row.by_staff && row.booking() == Some((location, id)))
     })
 }
 

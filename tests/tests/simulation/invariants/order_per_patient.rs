@@ -18,7 +18,8 @@ pub fn check(sim: &Sim, location: LocationId) {
             "order per patient: two writes of {location} are under way"
         );
         match write.work {
-            WriteIntent::CreatePatient(_) => continue,
+            // Sent before the other writes of its patient.
+            WriteIntent::CreatePatient(_) | WriteIntent::CancelReplaced { .. } => continue,
             WriteIntent::CreateAppointment(appointment) => {
                 assert!(
                     !changed.contains(&appointment),
