@@ -1,5 +1,6 @@
 //! The state of a patient's change of time in the document of an appointment. It is pending until the EHR has the last
-//! requested time, or has refused it.
+//! requested time, or has refused it. In an EHR that cannot move appointments, the new appointment confirms it; the
+//! cancellation of the old one is a separate write.
 
 use location::{
     command::DecisionContext,
@@ -36,7 +37,9 @@ pub(super) fn settle(
         Event::Moved { appointment, .. }
         | Event::MoveReverted { appointment, .. }
         | Event::InsertDone { appointment, .. }
-        | Event::WriteDone { work: WriteIntent::Reschedule(appointment), .. } => *appointment,
+        | Event::WriteDone { work: WriteIntent::Reschedule(appointment) | WriteIntent::Replace(appointment), .. } => {
+            *appointment
+        }
         _ => return Ok(()),
     };
     let pending = |record: &&Record<Appointment>| record.reschedule.as_ref().is_some_and(|it| it.is_pending());
@@ -72,7 +75,7 @@ fn moves_later(processor: &Processor, id: AppointmentId, ended: Option<WriteId>)
     let others = || queue.of(id).filter(move |(write, _)| Some(*write) != ended).map(|(_, write)| write.work);
     let is_superseded = ended.and_then(|write| queue.get(write)).is_some_and(|write| write.superseded);
     let is_repeated = is_superseded && !others().any(|work| matches!(work, WriteIntent::Cancel(_)));
-    others().any(|work| matches!(work, WriteIntent::Reschedule(_))) || is_repeated
+    others().any(|work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Replace(_))) || is_repeated
 }
 
 /// Ends a pending reschedule of an appointment that is not in the EHR.

@@ -293,6 +293,8 @@ fn possible_changes(
     let writes = |name: &str| !integrated || ehr.iter().any(|ehr| ehr.writes.iter().any(|known| known == name));
     // The insert sends the last time, and is withdrawn for a cancellation.
     let unsent = integrated && it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Pending);
+    // An EHR that cannot move an appointment gets a new one, and the old one is cancelled.
+    let moves = writes("reschedule-appointment") || (writes("create-appointment") && writes("cancel-appointment"));
     let closed = kind.is_some_and(|kind| !kind.bookable_online);
     let kind = it.appointment_type_id.map(AppointmentTypeId);
     let rules = location.setup.rules.effective(kind, call.key.channel.as_deref());
@@ -305,7 +307,7 @@ fn possible_changes(
         reschedule: PossibleChange::unless([
             (closed, Obstacle::NotBookableOnline),
             (left < rules.reschedule_notice, Obstacle::TooLate),
-            (!unsent && !writes("reschedule-appointment"), Obstacle::NotSupportedByEhr),
+            (!unsent && !moves, Obstacle::NotSupportedByEhr),
         ]),
         cancel: PossibleChange::unless([
             (left < rules.cancel_notice, Obstacle::TooLate),
