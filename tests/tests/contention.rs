@@ -1,5 +1,7 @@
 //! Concurrent clients over HTTP: a slot is booked once, and a key creates one booking.
 
+mod visits;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use sandbox_ehr::Profile;
@@ -9,7 +11,8 @@ use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    process::{self, Installation, LOCATIONS, Process, binary, booking, path},
+    intents::{self, BOOK},
+    process::{self, HASTY, Installation, LOCATIONS, Process, binary, booking, path},
 };
 
 const CLIENTS: usize = 64;
@@ -19,33 +22,52 @@ struct Contest {
     caller: Caller,
     location: u32,
     offers: Vec<String>,
+    ehr: EhrServer,
     _process: Process,
-    _ehr: EhrServer,
     _dir: TempDir,
 }
 
+/// The simulated EHR's ability to move appointments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moves {
+    Supported,
+    Unsupported,
+}
+
 async fn contest() -> Contest {
+    contest_on(Moves::Supported).await
+}
+
+async fn contest_on(moves: Moves) -> Contest {
     let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..fixtures::profile(5) };
     let ehr = EhrServer::start(profile).unwrap();
+    if moves == Moves::Unsupported {
+        intents::refuse_moves(&ehr);
+    }
     let dir = tempfile::tempdir().unwrap();
     let program = binary();
-    let installation = Installation::new(program, dir.path(), &ehr.url(), "").unwrap();
+    let installation = Installation::new(program, dir.path(), &ehr.url(), HASTY).unwrap();
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
     let location = LOCATIONS[0].0;
     let offers = process::offers(&mut caller, location).await.unwrap();
     assert!(offers.len() > 2 * CLIENTS);
-    Contest { installation, caller, location, offers, _process: process, _ehr: ehr, _dir: dir }
+    Contest { installation, caller, location, offers, ehr, _process: process, _dir: dir }
 }
 
 impl Contest {
     /// Books concurrently, one client per body.
     async fn book(&self, bodies: Vec<Value>) -> Vec<(u16, Value)> {
+        self.post(bodies.into_iter().map(|body| (BOOK, body)).collect()).await
+    }
+
+    /// Sends requests concurrently, one client per request.
+    async fn post(&self, requests: Vec<(&str, Value)>) -> Vec<(u16, Value)> {
         let mut clients = Vec::new();
-        for body in bodies {
+        for (route, body) in requests {
             let mut caller = self.caller.another(self.installation.address).await.unwrap();
-            let path = path("/intent/booking/book", self.location);
+            let path = path(route, self.location);
             clients.push(tokio::spawn(async move { caller.post(&path, &body).await.unwrap() }));
         }
         let mut answers = Vec::new();

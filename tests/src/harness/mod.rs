@@ -17,6 +17,7 @@
 //! | `chromium.rs` | a real browser with the real extension |
 //! | `session_gate.rs` | the session of a workstation, without the workstation |
 //! | `http_client.rs`, `webhook_receiver.rs` | the two ends of the product's HTTP |
+//! | `intents.rs` | requests of the booking intents, and the visits in the calendar and in the simulated EHR |
 //! | `trace_collector.rs` | a receiver of its traces |
 //! | `fixtures.rs` | the demo's institution, locations and sources |
 //! | `components.rs` | adapters, built when their sources changed |
@@ -31,6 +32,7 @@ pub mod external;
 pub mod fixtures;
 pub mod http_client;
 pub mod in_process;
+pub mod intents;
 pub mod javascript;
 pub mod packages;
 pub mod process;
