@@ -1,10 +1,13 @@
-//! Real processes on a real store. The server is killed at random moments during bookings, and the EHR loses replies
-//! and is not idempotent.
+//! Real processes on a real store. The server is killed at random moments while clients book alone and in groups,
+//! reschedule, and cancel by visit token. The EHR loses replies and is not idempotent; in one run it cannot move
+//! appointments.
 //!
-//! In the end, each acknowledged booking exists, its key returns it, and the EHR has exactly one appointment for it.
-//! The subscriber received each booking under one delivery id, and the audit trail contains its creation. The store
-//! key is rotated in each life, and finally all data is sealed with the newest key. `KILL9_ROUNDS` is the number of
-//! kills.
+//! In the end, each acknowledged booking exists and its key returns it. The EHR has exactly one live appointment for
+//! it, at the last acknowledged time, and none if it is cancelled. The subscriber received each booking under one
+//! delivery id, and the audit trail contains its creation. The store key is rotated in each life, and finally all data
+//! is sealed with the newest key. `KILL9_ROUNDS` is the number of kills.
+
+mod ledger;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ledger::{Accepted, Attempt, Ledger, Work, members, visit_token};
 use parking_lot::Mutex;
 use postgres_server::{Cluster, Durability, is_skipped};
 use runtime::clock::random_u64;
@@ -26,7 +30,8 @@ use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::Caller,
-    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, binary, booking, path},
+    intents::{self, in_ehr, settled},
+    process::{self, HASTY, Installation, LOCATIONS, SUBDOMAIN, binary},
     webhook_receiver::WebhookReceiver,
 };
 
@@ -37,75 +42,38 @@ const THINK_MS: u64 = 60;
 const LIFE_MS: (u64, u64) = (50, 450);
 /// Bookings of earlier rounds checked after each restart, in addition to all of the last round.
 const SAMPLE: usize = 10;
-/// Number of distinct patients. Patients book repeatedly and at both locations concurrently.
-const PEOPLE: u64 = 400;
+/// Number of acknowledged visits from which on each kind of request must have occurred.
+const ENOUGH: usize = 200;
 
-/// The client's record of a booking.
-#[derive(Clone)]
-struct Attempt {
-    location: u32,
-    key: String,
-    body: Value,
-}
-
-#[derive(Clone)]
-struct Accepted {
-    attempt: Attempt,
-    booking_ref: String,
-    appointment_id: u64,
-    round: usize,
-}
-
-#[derive(Default)]
-struct Ledger {
-    slots: Vec<(u32, String)>,
-    accepted: BTreeMap<String, Accepted>,
-    /// Sent without an answer, to be repeated unchanged.
-    open: Vec<Attempt>,
-    replayed_after_a_crash: usize,
-}
-
-impl Ledger {
-    fn next(&mut self) -> Option<Attempt> {
-        if let Some(open) = self.open.pop() {
-            return Some(open);
-        }
-        let (location, token) = self.slots.pop()?;
-        let key = format!("kill9-{}", self.slots.len());
-        let body = booking(&token, &key, random_u64() % PEOPLE, &key);
-        Some(Attempt { location, key, body })
-    }
-
-    fn accept(&mut self, attempt: Attempt, answer: &Value, round: usize) {
-        let made = &answer["booking"];
-        let booking_ref = made["booking_ref"].as_str().unwrap().to_owned();
-        let appointment_id = made["appointment_id"].as_u64().unwrap();
-        self.replayed_after_a_crash += usize::from(answer["replay"] == true);
-        let key = attempt.key.clone();
-        let before = self.accepted.insert(key, Accepted { attempt, booking_ref, appointment_id, round });
-        assert!(before.is_none(), "a key was accepted twice");
-    }
-}
-
-/// Books until the connection breaks.
+/// Books, reschedules and cancels until the connection breaks.
 async fn client(mut caller: Caller, ledger: Arc<Mutex<Ledger>>, round: usize) {
     loop {
         let Some(attempt) = ledger.lock().next() else { return };
-        let answered = caller.post(&path("/intent/booking/book", attempt.location), &attempt.body).await;
-        match answered {
-            Ok((200, answer)) => ledger.lock().accept(attempt, &answer, round),
-            // The status guarantees that nothing was done.
-            Ok((503, _)) => ledger.lock().open.push(attempt),
-            Ok((status, answer)) => panic!("{}: {status} {answer}", attempt.key),
-            Err(_) => return ledger.lock().open.push(attempt),
+        let sought = ledger.lock().sought(&attempt);
+        let found = match &sought {
+            Some(visit) => visit_token(&mut caller, visit).await,
+            None => Ok(None),
+        };
+        let broken = found.is_err();
+        let attempt = ledger.lock().complete(attempt, found.ok().flatten());
+        if let Some(attempt) = attempt {
+            let answered = caller.post(&attempt.path(), &attempt.body).await;
+            match answered {
+                Ok((200, answer)) => ledger.lock().accept(attempt, &answer, round),
+                // The status guarantees that nothing was done.
+                Ok((503, _)) => ledger.lock().open.push(attempt),
+                Ok((status, answer)) => panic!("{}: {status} {answer}", attempt.key),
+                Err(_) => return ledger.lock().open.push(attempt),
+            }
+        } else if broken {
+            return;
         }
         tokio::time::sleep(Duration::from_millis(random_u64() % THINK_MS)).await;
     }
 }
 
-async fn book(caller: &mut Caller, attempt: &Attempt) -> (u16, Value) {
-    let path = path("/intent/booking/book", attempt.location);
-    insisting(async || caller.post(&path, &attempt.body).await.unwrap()).await
+async fn repeat(caller: &mut Caller, attempt: &Attempt) -> (u16, Value) {
+    insisting(async || caller.post(&attempt.path(), &attempt.body).await.unwrap()).await
 }
 
 /// Repeats a request while the answer is 503: a new process may not have loaded its adapters yet.
@@ -119,13 +87,17 @@ async fn insisting(mut ask: impl AsyncFnMut() -> (u16, Value)) -> (u16, Value) {
 
 /// Checks that the booking exists and that its key returns it.
 async fn assert_kept(caller: &mut Caller, it: &Accepted) {
-    let status = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={}", it.booking_ref);
-    let (code, answer) = insisting(async || caller.get(&status).await.unwrap()).await;
-    assert_eq!(code, 200, "{} is lost: {answer}", it.attempt.key);
+    let (code, answer) = insisting(async || intents::status(caller, &it.booking_ref).await.unwrap()).await;
+    assert_eq!(code, 200, "{} is lost: {answer}", it.note);
     assert_eq!(answer["booking"]["appointment_id"], it.appointment_id);
-    let (code, answer) = book(caller, &it.attempt).await;
-    assert_eq!((code, &answer["replay"]), (200, &Value::Bool(true)), "{}: {answer}", it.attempt.key);
-    assert_eq!(answer["booking"]["booking_ref"], it.booking_ref.as_str());
+    let (code, answer) = repeat(caller, &it.attempt).await;
+    assert_eq!((code, &answer["replay"]), (200, &Value::Bool(true)), "{}: {answer}", it.note);
+    let made = match it.attempt.work {
+        Work::BookGroup => members(&answer).clone(),
+        _ => vec![answer["booking"].clone()],
+    };
+    let known = made.iter().any(|made| made["booking_ref"] == it.booking_ref.as_str());
+    assert!(known, "{} ({}) is not in its replay: {answer}", it.note, it.booking_ref);
 }
 
 fn to_look_at(ledger: &Ledger, round: usize) -> Vec<Accepted> {
@@ -141,7 +113,14 @@ fn rules() -> String {
     HASTY.replacen("[defaults.write]\n", "[defaults.write]\nmax_resends = 100\n", 1)
 }
 
-fn unpleasant_ehr() -> EhrServer {
+/// The unpleasant EHR's ability to move appointments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moves {
+    Supported,
+    Unsupported,
+}
+
+fn unpleasant_ehr(moves: Moves) -> EhrServer {
     let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..fixtures::profile(9) };
     let ehr = EhrServer::start(profile).unwrap();
     let behaviours = Behaviours {
@@ -151,19 +130,22 @@ fn unpleasant_ehr() -> EhrServer {
         ..Behaviours::default()
     };
     ehr.ehr().control(Control::Behave(behaviours)).unwrap();
+    if moves == Moves::Unsupported {
+        intents::refuse_moves(&ehr);
+    }
     ehr
 }
 
 #[actix::test]
 async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_sled() {
     let chosen = |installation: Installation| installation.on_engine(EngineKind::Sled).unwrap();
-    nothing_acknowledged_is_lost_and_nothing_is_written_twice("sled", 50, chosen, None).await;
+    nothing_acknowledged_is_lost_and_nothing_is_written_twice("sled", 50, Moves::Supported, chosen, None).await;
 }
 
 #[actix::test]
 async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_fjall() {
     let chosen = |installation: Installation| installation.on_engine(EngineKind::Fjall).unwrap();
-    nothing_acknowledged_is_lost_and_nothing_is_written_twice("fjall", 50, chosen, None).await;
+    nothing_acknowledged_is_lost_and_nothing_is_written_twice("fjall", 50, Moves::Unsupported, chosen, None).await;
 }
 
 /// In every other round the database restarts before the process is killed.
@@ -175,17 +157,25 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice_on_postgres()
     let mut cluster = Cluster::temporary(Durability::Synced).unwrap();
     let url = cluster.database().unwrap();
     let chosen = |installation: Installation| installation.on_database(&url).unwrap();
-    nothing_acknowledged_is_lost_and_nothing_is_written_twice("postgres", 12, chosen, Some(&mut cluster)).await;
+    nothing_acknowledged_is_lost_and_nothing_is_written_twice(
+        "postgres",
+        12,
+        Moves::Supported,
+        chosen,
+        Some(&mut cluster),
+    )
+    .await;
 }
 
 async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     engine: &str,
     rounds: usize,
+    moves: Moves,
     chosen: impl FnOnce(Installation) -> Installation,
     mut database: Option<&mut Cluster>,
 ) {
     let rounds = std::env::var("KILL9_ROUNDS").ok().map_or(rounds, |rounds| rounds.parse().unwrap());
-    let ehr = unpleasant_ehr();
+    let ehr = unpleasant_ehr(moves);
     let dir = tempfile::tempdir().unwrap();
     let program = binary();
     let installation = chosen(Installation::new(program, dir.path(), &ehr.url(), &rules()).unwrap());
@@ -224,13 +214,18 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     let repeated = assert_told(&receiver, &accepted).await;
     assert_eq!(installation.panics().unwrap(), [""; 0]);
     let replayed = ledger.lock().replayed_after_a_crash;
+    let count = |kind: fn(&Accepted) -> bool| accepted.iter().filter(|it| kind(it)).count();
+    let grouped = count(|it| matches!(it.attempt.work, Work::BookGroup));
+    let (moved, cancelled) = (count(|it| it.moved), count(|it| it.cancelled));
     eprintln!(
-        "kill -9 on {engine} x {rounds}: {} bookings acknowledged, {replayed} of them durable though their first answer was lost; \
-         {repeated} webhook messages came again; {:.2} s a round",
+        "kill -9 on {engine} x {rounds}: {} bookings acknowledged, {grouped} in groups, {moved} moved, {cancelled} cancelled; \
+         {replayed} requests durable though their first answer was lost; {repeated} webhook messages came again; {:.2} s a round",
         accepted.len(),
         took.as_secs_f64() / rounds as f64
     );
     assert!(accepted.len() > rounds, "too few bookings to mean anything");
+    let kinds = [grouped, moved, cancelled];
+    assert!(accepted.len() < ENOUGH || !kinds.contains(&0), "a kind of request never occurred: {kinds:?}");
 }
 
 async fn kill_under_load(
@@ -297,7 +292,7 @@ async fn change_the_key(installation: &Installation, round: usize) {
 async fn finish_open_attempts(caller: &mut Caller, ledger: &Mutex<Ledger>, round: usize) {
     let open = std::mem::take(&mut ledger.lock().open);
     for attempt in open {
-        let (status, answer) = book(caller, &attempt).await;
+        let (status, answer) = repeat(caller, &attempt).await;
         assert_eq!(status, 200, "{}: {answer}", attempt.key);
         ledger.lock().accept(attempt, &answer, round);
     }
@@ -320,36 +315,35 @@ async fn all_is_sealed_with_the_newest_key(installation: &Installation, rounds: 
     }
 }
 
+/// Waits until the EHR has everything, and checks that nothing was refused.
 async fn drained(caller: &mut Caller, accepted: &[Accepted]) {
     for it in accepted {
-        let status = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={}", it.booking_ref);
-        until(&it.attempt.key, async || {
-            let (_, answer) = caller.get(&status).await.unwrap();
-            match answer["booking"]["ehr_writeback"].as_str() {
-                Some("confirmed") => Ok(()),
-                Some("pending") => Err(answer),
-                _ => panic!("{}: {answer}", it.attempt.key),
-            }
-        })
-        .await;
+        let last = settled(caller, &it.booking_ref).await;
+        let status = if it.cancelled { "cancelled" } else { "confirmed" };
+        assert_eq!(last["booking_status"], status, "{}: {last}", it.note);
+        if it.cancelled {
+            assert_ne!(last["cancellation_writeback"], "failed", "{}: {last}", it.note);
+            continue;
+        }
+        assert_eq!(last["ehr_writeback"], "confirmed", "{}: {last}", it.note);
+        if it.moved {
+            assert_eq!(last["reschedule"]["status"], "confirmed", "{}: {last}", it.note);
+        }
     }
 }
 
-/// Checks that the EHR has one appointment per booking, no others, and no duplicate patients.
+/// Checks that the EHR has one live appointment per booking, at its last acknowledged time, and none if it is
+/// cancelled. There are no others, and no duplicate patients.
 fn assert_written_once(ehr: &EhrServer, accepted: &[Accepted]) {
-    let ehr = ehr.ehr();
-    let mut by_note: BTreeMap<String, usize> = BTreeMap::new();
-    for record in ehr.records(Resource::Appointments) {
-        let Record::Appointment(appointment) = record else { continue };
-        if let Some(note) = appointment.note.as_ref().filter(|note| note.starts_with("kill9-")) {
-            *by_note.entry(note.clone()).or_default() += 1;
-        }
-    }
+    let mut live = in_ehr(ehr, "kill9-");
     for it in accepted {
-        let count = by_note.remove(&it.attempt.key).unwrap_or(0);
-        assert_eq!(count, 1, "appointments in the EHR for {} ({})", it.attempt.key, it.booking_ref);
+        let there = live.remove(&it.note).unwrap_or_default();
+        let starts: Vec<i64> = there.iter().map(|appointment| appointment.start).collect();
+        let expected = if it.cancelled { Vec::new() } else { vec![it.start] };
+        assert_eq!(starts, expected, "live appointments in the EHR for {} ({})", it.note, it.booking_ref);
     }
-    assert!(by_note.is_empty(), "appointments nobody was told of: {by_note:?}");
+    assert!(live.is_empty(), "appointments of no acknowledged booking: {live:?}");
+    let ehr = ehr.ehr();
     let mut people = BTreeSet::new();
     for record in ehr.records(Resource::Patients) {
         let Record::Patient(patient) = record else { continue };
@@ -369,8 +363,8 @@ async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
     assert_eq!(status, 201, "{answer}");
 }
 
-/// Checks that the subscriber received each booking at least once, always under one delivery id. Returns the number
-/// of repeated messages.
+/// Checks that the subscriber received each booking at least once, always under one delivery id. A cancelled booking
+/// may never have been written. Returns the number of repeated messages.
 async fn assert_told(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize {
     until("a message of every booking", async || {
         let mut told: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
@@ -384,7 +378,8 @@ async fn assert_told(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize
         for (appointment, ids) in &told {
             assert_eq!(ids.len(), 1, "deliveries of the one event of appointment {appointment}");
         }
-        let missing = accepted.iter().filter(|it| !told.contains_key(&it.appointment_id)).count();
+        let live = accepted.iter().filter(|it| !it.cancelled);
+        let missing = live.filter(|it| !told.contains_key(&it.appointment_id)).count();
         if missing == 0 { Ok(messages.len() - told.len()) } else { Err(missing) }
     })
     .await

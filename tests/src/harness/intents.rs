@@ -43,12 +43,11 @@ pub fn member_note(idempotency_key: &str, index: usize) -> String {
     format!("{idempotency_key}/{index}")
 }
 
-/// Returns a request that finds the visits of a person of [`booking`].
-pub fn find(person: u64) -> Value {
-    let single = booking("", "", person, "");
-    let patient = &single["patient"];
-    json!({"patient": {"last_name": patient["last_name"], "date_of_birth": patient["date_of_birth"],
-        "phone_number": patient["phone_number"]}})
+/// Returns a request that finds the visits of a patient of [`booking`].
+pub fn find(patient: &Value) -> Value {
+    let known = json!({"last_name": patient["last_name"], "date_of_birth": patient["date_of_birth"],
+        "phone_number": patient["phone_number"]});
+    json!({ "patient": known })
 }
 
 /// Returns the booking as `GET /intent/booking/status` shows it.
