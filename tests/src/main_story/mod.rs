@@ -1,10 +1,12 @@
 //! The main story, run with each supported EHR: the product as a process, clients of its HTTP API, a subscriber that
-//! verifies each message, and staff who use only their own system's API.
+//! verifies each message, and staff who use only their own system's API. `visit.rs` has the life of one visit, for these
+//! and for other EHRs.
 
 mod client;
 mod ehrs;
 mod practice;
 mod subscriber;
+mod visit;
 
 use adapter_conformance::flaky_proxy::{FlakyProxy, InjectedFault, When};
 use std::{collections::BTreeSet, path::Path, time::Duration};
@@ -17,31 +19,13 @@ use testing::until;
 
 use client::{Client, StoryBooking, moment, text};
 pub use ehrs::{fhir::FhirPractice, gnuhealth::GnuHealthPractice, open_dental::OpenDentalPractice};
-use practice::{StoryPractice, StoryVisit};
+pub use practice::StoryVisit;
+use practice::{RULES, StoryPractice};
 use subscriber::Subscriber;
+pub use visit::{VisitLife, run_visit_story};
 
 /// Delay of the EHR's answers, in which the product is killed between a write and its answer.
 const HELD_BACK: Duration = Duration::from_millis(400);
-/// Calls in flight when the product is killed have an unknown outcome once their deadline has passed.
-const RULES: &str = r#"
-[defaults.write]
-call_deadline = "6s"
-backoff_base = "100ms"
-backoff_cap = "1s"
-settle = "100ms"
-breaker_threshold = 100
-breaker_pause = "1s"
-breaker_pause_cap = "1s"
-[defaults.pull]
-every = "1h"
-retry_base = "100ms"
-retry_cap = "1s"
-confirm_after = "1s"
-[defaults.quota]
-per_minute = 100000
-burst = 10000
-"#;
-
 /// Runs the whole story. `program` is the product.
 pub async fn tell(program: &Path, practice: impl StoryPractice) {
     let mut story = Story::begin(program, practice).await;

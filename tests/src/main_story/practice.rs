@@ -8,6 +8,25 @@ use crate::harness::process::ServedEhr;
 
 /// The story's location.
 pub const LOCATION: u32 = 7;
+/// Calls in flight when the product is killed have an unknown outcome once their deadline has passed.
+pub const RULES: &str = r#"
+[defaults.write]
+call_deadline = "6s"
+backoff_base = "100ms"
+backoff_cap = "1s"
+settle = "100ms"
+breaker_threshold = 100
+breaker_pause = "1s"
+breaker_pause_cap = "1s"
+[defaults.pull]
+every = "1h"
+retry_base = "100ms"
+retry_cap = "1s"
+confirm_after = "1s"
+[defaults.quota]
+per_minute = 100000
+burst = 10000
+"#;
 
 /// A practice with its EHR as used by its own staff: through the EHR's API and never through the product.
 pub trait StoryPractice {

@@ -3,14 +3,18 @@
 
 use std::collections::BTreeSet;
 
+use chrono::DateTime;
 use cloud_ehr::{AppointmentStatus, CloudEhr, CloudEhrSettings};
 use serde_json::json;
 use testing::until;
-use tests::harness::{
-    chromium::{self, Browser, Kit, POPUP},
-    http_client::Caller,
-    process::{self, binary},
-    workstation::gated_process::{GatedProcess, LOCATION},
+use tests::{
+    harness::{
+        chromium::{self, Browser, Kit, POPUP},
+        http_client::Caller,
+        process::{self, binary},
+        workstation::gated_process::{GatedProcess, LOCATION},
+    },
+    main_story::{StoryVisit, VisitLife},
 };
 
 /// Slow enough for events in the middle of a queue, with short pauses after failures.
@@ -300,4 +304,36 @@ async fn staff_approve_and_decline_writes() {
     .await;
     assert!(declined.to_string().contains("staff"), "{declined}");
     bookings.are_complete(&product).await;
+}
+
+#[actix::test]
+async fn visit_is_confirmed_rescheduled_twice_and_cancelled_in_the_ehr() {
+    let Some(kit) = chromium::kit().await else { return };
+    let product = product("").await;
+    let mut front = Desk::set_up(kit, &product, "Front desk", "frontdesk").await;
+    front.log_in(&product).await;
+    front.shows("Connected").await;
+    product.read().await;
+    let mut story = VisitLife { caller: product.caller().await, location: LOCATION, search: json!({"days": 14}) };
+    story.run(async |last_name: &str| visits(&product.ehr, last_name)).await;
+    assert_eq!(product.installation.panics().unwrap(), [""; 0]);
+    front.browser.close().await;
+}
+
+/// Returns the visits of the patients with a last name, as the EHR has them.
+fn visits(ehr: &CloudEhr, last_name: &str) -> Vec<StoryVisit> {
+    let patients = ehr.patients().into_iter().filter(|patient| patient.last_name == last_name);
+    let patients: BTreeSet<String> = patients.map(|patient| patient.id).collect();
+    let mut visits = Vec::new();
+    for it in ehr.appointments() {
+        let Some(patient) = it.patient.filter(|id| patients.contains(id)) else { continue };
+        visits.push(StoryVisit {
+            id: it.id,
+            patient,
+            start: DateTime::from_timestamp(it.start, 0).unwrap(),
+            confirmed: it.status == AppointmentStatus::Confirmed,
+            cancelled: it.status == AppointmentStatus::Cancelled,
+        });
+    }
+    visits
 }

@@ -7,6 +7,7 @@ mod files;
 mod hospital;
 mod losses;
 mod tokens;
+mod visits;
 
 use checks::{check_in_ehr, once_each, patient_of, slot_of};
 use chrono::DateTime;

@@ -3,6 +3,7 @@
 
 mod losses;
 mod practice;
+mod visits;
 
 use adapter_conformance::flaky_proxy::{InjectedFault, When};
 use serde_json::{Value, json};

@@ -7,6 +7,7 @@ mod files;
 mod lost;
 mod refusals;
 mod sdk;
+mod visits;
 
 use location::{
     ids::AppointmentId,

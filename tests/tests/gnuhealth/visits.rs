@@ -1,0 +1,12 @@
+//! The life of a visit over the intents (`tests/src/main_story/visit.rs`), checked in the EHR after each step.
+
+use tests::{
+    harness::process::binary,
+    main_story::{GnuHealthPractice, run_visit_story},
+};
+
+#[actix::test]
+async fn visit_is_confirmed_rescheduled_twice_and_cancelled_in_the_ehr() {
+    let Some(practice) = GnuHealthPractice::open().await else { return };
+    run_visit_story(binary(), practice).await;
+}
