@@ -2,11 +2,13 @@
 //! and run against the product. The generators are installed into `target/` once per set of pinned versions.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use sandbox_ehr::records::{Record, Resource, Status};
 use serde_json::{Value, json};
 use testing::until;
 use tests::harness::{
@@ -22,8 +24,10 @@ use tokio::process::Command;
 
 /// Time limit for a generator, a type checker or a program.
 const STEP: Duration = Duration::from_secs(600);
-/// Maximum length of a sample.
+/// Maximum length of a sample of a booking.
 const MOST_LINES: usize = 40;
+/// Maximum length of the receptionist, which has no generated client.
+const MOST_LINES_OF_RECEPTIONIST: usize = 60;
 
 #[actix::test]
 async fn generated_typescript_client_works_with_the_product() {
@@ -32,7 +36,7 @@ async fn generated_typescript_client_works_with_the_product() {
     }
     let project = Project::new("client-typescript", "clients/typescript", Suite::Node);
     let folder = copied(&project.sources, &["program.ts", "tsconfig.json", "package.json"]);
-    sample("booking.ts", folder.path());
+    sample("booking.ts", folder.path(), MOST_LINES);
     std::os::unix::fs::symlink(project.npm().await.join("node_modules"), folder.path().join("node_modules")).unwrap();
     let tool = |name: &str, arguments: &[&str]| {
         let mut command = Command::new("node");
@@ -91,7 +95,7 @@ async fn generated_python_client_works_with_the_product() {
     }
     let project = Project::new("client-python", "clients/python", Suite::Python);
     let folder = copied(&project.sources, &["program.py", "generator.yaml"]);
-    sample("booking.py", folder.path());
+    sample("booking.py", folder.path(), MOST_LINES);
     let python = project.python().await;
     let module = |name: &str, arguments: &[&str]| {
         let mut command = Command::new(&python);
@@ -113,6 +117,59 @@ async fn generated_python_client_works_with_the_product() {
     works(run("program.py"), run("booking.py"), folder.path()).await;
 }
 
+/// The receptionist is typed, runs without packages, and leaves one of its two visits in the EHR.
+#[actix::test]
+async fn receptionist_books_for_two_and_changes_one_visit() {
+    if Suite::Python.is_skipped() {
+        return;
+    }
+    let python = Project::new("client-python", "clients/python", Suite::Python).python().await;
+    let folder = tempfile::tempdir().unwrap();
+    sample("receptionist.py", folder.path(), MOST_LINES_OF_RECEPTIONIST);
+    let mut mypy = Command::new(&python);
+    mypy.args(["-m", "mypy", "--strict", "--cache-dir=.mypy", "receptionist.py"]);
+    step(mypy, folder.path()).await;
+
+    let dir = tempfile::tempdir().unwrap();
+    let ehr = EhrServer::start(fixtures::profile(12)).unwrap();
+    let (installation, _process) = serving(dir.path(), &ehr).await;
+    let (first, ..) = LOCATIONS[0];
+    let mut receptionist = Command::new(&python);
+    // Isolated, and without the environment's packages.
+    receptionist.args(["-I", "-S", "receptionist.py", &format!("http://{}", installation.address)]);
+    receptionist.args([API_KEY, SUBDOMAIN, &first.to_string()]);
+    let said = step(receptionist, folder.path()).await;
+    let sentences: Vec<&str> = said.lines().collect();
+    let [ida, ole, moving, moved, confirmed, cancelled] = sentences.as_slice() else { panic!("{said}") };
+    for written in [ida, ole] {
+        assert!(written.ends_with("is booked and confirmed by the practice's system."), "{said}");
+    }
+    assert!(!moving.is_empty() && moved.contains("is booked") && ida != moved, "{said}");
+    assert!(!confirmed.is_empty() && cancelled.contains("is cancelled"), "{said}");
+    let live = || {
+        let ehr = ehr.ehr();
+        let family: BTreeMap<String, String> = ehr
+            .records(Resource::Patients)
+            .filter_map(|record| match record {
+                Record::Patient(it) if it.last_name == "Sample" => Some((it.id.clone(), it.first_name.clone())),
+                _ => None,
+            })
+            .collect();
+        let live = ehr.records(Resource::Appointments).filter_map(|record| match record {
+            Record::Appointment(it) if it.status != Status::Cancelled => family.get(it.patient.as_deref()?).cloned(),
+            _ => None,
+        });
+        live.collect::<Vec<_>>()
+    };
+    until("the cancellation in the EHR", async || {
+        let live = live();
+        if live == ["Ole"] { Ok(()) } else { Err(live) }
+    })
+    .await;
+    assert_eq!(installation.panics().unwrap(), [""; 0]);
+    ehr.stop().await;
+}
+
 fn document() -> PathBuf {
     root().join("api/openapi/clients.json")
 }
@@ -127,10 +184,10 @@ fn copied(sources: &Path, files: &[&str]) -> tempfile::TempDir {
 }
 
 /// Copies a sample of the documentation, which must be short.
-fn sample(name: &str, folder: &Path) {
+fn sample(name: &str, folder: &Path, most: usize) {
     let file = root().join("api/docs/samples").join(name);
     let lines = fs::read_to_string(&file).unwrap().lines().count();
-    assert!(lines <= MOST_LINES, "{name} has {lines} lines, and {MOST_LINES} are the most");
+    assert!(lines <= most, "{name} has {lines} lines, and {most} are the most");
     fs::copy(file, folder.join(name)).unwrap();
 }
 
