@@ -86,6 +86,11 @@ fn fairness() {
 }
 
 #[test]
+fn freshness() {
+    section("freshness", &["no limit of age: conflicts", "conflicts with fresh_within / without"]);
+}
+
+#[test]
 fn workstations() {
     section("workstations", &["workstations"]);
 }

@@ -8,6 +8,7 @@ pub mod bookings;
 mod fairness;
 mod floor;
 mod frames;
+mod freshness;
 mod idle;
 mod lists;
 mod load;
@@ -62,6 +63,7 @@ fn run(options: &Options) -> BenchResult {
         Section::Webhooks,
         Section::Workstations,
         Section::Fairness,
+        Section::Freshness,
         Section::Bookings,
         Section::Frames,
         Section::Audit,
@@ -84,6 +86,7 @@ fn run(options: &Options) -> BenchResult {
             Section::Pulls => pull::run(options, &mut report)?,
             Section::Webhooks => webhooks::run(options, &mut report)?,
             Section::Fairness => fairness::run(options, &mut report)?,
+            Section::Freshness => freshness::run(options, &mut report)?,
             Section::Workstations => workstations::run(options, &mut report)?,
         }
     }

@@ -94,6 +94,8 @@ pub(super) enum Section {
     Webhooks,
     /// Bookings of a healthy practice next to overloaded neighbours.
     Fairness,
+    /// Bookings of an EHR that staff change meanwhile, with and without `fresh_within`.
+    Freshness,
     /// Connected workstations, and the queue behind a gate that opens.
     Workstations,
 }
