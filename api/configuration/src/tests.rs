@@ -7,10 +7,15 @@ mod rules;
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use engine::setup::{
-    BookingSettings, EngineRules, LocationSettings, LocationStatus, StoreEngine, database::DatabaseTls, login::Login,
+    BookingSettings, EngineRules, LocationSettings, LocationStatus, StoreEngine, database::DatabaseTls,
+    events::EventScheme, login::Login,
 };
 use framework::http::compatibility::DEFAULT_AGENTS;
-use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
+use location::{
+    ids::LocationId,
+    settings::{ConflictRule, VerifyOn},
+    time::MINUTE,
+};
 
 use crate::{document::SourceText, reference::default_file, *};
 
@@ -580,6 +585,42 @@ fn keys_of_earlier_releases_name_their_successors() {
             "line 4: `kept_pages` in [http] no longer exists: lists are not cached; remove it"
         ]
     );
+}
+
+#[test]
+fn events_of_a_source_need_a_long_secret_and_a_header() {
+    let events = |fields: &str| with_source(&format!("events = {{ {fields} }}\n"));
+    let secret = "secret = \"0123456789abcdef\"";
+    let config = events(&format!("{secret}, header = \"X-Ehr-Event\"")).unwrap();
+    let read = config.setup.sources[&1].events.clone().unwrap();
+    assert_eq!((read.secret.expose(), read.header.as_str()), ("0123456789abcdef", "x-ehr-event"));
+    assert_eq!(read.scheme, EventScheme::Header);
+    let signed = events(&format!("{secret}, scheme = \"hmac\", header = \"X-Signature\"")).unwrap();
+    assert_eq!(signed.setup.sources[&1].events.as_ref().map(|it| it.scheme), Some(EventScheme::Hmac));
+    for (fields, problem) in [
+        ("header = \"X-Event\"".to_owned(), "`secret` is missing"),
+        (secret.to_owned(), "`header` is missing"),
+        ("secret = \"short\", header = \"X-Event\"".to_owned(), "must have at least 16 characters"),
+        (format!("{secret}, header = \"not a header\""), "must be the name of a header"),
+        (format!("{secret}, header = \"X-Event\", scheme = \"basic\""), "must be \"header\" or \"hmac\""),
+    ] {
+        let problems = events(&fields).err().unwrap_or_default();
+        assert!(problems.iter().any(|found| found.contains(problem)), "{fields}: {problems:?}");
+    }
+}
+
+#[test]
+fn checks_before_bookings_and_the_rhythm_are_configurable() {
+    let keys = "[defaults.booking]\nverify_on = \"hold\"\nverify_within = \"90s\"\n\
+                [defaults.pull]\nbusy_every = \"2m\"\nnight_every = \"1h\"\n";
+    let config = parse(&format!("{keys}{PRACTICE}")).unwrap();
+    let location = &config.setup.locations[&LocationId(1)];
+    assert_eq!((location.booking.verify_on, location.booking.verify_within), (VerifyOn::Hold, 90_000));
+    assert_eq!((location.pull.fastest(), location.pull.slowest()), (2 * MINUTE, 60 * MINUTE));
+    let config = parse(PRACTICE).unwrap();
+    let neutral = &config.setup.locations[&LocationId(1)];
+    assert_eq!(neutral.booking.verify_on, VerifyOn::Never);
+    assert!(neutral.pull.is_steady());
 }
 
 /// The checked-in page equals the generated one. `UPDATE_REFERENCE=1` writes it.

@@ -143,7 +143,7 @@ failures! {
     "api_key_instead_of_token" "This is not a bearer token. Exchange the key at POST /authenticates and send the token as Bearer." {
         ApiKeyInsteadOfToken 401 NO_ACCESS,
     }
-    "event_secret_invalid" "Send the secret of `[sources.events]`, or a signature of the body with it, in the header configured there." {
+    "event_secret_invalid" "Send the secret of the source's `events` in the configuration, or a signature of the body with it, in the header configured there." {
         EventSecretInvalid 401 NO_ACCESS,
     }
     "token_expired" "The bearer token has expired. Get a new one from POST /authenticates." { TokenExpired 401 NO_ACCESS, }

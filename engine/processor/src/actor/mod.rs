@@ -801,7 +801,7 @@ impl Handler<LocationMessage> for LocationActor {
             }
             LocationMessage::Hint { everything } => self.loaded_first(move |act| act.hinted(everything)),
             LocationMessage::Intent => {
-                self.loaded_first(|act| Box::pin(act.done().map(|(), act, ctx| act.note_intent(ctx))))
+                self.loaded_first(|act| act.done().map(|(), act, ctx| act.note_intent(ctx)).boxed_local())
             }
             LocationMessage::Activate => self.done(),
             LocationMessage::SetUp(means) => {
