@@ -56,6 +56,8 @@ fn step() -> impl Strategy<Value = SimStep> {
         6 => time.prop_map(SimStep::Pass),
         5 => Just(SimStep::UntilDue),
         2 => Just(SimStep::Sync),
+        2 => any::<bool>().prop_map(SimStep::Read),
+        1 => Just(SimStep::Intent),
         2 => Just(SimStep::Gate(Gate::Open)),
         2 => (any::<bool>(), any::<bool>(), any::<bool>())
             .prop_map(|(reading, writing, paused)| SimStep::Pause(Directions { reading, writing }, paused)),

@@ -106,6 +106,8 @@ impl Sim {
         settings.booking.max_holds = 3;
         settings.booking.key_lifetime = 3 * HOUR;
         settings.pull.guard_at_least = 3;
+        settings.pull.busy_every = 2 * MINUTE;
+        settings.pull.night_every = HOUR;
         if variant.move_on_conflict {
             settings.booking.on_conflict = ConflictRule::MoveOperatory;
         }
@@ -335,6 +337,10 @@ impl Sim {
             SimStep::Sync => {
                 self.run(&Command::SyncNow);
             }
+            SimStep::Read(everything) => {
+                self.run(&Command::RequestRead { everything: *everything });
+            }
+            SimStep::Intent => self.location.last_intent = Some(self.now),
             SimStep::Gate(gate) => {
                 self.run(&Command::Gate(*gate));
             }

@@ -73,6 +73,10 @@ pub enum SimStep {
     /// Time advances to the next due time.
     UntilDue,
     Sync,
+    /// A read of the appointments or, if `true`, a cycle is requested.
+    Read(bool),
+    /// A search by an intent.
+    Intent,
     /// The workstation gate changes, or its state is repeated.
     Gate(Gate),
     /// An operator pauses or resumes a direction.
