@@ -1,5 +1,6 @@
-//! POST /ehr_events/{source}, and PUT below it: reports of an EHR that something has changed. The caller authenticates with the secret of
-//! the data source instead of an API key. A report is a hint: only the names of resources in it are used.
+//! POST /ehr_events/{source}, and PUT below it: reports of an EHR that something has changed. The caller authenticates
+//! with the secret of the data source instead of an API key. A report is a hint: only the names of resources in it are
+//! used.
 
 use actix_web::{
     HttpRequest, HttpResponse,
