@@ -131,8 +131,10 @@ impl NamedResources {
                         return;
                     }
                 }
-                // The focus of a notification in SubscriptionStatus.
-                if let Some(reference) = fields.get("focus").and_then(|focus| focus.get("reference")?.as_str()) {
+                // The focus of a notification: in SubscriptionStatus, and as a part of Parameters.
+                let part = fields.get("valueReference").filter(|_| text("name") == Some("focus"));
+                let focus = fields.get("focus").or(part);
+                if let Some(reference) = focus.and_then(|focus| focus.get("reference")?.as_str()) {
                     let of_appointments = reference.split('/').any(|part| OF_APPOINTMENTS.contains(&part));
                     self.others |= !of_appointments;
                 }
@@ -195,6 +197,8 @@ mod tests {
                 {"resource":{"resourceType":"Appointment"}}]}"#,
             r#"{"resourceType":"Bundle","entry":[{"resource":{"resourceType":"SubscriptionStatus",
                 "notificationEvent":[{"focus":{"reference":"https://ehr.example/Appointment/5"}}]}}]}"#,
+            r#"{"resourceType":"Parameters","parameter":[{"name":"notification-event","part":[
+                {"name":"focus","valueReference":{"reference":"Appointment/5"}}]}]}"#,
             r#"[{"AptNum":5,"PatNum":7}]"#,
         ];
         for report in appointments {
@@ -206,6 +210,8 @@ mod tests {
             r#"{"resourceType":"Bundle","entry":[{"resource":{"resourceType":"Appointment"}},
                 {"resource":{"resourceType":"Patient"}}]}"#,
             r#"{"resourceType":"SubscriptionStatus","notificationEvent":[{"focus":{"reference":"Slot/5"}}]}"#,
+            r#"{"resourceType":"Parameters","parameter":[{"name":"notification-event","part":[
+                {"name":"focus","valueReference":{"reference":"https://ehr.example/Slot/5"}}]}]}"#,
             r#"[{"PatNum":7}]"#,
         ];
         for report in others {
