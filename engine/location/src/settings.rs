@@ -171,8 +171,8 @@ crate::settings! {
         every: Millis = 10 * MINUTE, duration(10 * SECOND..=DAY) =>
             reload, "The time from the end of a read cycle to the start of the next.";
         busy_every: Millis = 0, duration(0..=DAY) =>
-            reload, "Like `every`, while clients search, hold or book and the practice is open. 0, or more than `every`: \
-                     like `every`.";
+            reload, "Like `every`, while clients search, hold or book and the practice is open. 0, or more than \
+                     `every`: like `every`.";
         night_every: Millis = 0, duration(0..=DAY) =>
             reload, "Like `every`, while the practice is closed and no client searches, holds or books. A cycle is due \
                      when it opens. Less than `every`: like `every`.";
