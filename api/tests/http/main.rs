@@ -16,6 +16,7 @@ mod booking;
 mod booking_explain;
 mod booking_online;
 mod booking_patients;
+mod booking_rules;
 mod capabilities;
 mod changes;
 mod charges;

@@ -213,7 +213,7 @@ pub struct Book {
     pub by_rules: bool,
     /// The channel of the caller's API key.
     pub channel: Option<String>,
-    /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.
+    /// Digest of the booking rules of the offer. `None` if unknown.
     pub rules: Option<u64>,
 }
 
@@ -349,6 +349,6 @@ pub struct Hold {
     pub holder: Option<u64>,
     /// The channel of the caller's API key.
     pub channel: Option<String>,
-    /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.
+    /// Digest of the booking rules of the offer. `None` if unknown.
     pub rules: Option<u64>,
 }

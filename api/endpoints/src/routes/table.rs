@@ -576,8 +576,9 @@ fn booking_intent() -> Vec<Route> {
                 "Holding a slot is optional. Until `held_until` (by default five minutes), only POST \
                  /intent/booking/book with the same `slot_token` can book the time. A repeated call with the same \
                  token returns the same hold. A hold expires automatically. The call is refused with `reason` \
-                 `slot_not_found` (404), `slot_taken` (409; `alternatives` lists slots as a search does) or \
-                 `slot_expired` (410).",
+                 `slot_not_found` (404), `slot_taken` (409; `alternatives` lists slots as a search does), \
+                 `rules_changed` (409, with `alternatives`), `slot_expired` (410) or `not_bookable` (422, with the \
+                 `rule` of the practice that refuses the visit).",
             )
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("hold_slot"),
@@ -597,8 +598,10 @@ fn booking_intent() -> Vec<Route> {
                  afterwards. Poll GET /intent/booking/status every few seconds until `ehr_writeback` is `confirmed` \
                  or `failed`, or subscribe to `appointment_insertion`. If the practice has no health record system, \
                  `ehr_writeback` stays `pending`. The call is refused with `reason` `slot_not_found` (404), \
-                 `slot_taken` (409, with `alternatives`), `idempotency_conflict` (409), `slot_expired` (410), \
-                 `patient_fields_required` (422, with `missing_fields`) or `new_patient_not_supported` (422).",
+                 `slot_taken` or `rules_changed` (409, with `alternatives`), `idempotency_conflict` (409), \
+                 `slot_expired` (410), `patient_fields_required` (422, with `missing_fields`), \
+                 `new_patient_not_supported` (422) or `not_bookable` (422, with the `rule` of the practice that \
+                 refuses the visit, and `instead` if the practice names what to offer).",
             )
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("book"),

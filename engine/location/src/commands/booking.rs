@@ -37,7 +37,7 @@ pub(crate) struct PlacementRequest<'a> {
 pub(crate) struct Intent<'a> {
     pub closed: &'a Closed,
     pub channel: Option<&'a str>,
-    /// Digest of the rules of the offer. `None` for tokens of earlier releases.
+    /// Digest of the rules of the offer. `None` if unknown.
     pub rules: Option<u64>,
 }
 

@@ -30,7 +30,7 @@ pub struct Offer {
     pub hold: u64,
     /// The channel of the caller's API key.
     pub channel: Option<String>,
-    /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.
+    /// Digest of the booking rules of the offer. `None` if unknown.
     pub rules: Option<u64>,
 }
 
