@@ -36,6 +36,8 @@ pub struct DecisionContext {
 pub enum Command {
     /// Books an appointment.
     Book(Book),
+    /// Books several appointments: all or none.
+    BookGroup(BookGroup),
     /// Holds a slot for a client that has not booked yet.
     Hold(Hold),
     /// Releases a hold. Unknown holds are ignored.
@@ -240,6 +242,15 @@ pub struct Reschedule {
     pub channel: Option<String>,
     /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.
     pub rules: Option<u64>,
+}
+
+/// Several bookings as one request.
+#[derive(Clone, Debug)]
+pub struct BookGroup {
+    /// The bookings, without idempotency keys.
+    pub bookings: Vec<Book>,
+    /// The idempotency key of the request.
+    pub key: Option<KeyUse>,
 }
 
 /// Operatories and types that the practice closed to patients (`bookable_online`). Empty for staff, who may book

@@ -51,6 +51,13 @@ pub enum Reply {
         /// `true` if an earlier request with the same idempotency key created the appointment.
         replay: bool,
     },
+    /// The bookings of a group, or the earlier ones of the idempotency key.
+    GroupBooked {
+        /// The appointments, in the order of the request.
+        appointments: Vec<AppointmentId>,
+        /// `true` if an earlier request with the same idempotency key created the appointments.
+        replay: bool,
+    },
     /// The slot is held.
     Held {
         /// Expiry time.
@@ -116,7 +123,7 @@ pub enum Refusal {
     SlotExpired,
     /// The slot is not free.
     SlotTaken {
-        /// The reason why the slot does not fit.
+        /// The reason why the slot does not fit. `Free` if an earlier booking of the same group takes it.
         fit: Fit,
         /// Free alternative slots, nearest first.
         alternatives: Vec<Slot>,
@@ -140,6 +147,15 @@ pub enum Refusal {
         /// The notice.
         notice: Millis,
     },
+    /// A booking of a group is refused, and with it the group.
+    Member {
+        /// The index of the booking in the request, from 0.
+        index: usize,
+        /// The reason. It is never another `Member`.
+        refusal: Box<Refusal>,
+    },
+    /// An earlier booking of the group is for the same patient at the same time.
+    PatientTwice,
     /// The idempotency key was used for another request, or at another location.
     IdempotencyConflict,
     /// The EHR needs more fields to create the patient.

@@ -534,6 +534,9 @@ pub struct KeyPinned {
     pub fingerprint: String,
     /// Expiry time.
     pub expires: Timestamp,
+    /// The appointments of the request after this one, if it booked several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<AppointmentId>,
 }
 
 /// The reason for a move.

@@ -328,7 +328,12 @@ impl State {
     }
 
     fn pin_key(&mut self, appointment: AppointmentId, pinned: &KeyPinned) {
-        let key = Key { fingerprint: pinned.fingerprint.clone(), appointment, expires: pinned.expires };
+        let key = Key {
+            fingerprint: pinned.fingerprint.clone(),
+            appointment,
+            expires: pinned.expires,
+            others: pinned.others.clone(),
+        };
         self.put_key(pinned.key.clone(), key);
     }
 

@@ -43,6 +43,7 @@ impl Location {
     pub fn decide(&self, cx: DecisionContext, command: &Command) -> Decision {
         match command {
             Command::Book(book) => self.book(cx, book),
+            Command::BookGroup(group) => self.book_group(cx, group),
             Command::Hold(hold) => self.hold(cx, hold),
             Command::Release { hold } => self.release(*hold),
             Command::Move { appointment, to, join_blocks } => {

@@ -173,10 +173,13 @@ pub struct Hold {
 pub struct Key {
     /// Digest of the request data.
     pub fingerprint: String,
-    /// The appointment.
+    /// The appointment; the first one if the request booked several.
     pub appointment: AppointmentId,
     /// Expiry time.
     pub expires: Timestamp,
+    /// The further appointments of the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<AppointmentId>,
 }
 
 impl State {

@@ -12,10 +12,11 @@ use crate::{
     rules::{Candidate, PatientFacts, patient_reason},
     schedule::{
         calendar::{Holder, Placement},
-        slots::{Fit, Slot, Wanted, fits, nearest},
+        hours::WorkingHour,
+        slots::{Fit, Slot, SlotQuery, Wanted, fits, free_slots, nearest_by},
     },
     settings::Moves,
-    state::CalendarAppointment,
+    state::{CalendarAppointment, Key},
     time::{Span, Timestamp},
     writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
 };
@@ -30,6 +31,10 @@ pub(crate) struct PlacementRequest<'a> {
     pub closed: Option<&'a BTreeSet<OperatoryId>>,
     /// The intent, if the request is one: alternatives then obey the booking rules.
     pub intent: Option<Intent<'a>>,
+    /// Slots of the same request that count as taken: the earlier members of a group.
+    pub also_taken: &'a [Slot],
+    /// Slots of the same request that alternatives leave free: the later members of a group.
+    pub later: &'a [Slot],
 }
 
 /// The facts about an intent that booking rules need.
@@ -41,21 +46,55 @@ pub(crate) struct Intent<'a> {
     pub rules: Option<u64>,
 }
 
+/// A booking within its request.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'a> {
+    /// All bookings of the request.
+    pub bookings: &'a [Book],
+    /// The slots of the bookings.
+    pub slots: &'a [Slot],
+    /// The index of the booking.
+    pub index: usize,
+}
+
 impl Location {
     /// Books an appointment. Checks, in this order: idempotency key, offer, slot, patient.
     pub(crate) fn book(&self, cx: DecisionContext, book: &Book) -> Decision {
-        if let Some(answer) = book.key.as_ref().and_then(|key| self.replay_of_key(cx.now, key)) {
-            return answer;
+        match book.key.as_ref().and_then(|key| self.known_key(cx.now, key)) {
+            Some(Ok(known)) => {
+                return Decision::new(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new());
+            }
+            Some(Err(refusal)) => return Decision::refuse(refusal),
+            None => {}
         }
-        let (now, rules) = (cx.now, &self.settings.booking);
-        let own = Holder::Hold(book.hold);
+        let bookings = std::slice::from_ref(book);
+        let slots: Vec<Slot> = Slot::of(&book.placement).into_iter().collect();
+        let key = book.key.as_ref().map(|key| self.pin(cx.now, key, Vec::new()));
+        let mut events = Vec::new();
+        match self.book_member(cx, Member { bookings, slots: &slots, index: 0 }, key, &mut events) {
+            Ok(()) => Decision::new(Reply::Booked { appointment: book.appointment, replay: false }, events),
+            Err(refusal) => Decision::refuse(refusal),
+        }
+    }
+
+    /// Adds the events of a booking to those of the earlier members of its request, which count as taken. Checks, in
+    /// this order: offer, slot, patient.
+    pub(crate) fn book_member(
+        &self,
+        cx: DecisionContext,
+        member: Member<'_>,
+        key: Option<KeyPinned>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Refusal> {
+        let Member { bookings, slots, index } = member;
+        let (now, book) = (cx.now, &bookings[index]);
         let held =
             self.state.holds.get(&book.hold).is_some_and(|hold| hold.placement == book.placement && now < hold.until);
         if (!held && book.expires <= now) || book.placement.span.start <= now {
-            return Decision::refuse(Refusal::SlotExpired);
+            return Err(Refusal::SlotExpired);
         }
         if book.closed.appointment_type {
-            return Decision::refuse(Refusal::TypeNotOnline);
+            return Err(Refusal::TypeNotOnline);
         }
         let wish = PlacementRequest {
             placement: &book.placement,
@@ -67,32 +106,41 @@ impl Location {
                 channel: book.channel.as_deref(),
                 rules: book.rules,
             }),
+            also_taken: slots.get(..index).unwrap_or_default(),
+            later: slots.get(index + 1..).unwrap_or_default(),
         };
-        if let Some(refusal) = self.placement_refusal(now, wish, vec![own]) {
-            return Decision::refuse(refusal);
+        // The holds of earlier members count through their slots.
+        let own: Vec<Holder> = bookings.iter().take(index + 1).map(|booking| Holder::Hold(booking.hold)).collect();
+        if let Some(refusal) = self.placement_refusal(now, wish, own.clone()) {
+            return Err(refusal);
         }
         // A hold was checked against the rules of its slot when it was placed.
-        if !held && let Some(refusal) = self.slot_rule_refusal(now, wish, vec![own]) {
-            return Decision::refuse(refusal);
+        if !held && let Some(refusal) = self.slot_rule_refusal(now, wish, own) {
+            return Err(refusal);
         }
         let capabilities = &self.settings.capabilities;
         if book.patient.is_new && capabilities.integrated && !capabilities.new_patients {
-            return Decision::refuse(Refusal::NewPatientNotSupported);
+            return Err(Refusal::NewPatientNotSupported);
         }
         if book.patient.is_new && !book.patient.missing_fields.is_empty() {
-            return Decision::refuse(Refusal::PatientFieldsRequired { missing: book.patient.missing_fields.clone() });
+            return Err(Refusal::PatientFieldsRequired { missing: book.patient.missing_fields.clone() });
+        }
+        let is_same_visit =
+            |other: &Book| other.patient.id == book.patient.id && other.placement.span.overlaps(book.placement.span);
+        if bookings.iter().take(index).any(is_same_visit) {
+            return Err(Refusal::PatientTwice);
         }
         if let Some(refusal) = self.patient_rule_refusal(wish, &book.patient) {
-            return Decision::refuse(refusal);
+            return Err(refusal);
         }
         if capabilities.integrated && !capabilities.creates_appointments {
-            return Decision::refuse(Refusal::NotSupportedByEhr);
+            return Err(Refusal::NotSupportedByEhr);
         }
-        if let Some(refusal) = self.queue_full(2, self.settings.write.max_queue) {
-            return Decision::refuse(refusal);
+        let queued = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count();
+        if let Some(refusal) = self.queue_full(queued + 2, self.settings.write.max_queue) {
+            return Err(refusal);
         }
 
-        let mut events = Vec::new();
         if self.state.holds.contains_key(&book.hold) {
             events.push(Event::HoldEnded { hold: book.hold });
         }
@@ -101,48 +149,49 @@ impl Location {
             placement: book.placement,
             appointment_type: book.appointment_type,
             patient: book.patient.id,
-            key: book.key.as_ref().map(|key| KeyPinned {
-                key: key.key.clone(),
-                fingerprint: key.fingerprint.clone(),
-                expires: now.plus(rules.key_lifetime),
-            }),
+            key,
             integrated: capabilities.integrated,
         });
         if capabilities.integrated {
-            let on_its_way = |(_, write): (_, &Write)| write.work == WriteIntent::CreatePatient(book.patient.id);
-            if book.patient.is_new && !self.state.queue.for_patient(book.patient.id).any(on_its_way) {
-                self.queue_write(
-                    cx,
-                    &mut events,
-                    WriteIntent::CreatePatient(book.patient.id),
-                    OrderingKey::Patient(book.patient.id),
-                    None,
-                );
+            let creation = WriteIntent::CreatePatient(book.patient.id);
+            let on_its_way = |(_, write): (_, &Write)| write.work == creation;
+            let by_earlier = |event: &Event| matches!(event, Event::WriteQueued { work, .. } if *work == creation);
+            if book.patient.is_new
+                && !self.state.queue.for_patient(book.patient.id).any(on_its_way)
+                && !events.iter().any(by_earlier)
+            {
+                self.queue_write(cx, events, creation, OrderingKey::Patient(book.patient.id), None);
             }
             let start = Some(book.placement.span.start);
             self.queue_write(
                 cx,
-                &mut events,
+                events,
                 WriteIntent::CreateAppointment(book.appointment),
                 OrderingKey::Patient(book.patient.id),
                 start,
             );
         }
-        Decision::new(Reply::Booked { appointment: book.appointment, replay: false }, events)
+        Ok(())
     }
 
-    /// Returns the answer of a known idempotency key: its first booking, or a conflict. Keys are unique per
-    /// institution.
-    pub(crate) fn replay_of_key(&self, now: Timestamp, key: &KeyUse) -> Option<Decision> {
+    /// Returns an idempotency key with its expiry. `others` are the appointments of the request after the first.
+    pub(crate) fn pin(&self, now: Timestamp, key: &KeyUse, others: Vec<AppointmentId>) -> KeyPinned {
+        KeyPinned {
+            key: key.key.clone(),
+            fingerprint: key.fingerprint.clone(),
+            expires: now.plus(self.settings.booking.key_lifetime),
+            others,
+        }
+    }
+
+    /// Returns the bookings of a known idempotency key, or a conflict. Returns `None` if the key is new. Keys are unique
+    /// per institution.
+    pub(crate) fn known_key(&self, now: Timestamp, key: &KeyUse) -> Option<Result<&Key, Refusal>> {
         if key.claimed_by.is_some_and(|location| location != self.settings.location) {
-            return Some(Decision::refuse(Refusal::IdempotencyConflict));
+            return Some(Err(Refusal::IdempotencyConflict));
         }
         let known = self.state.keys.get(&key.key).filter(|known| now < known.expires)?;
-        Some(if known.fingerprint == key.fingerprint {
-            Decision::new(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new())
-        } else {
-            Decision::refuse(Refusal::IdempotencyConflict)
-        })
+        Some(if known.fingerprint == key.fingerprint { Ok(known) } else { Err(Refusal::IdempotencyConflict) })
     }
 
     /// Returns `true` if the patient has another appointment at this location during `span`.
@@ -160,26 +209,32 @@ impl Location {
         wish: PlacementRequest<'_>,
         own: Vec<Holder>,
     ) -> Option<Refusal> {
-        let PlacementRequest { placement, appointment_type, join_blocks, closed, intent } = wish;
+        let PlacementRequest { placement, appointment_type, join_blocks, closed, intent, also_taken, later } = wish;
         if self.settings.map_by_operatory && placement.operatory.is_none() {
             return Some(Refusal::OperatoryRequired);
         }
-        let Some(provider) = placement.provider else {
+        let Some(slot) = Slot::of(placement) else {
             return Some(Refusal::SlotTaken { fit: Fit::OutsideHours, alternatives: Vec::new() });
         };
-        let slot = Slot { span: placement.span, provider, operatory: placement.operatory };
         let wanted = Wanted { slot, appointment_type, join_blocks, own };
         let (state, zone) = (&self.state, &self.settings.zone);
         let shut = |room| closed.is_some_and(|closed| closed.contains(&room));
         let hours = self.hours().filter(|hour| !hour.operatory.is_some_and(shut));
         match fits(hours.clone(), &state.calendar, zone, &wanted) {
-            Fit::Free => None,
+            Fit::Free if !also_taken.iter().any(|other| other.prevents(&slot)) => None,
+            // `Free` if only an earlier member of the request takes the slot.
             fit => {
+                let others = [also_taken, later].concat();
                 let alternatives = match intent.filter(|_| !self.settings.rules.is_neutral()) {
-                    Some(Intent { closed, channel, .. }) => self.offered_alternatives(now, &wanted, closed, channel),
+                    Some(Intent { closed, channel, .. }) => {
+                        self.offered_alternatives(now, &wanted, closed, channel, &others)
+                    }
                     None => {
                         let count = usize::from(self.settings.booking.alternatives);
-                        nearest(hours, &state.calendar, zone, &wanted, now, count)
+                        let hours: Vec<&WorkingHour> = hours.collect();
+                        let search =
+                            |query: &SlotQuery| free_slots(hours.iter().copied(), &state.calendar, zone, query);
+                        nearest_by(search, zone, &wanted, now, count, &others)
                     }
                 };
                 Some(Refusal::SlotTaken { fit, alternatives })
@@ -203,7 +258,8 @@ impl Location {
         }
         let Candidate { slot, appointment_type, join_blocks, own, .. } = candidate;
         let wanted = Wanted { slot, appointment_type, join_blocks, own };
-        let alternatives = self.offered_alternatives(now, &wanted, closed, channel);
+        let others = [wish.also_taken, wish.later].concat();
+        let alternatives = self.offered_alternatives(now, &wanted, closed, channel, &others);
         Some(Refusal::RulesChanged { rule, alternatives })
     }
 
@@ -220,10 +276,10 @@ impl Location {
 
     /// Returns the candidate of an intent. Returns `None` for other requests and if there are no rules.
     fn candidate<'a>(&self, wish: PlacementRequest<'a>, own: Vec<Holder>) -> Option<Candidate<'a>> {
-        let PlacementRequest { placement, appointment_type, join_blocks, intent, .. } = wish;
+        let PlacementRequest { placement, appointment_type, join_blocks, intent, also_taken, .. } = wish;
         let Intent { closed, channel, .. } = intent.filter(|_| !self.settings.rules.is_neutral())?;
-        let slot = Slot { span: placement.span, provider: placement.provider?, operatory: placement.operatory };
-        Some(Candidate { slot, appointment_type, join_blocks, own, closed, channel, patient: None, also_taken: &[] })
+        let slot = Slot::of(placement)?;
+        Some(Candidate { slot, appointment_type, join_blocks, own, closed, channel, patient: None, also_taken })
     }
 
     /// Returns the operatory for an appointment that names none: the provider's first free one, or the closest match if
@@ -269,6 +325,8 @@ impl Location {
             join_blocks: hold.join_blocks,
             closed: Some(&hold.closed.operatories),
             intent: Some(Intent { closed: &hold.closed, channel: hold.channel.as_deref(), rules: hold.rules }),
+            also_taken: &[],
+            later: &[],
         };
         let own = Holder::Hold(hold.hold);
         if let Some(refusal) = self.placement_refusal(now, wish, vec![own]) {
@@ -334,6 +392,8 @@ impl Location {
             join_blocks,
             closed: None,
             intent: None,
+            also_taken: &[],
+            later: &[],
         };
         if let Some(refusal) = self.placement_refusal(cx.now, wish, own) {
             return Decision::refuse(refusal);

@@ -1,15 +1,16 @@
 //! Commands of clients and operators. Each file decides some of them, without changing the state.
 //!
 //! ```text
-//! command ──► booking │ rescheduling │ saving │ own_hours │ operator │ gate ──► decision (reply, events, calls)
+//! command ──► booking │ groups │ rescheduling │ saving │ own_hours │ operator │ gate ──► decision (reply, events, calls)
 //! ```
 
 mod booking;
 mod gate;
+mod groups;
 mod local_hours;
 mod operator;
 mod pause;
 mod rescheduling;
 mod saving;
 
-pub(crate) use booking::{Intent, PlacementRequest};
+pub(crate) use booking::{Intent, Member, PlacementRequest};

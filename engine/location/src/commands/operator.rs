@@ -102,6 +102,8 @@ impl Location {
             join_blocks: true,
             closed: None,
             intent: None,
+            also_taken: &[],
+            later: &[],
         };
         if let Some(refusal) = self.placement_refusal(now, wish, Vec::new()) {
             return Err(refusal);

@@ -5,7 +5,7 @@ use crate::{
     command::{DecisionContext, Reschedule},
     commands::{Intent, PlacementRequest},
     decision::{Decision, Refusal, Reply},
-    event::{Event, KeyPinned},
+    event::Event,
     ids::AppointmentId,
     schedule::calendar::Holder,
     writes::{
@@ -18,13 +18,12 @@ impl Location {
     /// Moves an appointment to an offered slot. Checks, in this order: idempotency key, appointment, notice, offer,
     /// slot, booking rules, and the EHR. A slot that the appointment has already needs no check and no write.
     pub(crate) fn reschedule(&self, cx: DecisionContext, wanted: &Reschedule) -> Decision {
-        if let Some(answer) = wanted.key.as_ref().and_then(|key| self.replay_of_key(cx.now, key)) {
-            return match answer.reply {
-                Reply::Booked { .. } => Decision::new(Reply::Rescheduled { replay: true }, Vec::new()),
-                _ => answer,
-            };
-        }
         let (now, id, to) = (cx.now, wanted.appointment, wanted.to);
+        match wanted.key.as_ref().and_then(|key| self.known_key(now, key)) {
+            Some(Ok(_)) => return Decision::new(Reply::Rescheduled { replay: true }, Vec::new()),
+            Some(Err(refusal)) => return Decision::refuse(refusal),
+            None => {}
+        }
         let appointment = match self.open_appointment(now, id) {
             Ok(appointment) => appointment,
             Err(refusal) => return Decision::refuse(refusal),
@@ -43,14 +42,8 @@ impl Location {
             // Before the move, which may have the same place.
             events.insert(0, Event::HoldEnded { hold: wanted.hold });
         }
-        events.extend(wanted.key.as_ref().map(|key| Event::KeyUsed {
-            appointment: id,
-            key: KeyPinned {
-                key: key.key.clone(),
-                fingerprint: key.fingerprint.clone(),
-                expires: now.plus(self.settings.booking.key_lifetime),
-            },
-        }));
+        let pin = |key| Event::KeyUsed { appointment: id, key: self.pin(now, key, Vec::new()) };
+        events.extend(wanted.key.as_ref().map(pin));
         Decision::new(Reply::Rescheduled { replay: false }, events)
     }
 
@@ -75,6 +68,8 @@ impl Location {
             join_blocks: wanted.join_blocks,
             closed: Some(&wanted.closed.operatories),
             intent: Some(Intent { closed: &wanted.closed, channel: wanted.channel.as_deref(), rules: wanted.rules }),
+            also_taken: &[],
+            later: &[],
         };
         let refusal = self.placement_refusal(cx.now, wish, own.clone());
         // A hold was checked against the rules of its slot when it was placed.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::{day_load::DayLoad, judge::Bounds, rule_set::RulesInForce};
+use super::{candidate::Candidate, day_load::DayLoad, judge::Bounds, rule_set::RulesInForce};
 use crate::{
     Location,
     command::Closed,
@@ -70,19 +70,35 @@ impl Location {
         None
     }
 
-    /// Returns the slots nearest to a refused one that rules offer.
+    /// Returns the slots nearest to a refused one that rules offer next to the other slots of the request.
     pub(crate) fn offered_alternatives(
         &self,
         now: Timestamp,
         wanted: &Wanted,
         closed: &Closed,
         channel: Option<&str>,
+        others: &[Slot],
     ) -> Vec<Slot> {
         let hours = self.open_hours(closed);
         let in_force = self.settings.rules.in_force(wanted.appointment_type, channel);
         let search = |query: &SlotQuery| self.offered(now, query, &hours, &in_force);
         let count = usize::from(self.settings.booking.alternatives);
-        nearest_by(search, &self.settings.zone, wanted, now, count)
+        // The rules may refuse some of them because of the other slots.
+        let margin = others.len().saturating_mul(count);
+        let mut found = nearest_by(search, &self.settings.zone, wanted, now, count.saturating_add(margin), others);
+        if !others.is_empty() {
+            let Wanted { appointment_type, join_blocks, ref own, .. } = *wanted;
+            found.retain(|slot| {
+                let (slot, own) = (*slot, own.clone());
+                let patient = None;
+                let also_taken = others;
+                let candidate =
+                    Candidate { slot, appointment_type, join_blocks, own, closed, channel, patient, also_taken };
+                self.slot_reason(now, &in_force, &candidate).is_none()
+            });
+        }
+        found.truncate(count);
+        found
     }
 
     /// Returns the working hours in operatories that are open to patients.

@@ -3,18 +3,21 @@
 //! ```text
 //! working hours ──► windows ──┐
 //!                             ├──► free ──► search ──► slots
-//! calendar ───────► gaps ─────┘               ▲
+//! calendar ───────► gaps ─────┘               ▲       └──► groups, for several patients
 //!                                    query · restrictions
 //! ```
 
 mod free;
 mod grid;
+mod groups;
 mod query;
 mod restrictions;
 mod search;
 mod starts;
 mod windows;
 
+pub(crate) use groups::groups_of;
+pub use groups::{Arrangement, Party, free_groups};
 pub use query::{Slot, SlotQuery};
 pub use search::{Fit, Wanted, fits, free_slots, nearest, next_available};
 pub use starts::StartFilter;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
     schedule::{
+        calendar::{Column, Placement},
         hours::{HourSource, WorkingHour},
         zone::{Date, Zone},
     },
@@ -53,6 +54,32 @@ pub struct Slot {
     pub provider: ProviderId,
     /// The operatory.
     pub operatory: Option<OperatoryId>,
+}
+
+impl Slot {
+    /// Returns the slot of a placement, or `None` if it names no provider.
+    pub fn of(placement: &Placement) -> Option<Slot> {
+        let Placement { operatory, provider, span } = *placement;
+        provider.map(|provider| Slot { span, provider, operatory })
+    }
+
+    /// Returns the calendar column that an appointment in the slot occupies.
+    pub fn column(&self) -> Column {
+        self.operatory.map_or(Column::Provider(self.provider), Column::Operatory)
+    }
+
+    /// Returns `true` if an appointment in this slot prevents one in the other, as [`Calendar::busy`] decides. A
+    /// provider may have appointments in several operatories at the same time.
+    ///
+    /// [`Calendar::busy`]: crate::calendar::Calendar::busy
+    pub fn prevents(&self, other: &Slot) -> bool {
+        self.span.overlaps(other.span) && [other.column(), Column::Provider(other.provider)].contains(&self.column())
+    }
+
+    /// Returns `true` if one of the slots prevents the other.
+    pub fn conflicts_with(&self, other: &Slot) -> bool {
+        self.prevents(other) || other.prevents(self)
+    }
 }
 
 impl SlotQuery {

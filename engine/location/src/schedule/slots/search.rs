@@ -188,16 +188,17 @@ pub fn nearest<'a>(
 ) -> Vec<Slot> {
     let hours: Vec<&WorkingHour> = hours.into_iter().collect();
     let search = |query: &SlotQuery| free_slots(hours.iter().copied(), calendar, zone, query);
-    nearest_by(search, zone, wanted, not_before, count)
+    nearest_by(search, zone, wanted, not_before, count, &[])
 }
 
-/// Like `nearest`, with the slots of `search`.
+/// Like `nearest`, with the slots of `search`, and without those that conflict with other slots of the same request.
 pub(crate) fn nearest_by(
     search: impl Fn(&SlotQuery) -> Vec<Slot>,
     zone: &Zone,
     wanted: &Wanted,
     not_before: Timestamp,
     count: usize,
+    others: &[Slot],
 ) -> Vec<Slot> {
     /// Days before and after. Each larger radius is searched only if the smaller one has too few slots.
     const RADII: [u16; 3] = [3, 14, 60];
@@ -215,12 +216,15 @@ pub(crate) fn nearest_by(
             source: None,
             hours: None,
             join_blocks: wanted.join_blocks,
-            overlapping_operatory_slots: false,
+            // Another slot of the request may take the first operatory.
+            overlapping_operatory_slots: !others.is_empty(),
             appointments_per_timeslot: 1,
             not_before,
             limit: usize::MAX,
         };
         found = search(&query);
+        found.retain(|slot| !others.iter().any(|other| other.conflicts_with(slot)));
+        found.dedup_by_key(|slot| (slot.span, slot.provider));
         found.retain(|slot| *slot != wanted.slot);
         if found.len() >= count {
             break;

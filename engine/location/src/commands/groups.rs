@@ -1,0 +1,70 @@
+//! Several patients at once: groups of slots, and their booking as one decision.
+
+use crate::{
+    Location,
+    command::{BookGroup, Closed, DecisionContext},
+    commands::Member,
+    decision::{Decision, Refusal, Reply},
+    ids::AppointmentId,
+    rules::Candidate,
+    schedule::slots::{Party, Slot, SlotQuery, groups_of},
+    time::Timestamp,
+};
+
+impl Location {
+    /// Returns the groups of offered slots that match the query, at most `query.limit`. The booking rules offer each
+    /// group as a whole: buffers and daily caps count the other visits of the group.
+    pub fn offered_groups(
+        &self,
+        now: Timestamp,
+        query: &SlotQuery,
+        party: Party,
+        closed: &Closed,
+        channel: Option<&str>,
+    ) -> Vec<Vec<Slot>> {
+        let rules = &self.settings.rules;
+        let (has_rules, in_force) = (!rules.is_neutral(), rules.in_force(query.appointment_type, channel));
+        let slots = |query: &SlotQuery| self.offered_slots(now, query, closed, channel);
+        let admits = |chosen: &[Slot], slot: &Slot| {
+            let candidate = Candidate {
+                slot: *slot,
+                appointment_type: query.appointment_type,
+                join_blocks: query.join_blocks,
+                own: Vec::new(),
+                closed,
+                channel,
+                patient: None,
+                also_taken: chosen,
+            };
+            // A slot alone is offered already.
+            !has_rules || chosen.is_empty() || self.slot_reason(now, &in_force, &candidate).is_none()
+        };
+        groups_of(&self.settings.zone, query, party, slots, admits)
+    }
+
+    /// Books a group: all appointments or none. Each booking counts as taken for the later ones.
+    pub(crate) fn book_group(&self, cx: DecisionContext, group: &BookGroup) -> Decision {
+        match group.key.as_ref().and_then(|key| self.known_key(cx.now, key)) {
+            Some(Ok(known)) => {
+                let appointments = std::iter::once(known.appointment).chain(known.others.iter().copied()).collect();
+                return Decision::new(Reply::GroupBooked { appointments, replay: true }, Vec::new());
+            }
+            Some(Err(refusal)) => return Decision::refuse(refusal),
+            None => {}
+        }
+        let bookings = &group.bookings;
+        let appointments: Vec<AppointmentId> = bookings.iter().map(|booking| booking.appointment).collect();
+        let slots: Vec<Slot> = bookings.iter().filter_map(|booking| Slot::of(&booking.placement)).collect();
+        let others = appointments.iter().skip(1).copied().collect();
+        let mut key = group.key.as_ref().map(|key| self.pin(cx.now, key, others));
+        let mut events = Vec::new();
+        for index in 0..bookings.len() {
+            // The first booking pins the key for all.
+            let booked = self.book_member(cx, Member { bookings, slots: &slots, index }, key.take(), &mut events);
+            if let Err(refusal) = booked {
+                return Decision::refuse(Refusal::Member { index, refusal: Box::new(refusal) });
+            }
+        }
+        Decision::new(Reply::GroupBooked { appointments, replay: false }, events)
+    }
+}
