@@ -3,6 +3,7 @@
 
 mod calendar;
 mod explain;
+mod groups;
 mod hours;
 mod passes;
 mod persisted;

@@ -14,6 +14,11 @@ fn same_again<T: DeserializeOwned + Serialize>(stored: &str) {
 #[test]
 fn stored_events_keep_their_names() {
     for event in [
+        r#"{"booked":{"appointment":7,"placement":{"operatory":1,"provider":2,"span":{"start":1,"end":2}},
+            "appointment_type":null,"patient":3,"key":{"key":"k","fingerprint":"f","expires":9},"integrated":true}}"#,
+        r#"{"booked":{"appointment":7,"placement":{"operatory":1,"provider":2,"span":{"start":1,"end":2}},
+            "appointment_type":null,"patient":3,"key":{"key":"k","fingerprint":"f","expires":9,"others":[8]},
+            "integrated":true}}"#,
         r#"{"record_saved":{"resource":"patients","id":7,"verb":"create"}}"#,
         r#"{"appointment_changed":{"appointment":7,"what":{"confirmation":true,"check_in":false,"note":true}}}"#,
         r#"{"key_used":{"appointment":7,"key":{"key":"k","fingerprint":"f","expires":9}}}"#,
@@ -71,7 +76,8 @@ fn stored_snapshots_keep_their_names() {
             "placement":{"operatory":null,"provider":null,"span":{"start":1,"end":2}},"unavailable":false,
             "insert":"pending","cancelling":false,"vacating":[],"confirmed":null}},
         "holds": {},
-        "keys": {"k": {"fingerprint":"f","appointment":7,"expires":9}},
+        "keys": {"k": {"fingerprint":"f","appointment":7,"expires":9},
+            "g": {"fingerprint":"f","appointment":7,"expires":9,"others":[8]}},
         "queue": {"writes": [[1, {"work":{"create_appointment":7},"lane":{"patient":3},"key":"k","queued_at":1,
             "deadline":9,"attempts":1,"state":{"Calling":{"kind":"push","until":5}},"unknown":false,"not_found":0,
             "sent":null,"sent_hour":null,"overtaken":true,"reason":null,"clock_changed":false,"origin":"call-7"}]], "next": 2},

@@ -39,6 +39,8 @@ fn step() -> impl Strategy<Value = SimStep> {
     prop_oneof![
         8 => (any::<u8>(), 0..5_u8, 0..12_u8, any::<bool>(), any::<bool>(), 0..4_u8)
             .prop_map(|(slot, patient, key, data, new, hold)| SimStep::Book { slot, patient, key, data, new, hold }),
+        3 => (prop::collection::vec((any::<u8>(), 0..4_u8), 2..5), 0..4_u8, any::<bool>())
+            .prop_map(|(members, key, new)| SimStep::BookGroup { members, key, new }),
         2 => (any::<u8>(), 0..4_u8).prop_map(|(slot, hold)| SimStep::Hold { slot, hold }),
         1 => (0..4_u8).prop_map(|hold| SimStep::Release { hold }),
         5 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| SimStep::Move { which, slot }),

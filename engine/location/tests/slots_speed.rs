@@ -7,7 +7,7 @@ use location::{
     calendar::{Calendar, Column, Holder},
     hours::{Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, OperatoryId, ProviderId, WorkingHourId},
-    slots::{SlotQuery, free_slots, next_available},
+    slots::{Arrangement, Party, SlotQuery, free_groups, free_slots, next_available},
     time::{HOUR, MINUTE, Span},
     zone::Zone,
 };
@@ -73,5 +73,26 @@ fn slots_speed() {
     );
     if !cfg!(debug_assertions) {
         assert!(full_time < Duration::from_micros(100), "a full month took {full_time:?}");
+    }
+}
+
+#[test]
+fn groups_speed() {
+    let (zone, hours) = (new_york(), hours());
+    let query = SlotQuery { limit: 20, ..slot_query("2026-03-01", 30, 30 * MINUTE) };
+    for (name, free, groups) in [("full", usize::MAX, 0), ("5 % free", 20, 0), ("empty", 1, 20)] {
+        let calendar = calendar(&zone, free);
+        for arrangement in Arrangement::ALL {
+            let party = Party { size: 4, arrangement };
+            let search = || free_groups(&hours, &calendar, &zone, &query, party, |_, _| true);
+            assert_eq!(search().len(), groups, "{name}, {arrangement:?}");
+            let time = shortest(search);
+            eprintln!(
+                "groups_speed, 4 visits {arrangement:?} in 30 days of {OPERATORIES} operatories, {name}: {time:?}"
+            );
+            if !cfg!(debug_assertions) {
+                assert!(time < Duration::from_millis(1), "{name}, {arrangement:?} took {time:?}");
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ macro_rules! stories {
 }
 
 stories!(
-    booking, keys, holds, moves, rescheduling, replacement, cancels, write_back, unknown_outcome, breaker_gate, gate,
-    quota, deadlines, pull, conflicts, absence, deletion_guard, precedence, saving, own_hours, operator, pause, places,
-    clock, restored, rules, freshness, rhythm,
+    booking, groups, keys, holds, moves, rescheduling, replacement, cancels, write_back, unknown_outcome, breaker_gate,
+    gate, quota, deadlines, pull, conflicts, absence, deletion_guard, precedence, saving, own_hours, operator, pause,
+    places, clock, restored, rules, freshness, rhythm,
 );

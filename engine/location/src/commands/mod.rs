@@ -1,7 +1,7 @@
 //! Commands of clients and operators. Each file decides some of them, without changing the state.
 //!
 //! ```text
-//! command ──► booking │ groups │ rescheduling │ saving │ own_hours │ operator │ gate ──► decision (reply, events, calls)
+//! command ──► booking │ groups │ rescheduling │ saving │ own_hours │ operator │ gate ──► decision
 //! ```
 
 mod booking;

@@ -13,8 +13,8 @@ use std::{
 use location::{
     Location,
     command::{
-        Book, BookPatient, Command, DecisionContext, Failure, Hold, KeyUse, Outcome, Placement, PulledOperatory,
-        PulledPage, Reschedule, Retry, Save, Written,
+        Book, BookGroup, BookPatient, Command, DecisionContext, Failure, Hold, KeyUse, Outcome, Placement,
+        PulledOperatory, PulledPage, Reschedule, Retry, Save, Written,
     },
     decision::{Call, Decision, Refusal, Reply},
     event::{CallKind, Event},
@@ -255,6 +255,7 @@ impl Sim {
             SimStep::Book { slot, patient, key, data, new, hold } => {
                 self.book(*slot, *patient, *key, *data, *new, *hold)
             }
+            SimStep::BookGroup { members, key, new } => self.book_group(members, *key, *new),
             SimStep::Hold { slot, hold } => {
                 let (placement, expires) = (place(*slot), self.now.plus(10 * MINUTE));
                 let hold = Hold {
@@ -395,6 +396,64 @@ impl Sim {
             None => {
                 assert!(!matches!(decision.reply, Reply::Booked { replay: true, .. }), "a fresh key replays nothing")
             }
+        }
+    }
+
+    /// Books several slots, and asserts that all or none of them are booked.
+    fn book_group(&mut self, members: &[(u8, u8)], key: u8, new: bool) {
+        let key = format!("g{key}");
+        let fingerprint = format!("{members:?}");
+        let expected = self.keys.get(&key).filter(|(_, _, expires)| self.now < *expires).cloned();
+        let mut bookings = Vec::new();
+        for (slot, patient) in members {
+            self.next_appointment += 1;
+            bookings.push(Book {
+                appointment: AppointmentId(self.next_appointment),
+                placement: place(*slot),
+                appointment_type: None,
+                expires: self.now.plus(MINUTE),
+                hold: 100 + self.next_appointment,
+                join_blocks: true,
+                key: None,
+                patient: BookPatient {
+                    id: PatientId((*patient).into()),
+                    is_new: new,
+                    missing_fields: Vec::new(),
+                    date_of_birth: None,
+                },
+                closed: Default::default(),
+                by_rules: true,
+                channel: None,
+                rules: None,
+            });
+        }
+        let ids: Vec<AppointmentId> = bookings.iter().map(|booking| booking.appointment).collect();
+        let key = KeyUse { key, fingerprint: fingerprint.clone(), claimed_by: None };
+        let decision = self.run(&Command::BookGroup(BookGroup { bookings: bookings.clone(), key: Some(key) }));
+        let booked = |id: &AppointmentId| self.location.state.appointments.contains_key(id);
+        match (&decision.reply, expected) {
+            (Reply::GroupBooked { appointments, replay: true }, Some((first, appointment, _))) => {
+                assert_eq!((first, appointment), (fingerprint, appointments[0]), "one key, one answer");
+                assert_eq!(appointments.len(), members.len(), "a replay returns all bookings");
+                assert!(decision.events.is_empty() && !ids.iter().any(booked));
+            }
+            (Reply::Refused(Refusal::IdempotencyConflict), Some((first, ..))) => assert_ne!(first, fingerprint),
+            (Reply::GroupBooked { appointments, replay: false }, None) => {
+                assert_eq!(appointments, &ids);
+                assert!(ids.iter().all(booked), "the whole group is booked");
+                for (index, one) in bookings.iter().enumerate() {
+                    let same_room = |other: &&Book| {
+                        other.placement.operatory == one.placement.operatory
+                            && other.placement.span.overlaps(one.placement.span)
+                    };
+                    assert_eq!(bookings[index + 1..].iter().find(same_room).map(|it| it.appointment), None);
+                }
+            }
+            (Reply::Refused(Refusal::Member { index, .. }), None) => {
+                assert!(*index < members.len(), "a refusal names a booking");
+                assert!(decision.events.is_empty() && !ids.iter().any(booked), "nothing of the group is booked");
+            }
+            (reply, expected) => panic!("{reply:?} with the earlier booking {expected:?}"),
         }
     }
 

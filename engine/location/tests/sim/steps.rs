@@ -13,6 +13,12 @@ pub enum SimStep {
         new: bool,
         hold: u8,
     },
+    /// Several bookings as one request, given by slot and patient.
+    BookGroup {
+        members: Vec<(u8, u8)>,
+        key: u8,
+        new: bool,
+    },
     Hold {
         slot: u8,
         hold: u8,

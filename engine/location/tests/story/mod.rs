@@ -13,8 +13,9 @@ use std::path::Path;
 
 use location::{
     command::{
-        Book, BookPatient, Closed, Command, Failure, Hold, KeyUse, LateReplacement, Outcome, PulledAppointment,
-        PulledOperatory, PulledPage, PulledReplaced, Reschedule, Retried, RetriedAppointment, Save, Written,
+        Book, BookGroup, BookPatient, Closed, Command, Failure, Hold, KeyUse, LateReplacement, Outcome,
+        PulledAppointment, PulledOperatory, PulledPage, PulledReplaced, Reschedule, Retried, RetriedAppointment, Save,
+        Written,
     },
     gate::{Gate, Shut},
     hours::{HourSource, WorkingHour},
@@ -23,6 +24,7 @@ use location::{
     order::OrderingKey,
     pull::Resource,
     resource::Operation,
+    time::Timestamp,
 };
 
 use text::{directions, id, length, like, optional, place, resource, time};
@@ -158,46 +160,51 @@ fn closed(options: &mut Options) -> Result<Closed, String> {
     })
 }
 
+/// Parses `key k1 data x claimed l1`.
+fn key_use(options: &mut Options) -> Result<Option<KeyUse>, String> {
+    let fingerprint = options.value("data").unwrap_or_default();
+    let claimed_by = options.value("claimed").map(|word| id("l", &word)).transpose()?.map(LocationId);
+    Ok(options.value("key").map(|key| KeyUse { key, fingerprint, claimed_by }))
+}
+
+/// Parses `a1 op1 prov1 10:00 30m patient p1` and the options of a booking.
+fn booking(now: Timestamp, words: &[String]) -> Result<Book, String> {
+    let mut options = Options { words: words.to_vec() };
+    let patient = options.value("patient").ok_or("whose?")?;
+    Ok(Book {
+        appointment: AppointmentId(id("a", words.first().ok_or("which appointment?")?)?),
+        placement: place(now, words.get(1..5).ok_or("a place is missing")?)?,
+        appointment_type: options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId),
+        expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
+        hold: options.value("hold").map_or(Ok(0), |word| id("h", &word))?,
+        join_blocks: true,
+        key: key_use(&mut options)?,
+        patient: BookPatient {
+            id: PatientId(id("p", &patient)?),
+            is_new: options.flag("new"),
+            missing_fields: options
+                .value("missing")
+                .map_or(Vec::new(), |list| list.split(',').map(str::to_owned).collect()),
+            date_of_birth: options.value("born").map(|word| word.parse()).transpose().map_err(|_| "born when?")?,
+        },
+        closed: closed(&mut options)?,
+        by_rules: !options.flag("staff"),
+        channel: options.value("channel"),
+        rules: offered_under(&mut options),
+    })
+}
+
 fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Command, String> {
     let now = world.now;
     let word = |index: usize| words.get(index).map(String::as_str).ok_or(format!("word {index} is missing"));
     let places = |from: usize| words.get(from..from + 4).ok_or("a place is missing".to_owned());
     let mut options = Options { words: words.to_vec() };
     Ok(match word(0)? {
-        "book" => {
-            let key = options.value("key");
-            let data = options.value("data");
-            let claimed = options.value("claimed").map(|word| id("l", &word)).transpose()?;
-            let patient = options.value("patient").ok_or("whose?")?;
-            Command::Book(Book {
-                appointment: AppointmentId(id("a", word(1)?)?),
-                placement: place(now, places(2)?)?,
-                appointment_type: options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId),
-                expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
-                hold: options.value("hold").map_or(Ok(0), |word| id("h", &word))?,
-                join_blocks: true,
-                key: key.map(|key| KeyUse {
-                    key,
-                    fingerprint: data.unwrap_or_default(),
-                    claimed_by: claimed.map(LocationId),
-                }),
-                patient: BookPatient {
-                    id: PatientId(id("p", &patient)?),
-                    is_new: options.flag("new"),
-                    missing_fields: options
-                        .value("missing")
-                        .map_or(Vec::new(), |list| list.split(',').map(str::to_owned).collect()),
-                    date_of_birth: options
-                        .value("born")
-                        .map(|word| word.parse())
-                        .transpose()
-                        .map_err(|_| "born when?")?,
-                },
-                closed: closed(&mut options)?,
-                by_rules: !options.flag("staff"),
-                channel: options.value("channel"),
-                rules: offered_under(&mut options),
-            })
+        "book" => Command::Book(booking(now, &words[1..])?),
+        // `book_group key k1 data x`, with a booking per line: `| a1 op1 prov1 10:00 30m patient p1`
+        "book_group" => {
+            let bookings = records.iter().map(|line| booking(now, &line.words[1..])).collect::<Result<_, _>>()?;
+            Command::BookGroup(BookGroup { bookings, key: key_use(&mut options)? })
         }
         "hold" => Command::Hold(Hold {
             hold: id("h", word(1)?)?,

@@ -370,6 +370,10 @@ pub fn reply(now: Timestamp, reply: &Reply) -> String {
     match reply {
         Reply::Booked { appointment, replay: false } => format!("booked a{appointment}"),
         Reply::Booked { appointment, replay: true } => format!("booked a{appointment} replay"),
+        Reply::GroupBooked { appointments, replay } => {
+            let ids: Vec<_> = appointments.iter().map(|id| format!("a{id}")).collect();
+            format!("booked {}{}", ids.join(" "), if *replay { " replay" } else { "" })
+        }
         Reply::Held { until } => format!("held until {}", show_time(now, *until)),
         Reply::Moved => "moved".into(),
         Reply::Rescheduled { replay: false } => "rescheduled".into(),
@@ -421,6 +425,8 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
             format!("rules_changed {rule} alternatives {}", starts.join(" "))
         }
         Refusal::ChangeTooLate { notice } => format!("change_too_late {}", show_length(*notice)),
+        Refusal::Member { index, refusal } => format!("member {index} {}", show_refusal(now, refusal)),
+        Refusal::PatientTwice => "patient_twice".into(),
         Refusal::IdempotencyConflict => "idempotency_conflict".into(),
         Refusal::PatientFieldsRequired { missing } => format!("patient_fields_required {}", missing.join(",")),
         Refusal::NewPatientNotSupported => "new_patient_not_supported".into(),
