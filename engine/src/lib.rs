@@ -28,6 +28,7 @@ mod fence;
 mod fleet;
 mod freshness;
 mod gate_news;
+mod group_calls;
 mod handover;
 mod here;
 mod hint_pace;
@@ -57,7 +58,7 @@ pub use processor::{
     call_changes, commands,
     error::EngineError,
     patients::PatientDetails,
-    reply::{FreeSlots, Saved},
+    reply::{FreeGroups, FreeSlots, Saved},
     request::Request,
     unmet::Unmet,
     write_history::{self, WriteHistory},

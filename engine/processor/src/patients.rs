@@ -59,6 +59,19 @@ impl Processor {
         Ok(self.namesakes(cx, details, unit)?.into_iter().filter(same).min_by_key(|patient| patient.rejected()))
     }
 
+    /// Returns `true` if two descriptions match as a description and a record do in `matching_patient`.
+    pub fn is_same_person(&self, one: &PatientDetails, other: &PatientDetails) -> bool {
+        let email = |details: &PatientDetails| details.email.as_deref().map(plain);
+        let numbers = self.numbers(one.phone_number.as_deref());
+        let same_email = email(one).is_some() && email(one) == email(other);
+        let same_number = || self.numbers(other.phone_number.as_deref()).iter().any(|number| numbers.contains(number));
+        one.date_of_birth.is_some()
+            && one.date_of_birth == other.date_of_birth
+            && name::is_same(&one.last_name, &other.last_name)
+            && name::is_same(&one.first_name, &other.first_name)
+            && (same_email || same_number())
+    }
+
     /// Parses telephone numbers as they are dialled at this location.
     pub fn numbers<'a>(&self, written: impl IntoIterator<Item = &'a str>) -> Vec<Number> {
         let country = self.setup.country(&self.institution);

@@ -29,6 +29,15 @@ pub enum SlotRules {
     Booking { channel: Option<String> },
 }
 
+/// Groups of free slots of a location, one for each start that has one.
+pub struct FreeGroups {
+    pub groups: Vec<Vec<Slot>>,
+    /// First date after the query on which a group may start, within the horizon. Searched only if there are no groups.
+    pub next_possible_date: Option<Date>,
+    /// Time of the last read of the EHR, if it was long ago.
+    pub old_read: Option<Timestamp>,
+}
+
 /// Free slots of a location, and the facts needed to show them.
 pub struct FreeSlots {
     pub slots: Vec<Slot>,

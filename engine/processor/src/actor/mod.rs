@@ -33,7 +33,7 @@ use location::{
     gate::Gate,
     ids::LocationId,
     pull::Freshness,
-    slots::{self, SlotQuery, next_available},
+    slots::{self, Party, SlotQuery, next_available},
     time::{DAY, Millis, SECOND, Timestamp},
 };
 use records::{
@@ -53,7 +53,7 @@ use crate::{
     disk_share::{self, DiskShare},
     error::{EngineError, LoadError, Reject, not_stored},
     processor::{Deps, Processor},
-    reply::{FreeSlots, SlotRules},
+    reply::{FreeGroups, FreeSlots, SlotRules},
     restored::AfterRestore,
     standing,
     turn::PendingCommit,
@@ -97,6 +97,13 @@ pub enum LocationMessage {
     Explain {
         query: Box<ExplainQuery>,
         reply: Reply<Explanation>,
+    },
+    FreeGroups {
+        query: Box<SlotQuery>,
+        party: Party,
+        /// The channel of the caller, for the booking rules.
+        channel: Option<String>,
+        reply: Reply<FreeGroups>,
     },
     SyncState {
         reply: Reply<SyncState>,
@@ -602,6 +609,24 @@ impl LocationActor {
         self.done()
     }
 
+    fn find_groups(
+        &mut self,
+        query: Box<SlotQuery>,
+        party: Party,
+        channel: Option<String>,
+        reply: Reply<FreeGroups>,
+    ) -> LocalBoxActorFuture<Self, ()> {
+        if query.limit > SLOTS_AT_ONCE
+            && let Some(processor) = self.processor.take()
+        {
+            let found = self.run_blocking(processor, move |processor| free_groups(processor, &query, party, channel));
+            return Box::pin(found.map(move |found, _, _| drop(reply.send(found))));
+        }
+        let found = self.in_memory().and_then(|processor| free_groups(processor, &query, party, channel));
+        drop(reply.send(found));
+        self.done()
+    }
+
     fn sync_state(&self) -> Result<SyncState, EngineError> {
         let processor = self.in_memory()?;
         let mut state = SyncState::from_location(&processor.machine, processor.description.as_ref(), clock::now());
@@ -733,6 +758,26 @@ fn free_slots(processor: &Processor, query: &SlotQuery, rules: &SlotRules) -> Re
     Ok(FreeSlots { any_hours, slots, next_available_date, old_read })
 }
 
+/// Searches for groups under the booking rules, which bind all searches for groups.
+fn free_groups(
+    processor: &Processor,
+    query: &SlotQuery,
+    party: Party,
+    channel: Option<String>,
+) -> Result<FreeGroups, EngineError> {
+    let one = SlotQuery { limit: 1, ..query.clone() };
+    let rules = SlotRules::Booking { channel: channel.clone() };
+    let FreeSlots { slots, next_available_date, old_read, .. } = free_slots(processor, &one, &rules)?;
+    if slots.is_empty() {
+        return Ok(FreeGroups { groups: Vec::new(), next_possible_date: next_available_date, old_read });
+    }
+    let closed = Closed { operatories: processor.closed_operatories()?.clone(), appointment_type: false };
+    let groups = processor.machine.offered_groups(clock::now(), query, party, &closed, channel.as_deref());
+    let after = query.from.add_days(i32::from(query.days));
+    let next_possible_date = groups.is_empty().then_some(after);
+    Ok(FreeGroups { groups, next_possible_date, old_read })
+}
+
 /// Sends a message to the actor through its mailbox. A message from the context itself would not be held back by a turn
 /// in progress. Both turns would decide on the same state, and the loser's reload would show the winner's record before
 /// the winner has applied it.
@@ -788,6 +833,9 @@ impl Handler<LocationMessage> for LocationActor {
                 self.loaded_first(|act| act.find_slots(query, rules, reply))
             }
             LocationMessage::Explain { query, reply } => self.loaded_first(|act| act.explain(query, reply)),
+            LocationMessage::FreeGroups { query, party, channel, reply } => {
+                self.loaded_first(move |act| act.find_groups(query, party, channel, reply))
+            }
             LocationMessage::SyncState { reply } => self.loaded_first(|act| {
                 drop(reply.send(act.sync_state()));
                 act.done()

@@ -1,8 +1,10 @@
-//! Books a slot offered to a client (specification 4.8): the patient, the claim of the idempotency key, and the
-//! documents.
+//! Books slots offered to a client, one or several as one request (specification 4.8): the patients, the claim of the
+//! idempotency key, and the documents.
+
+use std::collections::BTreeSet;
 
 use location::{
-    command::{Book, BookPatient, KeyUse, Placement},
+    command::{Book, BookGroup, BookPatient, KeyUse, Placement},
     decision::Reply,
     ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
 };
@@ -58,6 +60,31 @@ pub struct Booked {
     pub warnings: Vec<String>,
 }
 
+/// Bookings of several slot tokens of one location as one request: all or none.
+#[derive(Clone)]
+pub struct BookSlots {
+    pub bookings: Vec<SlotBooking>,
+    pub idempotency_key: String,
+    /// Name of the API key, for the record.
+    pub created_by: String,
+}
+
+/// One booking of a group.
+#[derive(Clone)]
+pub struct SlotBooking {
+    pub offer: Offer,
+    pub patient: PatientDetails,
+    pub note: Option<String>,
+}
+
+pub struct BookedGroup {
+    /// The appointments, in the order of the request.
+    pub appointments: Vec<Record<records::Appointment>>,
+    pub replay: bool,
+    /// Warnings for the client of a successful booking.
+    pub warnings: Vec<String>,
+}
+
 /// The location that used an idempotency key of an institution, and the expiry of that claim.
 #[derive(Serialize, Deserialize)]
 pub struct Claim {
@@ -95,75 +122,182 @@ impl Request for BookSlot {
     type Reply = Booked;
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Booked> {
-        let digest = key_digest(&self.idempotency_key);
+        let drafts = [Draft { offer: &self.offer, patient: &self.patient, note: &self.note }];
+        let fingerprint = fingerprint(&drafts[0].contents());
+        let (key, created_by) = (&self.idempotency_key, &self.created_by);
+        let request = BookingRequest { drafts: &drafts, is_group: false, key, fingerprint, created_by };
+        let (decision, BookedGroup { mut appointments, replay, warnings }) = request.prepare(at, cx, unit)?;
+        let appointment = appointments.pop().ok_or(Reject::Damaged("a booking without its appointment"))?;
+        Ok((decision, Booked { appointment, replay, warnings }))
+    }
+}
+
+impl Request for BookSlots {
+    type Reply = BookedGroup;
+
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<BookedGroup> {
+        let drafts: Vec<Draft<'_>> = self
+            .bookings
+            .iter()
+            .map(|booking| Draft { offer: &booking.offer, patient: &booking.patient, note: &booking.note })
+            .collect();
+        let contents = drafts.iter().map(Draft::contents).collect();
+        let fingerprint = fingerprint(&serde_json::Value::Array(contents));
+        let (key, created_by) = (&self.idempotency_key, &self.created_by);
+        BookingRequest { drafts: &drafts, is_group: true, key, fingerprint, created_by }.prepare(at, cx, unit)
+    }
+}
+
+/// The bookings of a request, with its idempotency key.
+struct BookingRequest<'a> {
+    drafts: &'a [Draft<'a>],
+    /// `true` for `BookSlots`, whose refusals name the booking.
+    is_group: bool,
+    key: &'a str,
+    /// Digest of the request data.
+    fingerprint: String,
+    created_by: &'a str,
+}
+
+/// A requested booking.
+struct Draft<'a> {
+    offer: &'a Offer,
+    patient: &'a PatientDetails,
+    note: &'a Option<String>,
+}
+
+/// The patient of a booking.
+struct DraftPatient {
+    id: u32,
+    /// The record of a known patient.
+    known: Option<Record<records::Patient>>,
+    /// The EHR does not have the patient. A patient that it rejected is sent again, as described by this request.
+    is_new: bool,
+    /// The booking creates the patient. Of several bookings for one new patient, the first does.
+    creates: bool,
+}
+
+impl BookingRequest<'_> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<BookedGroup> {
+        let digest = key_digest(self.key);
         let claim_key = keys::claim(at.institution.id.0, &digest);
-        unit.prefetch(at.match_keys(&self.patient).chain([claim_key.clone()]))?;
+        let by_name = self.drafts.iter().flat_map(|draft| at.match_keys(draft.patient));
+        // Patients of one family may share a key.
+        let read: BTreeSet<Key> = by_name.chain([claim_key.clone()]).collect();
+        unit.prefetch(read)?;
         let claimed_by = Claim::owner(&claim_key, cx.now, unit)?;
-        let matched = at.matching_patient(cx, &self.patient, unit)?;
-        let patient_matched = matched.is_some();
-        // A patient rejected by the EHR is sent again, as described by this request.
-        let is_new = matched.as_ref().is_none_or(|known| known.rejected());
-        let patient_id = match &matched {
-            Some(known) => known.id,
+        let mut patients: Vec<DraftPatient> = Vec::with_capacity(self.drafts.len());
+        let mut bookings: Vec<Book> = Vec::with_capacity(self.drafts.len());
+        for draft in self.drafts {
+            let patient = self.patient_of(draft, &patients, at, cx, unit)?;
+            bookings.push(draft.booking(&patient, unit.allot(Resource::Appointments)?, at)?);
+            patients.push(patient);
+        }
+        let ids: Vec<u64> = bookings.iter().map(|booking| booking.appointment.0).collect();
+        let key = Some(KeyUse { key: hex::encode(digest), fingerprint: self.fingerprint.clone(), claimed_by });
+        let command = match bookings.pop() {
+            Some(booking) if !self.is_group => Command::Book(Book { key, ..booking }),
+            last => {
+                bookings.extend(last);
+                Command::BookGroup(BookGroup { bookings, key })
+            }
+        };
+        let decision = at.decide(cx, &command)?;
+        let (booked, replay) = match &decision.reply {
+            Reply::Booked { appointment, replay } => (vec![*appointment], *replay),
+            Reply::GroupBooked { appointments, replay } => (appointments.clone(), *replay),
+            _ => return Err(Reject::Damaged("a booking with an unexpected reply")),
+        };
+        let mut appointments = Vec::with_capacity(booked.len());
+        if replay {
+            for id in booked {
+                let appointment = unit.get(0, id.0)?;
+                appointments.push(appointment.ok_or(Reject::Damaged("a booking without its appointment"))?);
+            }
+            return Ok((decision, BookedGroup { appointments, replay, warnings: Vec::new() }));
+        }
+        for ((draft, patient), id) in self.drafts.iter().zip(patients).zip(ids) {
+            let of_patient = (patient.id, patient.known.is_some());
+            if patient.creates {
+                draft.put_patient(at, cx, patient, unit)?;
+            }
+            let appointment = draft.booked(at, cx, id, of_patient, self.created_by);
+            unit.put(&appointment)?;
+            appointments.push(appointment);
+        }
+        Claim::put(at, cx, claim_key, unit)?;
+        let warning = |(index, appointment): (usize, &Record<records::Appointment>)| {
+            let warning = at.double_booked(appointment)?;
+            Some(if self.is_group { format!("bookings[{index}]: {warning}") } else { warning })
+        };
+        let warnings = appointments.iter().enumerate().filter_map(warning).collect();
+        Ok((decision, BookedGroup { appointments, replay, warnings }))
+    }
+
+    /// Returns the patient of a booking. `earlier` are the patients of the bookings before it.
+    fn patient_of(
+        &self,
+        draft: &Draft<'_>,
+        earlier: &[DraftPatient],
+        at: &Processor,
+        cx: DecisionContext,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<DraftPatient, Reject> {
+        if let Some(known) = at.matching_patient(cx, draft.patient, unit)? {
+            let (id, is_new) = (known.id, known.rejected());
+            let creates = is_new && !earlier.iter().any(|other| other.id == id);
+            return Ok(DraftPatient { id, known: Some(known), is_new, creates });
+        }
+        let mut new_patients = earlier.iter().zip(self.drafts).filter(|(other, _)| other.known.is_none());
+        let same = new_patients.find(|(_, other)| at.is_same_person(other.patient, draft.patient));
+        let id = match same {
+            Some((other, _)) => other.id,
             None => narrow(unit.allot(Resource::Patients)?)?,
         };
-        let appointment_id = unit.allot(Resource::Appointments)?;
-        let offer = &self.offer;
-        let placement = Placement { operatory: offer.operatory, provider: Some(offer.provider), span: offer.span };
-        let command = Command::Book(Book {
-            appointment: AppointmentId(appointment_id),
-            placement,
+        Ok(DraftPatient { id, known: None, is_new: true, creates: same.is_none() })
+    }
+}
+
+impl Draft<'_> {
+    /// Returns the data that identifies the booking: the offer, the patient and the note.
+    fn contents(&self) -> serde_json::Value {
+        serde_json::json!([self.offer.hold, self.patient, self.note])
+    }
+
+    fn booking(&self, patient: &DraftPatient, appointment: u64, at: &Processor) -> Result<Book, Reject> {
+        let offer = self.offer;
+        Ok(Book {
+            appointment: AppointmentId(appointment),
+            placement: offer.placement(),
             appointment_type: offer.appointment_type,
             expires: offer.expires,
             hold: offer.hold,
             join_blocks: offer.join_blocks,
             closed: at.closed_to_patients(offer.appointment_type)?,
-            key: Some(KeyUse { key: hex::encode(digest), fingerprint: fingerprint(self), claimed_by }),
+            key: None,
             patient: BookPatient {
-                id: PatientId(patient_id),
-                is_new,
-                missing_fields: if is_new { at.missing_fields(&self.patient) } else { Vec::new() },
+                id: PatientId(patient.id),
+                is_new: patient.is_new,
+                missing_fields: if patient.creates { at.missing_fields(self.patient) } else { Vec::new() },
                 date_of_birth: self.patient.date_of_birth,
             },
             by_rules: true,
             channel: offer.channel.clone(),
             rules: offer.rules,
-        });
-        let decision = at.decide(cx, &command)?;
-        let reply = match &decision.reply {
-            Reply::Booked { appointment, replay: true } => {
-                let appointment = unit.get(0, appointment.0)?;
-                let appointment = appointment.ok_or(Reject::Damaged("a booking without its appointment"))?;
-                Booked { appointment, replay: true, warnings: Vec::new() }
-            }
-            Reply::Booked { replay: false, .. } => {
-                if is_new {
-                    self.put_patient(at, cx, patient_id, matched, unit)?;
-                }
-                let appointment = self.booked(at, cx, appointment_id, (patient_id, patient_matched), placement);
-                unit.put(&appointment)?;
-                Claim::put(at, cx, claim_key, unit)?;
-                let warnings = at.double_booked(&appointment).into_iter().collect();
-                Booked { appointment, replay: false, warnings }
-            }
-            _ => return Err(Reject::Damaged("a booking with an unexpected reply")),
-        };
-        Ok((decision, reply))
+        })
     }
-}
 
-impl BookSlot {
     fn booked(
         &self,
         at: &Processor,
         cx: DecisionContext,
         id: u64,
         (patient, patient_matched): (u32, bool),
-        placement: Placement,
+        created_by: &str,
     ) -> Record<records::Appointment> {
-        let mut appointment = at.fresh_appointment(cx, id, patient, placement);
+        let mut appointment = at.fresh_appointment(cx, id, patient, self.offer.placement());
         appointment.appointment_type_id = self.offer.appointment_type.map(|id| id.0);
-        appointment.note.clone_from(&self.note);
+        appointment.note.clone_from(self.note);
         appointment.booking = Some(Booking {
             booking_ref: at.deps.secrets.booking_ref(id),
             writeback: Writeback::Pending,
@@ -172,7 +306,7 @@ impl BookSlot {
             patient_first_name: self.patient.first_name.clone(),
             patient_last_name: self.patient.last_name.clone(),
             patient_matched: Some(patient_matched),
-            created_by: self.created_by.clone(),
+            created_by: created_by.to_owned(),
             is_guardian: false,
             is_new_clients_patient: false,
             referrer: None,
@@ -186,11 +320,10 @@ impl BookSlot {
         &self,
         at: &Processor,
         cx: DecisionContext,
-        id: u32,
-        known: Option<Record<records::Patient>>,
+        DraftPatient { id, known, .. }: DraftPatient,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
-        let details = &self.patient;
+        let details = self.patient;
         let mut patient = known.unwrap_or_else(|| {
             let mut patient = at.fresh_patient(cx, id, details);
             patient.provider_id = Some(self.offer.provider.0);
@@ -206,8 +339,7 @@ pub fn key_digest(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }
 
-/// Returns a digest of the request that used a key: the offer, the patient and the note.
-fn fingerprint(request: &BookSlot) -> String {
-    let said = serde_json::json!([request.offer.hold, request.patient, request.note]);
-    hex::encode(Sha256::digest(said.to_string().as_bytes()))
+/// Returns a digest of the data of a request.
+fn fingerprint(contents: &serde_json::Value) -> String {
+    hex::encode(Sha256::digest(contents.to_string().as_bytes()))
 }
