@@ -74,7 +74,7 @@ const MOSTLY_FALSE: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const MOSTLY_NULL: &[&str] = &[
     "cancelled_at", "checked_out_at", "checkin_at", "deleted_at", "failure_reason", "disabled_at", "confirmed_at",
-    "patient_confirmed_at", "alternatives", "missing_fields",
+    "patient_confirmed_at", "alternatives", "missing_fields", "index", "bookings", "groups",
 ];
 
 /// Returns the example of a response field.

@@ -92,6 +92,12 @@ impl ApiError {
         ApiError { of_intent, ..self }
     }
 
+    /// Names the booking of a group that the error concerns.
+    pub fn of_member(self, index: usize) -> ApiError {
+        let advice = format!("The refusal concerns bookings[{index}]. {}", self.advice());
+        self.explained(advice.trim_end())
+    }
+
     pub(crate) fn with_retry_after(mut self, seconds: u64) -> ApiError {
         self.retry_after = Some(seconds);
         self
@@ -268,6 +274,7 @@ impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> ApiError {
         let failure = failure_of(&refusal);
         match refusal {
+            Refusal::Member { index, refusal } => ApiError::from(*refusal).of_member(index),
             Refusal::PatientFieldsRequired { missing } => ApiError::new(failure, &[&missing.join(", ")]),
             Refusal::NotBookable { rule, .. } | Refusal::RulesChanged { rule, .. } => {
                 ApiError::new(failure, &[&refused_by(rule)])
@@ -294,6 +301,8 @@ pub fn failure_of(refusal: &Refusal) -> Failure {
         Refusal::NotBookable { .. } => Failure::NotBookable,
         Refusal::RulesChanged { .. } => Failure::RulesChanged,
         Refusal::ChangeTooLate { .. } => Failure::ChangeTooLate,
+        Refusal::Member { refusal, .. } => failure_of(refusal),
+        Refusal::PatientTwice => Failure::PatientTwice,
         Refusal::IdempotencyConflict => Failure::IdempotencyConflict,
         Refusal::PatientFieldsRequired { .. } => Failure::PatientFieldsRequired,
         Refusal::NewPatientNotSupported => Failure::NewPatientNotSupported,

@@ -11,7 +11,7 @@ use crate::{
     },
     values::{
         expected::{Also, Expected, Expects},
-        kinds::{Kind, echo, reference::Reference},
+        kinds::{Kind, echo, object, reference::Reference},
         limits::{MAX_ECHOED_NAMES, MAX_VALUES},
     },
 };
@@ -84,6 +84,20 @@ impl Fields {
     /// Like `required`, but returns `None`, for fields that are compared with others.
     pub fn required_or_none<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.needed(path, &kind)
+    }
+
+    /// Reads a field that is required unless the field `other` is given. Refuses both together.
+    pub fn required_without<T: 'static>(&mut self, other: &str, path: &str, kind: Kind<T>) -> Option<T> {
+        if self.expects.note(|| Expected::new(path, &kind)) {
+            return kind.example();
+        }
+        if self.is_absent(other) {
+            return self.needed(path, &kind);
+        }
+        if !self.is_absent(path) {
+            self.add_problem(path, &format!("must be absent if {other} is given"));
+        }
+        None
     }
 
     fn needed<T: 'static>(&mut self, path: &str, kind: &Kind<T>) -> Option<T> {
@@ -177,8 +191,30 @@ impl Fields {
     }
 
     /// Reads a list of objects, each with relative paths. Elements with problems are reported and omitted.
-    pub fn objects<T>(&mut self, path: &str, about: &'static str, mut read: impl FnMut(&mut Fields) -> T) -> Vec<T> {
-        if self.expects.note(|| Expected::objects(path, about)) {
+    pub fn objects<T>(&mut self, path: &str, about: &'static str, read: impl FnMut(&mut Fields) -> T) -> Vec<T> {
+        self.read_objects(path, || Expected::objects(path, about), read)
+    }
+
+    /// Like `objects`, for a list of at most `most` objects that may be missing. Examples leave it out.
+    pub fn optional_objects<T>(
+        &mut self,
+        path: &str,
+        about: &'static str,
+        most: usize,
+        read: impl FnMut(&mut Fields) -> T,
+    ) -> Option<Vec<T>> {
+        let is_given = !self.is_absent(path);
+        let expected = || Expected::new(path, &object(about).omit_from_example()).list(most);
+        Some(self.read_objects(path, expected, read)).filter(|_| is_given)
+    }
+
+    fn read_objects<T>(
+        &mut self,
+        path: &str,
+        expected: impl FnOnce() -> Expected,
+        mut read: impl FnMut(&mut Fields) -> T,
+    ) -> Vec<T> {
+        if self.expects.note(expected) {
             let mut one = Fields::describing();
             let value = read(&mut one);
             self.expects.add(one.expected().into_iter().map(|it| it.below(&format!("{path}[]"))));
@@ -277,7 +313,7 @@ impl Fields {
     }
 
     /// Returns `true` if the field is missing or null.
-    fn is_absent(&self, path: &str) -> bool {
+    pub fn is_absent(&self, path: &str) -> bool {
         self.row.get(path).is_none() || self.is_null(path)
     }
 }
@@ -288,7 +324,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::values::kinds::{boolean, filled, id, integer, long_id, object, text, times::date};
+    use crate::values::kinds::{boolean, filled, id, integer, long_id, text, times::date};
 
     /// Reads a body as an input does: the names come from a describing call of the same reader.
     fn read<T>(body: impl ToString, mut read: impl FnMut(&mut Fields) -> T) -> (T, Fields) {
@@ -451,6 +487,27 @@ mod tests {
         let long = JsonBytes(body(10 * MAX_VALUES).to_string().into());
         let fields = Fields::parse(&long, names).unwrap();
         assert!(matches!(fields.row.get("items"), Some(Given::List(kept)) if kept.len() == MAX_VALUES + 1));
+    }
+
+    #[test]
+    fn a_field_may_be_replaced_by_a_list_of_objects() {
+        let booking = |b: &mut Fields| {
+            let token = b.required_without("bookings", "token", text(10));
+            let tokens = b.optional_objects("bookings", "", 8, |one| one.required("token", text(10)));
+            (token, tokens)
+        };
+        let (values, mut fields) = read(json!({"token": "a"}), booking);
+        assert_eq!((values, fields.take_problems()), ((Some("a".to_owned()), None), Vec::new()));
+        let (values, mut fields) = read(json!({"bookings": [{"token": "a"}, {"token": "b"}]}), booking);
+        let tokens = Some(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!((values, fields.take_problems()), ((None, tokens), Vec::new()));
+        let (values, mut fields) = read(json!({"bookings": []}), booking);
+        assert_eq!((values, fields.take_problems()), ((None, Some(Vec::new())), Vec::new()));
+        let problems = |body: Value| read(body, booking).1.take_problems();
+        assert_eq!(problems(json!({})), ["token is missing."]);
+        assert_eq!(problems(json!({"bookings": [{}]})), ["bookings[0].token is missing."]);
+        let both = json!({"token": "a", "bookings": [{"token": "b"}]});
+        assert_eq!(problems(both), ["token must be absent if bookings is given."]);
     }
 
     #[test]

@@ -260,6 +260,9 @@ failures! {
         NewPatientNotSupported 422 "The practice cannot accept brand-new patients through the API." as BookingOfNewPatient,
         BookingOfNewPatient 422 "The practice cannot accept new patients this way; please call the practice.",
     }
+    "patient_twice" "Book the visits of one patient at different times." {
+        PatientTwice 422 "An earlier booking of the request is for the same patient at the same time.",
+    }
     "not_bookable_online" "" {
         NotBookableOnline 422 "Only the practice can book appointments of this type." as BookingOfOfflineType,
         BookingOfOfflineType 422 "Only the practice can book appointments of this type; please call the practice.",

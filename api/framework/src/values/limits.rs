@@ -61,6 +61,8 @@ pub const MAX_DAYS_AHEAD: i64 = 730;
 pub const SLOT_DAYS: RangeInclusive<i64> = 1..=93;
 pub const SEARCH_DAYS: RangeInclusive<i64> = 1..=60;
 pub const SEARCH_DAYS_DEFAULT: i64 = 7;
+/// Allowed numbers of patients of a group.
+pub const PARTY_SIZES: RangeInclusive<i64> = 2..=8;
 pub const SEARCH_LIMIT: RangeInclusive<i64> = 1..=100;
 pub const SEARCH_LIMIT_DEFAULT: i64 = 20;
 /// Maximum of `fresh_within`, in seconds: a day.

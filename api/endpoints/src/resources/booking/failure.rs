@@ -38,6 +38,9 @@ pub struct BookingRefusal {
     reason: Failure,
     /// Reason for the refusal, as a sentence. Several problems are joined.
     message: String,
+    /// Index of the refused booking, from 0. Only if the request has `bookings`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<usize>,
     /// Other slots near the requested time, with tokens to book them; may be empty. Only with the reasons `slot_taken`
     /// and `rules_changed`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,6 +104,36 @@ impl BookingFailure {
     ) -> BookingFailure {
         let EngineError::Refused(refusal) = refused else { return BookingFailure::Other(refused.into()) };
         let Some(failure) = failure_of(&refusal).in_booking() else { return BookingFailure::Other(refusal.into()) };
+        BookingFailure::of_refusal(failure, refusal, alternatives)
+    }
+
+    /// Converts the refusal of one booking of a group.
+    pub fn member_refused(
+        index: usize,
+        refusal: Refusal,
+        alternatives: impl FnOnce(&[Slot]) -> Result<Vec<OfferView>, ApiError>,
+    ) -> BookingFailure {
+        let failure = failure_of(&refusal);
+        let failure = failure.in_booking().unwrap_or(failure);
+        BookingFailure::of_refusal(failure, refusal, alternatives).of_member(index)
+    }
+
+    /// Names the booking of a group that the failure concerns.
+    pub fn of_member(self, index: usize) -> BookingFailure {
+        match self {
+            BookingFailure::Refused(mut refusal) => {
+                refusal.index = Some(index);
+                BookingFailure::Refused(refusal)
+            }
+            BookingFailure::Other(error) => BookingFailure::Other(error.of_member(index)),
+        }
+    }
+
+    fn of_refusal(
+        failure: Failure,
+        refusal: Refusal,
+        alternatives: impl FnOnce(&[Slot]) -> Result<Vec<OfferView>, ApiError>,
+    ) -> BookingFailure {
         match refusal {
             Refusal::SlotTaken { alternatives: slots, .. } => match alternatives(&slots) {
                 Ok(offers) => BookingFailure::Refused(Box::new(BookingRefusal {
@@ -140,6 +173,7 @@ impl BookingRefusal {
             ok: false,
             reason: failure,
             message,
+            index: None,
             alternatives: None,
             rule: None,
             instead: None,

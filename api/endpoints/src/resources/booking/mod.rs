@@ -109,13 +109,13 @@ struct PatientName<'a> {
     last_name: &'a str,
 }
 
-/// The response to every successful booking call.
+/// The response to every successful call about one booking, `POST /intent/booking/book` excepted.
 #[derive(Serialize, JsonSchema)]
 pub struct BookingResponse<'a> {
     /// Always true: the request was carried out.
     ok: bool,
-    /// `true` if an earlier request with the same `idempotency_key` created or moved the booking. Only in the responses
-    /// of `POST /intent/booking/book` and `POST /intent/booking/reschedule`.
+    /// `true` if an earlier request with the same `idempotency_key` had the same effect. Only in responses to requests
+    /// with a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<bool>,
     /// One sentence about the state of the booking that may be read to the patient.
@@ -136,9 +136,19 @@ fn booked(
     it: &Record<Appointment>,
     replay: Option<bool>,
 ) -> BookingAnswer<BookingResponse<'static>> {
+    let (view, message) = described_booking(call, location, it)?;
+    Ok(respond(call, location, replay, message, view))
+}
+
+/// Returns the view of a booking with the sentence about its state.
+fn described_booking<'a>(
+    call: &ApiCall,
+    location: &'a OpenLocation,
+    it: &'a Record<Appointment>,
+) -> Result<(BookingView<'a>, String), BookingFailure> {
     let view = booking_view(call, location, it)?;
     let message = message(&view, it.booking.as_ref(), location.setup.source.is_some());
-    Ok(respond(call, location, replay, message, view))
+    Ok((view, message))
 }
 
 fn respond(
