@@ -8,14 +8,15 @@ use framework::values::{
         times::time_of_day,
     },
     limits::{
-        DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
+        DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, PARTY_SIZES, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT,
+        SEARCH_LIMIT_DEFAULT,
     },
     times,
 };
 use location::{
     hours::Weekday,
     ids::{AppointmentTypeId, OperatoryId, ProviderId},
-    slots::{Slot, SlotQuery, StartFilter},
+    slots::{Arrangement, Party, Slot, SlotQuery, StartFilter},
     time::MINUTE,
 };
 use serde_json::json;
@@ -33,7 +34,7 @@ use crate::{
         schedule::{
             appointment_types,
             available_slots::{check_start_date, minutes},
-            slot_weeks::{begin, week},
+            slot_weeks::{begin, group_week, week},
         },
     },
 };
@@ -45,10 +46,13 @@ pub struct SlotSearchResult<'a> {
     ok: bool,
     /// The result, as a human-readable sentence.
     message: String,
-    /// Free slots; empty if there are none.
+    /// Free slots; empty if there are none, and if the request has `party_size`.
     slots: Vec<OfferView>,
-    /// If `slots` is empty: the next day with a free slot in the location's time zone, `YYYY-MM-DD`; null if none is
-    /// known. Otherwise null.
+    /// Free slots for each group of patients, one group for each start. Only if the request has `party_size`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<SlotGroup>>,
+    /// If `slots` (or with `party_size`, `groups`) is empty: the next day with a free slot (group) in the location's
+    /// time zone, `YYYY-MM-DD`; null if none is known. Otherwise null.
     next_available_date: Option<String>,
     /// Time up to which the changes of the practice's staff are known, in UTC; null if its appointments are not read.
     schedule_as_of: Option<At>,
@@ -61,7 +65,15 @@ pub struct SlotSearchResult<'a> {
     description: Option<&'a str>,
 }
 
-#[input(unknown = unknown)]
+/// Free slots for patients who come together. They can be booked as a whole with `bookings` of `POST
+/// /intent/booking/book`.
+#[derive(Serialize, JsonSchema)]
+pub struct SlotGroup {
+    /// The slots, one for each patient: each begins when the one before it ends, or all begin at the same time.
+    slots: Vec<OfferView>,
+}
+
+#[input(unknown = unknown, check = SearchInput::check)]
 pub struct SearchInput {
     #[body(appointment_type().omit_from_example(), name = "appointment_type_id")]
     appointment_type: Option<u32>,
@@ -93,6 +105,11 @@ pub struct SearchInput {
     pub(super) new_patient: bool,
     #[body(fresh_within())]
     fresh_within: Option<i64>,
+    /// Number of patients who come together. The response then contains `groups` instead of single slots.
+    #[body(integer(PARTY_SIZES).omit_from_example())]
+    party_size: Option<i64>,
+    #[body(arrangement().omit_from_example())]
+    arrangement: Option<Arrangement>,
 }
 
 pub(super) fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
@@ -118,13 +135,22 @@ pub async fn create(
     let wanted_type = asked.appointment_type.map(AppointmentTypeId);
     let channel = call.key.channel.as_deref();
     let refuses_patient = asked.new_patient && !location.setup.rules.effective(wanted_type, channel).new_patients;
-    let (slots, next) = match &closed {
-        Some(_) => (Vec::new(), None),
-        None if refuses_patient => (Vec::new(), None),
-        None => asked.find(&mut call, &location, query).await.map_err(|error| not_read(error, &location))?,
-    };
+    let party = asked.party();
+    let (mut slots, mut next, mut group_count) = (Vec::new(), None, 0);
+    match party {
+        _ if closed.is_some() || refuses_patient => {}
+        None => {
+            let found = asked.find(&mut call, &location, query).await;
+            (slots, next) = found.map_err(|error| not_read(error, &location))?;
+        }
+        Some(party) => {
+            let found = asked.find_groups(&mut call, &location, query, party).await;
+            let (groups, date) = found.map_err(|error| not_read(error, &location))?;
+            (slots, next, group_count) = (groups.concat(), date, groups.len());
+        }
+    }
     let wanted = OfferProperties { appointment_type: wanted_type, join_blocks: !call.version.is_v2() };
-    let slots = offers(&call, &location, wanted, &slots)?;
+    let mut slots = offers(&call, &location, wanted, &slots)?;
     let next = next.map(|date| date.to_string());
     let message = match closed {
         Some(kind) => format!("Only {} can book {}; please call the practice.", location.setup.name, kind.name),
@@ -134,12 +160,18 @@ pub async fn create(
                 location.setup.name
             )
         }
-        None => message(&location, &slots, next.as_deref()),
+        None => message(&location, slots.first(), next.as_deref(), party),
     };
+    let groups = party.map(|party| {
+        let mut members = std::mem::take(&mut slots).into_iter();
+        let mut group = || SlotGroup { slots: members.by_ref().take(usize::from(party.size)).collect() };
+        (0..group_count).map(|_| group()).collect()
+    });
     Ok(call.plain(SlotSearchResult {
         ok: true,
         message,
         slots,
+        groups,
         next_available_date: next,
         schedule_as_of: schedule_as_of(&call, &location),
         today: today.to_string(),
@@ -167,6 +199,17 @@ impl SearchInput {
             );
         }
         Ok(())
+    }
+
+    fn check(&self, input: &mut Input) {
+        if self.arrangement.is_some() && input.body.is_absent("party_size") {
+            input.body.problem("arrangement needs party_size, the number of patients who come together.");
+        }
+    }
+
+    fn party(&self) -> Option<Party> {
+        let arrangement = self.arrangement.unwrap_or_default();
+        self.party_size.map(|size| Party { size: size as u8, arrangement })
     }
 
     pub(super) fn query(
@@ -216,7 +259,7 @@ impl SearchInput {
         // Without these filters the engine finds the next date itself.
         let horizon = if self.filters() { end.add_days(DAYS_LOOKED_AHEAD) } else { end };
         let starts = self.starts();
-        let suits = |slot: &&Slot| {
+        let suits = |slot: &Slot| {
             let (date, minute) = times::local(slot.span.start, location.setup.zone);
             starts.admits(date, minute)
         };
@@ -225,7 +268,7 @@ impl SearchInput {
             let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - slots.len() };
             let until = if query.from < end { end } else { horizon };
             let week = week(call, location, &query, until, most, true).await?;
-            let mut suiting = week.slots.iter().filter(suits).copied();
+            let mut suiting = week.slots.iter().copied().filter(suits);
             if query.from < end {
                 slots.extend(suiting.take(self.limit - slots.len()));
             } else if let Some(slot) = suiting.next() {
@@ -236,6 +279,39 @@ impl SearchInput {
             query.from = from;
         }
         Ok(if slots.is_empty() && !self.filters() { (slots, next) } else { (slots, None) })
+    }
+
+    /// Collects groups week by week, filtered by time of day and day of the week of each slot. Without a match it
+    /// returns the next date with one.
+    async fn find_groups(
+        &self,
+        call: &mut ApiCall,
+        location: &OpenLocation,
+        mut query: SlotQuery,
+        party: Party,
+    ) -> Result<(Vec<Vec<Slot>>, Option<Date>), ApiError> {
+        let end = query.from.add_days(query.days.into());
+        let horizon = end.add_days(DAYS_LOOKED_AHEAD);
+        let starts = self.starts();
+        let suits = |slot: &Slot| {
+            let (date, minute) = times::local(slot.span.start, location.setup.zone);
+            starts.admits(date, minute)
+        };
+        let mut groups = Vec::new();
+        while groups.len() < self.limit && query.from < if groups.is_empty() { horizon } else { end } {
+            let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - groups.len() };
+            let until = if query.from < end { end } else { horizon };
+            let week = group_week(call, location, &query, party, until, most).await?;
+            let mut suiting = week.groups.into_iter().filter(|group: &Vec<Slot>| group.iter().all(suits));
+            if query.from < end {
+                groups.extend(suiting.take(self.limit - groups.len()));
+            } else if let Some(first) = suiting.next().and_then(|group| group.first().copied()) {
+                return Ok((groups, Some(times::local(first.span.start, location.setup.zone).0)));
+            }
+            let Some(next) = week.next else { break };
+            query.from = next;
+        }
+        Ok((groups, None))
     }
 
     fn filters(&self) -> bool {
@@ -260,14 +336,32 @@ fn weekday() -> Kind<Weekday> {
     )
 }
 
+fn arrangement() -> Kind<Arrangement> {
+    let about = "Order of the visits of a group: one after the other without a gap, or all at the same time in \
+        different operatories. Only with `party_size`; without it, `consecutive`.";
+    let kind = Kind::for_text(
+        || json!({"type": "string", "enum": Arrangement::ALL.map(Arrangement::name)}),
+        Arrangement::default().name(),
+        |name| {
+            let named = Arrangement::ALL.into_iter().find(|arrangement| arrangement.name() == name);
+            named.ok_or_else(|| "must be consecutive or parallel".into())
+        },
+    );
+    kind.about(about)
+}
+
 /// Describes the result. The search stops when it has enough slots, so the total is unknown.
-fn message(location: &OpenLocation, slots: &[OfferView], next: Option<&str>) -> String {
+fn message(location: &OpenLocation, first: Option<&OfferView>, next: Option<&str>, party: Option<Party>) -> String {
     let name = &location.setup.name;
-    match (slots, next) {
-        ([first, ..], _) => format!("The first free slot at {name} is {}.", first.start_local),
-        ([], Some(date)) => {
-            format!("There is no such slot at {name} on these days; the next day with free slots is {date}.")
+    let (one, several) = match party {
+        None => ("slot".to_owned(), "slots".to_owned()),
+        Some(Party { size, .. }) => (format!("time for {size} patients"), format!("times for {size} patients")),
+    };
+    match (first, next) {
+        (Some(first), _) => format!("The first free {one} at {name} is {}.", first.start_local),
+        (None, Some(date)) => {
+            format!("There is no such {one} at {name} on these days; the next day with free {several} is {date}.")
         }
-        ([], None) => format!("There is no such slot at {name}."),
+        (None, None) => format!("There is no such {one} at {name}."),
     }
 }

@@ -1,7 +1,7 @@
 //! Searches for free slots week by week, so that the actor can serve other requests between the weeks.
 
-use engine::FreeSlots;
-use location::slots::{Slot, SlotQuery};
+use engine::{FreeGroups, FreeSlots};
+use location::slots::{Party, Slot, SlotQuery};
 
 use crate::prelude::*;
 
@@ -53,6 +53,33 @@ pub async fn week(
     }
     slots.truncate(most);
     Ok(Week { slots, next: Some(query.from.add_days(1)), cut: true, crowded: true, any_hours })
+}
+
+/// Groups that start on some whole days.
+pub struct GroupWeek {
+    pub groups: Vec<Vec<Slot>>,
+    /// The date to continue with. `None` if no later date within the search limit has slots.
+    pub next: Option<Date>,
+}
+
+/// Returns up to `most` groups that the booking rules offer, from the query's first day on, before `end`.
+pub async fn group_week(
+    call: &mut ApiCall,
+    location: &OpenLocation,
+    query: &SlotQuery,
+    party: Party,
+    end: Date,
+    most: usize,
+) -> Result<GroupWeek, ApiError> {
+    let days = end.days_since(query.from).clamp(1, i64::from(DAYS)) as u16;
+    let piece = SlotQuery { days, limit: most, ..query.clone() };
+    let FreeGroups { groups, next_possible_date, old_read } =
+        call.api.engine.offered_groups(location.setup.id, piece, party, call.key.channel.clone()).await?;
+    if let Some(at) = old_read {
+        warn_once(call, &long_ago(location, at));
+    }
+    let next = if groups.is_empty() { next_possible_date } else { Some(query.from.add_days(days.into())) };
+    Ok(GroupWeek { groups, next })
 }
 
 fn long_ago(location: &OpenLocation, at: Timestamp) -> String {
