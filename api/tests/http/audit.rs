@@ -383,6 +383,26 @@ async fn every_endpoint_with_appointments_adds_entries() {
 }
 
 #[actix_web::test]
+async fn a_group_adds_an_entry_for_each_booking() {
+    let world = watched().await;
+    let search = json!({"start_date": world.monday().to_string(), "appointment_type_id": CHECKUP, "party_size": 2, "limit": 1});
+    let found = world.post("/intent/booking/search?subdomain=acme&location_id=1", search).ok().await;
+    let booking = |index: usize, first_name: &str| {
+        let patient = json!({"first_name": first_name, "last_name": "Meier", "date_of_birth": "2019-02-03", "phone_number": "+1 555 010 9999"});
+        json!({"slot_token": found["groups"][0]["slots"][index]["slot_token"], "patient": patient})
+    };
+    let body = json!({"idempotency_key": "family", "bookings": [booking(0, "Mia"), booking(1, "Max")]});
+    world.noted();
+    let made = world.post("/intent/booking/book?subdomain=acme", body.clone()).ok().await;
+    world.all_is_audited().await;
+    let ids = each(&made["bookings"], "appointment_id");
+    let entries = |action: &str| ids.iter().map(|id| format!("{action} {id}")).collect::<Vec<_>>();
+    assert_eq!(world.noted(), entries("create appointment"));
+    world.post("/intent/booking/book?subdomain=acme", body).ok().await;
+    assert_eq!(world.noted(), entries("read booking"));
+}
+
+#[actix_web::test]
 async fn a_not_modified_response_adds_its_entries_again() {
     let world = watched().await;
     for path in ["/patients/1?subdomain=acme", "/patients?subdomain=acme&location_id=1"] {

@@ -14,6 +14,7 @@ mod bad_input;
 mod balances;
 mod booking;
 mod booking_explain;
+mod booking_groups;
 mod booking_online;
 mod booking_patients;
 mod booking_rules;

@@ -56,8 +56,8 @@ use webhooks::{
 
 use crate::{
     commands::{
-        AppointmentChange, BookSlot, ChangeAppointment, ChangePatient, CreateAppointment, CreatePatient, CreateRecord,
-        Offer, PatientChange,
+        AppointmentChange, BookSlot, BookSlots, ChangeAppointment, ChangePatient, CreateAppointment, CreatePatient,
+        CreateRecord, Offer, PatientChange, SlotBooking,
     },
     error::Prepared,
     ingest::IngestPage,
@@ -766,6 +766,71 @@ async fn booking_of_a_new_patient_takes_three_commits_until_confirmed() {
     assert_eq!(accepted, [1, 7, 3, 1, 2]);
     // The end of each write reads the link of the new identifier and the record.
     assert_eq!(confirmed, [3, 17, 7, 3, 6]);
+}
+
+fn group_booking(world: &NotifyWorld, hour: i64, first_name: &str) -> SlotBooking {
+    let slot = appointment(world, hour);
+    let offer = Offer {
+        institution: InstitutionId(1),
+        location: LocationId(MAIN),
+        provider: ProviderId(slot.provider_id),
+        operatory: slot.operatory_id.map(OperatoryId),
+        span: slot.span,
+        appointment_type: None,
+        expires: world.now.plus(HOUR),
+        join_blocks: true,
+        hold: hour as u64,
+        channel: None,
+        rules: None,
+    };
+    let patient = PatientDetails {
+        first_name: first_name.into(),
+        last_name: "Sample".into(),
+        date_of_birth: "1985-03-01".parse().ok(),
+        phone_number: Some("+15550102233".into()),
+        ..PatientDetails::default()
+    };
+    SlotBooking { offer, patient, note: None }
+}
+
+/// The store keeps the whole group or nothing, and creates a new patient of two bookings once.
+#[tokio::test]
+async fn group_is_booked_in_one_commit_with_each_new_patient_once() {
+    let mut world = NotifyWorld::new().await;
+    let group = |world: &NotifyWorld, hours: [i64; 3], names: [&str; 2], key: &str| BookSlots {
+        bookings: vec![
+            group_booking(world, hours[0], names[0]),
+            group_booking(world, hours[1], names[1]),
+            group_booking(world, hours[2], names[0]),
+        ],
+        idempotency_key: key.into(),
+        created_by: "client".into(),
+    };
+    // Reserves the ids.
+    let first = group(&world, [9, 10, 11], ["Ada", "Grace"], "first");
+    let (booked, calls) = world.turn(MAIN, &first).await;
+    let requests = calls.into_iter().map(|call| world.answer(MAIN, call)).collect();
+    world.follow(MAIN, requests).await;
+    let patients: Vec<_> = booked.appointments.iter().map(|it| it.patient_id).collect();
+    assert_eq!(patients[0], patients[2]);
+    assert_ne!(patients[0], patients[1]);
+    for appointment in &booked.appointments {
+        let stored = world.processors[&MAIN].appointment(appointment.id).unwrap().unwrap();
+        assert_eq!(stored.booking.clone().unwrap().writeback, Writeback::Confirmed);
+    }
+
+    let before = world.store.commits();
+    let second = group(&world, [13, 14, 15], ["Ada", "Edith"], "second");
+    let (known, _) = world.turn(MAIN, &second).await;
+    assert_eq!(world.store.commits() - before, 1);
+    let matched: Vec<_> = known.appointments.iter().map(|it| it.booking.as_ref().unwrap().patient_matched).collect();
+    assert_eq!(matched, [Some(true), Some(false), Some(true)]);
+    assert_eq!(known.appointments[0].patient_id, patients[0]);
+
+    let (again, _) = world.turn(MAIN, &second).await;
+    let ids = |group: &crate::commands::BookedGroup| group.appointments.iter().map(|it| it.id).collect::<Vec<_>>();
+    assert!(again.replay && !known.replay);
+    assert_eq!(ids(&again), ids(&known));
 }
 
 /// A call that starts with its decision has the placement of that time, because the EHR may have stored it.

@@ -302,7 +302,7 @@ impl SearchInput {
             let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - groups.len() };
             let until = if query.from < end { end } else { horizon };
             let week = group_week(call, location, &query, party, until, most).await?;
-            let mut suiting = week.groups.into_iter().filter(|group: &Vec<Slot>| group.iter().all(suits));
+            let mut suiting = week.groups.into_iter().filter(|group| group.iter().all(suits));
             if query.from < end {
                 groups.extend(suiting.take(self.limit - groups.len()));
             } else if let Some(first) = suiting.next().and_then(|group| group.first().copied()) {
