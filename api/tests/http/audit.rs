@@ -385,7 +385,8 @@ async fn every_endpoint_with_appointments_adds_entries() {
 #[actix_web::test]
 async fn a_group_adds_an_entry_for_each_booking() {
     let world = watched().await;
-    let search = json!({"start_date": world.monday().to_string(), "appointment_type_id": CHECKUP, "party_size": 2, "limit": 1});
+    let search =
+        json!({"start_date": world.monday().to_string(), "appointment_type_id": CHECKUP, "party_size": 2, "limit": 1});
     let found = world.post("/intent/booking/search?subdomain=acme&location_id=1", search).ok().await;
     let booking = |index: usize, first_name: &str| {
         let patient = json!({"first_name": first_name, "last_name": "Meier", "date_of_birth": "2019-02-03", "phone_number": "+1 555 010 9999"});

@@ -9,7 +9,7 @@ use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, OperatoryId, ProviderId, WorkingHourId},
-    slots::{SlotQuery, free_slots},
+    slots::{Arrangement, Party, SlotQuery, free_groups, free_slots},
     time::{DAY, HOUR, MINUTE, Span, Timestamp},
     zone::{Date, Zone, ZoneChange},
 };
@@ -27,6 +27,10 @@ const DAYS: i32 = 30;
 const HALF_HOURS: u16 = 16;
 const OPENS: u16 = 9 * 60;
 const RUNS: usize = 300;
+/// Patients of a group.
+const PARTY: u8 = 4;
+/// Groups of a search: the default `limit` of the API.
+const GROUPS: usize = 20;
 
 pub fn run(report: &mut BenchReport) -> BenchResult {
     report.section(
@@ -47,6 +51,17 @@ pub fn run(report: &mut BenchReport) -> BenchResult {
         let found = free_slots(&hours, &calendar, &zone, &query).len();
         let time = timed(|| free_slots(&hours, &calendar, &zone, &query));
         report.time(&format!("{name} ({} appointments, {found} slots found)", calendar.len()), time, aim);
+    }
+    for (name, free) in [("a full calendar", usize::MAX), ("every 20th slot free", 20), ("an empty calendar", 1)] {
+        let calendar = calendar(&zone, first, free);
+        let query = SlotQuery { limit: GROUPS, ..query(first) };
+        for arrangement in Arrangement::ALL {
+            let party = Party { size: PARTY, arrangement };
+            let search = || free_groups(&hours, &calendar, &zone, &query, party, |_, _| true);
+            let found = search().len();
+            let label = format!("{} slots for {PARTY} patients, {name} ({found} groups found)", arrangement.name());
+            report.time(&label, timed(search), Aim::Below(Duration::from_millis(1)));
+        }
     }
     Ok(())
 }

@@ -549,7 +549,9 @@ fn booking_intent() -> Vec<Route> {
                  books the time first. The token is valid for this institution only and cannot be altered. Store only \
                  the token: it contains provider, operatory, length and type. If no slot is free, \
                  `next_available_date` is the next day with free slots. `message` can be read to the caller. Continue \
-                 with POST /intent/booking/book, or first with POST /intent/booking/hold if the caller needs time.",
+                 with POST /intent/booking/book, or first with POST /intent/booking/hold if the caller needs time. \
+                 With `party_size`, the response has `groups` of slots for patients who come together: one group for \
+                 each start, `consecutive` (with one provider if possible) or `parallel`.",
             )
             .fails_as::<BookingRefusal>(&[503])
             .reading()
@@ -601,7 +603,11 @@ fn booking_intent() -> Vec<Route> {
                  `slot_taken` or `rules_changed` (409, with `alternatives`), `idempotency_conflict` (409), \
                  `slot_expired` (410), `patient_fields_required` (422, with `missing_fields`), \
                  `new_patient_not_supported` (422) or `not_bookable` (422, with the `rule` of the practice that \
-                 refuses the visit, and `instead` if the practice names what to offer).",
+                 refuses the visit, and `instead` if the practice names what to offer). \
+                 `bookings` books two to eight slots of one location, with a patient each, instead of `slot_token` \
+                 and `patient`: all are booked, or none. The response then has `bookings`, each with its own \
+                 `booking_ref` and write status. A refusal names the refused booking with its `index`, from 0. One \
+                 patient may have several visits, but not at the same time (`patient_twice`, 422).",
             )
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("book"),
