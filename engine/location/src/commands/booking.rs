@@ -242,7 +242,7 @@ impl Location {
         }
     }
 
-    /// Returns the refusal of a free slot by a booking rule. Rules that changed after the offer are reported as changed.
+    /// Returns the refusal of a free slot by a booking rule. If the rules changed after the offer, it reports that.
     pub(crate) fn slot_rule_refusal(
         &self,
         now: Timestamp,

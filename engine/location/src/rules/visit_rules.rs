@@ -132,7 +132,8 @@ visit_rules! {
     known_patients: bool = true, word(&PERMISSION) => "known_patients",
         "If `refused`, patients whom the practice knows cannot book.";
     age_min: Option<u16> = None, integer_or_none(0..=150) => "age_min", "Lowest age on the day of the visit, in years.";
-    age_max: Option<u16> = None, integer_or_none(0..=150) => "age_max", "Highest age on the day of the visit, in years.";
+    age_max: Option<u16> = None, integer_or_none(0..=150) => "age_max",
+        "Highest age on the day of the visit, in years.";
     cancel_notice: Millis = 0, duration(0..=365 * DAY) => "cancel_notice",
         "How long before its start a visit can be cancelled through an intent.";
     reschedule_notice: Millis = 0, duration(0..=365 * DAY) => "reschedule_notice",
