@@ -350,7 +350,7 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
     })
 }
 
-/// Parses `under other`: the rules of the offer were other ones. Without it, the offer does not say.
+/// Parses `under other`: the rules of the offer were other ones. Without it, the digest is unknown.
 fn offered_under(options: &mut Options) -> Option<u64> {
     options.value("under").map(|_| 1)
 }
