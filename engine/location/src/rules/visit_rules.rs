@@ -140,7 +140,7 @@ visit_rules! {
         "How long before its start a visit can be rescheduled through an intent.";
     instead: Option<Instead> = None,
         text_or_none("`call`, `request`, or `type:` and an id", instead, Instead::to_string) => "instead",
-        "What a client should offer when a rule refuses a visit. It is returned to the client.";
+        "The way out that clients should offer when a rule refuses a visit. Refusals contain it.";
 }
 
 /// The words of a permission.

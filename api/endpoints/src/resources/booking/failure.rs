@@ -50,8 +50,8 @@ pub struct BookingRefusal {
     /// `rules_changed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<&'static str>,
-    /// What the practice wants clients to offer instead: `call`, `request`, or `type:` and the id of an appointment
-    /// type. Only with the reason `not_bookable`, and only if the practice names something.
+    /// The way out that the practice wants clients to offer: `call`, `request`, or `type:` and the id of an appointment
+    /// type. Only with the reason `not_bookable`, and only if the practice names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     instead: Option<String>,
     /// Names of the patient fields that the practice needs. Only with the reason `patient_fields_required`.
