@@ -5,11 +5,14 @@ use std::{sync::Arc, time::Duration};
 use crate::support::{date, hour, new_york, shortest, slot_query, utc};
 use location::{
     Location,
-    command::{Book, BookPatient, Command, DecisionContext, Placement, PulledAppointment, PulledOperatory, Written},
+    command::{
+        Book, BookPatient, Closed, Command, DecisionContext, Placement, PulledAppointment, PulledOperatory, Written,
+    },
     decision::{Refusal, Reply},
     event::Event,
     hours::{Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    rules::{Closure, VisitRules},
     settings::{Capabilities, MachineSettings},
     slots::{SlotQuery, free_slots},
     state::State,
@@ -138,6 +141,28 @@ fn search_of_a_partly_free_calendar_meets_its_time_limit() {
     let search = || free_slots(location.hours(), &location.state.calendar, &location.settings.zone, &week());
     assert_eq!(search().len(), 20);
     report("the first 20 free slots of a week", shortest(search), Duration::from_micros(100));
+}
+
+#[test]
+fn searches_and_bookings_with_rules_meet_their_time_limits() {
+    let mut location = full(|_, _, half| half % 4 == 0);
+    Arc::make_mut(&mut location.settings).rules.plain = VisitRules {
+        minimum_notice: HOUR,
+        horizon_days: 90,
+        align: Some(15),
+        daily_visits: Some(10_000),
+        daily_minutes_per_provider: Some(1_440),
+        closures: vec![Closure::of_days(date("2026-12-24"), date("2026-12-26"))],
+        ..VisitRules::default()
+    };
+    location.state.pulls.last_success = Some(now());
+    let closed = Closed::default();
+    let search = || location.offered_slots(now(), &week(), &closed, None);
+    assert_eq!(search().len(), 20);
+    report("the first 20 offered slots of a week", shortest(search), Duration::from_micros(200));
+    let (cx, free) = (DecisionContext { now: now(), random: 1 }, book(&location, 7, 8));
+    assert!(matches!(location.decide(cx, &free).reply, Reply::Booked { .. }));
+    report("booking an offered slot", shortest(|| location.decide(cx, &free)), Duration::from_micros(40));
 }
 
 #[test]
