@@ -21,6 +21,7 @@ mod plan;
 mod prefetch;
 mod process;
 mod sim;
+mod visits;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -147,6 +148,22 @@ fn runs_repeat_audit_entries_and_take_and_drop_prefetched_pages() {
         }
     }
     panic!("{repeated} repeated, {taken} taken, {dropped} dropped");
+}
+
+/// Checks the simulation itself: its runs contain reschedules that move a visit, and repeated ones that do not.
+#[test]
+fn runs_move_visits_and_replay_reschedules() {
+    let (mut moves, mut replays) = (0, 0);
+    for seed in 4_000..4_020 {
+        let Ended { sim, broken } = run(seed, false, |_| {});
+        assert_eq!(broken, None, "seed {seed}");
+        moves += sim.ledger.moves;
+        replays += sim.ledger.replays;
+        if moves > 0 && replays > 0 {
+            return;
+        }
+    }
+    panic!("{moves} moved, {replays} replayed");
 }
 
 /// Runs the first seeds, each on its own database with two processes.

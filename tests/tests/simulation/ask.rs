@@ -2,11 +2,11 @@
 
 use location::{
     command::{Command, DecisionContext},
-    decision::Decision,
+    decision::{Decision, Refusal},
     ids::WriteId,
 };
 use processor::{
-    commands::{BookSlot, Booked, DropWrite, RetryWrite},
+    commands::{BookSlot, Booked, DropWrite, RescheduleVisit, RetryWrite},
     error::Reject,
     ingest::IngestPage,
     processor::Processor,
@@ -17,6 +17,7 @@ use processor::{
 #[expect(clippy::large_enum_variant, reason = "few at a time")]
 pub enum Ask {
     Book(Box<BookSlot>),
+    Reschedule(Box<RescheduleVisit>),
     Page(IngestPage),
     Command(Command),
     Retry(WriteId),
@@ -34,6 +35,11 @@ impl Request for Ask {
     ) -> Result<(Decision, Option<Booked>), Reject> {
         match self {
             Ask::Book(book) => book.prepare(at, cx, unit).map(|(decision, booked)| (decision, Some(booked))),
+            Ask::Reschedule(visit) => match visit.prepare(at, cx, unit) {
+                // Staff moved the visit to another location since the request was sent.
+                Err(Reject::Unmet(_)) => Err(Reject::Refused(Refusal::AppointmentNotFound)),
+                prepared => prepared.map(|(decision, _)| (decision, None)),
+            },
             Ask::Page(page) => page.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
             Ask::Command(command) => command.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
             Ask::Retry(write) => RetryWrite(*write).prepare(at, cx, unit).map(|(decision, _)| (decision, None)),

@@ -1,4 +1,5 @@
-//! Clients: they search, hold, book, move and cancel, race each other, repeat unanswered requests, and reuse keys.
+//! Clients: they search, hold, book, move, reschedule and cancel, race each other, repeat unanswered requests, and
+//! reuse keys.
 
 use location::{
     command::{Closed, Command, Hold, Placement},
@@ -7,13 +8,16 @@ use location::{
     slots::{Slot, SlotQuery, free_slots},
     time::{HOUR, MINUTE, SECOND},
 };
-use processor::commands::{BookSlot, Booked, Offer};
+use processor::commands::{BookSlot, Booked, Offer, RescheduleVisit};
 use records::record::Record;
 
 use super::{
     agenda::SimEvent,
     ask::Ask,
-    invariants::one_key_one_answer,
+    invariants::{
+        one_key_one_answer,
+        reschedules::{self, BeforeReschedule},
+    },
     ledger::request_content,
     plan::{PERSONS, person},
     process::TurnOutcome,
@@ -37,12 +41,14 @@ pub enum RequestKind {
     Release(Offer),
     Cancel(AppointmentId),
     Move(AppointmentId, Placement),
+    Reschedule(Box<RescheduleVisit>),
 }
 
 impl RequestKind {
     fn request(&self) -> Ask {
         match self {
             RequestKind::Book(request) => Ask::Book(request.clone()),
+            RequestKind::Reschedule(request) => Ask::Reschedule(request.clone()),
             RequestKind::Hold(offer) => Ask::Command(Command::Hold(Hold {
                 hold: offer.hold,
                 placement: place(offer),
@@ -71,6 +77,9 @@ impl RequestKind {
             RequestKind::Release(offer) => format!("release {:x}", offer.hold),
             RequestKind::Cancel(id) => format!("cancel {id}"),
             RequestKind::Move(id, to) => format!("move {id} to {to:?}"),
+            RequestKind::Reschedule(request) => {
+                format!("{} {}", request.idempotency_key, reschedules::content(request))
+            }
         }
     }
 }
@@ -84,7 +93,7 @@ impl Sim {
     pub fn client_acts(&mut self) {
         let locations: Vec<LocationId> = self.plan.setup.locations.keys().copied().collect();
         let Some(location) = self.random.pick(&locations).copied() else { return };
-        match self.random.weighted(&[40, 12, 12, 14, 16, 6, 4, 4, 6]) {
+        match self.random.weighted(&[40, 12, 12, 14, 10, 6, 4, 4, 6, 12, 4, 2]) {
             0 => self.book_somewhere(location, 1),
             1 => {
                 let racers = 2 + self.random.below(2);
@@ -108,14 +117,17 @@ impl Sim {
             7 => {
                 self.use_key_elsewhere(false);
             }
-            _ => {
+            8 => {
                 self.use_key_elsewhere(true);
             }
+            9 => self.reschedule_one(),
+            10 => self.reschedule_again(),
+            _ => self.reschedule_with_used_key(),
         }
     }
 
     /// Schedules a request within a time span. Unanswered requests are repeated.
-    fn ask(&mut self, within: i64, location: LocationId, what: RequestKind) {
+    pub fn ask(&mut self, within: i64, location: LocationId, what: RequestKind) {
         let at = self.now.plus(self.random.between(0..=within));
         self.agenda.plan(at, SimEvent::Ask(ClientRequest { location, what, tries: 0 }));
     }
@@ -142,7 +154,7 @@ impl Sim {
         self.random.pick(&slots).copied()
     }
 
-    fn offer(&mut self, location: LocationId) -> Option<Offer> {
+    pub fn offer(&mut self, location: LocationId) -> Option<Offer> {
         let slot = self.find_slot(location)?;
         let machine = &self.process.hosts.get(&location)?.processor.machine;
         let types: Vec<AppointmentTypeId> = machine.hours().flat_map(|hour| hour.appointment_types.clone()).collect();
@@ -201,16 +213,21 @@ impl Sim {
         }
     }
 
-    fn change_one(&mut self, what: impl FnOnce(&mut Sim, AppointmentId) -> Option<RequestKind>) {
+    /// Returns one of the latest bookings.
+    pub fn recent_booking(&mut self) -> Option<AppointmentId> {
         let ids: Vec<AppointmentId> = self.ledger.bookings.iter().rev().take(25).map(|(id, _)| *id).collect();
-        let Some(id) = self.random.pick(&ids).copied() else { return };
+        self.random.pick(&ids).copied()
+    }
+
+    fn change_one(&mut self, what: impl FnOnce(&mut Sim, AppointmentId) -> Option<RequestKind>) {
+        let Some(id) = self.recent_booking() else { return };
         let Some(location) = self.ledger.bookings.get(&id).map(|booking| booking.location) else { return };
         if let Some(what) = what(self, id) {
             self.ask(MINUTE, location, what);
         }
     }
 
-    fn some_promise(&mut self) -> Option<BookSlot> {
+    pub fn some_promise(&mut self) -> Option<BookSlot> {
         let known: Vec<_> = self.ledger.promises.keys().rev().cloned().collect();
         let key = self.random.pick(&known)?.clone();
         self.ledger.promises.get(&key).map(|promise| promise.request.clone())
@@ -247,6 +264,9 @@ impl Sim {
             let key = (request.offer.institution, request.idempotency_key.clone());
             self.ledger.attempts.entry(key).or_default().insert((location, request_content(request)));
         }
+        if let RequestKind::Reschedule(request) = &asked.what {
+            self.note_reschedule(request);
+        }
         self.attend(location);
         if let RequestKind::Cancel(id) | RequestKind::Move(id, _) = &asked.what {
             // Skipped if staff moved the appointment to another location.
@@ -255,6 +275,10 @@ impl Sim {
                 return;
             }
         }
+        let before = match &asked.what {
+            RequestKind::Reschedule(request) => Some(reschedules::before(self, request)),
+            _ => None,
+        };
         let (request, by) = (asked.what.request(), self.audit.call("client", false));
         let heard = if self.random.chance(30) {
             self.turn_elsewhere(location, &by, &request)
@@ -265,10 +289,12 @@ impl Sim {
             TurnOutcome::Reply(reply) => {
                 let booked = reply.as_ref().map(|booked| (booked.appointment.id, booked.replay));
                 self.say(|| format!("client at {location}: {} -> {booked:?}", asked.what.name()));
+                self.rescheduled(&asked, before.as_ref(), None);
                 self.answered(&asked, reply.ok_or(None));
             }
             TurnOutcome::Refused(refusal) => {
                 self.say(|| format!("client at {location}: {} -> {refusal:?}", asked.what.name()));
+                self.rescheduled(&asked, before.as_ref(), Some(&refusal));
                 self.answered(&asked, Err(Some(refusal)));
             }
             TurnOutcome::Busy | TurnOutcome::Nothing if asked.tries < PATIENCE => {
@@ -282,10 +308,19 @@ impl Sim {
         }
     }
 
+    fn rescheduled(&mut self, asked: &ClientRequest, before: Option<&BeforeReschedule>, refused: Option<&Refusal>) {
+        if let (RequestKind::Reschedule(request), Some(before)) = (&asked.what, before) {
+            reschedules::check(self, request, before, refused);
+            let counted = if before.is_known() { &mut self.ledger.replays } else { &mut self.ledger.moves };
+            *counted += usize::from(refused.is_none());
+        }
+    }
+
     fn answered(&mut self, asked: &ClientRequest, answer: Result<Booked, Option<Refusal>>) {
         if let RequestKind::Book(request) = &asked.what {
             one_key_one_answer::check(self, request, &answer);
             if let Ok(booked) = &answer {
+                reschedules::check_booked(self, request);
                 self.remember(request, booked);
             }
         }

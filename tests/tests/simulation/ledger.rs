@@ -8,7 +8,7 @@ use location::{
     ids::{AppointmentId, InstitutionId, LocationId},
     time::Timestamp,
 };
-use processor::commands::BookSlot;
+use processor::commands::{BookSlot, RescheduleVisit};
 
 /// A booking committed by a location.
 pub struct LedgerBooking {
@@ -29,12 +29,26 @@ pub struct Promise {
     pub expires: Timestamp,
 }
 
+/// A key of a committed reschedule.
+pub struct PinnedKey {
+    pub appointment: AppointmentId,
+    pub expires: Timestamp,
+}
+
 pub type KeyName = (InstitutionId, String);
 
 #[derive(Default)]
 pub struct Ledger {
     pub bookings: BTreeMap<AppointmentId, LedgerBooking>,
     pub promises: BTreeMap<KeyName, Promise>,
+    /// Reschedules requested by clients.
+    pub reschedules: Vec<RescheduleVisit>,
+    /// Number of accepted reschedules with new keys.
+    pub moves: usize,
+    /// Number of accepted reschedules with keys that were known.
+    pub replays: usize,
+    /// Keys of committed reschedules by their name at a location.
+    pub pinned: BTreeMap<(LocationId, String), PinnedKey>,
     /// All uses of a key, with location and data.
     pub attempts: BTreeMap<KeyName, BTreeSet<(LocationId, String)>>,
 }
@@ -60,6 +74,10 @@ impl Ledger {
                     booking.place = record.placement;
                     booking.ended = false;
                 });
+            }
+            Event::KeyUsed { appointment, key } => {
+                let pinned = PinnedKey { appointment: *appointment, expires: key.expires };
+                self.pinned.insert((location, key.key.clone()), pinned);
             }
             Event::InsertFailed { appointment, .. }
             | Event::CancelConfirmed { appointment }

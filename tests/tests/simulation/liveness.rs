@@ -85,6 +85,7 @@ pub fn accept_deletions(sim: &mut Sim) {
 pub fn check(sim: &Sim) {
     invariants::sweep_all(sim);
     every_booking_has_an_end(sim);
+    invariants::reschedules::each_has_an_end(sim);
     for (id, source) in sim.integrated() {
         let ehr = sim.ehrs.get(&source).expect("a location's source exists");
         for (foreign_id, row) in ehr.rows_for(Resource::Appointments).filter(|(_, row)| row.location == Some(id)) {

@@ -9,6 +9,7 @@ pub mod no_double_booking;
 pub mod nothing_lost;
 pub mod one_key_one_answer;
 pub mod order_per_patient;
+pub mod reschedules;
 
 use location::{event::Event, ids::LocationId};
 
@@ -33,6 +34,7 @@ pub fn sweep(sim: &Sim, location: LocationId) {
     documents_agree::check(sim, location);
     at_most_once::check(sim);
     nothing_lost::check(sim);
+    reschedules::keys_are_remembered(sim);
 }
 
 /// Checks all locations at the end.
