@@ -13,6 +13,7 @@ mod directory;
 mod disk;
 mod ehr;
 mod followers;
+mod groups;
 mod invariants;
 mod ledger;
 mod liveness;
@@ -148,6 +149,22 @@ fn runs_repeat_audit_entries_and_take_and_drop_prefetched_pages() {
         }
     }
     panic!("{repeated} repeated, {taken} taken, {dropped} dropped");
+}
+
+/// Checks the simulation itself: its runs contain groups that are booked, and groups that are refused.
+#[test]
+fn runs_book_and_refuse_groups() {
+    let (mut booked, mut asked) = (0, 0);
+    for seed in 5_000..5_020 {
+        let Ended { sim, broken } = run(seed, false, |_| {});
+        assert_eq!(broken, None, "seed {seed}");
+        booked += sim.ledger.groups.len();
+        asked += sim.ledger.group_requests.len();
+        if booked > 0 && booked < asked {
+            return;
+        }
+    }
+    panic!("{booked} groups booked of {asked}");
 }
 
 /// Checks the simulation itself: its runs contain reschedules that move a visit, and repeated ones that do not.

@@ -6,7 +6,7 @@ use location::{
     ids::WriteId,
 };
 use processor::{
-    commands::{BookSlot, Booked, DropWrite, RescheduleVisit, RetryWrite},
+    commands::{BookSlot, BookSlots, Booked, DropWrite, RescheduleVisit, RetryWrite},
     error::Reject,
     ingest::IngestPage,
     processor::Processor,
@@ -17,6 +17,7 @@ use processor::{
 #[expect(clippy::large_enum_variant, reason = "few at a time")]
 pub enum Ask {
     Book(Box<BookSlot>),
+    BookGroup(Box<BookSlots>),
     Reschedule(Box<RescheduleVisit>),
     Page(IngestPage),
     Command(Command),
@@ -35,6 +36,7 @@ impl Request for Ask {
     ) -> Result<(Decision, Option<Booked>), Reject> {
         match self {
             Ask::Book(book) => book.prepare(at, cx, unit).map(|(decision, booked)| (decision, Some(booked))),
+            Ask::BookGroup(group) => group.prepare(at, cx, unit).map(|(decision, _)| (decision, None)),
             Ask::Reschedule(visit) => match visit.prepare(at, cx, unit) {
                 // Staff moved the visit to another location since the request was sent.
                 Err(Reject::Unmet(_)) => Err(Reject::Refused(Refusal::AppointmentNotFound)),

@@ -8,13 +8,14 @@ use location::{
     slots::{Slot, SlotQuery, free_slots},
     time::{HOUR, MINUTE, SECOND},
 };
-use processor::commands::{BookSlot, Booked, Offer, RescheduleVisit};
+use processor::commands::{BookSlot, BookSlots, Booked, Offer, RescheduleVisit};
 use records::record::Record;
 
 use super::{
     agenda::SimEvent,
     ask::Ask,
     invariants::{
+        groups::{self, BeforeGroup},
         one_key_one_answer,
         reschedules::{self, BeforeReschedule},
     },
@@ -42,6 +43,7 @@ pub enum RequestKind {
     Cancel(AppointmentId),
     Move(AppointmentId, Placement),
     Reschedule(Box<RescheduleVisit>),
+    BookGroup(Box<BookSlots>),
 }
 
 impl RequestKind {
@@ -49,6 +51,7 @@ impl RequestKind {
         match self {
             RequestKind::Book(request) => Ask::Book(request.clone()),
             RequestKind::Reschedule(request) => Ask::Reschedule(request.clone()),
+            RequestKind::BookGroup(request) => Ask::BookGroup(request.clone()),
             RequestKind::Hold(offer) => Ask::Command(Command::Hold(Hold {
                 hold: offer.hold,
                 placement: place(offer),
@@ -80,6 +83,7 @@ impl RequestKind {
             RequestKind::Reschedule(request) => {
                 format!("{} {}", request.idempotency_key, reschedules::content(request))
             }
+            RequestKind::BookGroup(request) => format!("{} {}", request.idempotency_key, groups::content(request)),
         }
     }
 }
@@ -93,7 +97,7 @@ impl Sim {
     pub fn client_acts(&mut self) {
         let locations: Vec<LocationId> = self.plan.setup.locations.keys().copied().collect();
         let Some(location) = self.random.pick(&locations).copied() else { return };
-        match self.random.weighted(&[40, 12, 12, 14, 10, 6, 4, 4, 6, 12, 4, 2]) {
+        match self.random.weighted(&[34, 12, 12, 14, 10, 6, 4, 4, 6, 12, 4, 2, 10, 3]) {
             0 => self.book_somewhere(location, 1),
             1 => {
                 let racers = 2 + self.random.below(2);
@@ -122,7 +126,9 @@ impl Sim {
             }
             9 => self.reschedule_one(),
             10 => self.reschedule_again(),
-            _ => self.reschedule_with_used_key(),
+            11 => self.reschedule_with_used_key(),
+            12 => self.book_group(location),
+            _ => self.book_group_again(),
         }
     }
 
@@ -267,6 +273,9 @@ impl Sim {
         if let RequestKind::Reschedule(request) = &asked.what {
             self.note_reschedule(request);
         }
+        if let RequestKind::BookGroup(request) = &asked.what {
+            self.note_group(request);
+        }
         self.attend(location);
         if let RequestKind::Cancel(id) | RequestKind::Move(id, _) = &asked.what {
             // Skipped if staff moved the appointment to another location.
@@ -277,6 +286,10 @@ impl Sim {
         }
         let before = match &asked.what {
             RequestKind::Reschedule(request) => Some(reschedules::before(self, request)),
+            _ => None,
+        };
+        let before_group = match &asked.what {
+            RequestKind::BookGroup(request) => Some(groups::before(self, request)),
             _ => None,
         };
         let (request, by) = (asked.what.request(), self.audit.call("client", false));
@@ -290,11 +303,13 @@ impl Sim {
                 let booked = reply.as_ref().map(|booked| (booked.appointment.id, booked.replay));
                 self.say(|| format!("client at {location}: {} -> {booked:?}", asked.what.name()));
                 self.rescheduled(&asked, before.as_ref(), None);
+                self.group_booked(&asked, before_group.as_ref(), None);
                 self.answered(&asked, reply.ok_or(None));
             }
             TurnOutcome::Refused(refusal) => {
                 self.say(|| format!("client at {location}: {} -> {refusal:?}", asked.what.name()));
                 self.rescheduled(&asked, before.as_ref(), Some(&refusal));
+                self.group_booked(&asked, before_group.as_ref(), Some(&refusal));
                 self.answered(&asked, Err(Some(refusal)));
             }
             TurnOutcome::Busy | TurnOutcome::Nothing if asked.tries < PATIENCE => {
@@ -313,6 +328,17 @@ impl Sim {
             reschedules::check(self, request, before, refused);
             let counted = if before.is_known() { &mut self.ledger.replays } else { &mut self.ledger.moves };
             *counted += usize::from(refused.is_none());
+        }
+    }
+
+    fn group_booked(&mut self, asked: &ClientRequest, before: Option<&BeforeGroup>, refused: Option<&Refusal>) {
+        if let (RequestKind::BookGroup(request), Some(before)) = (&asked.what, before) {
+            groups::check(self, request, before, refused);
+            if refused.is_none() {
+                for id in groups::members(self, request) {
+                    self.ledger.change(id, |booking| booking.acknowledged = true);
+                }
+            }
         }
     }
 

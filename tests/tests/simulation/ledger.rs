@@ -8,7 +8,7 @@ use location::{
     ids::{AppointmentId, InstitutionId, LocationId},
     time::Timestamp,
 };
-use processor::commands::{BookSlot, RescheduleVisit};
+use processor::commands::{BookSlot, BookSlots, RescheduleVisit};
 
 /// A booking committed by a location.
 pub struct LedgerBooking {
@@ -35,6 +35,13 @@ pub struct PinnedKey {
     pub expires: Timestamp,
 }
 
+/// A committed group.
+pub struct BookedGroup {
+    /// The appointments in the order of the request.
+    pub members: Vec<AppointmentId>,
+    pub expires: Timestamp,
+}
+
 pub type KeyName = (InstitutionId, String);
 
 #[derive(Default)]
@@ -49,6 +56,10 @@ pub struct Ledger {
     pub replays: usize,
     /// Keys of committed reschedules by their name at a location.
     pub pinned: BTreeMap<(LocationId, String), PinnedKey>,
+    /// Groups requested by clients.
+    pub group_requests: Vec<BookSlots>,
+    /// Committed groups by the name of their key at a location.
+    pub groups: BTreeMap<(LocationId, String), BookedGroup>,
     /// All uses of a key, with location and data.
     pub attempts: BTreeMap<KeyName, BTreeSet<(LocationId, String)>>,
 }
@@ -62,7 +73,12 @@ impl Ledger {
     /// Applies a committed event.
     pub fn note(&mut self, location: LocationId, event: &Event) {
         match event {
-            Event::Booked { appointment, placement, .. } => {
+            Event::Booked { appointment, placement, key, .. } => {
+                if let Some(key) = key.as_ref().filter(|key| !key.others.is_empty()) {
+                    let members = [&[*appointment][..], &key.others].concat();
+                    let group = BookedGroup { members, expires: key.expires };
+                    self.groups.insert((location, key.key.clone()), group);
+                }
                 let booking = LedgerBooking { location, place: *placement, ended: false, acknowledged: false };
                 self.bookings.insert(*appointment, booking);
             }

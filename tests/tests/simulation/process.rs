@@ -323,6 +323,7 @@ impl Sim {
             self.ledger.note(id, event);
             invariants::committed(self, id, event);
         }
+        invariants::groups::committed(id, events);
     }
 
     fn death(&mut self) -> Option<Death> {

@@ -3,6 +3,7 @@
 pub mod at_most_once;
 pub mod bounded;
 pub mod documents_agree;
+pub mod groups;
 pub mod machine;
 pub mod memory_equals_replay;
 pub mod no_double_booking;
@@ -35,6 +36,7 @@ pub fn sweep(sim: &Sim, location: LocationId) {
     at_most_once::check(sim);
     nothing_lost::check(sim);
     reschedules::keys_are_remembered(sim);
+    groups::keys_are_remembered(sim);
 }
 
 /// Checks all locations at the end.
