@@ -21,6 +21,7 @@ mod log;
 mod plan;
 mod prefetch;
 mod process;
+mod rules;
 mod sim;
 mod visits;
 

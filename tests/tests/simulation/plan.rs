@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use chrono_tz::Tz;
 use location::{
-    ids::{AppointmentTypeId, InstitutionId, LocationId},
-    rules::{Closure, RuleOverrides, RuleSet},
+    ids::{InstitutionId, LocationId},
+    rules::RuleSet,
     settings::{BookingRules, ConflictRule, PullRules, Quota, WriteRules},
-    time::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp},
+    time::{HOUR, MINUTE, Millis, SECOND, Timestamp},
     zone::Date,
 };
 use processor::patients::PatientDetails;
@@ -17,7 +17,7 @@ use records::ehr::{
 };
 use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, Setup};
 
-use super::ehr::SimEhr;
+use super::{ehr::SimEhr, rules};
 use tests::harness::random::SeededRandom;
 
 /// Instants of clock changes in at least one of the zones: New York, Berlin and London in spring and autumn of 2026.
@@ -57,7 +57,7 @@ impl SimPlan {
         let mut members = vec![(1, 1, 1), (2, 1, 1), (4, 1, 2), (5, 2, 3), (6, 2, 3)];
         members.extend((shared_by == 3).then_some((3, 1, 1)));
         members.sort_unstable();
-        let common = LocationRules { rules: booking_rules(start), ..LocationRules::draw(random) };
+        let common = LocationRules::draw(random);
         for (location, institution, source) in &members {
             let zone = zones[random.below(zones.len())];
             let mut setup_of = common.location(LocationId(*location), InstitutionId(*institution), Some(*source), zone);
@@ -118,7 +118,8 @@ impl LocationRules {
         let guard_at_least = [20, 3][random.weighted(&[3, 1])];
         let pull = PullRules { every, page, guard_at_least, keep_past: 3 * HOUR, ..PullRules::default() };
         let quota = [Quota::default(), Quota { per_minute: 20, burst: 5 }][random.weighted(&[4, 1])];
-        LocationRules { booking, rules: RuleSet::default(), write, pull, quota }
+        let rules = rules::draw(random);
+        LocationRules { booking, rules, write, pull, quota }
     }
 
     fn location(&self, id: LocationId, institution: InstitutionId, source: Option<u32>, zone: Tz) -> LocationSetup {
@@ -135,36 +136,6 @@ impl LocationRules {
             ..testing::location(id, institution.0, 0)
         }
     }
-}
-
-/// Returns small booking rules in a third of the runs, neutral ones in the others. They follow from the start of the
-/// run, so that the other draws of a seed do not depend on them.
-fn booking_rules(start: Timestamp) -> RuleSet {
-    let random = &mut SeededRandom::new(start.0.unsigned_abs());
-    let mut rules = RuleSet::default();
-    if !random.chance(333) {
-        return rules;
-    }
-    let today = Date(i32::try_from(start.0.div_euclid(DAY)).expect("a day of this century"));
-    let plain = &mut rules.plain;
-    plain.minimum_notice = [0, HOUR, 3 * HOUR][random.below(3)];
-    plain.cutoff = [None, Some(16 * 60)][random.below(2)];
-    plain.horizon_days = [730, 1, 2][random.below(3)];
-    plain.buffer_after = [0, 10 * MINUTE, 30 * MINUTE][random.below(3)];
-    plain.buffer_before = [0, 5 * MINUTE][random.below(2)];
-    plain.daily_visits = [None, Some(4), Some(12)][random.below(3)];
-    plain.daily_minutes_per_provider = [None, Some(240)][random.below(2)];
-    plain.align = [None, Some(15), Some(30)][random.below(3)];
-    plain.new_patients = random.chance(800);
-    if random.chance(300) {
-        plain.closures.push(Closure::of_days(today.add_days(1), today.add_days(1)));
-    }
-    let of_type = RuleOverrides { daily_visits: Some(Some(2)), new_patients: Some(true), ..RuleOverrides::default() };
-    // The first types that a run allots have low ids.
-    for id in (1..=4).filter(|_| random.chance(500)) {
-        rules.types.insert(AppointmentTypeId(id), of_type.clone());
-    }
-    rules
 }
 
 fn institution(id: u32) -> Institution {

@@ -324,6 +324,7 @@ impl Sim {
             invariants::committed(self, id, event);
         }
         invariants::groups::committed(id, events);
+        invariants::rules_hold::committed(self, id, events);
     }
 
     fn death(&mut self) -> Option<Death> {

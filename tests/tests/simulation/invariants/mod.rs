@@ -11,6 +11,7 @@ pub mod nothing_lost;
 pub mod one_key_one_answer;
 pub mod order_per_patient;
 pub mod reschedules;
+pub mod rules_hold;
 
 use location::{event::Event, ids::LocationId};
 
