@@ -28,6 +28,11 @@ fn audit() {
 }
 
 #[test]
+fn rules() {
+    section("rules", &["with booking rules / without"]);
+}
+
+#[test]
 fn nodes() {
     section("nodes", &["24 institutions"]);
 }

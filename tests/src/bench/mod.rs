@@ -22,6 +22,7 @@ mod pull;
 mod raw_wasmtime;
 mod reads;
 mod report;
+mod rules;
 mod servers;
 mod slots;
 mod webhooks;
@@ -67,6 +68,7 @@ fn run(options: &Options) -> BenchResult {
         Section::Bookings,
         Section::Frames,
         Section::Audit,
+        Section::Rules,
         Section::Nodes,
     ];
     let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
@@ -75,6 +77,7 @@ fn run(options: &Options) -> BenchResult {
             Section::Bookings => bookings::run(options, &mut report)?,
             Section::Frames => frames::run(options, &mut report)?,
             Section::Audit => audit::run(options, &mut report)?,
+            Section::Rules => rules::run(options, &mut report)?,
             Section::Nodes => nodes::run(options, &mut report)?,
             Section::Slots => slots::run(&mut report)?,
             Section::Activation => activation::run(options, &mut report)?,

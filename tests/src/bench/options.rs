@@ -72,6 +72,8 @@ pub(super) enum Section {
     Frames,
     /// Cost of the audit trail and the access log per booking.
     Audit,
+    /// Cost of booking rules per booking.
+    Rules,
     /// Bookings on one node and on three, and the cost of forwarding a call.
     Nodes,
     /// Free slots of a month.

@@ -4,9 +4,11 @@ use std::{path::Path, sync::Arc};
 
 use chrono_tz::America::New_York;
 use location::{
-    ids::{InstitutionId, LocationId},
+    ids::{AppointmentTypeId, InstitutionId, LocationId},
+    rules::{Closure, RuleOverrides, RuleSet, VisitRules},
     settings::{PullRules, Quota},
-    time::DAY,
+    time::{DAY, HOUR, MINUTE},
+    zone::Date,
 };
 use setup::{EngineRules, LocationSetup, Setup};
 use store::{
@@ -55,6 +57,26 @@ pub fn setup_apart(locations: u32) -> Setup {
         add_institution(&mut setup, InstitutionId(id), &subdomain(id), id, 1);
     }
     setup
+}
+
+/// Returns rules of every kind that allow each slot of the benchmark: half hours from tomorrow on.
+pub fn rules_of_every_kind() -> RuleSet {
+    let far = Date(fixtures::today()).add_days(700);
+    let plain = VisitRules {
+        minimum_notice: MINUTE,
+        horizon_days: 600,
+        daily_visits: Some(100_000),
+        daily_minutes: Some(1_000_000),
+        daily_visits_per_provider: Some(100_000),
+        closures: (0..10).map(|week| Closure::of_days(far.add_days(7 * week), far.add_days(7 * week + 1))).collect(),
+        align: Some(30),
+        age_max: Some(150),
+        cancel_notice: HOUR,
+        ..VisitRules::default()
+    };
+    // Buffers of another type are checked, too, and take no time here.
+    let other_type = RuleOverrides { buffer_after: Some(10 * MINUTE), ..RuleOverrides::default() };
+    RuleSet { plain, types: [(AppointmentTypeId(4_000_000), other_type)].into(), ..RuleSet::default() }
 }
 
 /// Returns the engine of the benchmark's stores: `BENCH_STORE`, or the default.

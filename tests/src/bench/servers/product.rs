@@ -37,7 +37,8 @@ async fn settle(engine: &Engine) {
 
 pub const API_KEY: &str = "psk_of_the_benchmark";
 
-/// `writes`: `wait` or taken immediately; `+audit` adds an audit trail, `+log` an access log. `database`: URL of the
+/// `writes`: `wait` or taken immediately; `+audit` adds an audit trail, `+log` an access log,
+/// `+rules` booking rules. `database`: URL of the
 /// store's database instead of the folder. `node`: name and internal port as one of several nodes on that database;
 /// each location then has its own institution.
 pub async fn serve(
@@ -53,11 +54,12 @@ pub async fn serve(
         "at-once" => Writes::TakenAtOnce,
         other => return Err(format!("no such way with writes: {other}").into()),
     };
-    let (mut audited, mut logged) = (false, false);
+    let (mut audited, mut logged, mut ruled) = (false, false, false);
     for way in ways {
         match way {
             "audit" => audited = true,
             "log" => logged = true,
+            "rules" => ruled = true,
             other => return Err(format!("nothing to measure with: {other}").into()),
         }
     }
@@ -67,6 +69,11 @@ pub async fn serve(
     }
     let node = node.and_then(|node| node.split_once(':'));
     let mut setup = if node.is_some() { practices::setup_apart(locations) } else { practices::setup(locations) };
+    if ruled {
+        for location in setup.locations.values_mut() {
+            Arc::make_mut(location).rules = practices::rules_of_every_kind();
+        }
+    }
     setup.engine.node = node.map(|(name, port)| NodeRules {
         name: name.to_owned(),
         address: format!("http://127.0.0.1:{port}"),
