@@ -1,6 +1,8 @@
 //! Two locations of one EHR with real turns and a real store, prepared pages, and a clock moved by hand.
 #![allow(clippy::unwrap_used)]
 
+mod replaced;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,

@@ -1,0 +1,180 @@
+//! Pages of an EHR that cannot move appointments, while a visit is moved: its old and its new appointment.
+
+use location::{
+    command::{Placement, Written},
+    hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
+    ids::{OperatoryId, ProviderId, WorkingHourId},
+    time::{HOUR, Span},
+};
+use records::{Appointment, ehr::Write};
+
+use super::*;
+
+const OLD: &str = "old";
+const NEW: &str = "new";
+
+/// Returns an appointment of the visit, some hours after its first time.
+fn at(id: &str, hours: i64) -> EhrAppointment {
+    let EhrRecord::Appointment(visit) = visit(id, "pat") else { panic!("a visit") };
+    let later = hours * HOUR / SECOND;
+    EhrAppointment {
+        operatory: Some("chair".into()),
+        provider: Some("doctor".into()),
+        start: visit.start + later,
+        end: visit.end + later,
+        ..visit
+    }
+}
+
+fn page(records: impl IntoIterator<Item = EhrAppointment>) -> EhrPage {
+    EhrPage { records: records.into_iter().map(EhrRecord::Appointment).collect(), ..last() }
+}
+
+impl IngestWorld {
+    /// Reads a visit, and moves it by an hour. Returns the call that creates the new appointment.
+    async fn with_moved_visit() -> (IngestWorld, Call) {
+        let mut world = IngestWorld::new(false);
+        world.show(A, patient("pat"));
+        world.show(A, EhrRecord::Appointment(at(OLD, 0)));
+        world.read(A).await;
+        let (appointment, to) = (AppointmentId(world.visit_id()), world.place(1));
+        let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: false };
+        let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
+        let writes = ["create-appointment", "cancel-appointment"].map(str::to_owned).to_vec();
+        let processor = world.processors.get_mut(&A).unwrap();
+        processor.described(Description { pulls, writes, ..Description::default() });
+        let hour = WorkingHour {
+            id: WorkingHourId(1),
+            provider: to.provider.unwrap(),
+            operatory: to.operatory,
+            begin: 0,
+            end: 24 * 60,
+            recurrence: Recurrence::Weekly(Weekday::ALL.to_vec()),
+            kind: HourKind::WorkingHour,
+            source: HourSource::Synced,
+            appointment_types: Vec::new(),
+            active: true,
+        };
+        processor.machine.state.hours.insert(hour.id, hour);
+        let mut calls = world.turn(A, &Command::Move { appointment, to, join_blocks: true }).await;
+        let call = calls.pop().expect("the new appointment is created at once");
+        assert!(matches!(world.payload(&call), Write::CreateAppointment(new) if new.id.is_empty() && new.start > 0));
+        (world, call)
+    }
+
+    fn visit_id(&self) -> u64 {
+        self.link(Resource::Appointments, OLD).id
+    }
+
+    fn place(&self, hours: i64) -> Placement {
+        let provider = u32::try_from(self.link(Resource::Providers, "doctor").id).unwrap();
+        let start = Timestamp(at(OLD, hours).start * SECOND);
+        Placement {
+            operatory: Some(OperatoryId(self.link(Resource::Operatories, "chair").id)),
+            provider: Some(ProviderId(provider)),
+            span: Span { start, end: start.plus(30 * MINUTE) },
+        }
+    }
+
+    /// Returns what the adapter gets.
+    fn payload(&self, call: &Call) -> Write {
+        let Call::Write { work, key, placement, .. } = call else { panic!("a write") };
+        self.processors[&A].outgoing(*work, key, *placement).unwrap().unwrap()
+    }
+
+    /// Answers a write with the identifier of an appointment. Returns the next call, if any.
+    async fn written(&mut self, call: &Call, foreign_id: &str) -> Option<Call> {
+        let Call::Write { write, attempt, .. } = call else { panic!("a write") };
+        let outcome = Ok(Written { foreign_id: foreign_id.to_owned(), version: None });
+        self.turn(A, &Command::Pushed { write: *write, attempt: *attempt, outcome }).await.pop()
+    }
+
+    /// Shows a page of appointments in a read cycle.
+    async fn show_page(&mut self, page: EhrPage) {
+        let patients = self.begin(A).await.unwrap();
+        let appointments = self.answer(A, &patients, last()).await.unwrap();
+        self.answer(A, &appointments, page).await;
+        while self.processors[&A].wake_at().is_some_and(|at| at <= self.now) {
+            self.turn(A, &Command::Wake).await;
+        }
+    }
+
+    fn kept(&self, id: u64) -> Record<Appointment> {
+        self.document(0, id)
+    }
+
+    fn queued(&self) -> Vec<WriteIntent> {
+        self.processors[&A].machine.state.queue.iter().map(|(_, write)| write.work).collect()
+    }
+
+    /// Returns the other places at which the EHR has the visit.
+    fn vacating(&self, id: u64) -> Vec<Placement> {
+        let known = self.processors[&A].machine.state.appointments.get(&AppointmentId(id));
+        known.map(|known| known.vacating.clone()).unwrap_or_default()
+    }
+}
+
+#[tokio::test]
+async fn page_with_both_appointments_proves_the_replacement() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    let Call::Write { key, .. } = &call else { panic!("a write") };
+    let new = EhrAppointment { write_key: Some(key.clone()), ..at(NEW, 1) };
+    world.show_page(page([new, at(OLD, 0)])).await;
+    let kept = world.kept(id);
+    assert_eq!((kept.foreign_id.as_deref(), kept.placement, kept.cancelled), (Some(NEW), world.place(1), false));
+    assert_eq!((kept.replaced.len(), kept.replaced[0].foreign_id.as_str()), (1, OLD));
+    assert_eq!(world.link(Resource::Appointments, NEW).id, id);
+    assert!(world.link(Resource::Appointments, OLD).is_replaced());
+    assert!(matches!(world.queued()[..], [WriteIntent::CancelReplaced { .. }]), "{:?}", world.queued());
+    assert_eq!(world.vacating(id), [world.place(0)]);
+}
+
+#[tokio::test]
+async fn replaced_appointment_on_a_page_neither_moves_nor_cancels_the_visit() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    let cancel = world.written(&call, NEW).await.expect("the old appointment is cancelled at once");
+    assert!(matches!(world.payload(&cancel), Write::CancelAppointment(old, Some(_)) if old.id == OLD));
+    world.show_page(page([at(OLD, 0)])).await;
+    assert_eq!((world.kept(id).placement, world.vacating(id)), (world.place(1), vec![world.place(0)]));
+    // Staff move it: its place is taken until it is cancelled.
+    world.show_page(page([at(OLD, 3)])).await;
+    assert_eq!((world.kept(id).placement, world.vacating(id)), (world.place(1), vec![world.place(3)]));
+    assert_eq!(world.kept(id).replaced[0].placement, world.place(3));
+    // Staff delete it: the cancellation has reached its aim.
+    world.show_page(EhrPage { deleted: vec![OLD.to_owned()], ..last() }).await;
+    let kept = world.kept(id);
+    assert_eq!((kept.placement, kept.cancelled, kept.foreign_id.as_deref()), (world.place(1), false, Some(NEW)));
+    assert!(kept.replaced[0].cancelled_at.is_some());
+    assert_eq!((world.queued(), world.vacating(id)), (Vec::new(), Vec::new()));
+    // Staff restore it: it is another appointment.
+    world.show_page(page([at(OLD, 5)])).await;
+    let restored = world.link(Resource::Appointments, OLD).id;
+    assert_ne!(restored, id);
+    assert_eq!((world.kept(restored).placement, world.kept(id).placement), (world.place(5), world.place(1)));
+}
+
+#[tokio::test]
+async fn cancelled_replaced_appointment_on_a_page_leaves_the_visit() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    let cancel = world.written(&call, NEW).await.unwrap();
+    world.written(&cancel, OLD).await;
+    assert_eq!((world.queued(), world.vacating(id)), (Vec::new(), Vec::new()));
+    world.show_page(page([EhrAppointment { cancelled: true, ..at(OLD, 0) }])).await;
+    let kept = world.kept(id);
+    assert_eq!((kept.cancelled, kept.placement, kept.foreign_id.as_deref()), (false, world.place(1), Some(NEW)));
+    // Staff cancel the visit at its new place.
+    world.show_page(page([EhrAppointment { cancelled: true, ..at(NEW, 1) }])).await;
+    assert!(world.kept(id).cancelled);
+}
+
+#[tokio::test]
+async fn answer_with_the_old_identifier_proves_no_replacement() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    world.written(&call, OLD).await;
+    assert!(matches!(world.queued()[..], [WriteIntent::Replace(_)]), "{:?}", world.queued());
+    assert_eq!((world.kept(id).foreign_id.as_deref(), world.kept(id).replaced.len()), (Some(OLD), 0));
+}
