@@ -61,6 +61,10 @@ impl Location {
         let replacement = record.replacement.and_then(|id| Some((id, self.state.queue.get(id)?)));
         if let Some((id, write)) = replacement.filter(|(_, write)| write.work == WriteIntent::Replace(record.id)) {
             self.written(cx, id, write, Some(&record.written), events);
+            if known.is_some_and(|visit| visit.gone) {
+                // The EHR has cancelled the visit, so the new appointment is cancelled too.
+                return;
+            }
         }
         if record.cancelled {
             if known.is_some() {

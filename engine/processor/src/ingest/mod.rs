@@ -91,7 +91,12 @@ impl Request for IngestPage {
                         record.cancelled = ours.cancelling && !ours.gone;
                         record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
                     }
-                    if let Some(before) = before.as_ref().filter(|_| replacements.contains_key(&id.0)) {
+                    let replaces = replacements.contains_key(&id.0);
+                    if replaces && at.machine.state.appointments.get(&id).is_some_and(|visit| visit.gone) {
+                        // The visit stays cancelled, and its new appointment is cancelled next.
+                        continue;
+                    }
+                    if let Some(before) = before.as_ref().filter(|_| replaces) {
                         // The event of the replacement turns the old identifier into a replaced one.
                         record.foreign_id.clone_from(&before.foreign_id);
                         record.version.clone_from(&before.version);
