@@ -75,8 +75,14 @@ fn variant(staff: bool) -> impl Strategy<Value = Variant> {
         Just(Quota { per_minute: 60, burst: 2 }),
         Just(Quota { per_minute: 10, burst: 1 }),
     ];
-    (any::<bool>(), any::<bool>(), 1..4_u8, quota).prop_map(move |(whole, move_on_conflict, concurrency, quota)| {
-        Variant { whole, move_on_conflict, concurrency, quota, staff }
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (flags, 1..4_u8, quota).prop_map(move |((whole, move_on_conflict, moves), concurrency, quota)| Variant {
+        whole,
+        move_on_conflict,
+        concurrency,
+        quota,
+        moves,
+        staff,
     })
 }
 

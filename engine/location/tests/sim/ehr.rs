@@ -32,6 +32,8 @@ pub struct SimEhr {
     next_hour: u32,
     /// The id that each write of hours returned.
     hours_done: BTreeMap<String, u32>,
+    /// The visit and write key of each appointment that a replacement created.
+    made: BTreeMap<AppointmentId, (AppointmentId, String)>,
     /// `true` for whole passes, `false` for changes since a cursor with tombstones.
     whole: bool,
 }
@@ -40,7 +42,10 @@ const PAGE: usize = 3;
 /// First id of hours created by writes; lower ids are those of the initial hours.
 pub const FIRST_HOUR: u32 = 100;
 
-fn written(id: u64) -> Written {
+/// First id of appointments created by replacements.
+const FIRST_REPLACEMENT: u64 = 2_000_000;
+
+pub fn written(id: u64) -> Written {
     Written { foreign_id: format!("f{id}"), version: None }
 }
 
@@ -128,8 +133,19 @@ impl SimEhr {
         }
     }
 
-    /// Applies a write. Keys are not deduplicated: a second push would create a second record.
-    pub fn push(&mut self, key: &str, work: WriteIntent, placement: Option<Placement>) -> Outcome<Written> {
+    /// Returns the visit and write key of an appointment that a replacement created.
+    pub fn made_for(&self, id: AppointmentId) -> Option<(AppointmentId, &str)> {
+        self.made.get(&id).map(|(visit, key)| (*visit, key.as_str()))
+    }
+
+    /// Applies a write to `target`. Keys are not deduplicated: a second push would create a second record.
+    pub fn push(
+        &mut self,
+        key: &str,
+        work: WriteIntent,
+        target: Option<AppointmentId>,
+        placement: Option<Placement>,
+    ) -> Outcome<Written> {
         let known = |ehr: &SimEhr, id| ehr.records.get(&id).filter(|record| !record.cancelled).cloned();
         let rejected = || Failure::Rejected("no such appointment".into());
         let id = match work {
@@ -138,22 +154,25 @@ impl SimEhr {
                 self.put(id, placement.expect("an insert has a place"), false);
                 id.0
             }
-            WriteIntent::Reschedule(id) => {
-                known(self, id).ok_or_else(rejected)?;
+            WriteIntent::Reschedule(_) => {
+                let id = target.filter(|id| known(self, *id).is_some()).ok_or_else(rejected)?;
                 self.put(id, placement.expect("a move has a place"), false);
                 id.0
             }
-            WriteIntent::Replace(_) | WriteIntent::CancelReplaced { .. } => {
-                unreachable!("the EHR can move appointments")
+            WriteIntent::Replace(visit) => {
+                let id = AppointmentId(FIRST_REPLACEMENT + self.made.len() as u64);
+                self.made.insert(id, (visit, key.to_owned()));
+                self.put(id, placement.expect("an insert has a place"), false);
+                id.0
             }
-            WriteIntent::Cancel(id) => {
+            WriteIntent::Cancel(_) | WriteIntent::CancelReplaced { .. } => {
+                let id = target.ok_or_else(rejected)?;
                 let record = known(self, id).ok_or_else(rejected)?;
                 self.put(id, record.placement, true);
                 id.0
             }
-            WriteIntent::Confirm(id) | WriteIntent::CheckIn(id) | WriteIntent::Note(id) => {
-                known(self, id).ok_or_else(rejected)?;
-                id.0
+            WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_) => {
+                target.filter(|id| known(self, *id).is_some()).ok_or_else(rejected)?.0
             }
             WriteIntent::Record { id, .. } => id,
         };
@@ -164,6 +183,7 @@ impl SimEhr {
                 work,
                 WriteIntent::CreatePatient(_)
                     | WriteIntent::CreateAppointment(_)
+                    | WriteIntent::Replace(_)
                     | WriteIntent::Record { operation: Operation::Create, .. }
             )
         };
@@ -175,6 +195,10 @@ impl SimEhr {
         self.done.contains_key(key).then(|| match work {
             WriteIntent::CreatePatient(id) => written(id.0.into()),
             WriteIntent::Record { id, .. } => written(id),
+            WriteIntent::Replace(_) => {
+                let made = self.made.iter().find(|(_, (_, made_with))| made_with == key);
+                written(made.map_or(0, |(id, _)| id.0))
+            }
             _ => written(work.appointment().map_or(0, |id| id.0)),
         })
     }
@@ -223,15 +247,17 @@ impl SimEhr {
         page
     }
 
-    /// Returns two active records that overlap in one operatory.
+    /// Returns two active records of different visits that overlap in one operatory.
     pub fn double_booked(&self) -> Option<(AppointmentId, AppointmentId)> {
         let active: Vec<_> = self.records.iter().filter(|(_, record)| !record.cancelled).collect();
         active.iter().enumerate().find_map(|(index, (a, first))| {
-            let same = |second: &SimAppointment| {
+            let visit = |id: &AppointmentId| self.made_for(*id).map_or(*id, |(visit, _)| visit);
+            let same = |b: &AppointmentId, second: &SimAppointment| {
                 second.placement.operatory == first.placement.operatory
                     && second.placement.span.overlaps(first.placement.span)
+                    && visit(a) != visit(b)
             };
-            active[index + 1..].iter().find(|(_, second)| same(second)).map(|(b, _)| (**a, **b))
+            active[index + 1..].iter().find(|(b, second)| same(b, second)).map(|(b, _)| (**a, **b))
         })
     }
 }

@@ -3,6 +3,7 @@
 mod ehr;
 mod hours;
 mod operator;
+mod replacements;
 mod steps;
 
 use std::{
@@ -52,6 +53,7 @@ pub struct Sim {
     /// The expected fingerprint, appointment and expiry of each idempotency key.
     keys: BTreeMap<String, (String, AppointmentId, Timestamp)>,
     hours: hours::HourMap,
+    visits: replacements::VisitMap,
     /// Failed writes that can be retried.
     failed: Vec<Retry>,
     /// Created records.
@@ -84,7 +86,7 @@ impl Sim {
             integrated: true,
             new_patients: true,
             creates_appointments: true,
-            reschedules: true,
+            reschedules: variant.moves,
             cancels: true,
             confirms: true,
             checks_in: true,
@@ -148,6 +150,7 @@ impl Sim {
             next_appointment: 0,
             keys: BTreeMap::new(),
             hours: hours::HourMap::default(),
+            visits: replacements::VisitMap::default(),
             failed: Vec::new(),
             saved: BTreeSet::new(),
             booked: BTreeMap::new(),
@@ -194,6 +197,7 @@ impl Sim {
             let sent = sent.cloned();
             self.calls.push((call.clone(), read, sent));
         }
+        self.link_visits(&decision.events);
         self.link_written_hours(&decision.events);
         decision
     }
@@ -214,7 +218,7 @@ impl Sim {
             WriteIntent::Record { resource: Resource::WorkingHours, id, operation } => {
                 self.ehr.push_hour(key, operation, self.hours.number(id), sent)
             }
-            _ => self.ehr.push(key, work, place),
+            _ => self.ehr.push(key, work, self.visits.target(work), place),
         }
     }
 
@@ -487,7 +491,10 @@ impl Sim {
             }
             Call::Pull { resource, call, cursor, .. } => {
                 let page = read.unwrap_or_else(|| self.read(resource, cursor.as_deref()));
-                let page = if resource == Resource::WorkingHours { self.hours_shown(page) } else { page };
+                let page = match resource {
+                    Resource::WorkingHours => self.hours_shown(page),
+                    _ => self.visits_shown(page),
+                };
                 Command::Pulled { resource, call, outcome: failure.map_or(Ok(page), Err) }
             }
         };
@@ -529,7 +536,8 @@ impl Sim {
             (Staff::Cancel, Some((id, placement))) => self.ehr.put(id, placement, true),
             // The processor can name a deleted record only if it has seen it.
             (Staff::Delete, Some((id, _))) => {
-                if self.location.state.appointments.get(&id).is_some_and(|a| a.in_ehr()) {
+                let visit = self.visit_of(id).and_then(|visit| self.location.state.appointments.get(&visit));
+                if visit.is_some_and(|a| a.in_ehr()) {
                     self.ehr.delete(id);
                 }
             }
@@ -622,15 +630,19 @@ impl Sim {
 
     /// Asserts that the location and the EHR have the same future appointments.
     fn agrees(&self) {
-        let ours = self.location.state.appointments.iter();
+        let ours = self.location.state.appointments.iter().filter(|(_, known)| !known.gone);
         let ours: BTreeMap<_, _> =
             ours.map(|(id, a)| (*id, a.placement)).filter(|(_, place)| self.to_come(place)).collect();
-        let theirs = self.ehr.records.iter().filter(|(_, record)| !record.cancelled);
-        let theirs: BTreeMap<_, _> =
-            theirs.map(|(id, record)| (*id, record.placement)).filter(|(_, place)| self.to_come(place)).collect();
+        let theirs = self.ehr.records.iter().filter(|(id, record)| !record.cancelled && !self.is_left_behind(**id));
+        let theirs = theirs.filter(|(_, record)| self.to_come(&record.placement));
+        let theirs: Vec<_> = theirs.map(|(id, record)| (self.visit_of(*id).unwrap_or(*id), record.placement)).collect();
+        let visits = theirs.len();
+        let theirs: BTreeMap<_, _> = theirs.into_iter().collect();
+        assert_eq!(theirs.len(), visits, "each visit is in the EHR once");
         assert_eq!(ours, theirs, "machine and EHR agree");
         for (id, appointment) in self.location.state.appointments.iter().filter(|(_, a)| self.to_come(&a.placement)) {
-            assert!(appointment.settled(), "{id} is settled: {appointment:?}");
+            let settled = appointment.settled() || !appointment.replaced.is_empty();
+            assert!(settled, "{id} is settled: {appointment:?}");
         }
     }
 

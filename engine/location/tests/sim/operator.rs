@@ -35,7 +35,9 @@ impl Sim {
                         None => continue,
                     }
                 }
-                WriteIntent::Record { operation: Operation::Create, .. } => Retried::Record,
+                WriteIntent::Record { operation: Operation::Create, .. } | WriteIntent::CancelReplaced { .. } => {
+                    Retried::Record
+                }
                 _ => continue,
             };
             self.failed.push(Retry {

@@ -124,6 +124,8 @@ pub struct Variant {
     pub move_on_conflict: bool,
     pub concurrency: u8,
     pub quota: Quota,
+    /// `false` if a move is an insert and a cancellation.
+    pub moves: bool,
     /// `true` if staff change the EHR.
     pub staff: bool,
 }
