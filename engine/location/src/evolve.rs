@@ -345,9 +345,10 @@ impl State {
         }
     }
 
-    /// Sets the deadline of a pending insert to the start of the appointment at its new placement.
+    /// Sets the deadline of a pending insert or replacement to the start of the appointment at its new placement.
     fn insert_in_time_for(&mut self, id: AppointmentId, place: Placement) {
-        let inserts = self.queue.of(id).filter(|(_, w)| matches!(w.work, WriteIntent::CreateAppointment(_)));
+        let inserts = |work| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Replace(_));
+        let inserts = self.queue.of(id).filter(|(_, w)| inserts(w.work));
         for write in inserts.map(|(write, _)| write).collect::<Vec<_>>() {
             self.queue.update(write, |w| w.deadline = place.span.start);
         }

@@ -437,7 +437,9 @@ impl Location {
             return Err(refusal);
         }
         if let Some(patient) = appointment.patient {
-            self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);
+            // Like an insert, a replacement must be in the EHR before the visit begins.
+            let deadline = work.creates().then_some(to.span.start);
+            self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), deadline);
         }
         Ok(events)
     }

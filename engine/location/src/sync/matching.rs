@@ -5,7 +5,7 @@ use crate::{
     command::DecisionContext,
     decision::{Decision, Reply},
     event::Event,
-    ids::{AppointmentId, WriteId},
+    ids::AppointmentId,
     resource::Resource,
     schedule::calendar::Placement,
     state::Insert,
@@ -72,7 +72,7 @@ impl Location {
             }
             return;
         }
-        let kept = self.changing(record.id, record.replacement);
+        let kept = self.changing(record.id, events);
         if kept {
             keep.push(record.id);
         }
@@ -83,12 +83,14 @@ impl Location {
         self.report_conflicts(record, events);
     }
 
-    /// Returns `true` if a move or cancellation of the appointment is queued or in flight, except the write `done`.
-    fn changing(&self, id: AppointmentId, done: Option<WriteId>) -> bool {
+    /// Returns `true` if a move or cancellation of the appointment is queued or in flight, and not ended by `events`.
+    fn changing(&self, id: AppointmentId, events: &[Event]) -> bool {
         let changes =
             |work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Replace(_) | WriteIntent::Cancel(_));
         let mut writes = self.state.queue.of(id);
-        writes.any(|(write, pending)| Some(write) != done && changes(pending.work))
+        writes.any(|(write, pending)| {
+            changes(pending.work) && !events.iter().any(|event| event.write_done() == Some(write))
+        })
     }
 
     /// Returns `true` if a pulled appointment differs from the known state.
@@ -100,7 +102,7 @@ impl Location {
             && ours.unavailable == record.unavailable
             && ours.in_ehr()
             && ours.confirmed == Some(record.placement)
-            && (in_place || self.changing(record.id, record.replacement));
+            && (in_place || self.changing(record.id, &[]));
         record.cancelled || !known
     }
 

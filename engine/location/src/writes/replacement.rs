@@ -105,6 +105,21 @@ impl Location {
         }
     }
 
+    /// Ends an unsent replacement behind a write that has brought the appointment to its current place already.
+    pub(crate) fn end_needless_replacement(
+        &self,
+        id: AppointmentId,
+        (done, sent): (WriteId, Option<Placement>),
+        events: &mut Vec<Event>,
+    ) {
+        let place = self.state.appointments.get(&id).map(|ours| ours.placement);
+        let is_unsent = |write: &Write| write.withdrawable() && write.work == WriteIntent::Replace(id);
+        let needless = self.state.queue.of(id).filter(|(other, write)| *other != done && is_unsent(write));
+        for (write, unsent) in needless.filter(|_| place.is_some() && place == sent) {
+            events.push(Event::WriteDone { write, work: unsent.work, written: None });
+        }
+    }
+
     /// Handles a replaced appointment as a page shows it. If it is gone, its cancellation has reached its aim.
     pub(crate) fn replaced_shown(&self, shown: &PulledReplaced, events: &mut Vec<Event>) {
         let PulledReplaced { appointment, replaced, placement } = *shown;

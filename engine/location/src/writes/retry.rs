@@ -218,9 +218,11 @@ impl Location {
         match (write.work, written) {
             (WriteIntent::CreateAppointment(appointment), Some(written)) => {
                 events.push(Event::InsertDone { appointment, written: written.clone() });
+                self.end_needless_replacement(appointment, (id, write.sent), events);
             }
             (WriteIntent::Replace(appointment), Some(written)) => {
                 self.replacement_written(cx, write, (appointment, written), events);
+                self.end_needless_replacement(appointment, (id, write.sent), events);
             }
             (WriteIntent::CancelReplaced { appointment, replaced }, _) => {
                 events.push(Event::Replacement(Replacement::Gone { appointment, replaced }));

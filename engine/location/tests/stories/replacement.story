@@ -126,6 +126,27 @@ move a1 op2 prov1 11:00 30m -> moved
 wake
 > push w0 1 create_appointment a1 op2 prov1 11:00 30m
 
+story an unknown insert that is sent again with the new place needs no replacement
+settings no_reschedules
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+move a1 op2 prov1 11:00 30m -> moved
++ moved *
++ queued w1 replace a1 *
+after 5s
+wake
+found w0 2 nothing
+wake
+> push w0 3 create_appointment a1 op2 prov1 11:00 30m
+pushed w0 3 written f1
++ breaker_closed
++ done w0 create_appointment a1
++ insert_done a1 f1
++ done w1 replace a1
+expect queue none
+expect appointment a1 op2 prov1 11:00 30m done
+
 story a move during the insert is queued behind it
 settings no_reschedules
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
@@ -430,14 +451,16 @@ drop w1
 expect appointment a1 op1 prov1 10:00 30m done
 
 story a replacement ends at its deadline, and the visit stays
-settings no_reschedules deadline=1h
+settings no_reschedules
 book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
 move a1 op2 prov1 16:00 30m -> moved
+move a1 op2 prov1 10:00 30m -> moved
+expect write w1 waiting until 08:00 deadline 10:00
 gate logged_out
-at 2026-12-01T09:00
+at 2026-12-01T10:00
 wake
 + failed w1 replace a1 timed_out *
 + move_reverted a1 to op1 prov1 17:00 30m *
-expect slot op2 prov1 16:00 30m free
+expect slot op2 prov1 10:00 30m free
