@@ -66,6 +66,10 @@ impl Location {
                 return;
             }
         }
+        if record.cancelled && record.replacement.is_none() && self.may_have_been_replaced(record.id) {
+            keep.push(record.id);
+            return;
+        }
         if record.cancelled {
             if known.is_some() {
                 self.gone(record.id, events);

@@ -178,6 +178,12 @@ impl Location {
         writes.any(|(_, write)| write.work == WriteIntent::Replace(id) && !write.withdrawable())
     }
 
+    /// Returns `true` if a replacement was restored from a backup and has not been looked up. The old appointment may be
+    /// cancelled because the replacement was done since the backup.
+    pub(crate) fn may_have_been_replaced(&self, id: AppointmentId) -> bool {
+        self.state.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id) && write.restored)
+    }
+
     /// Returns a replaced appointment that the EHR has not cancelled yet.
     pub(crate) fn replaced(&self, id: AppointmentId, replaced: WriteId) -> Option<&Replaced> {
         self.state.appointments.get(&id)?.replaced.iter().find(|known| known.write == replaced)

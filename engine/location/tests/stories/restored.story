@@ -62,3 +62,22 @@ wake
 found w1000001 1 written f1
 + done w1000001 create_appointment a1
 + insert_done a1 f1
+
+story a visit whose old appointment is cancelled stays until its restored replacement was looked up
+settings no_reschedules
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+restored
+settings pulls=appointments
+wake
+> find w1 1 *
+> pull appointments 0 cursor -
+page appointments 0 cursor c1 last -> applied*
+| a1 op1 prov1 10:00 30m patient p1 cancelled
+expect appointment a1 op2 prov1 11:00 30m done vacating op1 prov1 10:00 30m
+found w1 1 written f2
++ done w1 replace a1
++ replaced a1 * by f2 op2 prov1 11:00 30m
++ queued * cancel_replaced a1 *
