@@ -69,6 +69,7 @@ fn visit(location: &mut Location, id: u64, column: Column, span: Span) {
         unavailable: false,
         cancelled: false,
         written: Written { foreign_id: String::new(), version: None },
+        replacement: None,
     };
     location.evolve(now(), &Event::AppointmentPulled { record, keep: false });
 }

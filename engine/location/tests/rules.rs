@@ -60,6 +60,8 @@ fn appointment(start: Timestamp, minutes: i64) -> CalendarAppointment {
         cancelling: false,
         vacating: Vec::new(),
         confirmed: None,
+        replaced: Vec::new(),
+        gone: false,
     }
 }
 

@@ -135,6 +135,8 @@ fn state(random: &mut Random, noon: Timestamp) -> State {
             cancelling,
             vacating: if cancelling { vec![place] } else { moved.into_iter().collect() },
             confirmed: None,
+            replaced: Vec::new(),
+            gone: false,
         };
         state.put_appointment(AppointmentId(id), appointment);
     }

@@ -7,7 +7,6 @@ use location::{
 };
 
 use super::{PRACTICE, parse, problems, problems_of_keys};
-use crate::*;
 
 /// Returns a configuration with keys in the tables of rules: the defaults, the institution and the location.
 fn levels(defaults: &str, institution: &str, location: &str) -> String {

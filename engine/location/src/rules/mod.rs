@@ -29,4 +29,3 @@ pub use rule_set::{RuleSet, channel_name};
 pub use visit_rules::{Contradiction, DailyCaps, RuleOverrides, VisitRules};
 
 pub(crate) use judge::patient_reason;
-pub(crate) use rule_set::RulesInForce;
