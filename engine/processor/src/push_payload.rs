@@ -64,7 +64,7 @@ impl Processor {
             // The EHR gives the new appointment its own identifier.
             WriteIntent::Replace(_) => (record.foreign_id, record.version) = (None, None),
             WriteIntent::CancelReplaced { replaced, .. } => {
-                let old = record.replaced.iter().find(|old| old.write == replaced.0).cloned();
+                let old = record.replaced.iter().find(|old| old.is_left(replaced.0)).cloned();
                 let Some(old) = old else {
                     // Staff moved the visit to another location meanwhile, which has taken its record over.
                     let reason = "the replaced appointment is not known any more";

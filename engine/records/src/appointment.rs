@@ -84,6 +84,14 @@ pub struct ReplacedInEhr {
     pub cancelled_at: Option<Timestamp>,
 }
 
+impl ReplacedInEhr {
+    /// Returns `true` if the EHR still has the appointment, and its number is `write`. Later ones may have the number of
+    /// a cancelled one.
+    pub fn is_left(&self, write: u64) -> bool {
+        self.write == write && self.cancelled_at.is_none()
+    }
+}
+
 impl Appointment {
     /// Creates an appointment of which only the placement is known.
     pub fn at(placement: Placement) -> Appointment {

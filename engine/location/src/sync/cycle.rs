@@ -279,6 +279,7 @@ impl Location {
         }
         page.replaced.iter().for_each(|shown| self.replaced_shown(shown, &mut events));
         page.late.iter().for_each(|late| self.late_replacement(cx, late, &mut events));
+        page.old.iter().for_each(|(id, placement)| self.old_shown(*id, *placement, &mut events));
         for hour in &page.hours {
             self.pulled_hour(hour, &mut events);
         }

@@ -16,6 +16,9 @@ pub struct PulledPage {
     pub appointments: Vec<PulledAppointment>,
     /// Replaced appointments on the page, in the order of the page.
     pub replaced: Vec<PulledReplaced>,
+    /// Old appointments of the replacements that the page proves, by visit, with their placement; `None` if they are
+    /// cancelled or removed.
+    pub old: Vec<(AppointmentId, Option<Placement>)>,
     /// Appointments on the page that were created by a replacement without success.
     pub late: Vec<LateReplacement>,
     /// The working hours on the page.

@@ -140,6 +140,28 @@ impl Location {
         }
     }
 
+    /// Handles an old appointment on the page that proves its replacement. If it is gone, nothing is left to cancel.
+    /// Must follow the last write that the decision queues, because it takes one back.
+    pub(crate) fn old_shown(&self, id: AppointmentId, placement: Option<Placement>, events: &mut Vec<Event>) {
+        let done = events.iter().find_map(|event| match event {
+            Event::Replacement(Replacement::Done { appointment, replaced, from: Some(from), .. })
+                if *appointment == id =>
+            {
+                Some((*replaced, *from))
+            }
+            _ => None,
+        });
+        let Some((replaced, from)) = done else { return };
+        match placement {
+            Some(at) if at == from => {}
+            Some(at) => events.push(Event::Replacement(Replacement::Shown { appointment: id, replaced, at })),
+            None => {
+                events.retain(|event| !matches!(event, Event::WriteQueued { write, .. } if *write == replaced));
+                events.push(Event::Replacement(Replacement::Gone { appointment: id, replaced }));
+            }
+        }
+    }
+
     /// Cancels an appointment that a replacement created although it ended without success.
     pub(crate) fn late_replacement(&self, cx: DecisionContext, late: &LateReplacement, events: &mut Vec<Event>) {
         let LateReplacement { appointment, placement: at, ref written } = *late;
@@ -178,8 +200,8 @@ impl Location {
         writes.any(|(_, write)| write.work == WriteIntent::Replace(id) && !write.withdrawable())
     }
 
-    /// Returns `true` if a replacement was restored from a backup and has not been looked up. The old appointment may be
-    /// cancelled because the replacement was done since the backup.
+    /// Returns `true` if a replacement was restored from a backup and has not been looked up. The old appointment may
+    /// be cancelled because the replacement was done since the backup.
     pub(crate) fn may_have_been_replaced(&self, id: AppointmentId) -> bool {
         self.state.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id) && write.restored)
     }

@@ -38,7 +38,7 @@ impl VisitMap {
         match work {
             WriteIntent::CancelReplaced { appointment, replaced } => {
                 let mut all = self.replaced.iter();
-                all.find(|(_, it)| it.visit == appointment && it.replaced == replaced).map(|(id, _)| *id)
+                all.find(|(_, it)| it.is_left && it.visit == appointment && it.replaced == replaced).map(|(id, _)| *id)
             }
             work => work.appointment().map(|visit| self.current(visit)),
         }
@@ -103,6 +103,7 @@ impl Sim {
             } else if let Some(visit) = self.visit_of(shown.id) {
                 record.id = visit;
                 if is_old(visit, shown.id) {
+                    ours.old.push((visit, placement));
                     continue;
                 }
             } else {
@@ -119,7 +120,8 @@ impl Sim {
                     let gone = PulledReplaced { appointment, replaced, placement: None };
                     ours.replaced.extend(is_left.then_some(gone));
                 }
-                (None, Some(visit)) if !is_old(visit, id) => ours.deleted.push(visit.0),
+                (None, Some(visit)) if is_old(visit, id) => ours.old.push((visit, None)),
+                (None, Some(visit)) => ours.deleted.push(visit.0),
                 _ => {}
             }
         }
@@ -155,7 +157,7 @@ impl Sim {
 
     /// Returns `true` if the machine knows that the EHR still has the appointment next to the current one of its visit.
     pub fn is_left_behind(&self, id: AppointmentId) -> bool {
-        let Some(left) = self.visits.replaced.get(&id) else { return false };
+        let Some(left) = self.visits.replaced.get(&id).filter(|it| it.is_left) else { return false };
         let known = self.location.state.appointments.get(&left.visit);
         known.is_some_and(|known| known.replaced.iter().any(|it| it.write == left.replaced))
     }

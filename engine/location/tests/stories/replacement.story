@@ -323,6 +323,25 @@ page appointments 0 cursor c1 last -> applied
 + page_applied *
 expect appointment a1 op2 prov1 11:00 30m done vacating op1 prov1 10:00 30m
 
+story a page that shows the replacement and the old appointment cancelled leaves nothing to cancel
+settings no_reschedules
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a1 op2 prov1 11:00 30m patient p1 foreign f2 replacement w1
+| old a1 gone
++ done w1 replace a1
++ replaced a1 w2 by f2 op2 prov1 11:00 30m
++ pulled a1 op2 prov1 11:00 30m
++ replaced_gone a1 w2
++ page_applied *
+expect queue none
+expect appointment a1 op2 prov1 11:00 30m done
+
 story a page with an unmatched appointment waits for the answer of a replacement
 settings no_reschedules
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

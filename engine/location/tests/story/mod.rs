@@ -437,6 +437,14 @@ fn page(world: &StoryWorld, mut options: Options, records: &[&Line]) -> Result<P
                     _ => Some(place(world.now, words.get(3..7).ok_or("a place is missing")?)?),
                 },
             }),
+            // `old a1 op1 prov1 10:00 30m`, or `old a1 gone`
+            "old" => page.old.push((
+                AppointmentId(id("a", word(1)?)?),
+                match word(2)? {
+                    "gone" => None,
+                    _ => Some(place(world.now, words.get(2..6).ok_or("a place is missing")?)?),
+                },
+            )),
             // `late a1 f9 op1 prov1 10:00 30m`
             "late" => page.late.push(LateReplacement {
                 appointment: AppointmentId(id("a", word(1)?)?),

@@ -87,7 +87,7 @@ impl Processor {
             WriteIntent::Record { resource, id, operation: Operation::Create } => record(resource, id),
             WriteIntent::CancelReplaced { appointment, replaced } => {
                 let record = unit.get::<Record<Appointment>>(0, appointment.0)?;
-                let is_left = |it: &ReplacedInEhr| it.write == replaced.0 && it.cancelled_at.is_none();
+                let is_left = |it: &ReplacedInEhr| it.is_left(replaced.0);
                 let left = record.is_some_and(|record| record.replaced.iter().any(is_left));
                 if left { Ok(Retried::Record) } else { refuse(Refusal::WriteNotFailed) }
             }

@@ -253,6 +253,7 @@ impl Intake<'_, '_, '_> {
             return Ok(false);
         }
         if self.is_old_of_replacement(link.id, foreign_id) {
+            self.page.old.push((AppointmentId(link.id), None));
             return Ok(false);
         }
         let before = self.unit.get::<Record<records::Appointment>>(0, link.id)?;

@@ -51,9 +51,13 @@ impl Intake<'_, '_, '_> {
             if link.is_replaced() {
                 return self.replaced_shown(shown, link.id);
             }
-            let old = self.is_old_of_replacement(link.id, &shown.id);
-            self.others += u32::from(old);
-            return Ok(!old);
+            if !self.is_old_of_replacement(link.id, &shown.id) {
+                return Ok(true);
+            }
+            self.others += 1;
+            let (_, fresh) = self.stored_and_fresh::<Appointment>(link.id, &shown.id, shown)?;
+            self.page.old.push((AppointmentId(link.id), (!shown.cancelled).then_some(fresh.placement)));
+            return Ok(false);
         }
         let Some(key) = self.issued_key(shown)? else {
             self.page.unmatched += 1;

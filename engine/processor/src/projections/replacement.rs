@@ -49,13 +49,13 @@ impl Processor {
             }
             Replacement::Shown { appointment, replaced, at } => {
                 change(self, cx, *appointment, unit, |record| {
-                    let shown = record.replaced.iter_mut().filter(|known| known.write == replaced.0);
+                    let shown = record.replaced.iter_mut().filter(|known| known.is_left(replaced.0));
                     shown.for_each(|known| known.placement = *at);
                 })?;
             }
             Replacement::Gone { appointment, replaced } => {
                 change(self, cx, *appointment, unit, |record| {
-                    let gone = record.replaced.iter_mut().filter(|known| known.write == replaced.0);
+                    let gone = record.replaced.iter_mut().filter(|known| known.is_left(replaced.0));
                     gone.for_each(|known| known.cancelled_at = Some(cx.now));
                 })?;
             }

@@ -131,6 +131,20 @@ async fn page_with_both_appointments_proves_the_replacement() {
 }
 
 #[tokio::test]
+async fn old_appointment_cancelled_on_the_page_of_the_proof_needs_no_cancellation() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    let Call::Write { key, .. } = &call else { panic!("a write") };
+    let new = EhrAppointment { write_key: Some(key.clone()), ..at(NEW, 1) };
+    let old = EhrAppointment { cancelled: true, ..at(OLD, 0) };
+    world.show_page(page([old, new])).await;
+    let kept = world.kept(id);
+    assert_eq!((kept.foreign_id.as_deref(), kept.placement, kept.cancelled), (Some(NEW), world.place(1), false));
+    assert!(kept.replaced[0].cancelled_at.is_some());
+    assert_eq!((world.queued(), world.vacating(id)), (Vec::new(), Vec::new()));
+}
+
+#[tokio::test]
 async fn replaced_appointment_on_a_page_neither_moves_nor_cancels_the_visit() {
     let (mut world, call) = IngestWorld::with_moved_visit().await;
     let id = world.visit_id();
