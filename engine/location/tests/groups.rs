@@ -265,6 +265,8 @@ fn location(case: &Case, rules: VisitRules) -> Location {
             cancelling: false,
             vacating: Vec::new(),
             confirmed: None,
+            replaced: Vec::new(),
+            gone: false,
         };
         state.put_appointment(id, appointment);
     }
