@@ -126,7 +126,8 @@ pub trait KeyReader {
     );
 
     /// Reports a problem at the first of `keys` that is set: in the table at the path `within` this table, otherwise in
-    /// this table. If none of the keys is set here, all are inherited, and the level that sets them reports the problem.
+    /// this table. If none of the keys is set here, all are inherited, and the level that sets them reports the
+    /// problem.
     fn problem(&self, within: &[&str], keys: &[&str], problem: &str);
 
     /// Reads a number of minutes into milliseconds.

@@ -85,8 +85,8 @@ pub struct ReplacedInEhr {
 }
 
 impl ReplacedInEhr {
-    /// Returns `true` if the EHR still has the appointment, and its number is `write`. Later ones may have the number of
-    /// a cancelled one.
+    /// Returns `true` if the EHR still has the appointment, and its number is `write`. Later ones may have the number
+    /// of a cancelled one.
     pub fn is_left(&self, write: u64) -> bool {
         self.write == write && self.cancelled_at.is_none()
     }
@@ -234,6 +234,14 @@ impl Reschedule {
     /// Returns `true` until the EHR has answered.
     pub fn is_pending(&self) -> bool {
         self.status == Writeback::Pending
+    }
+
+    /// Ends a pending change of an appointment that is not in the EHR.
+    pub fn end(&mut self, why: &str) {
+        if self.is_pending() {
+            self.status = Writeback::Failed;
+            self.failure_reason = Some(why.to_owned());
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The main story, run with each supported EHR: the product as a process, clients of its HTTP API, a subscriber that
-//! verifies each message, and staff who use only their own system's API. `visit.rs` has the life of one visit, for these
-//! and for other EHRs.
+//! verifies each message, and staff who use only their own system's API. `visit.rs` has the life of one visit, for
+//! these and for other EHRs.
 
 mod client;
 mod ehrs;

@@ -157,6 +157,7 @@ pub const TOOLS: &[Tool] = &[
             "adapters/conformance/src",
             "engine/processor/src",
             "engine/src/cluster.rs",
+            "engine/src/ehr_hints.rs",
             "engine/src/rotation.rs",
             "engine/runtime/src",
             "engine/store/src",

@@ -63,6 +63,11 @@ pub async fn take(request: HttpRequest, payload: Payload) -> HttpResult {
     Ok(HttpResponse::Accepted().finish())
 }
 
+/// Returns `true` for paths of this endpoint, also with an invalid id.
+pub fn has_path(path: &str) -> bool {
+    path.starts_with(PATH)
+}
+
 /// Returns the id of the data source in a path of this endpoint.
 pub fn source_of(path: &str) -> Option<u32> {
     path.strip_prefix(PATH)?.split('/').next()?.parse().ok()

@@ -995,8 +995,7 @@ pub fn serve(app: &mut ServiceConfig) {
 
 /// Returns `true` for probes, the documentation and reports of EHRs, which need no credentials of a client.
 pub fn is_open(path: &str) -> bool {
-    ehr_events::source_of(path).is_some()
-        || TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
+    ehr_events::has_path(path) || TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
 }
 
 /// Endpoint names of rate limits: `GET /appointments`.

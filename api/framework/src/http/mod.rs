@@ -2,7 +2,7 @@
 //! institutions and records.
 //!
 //! ```text
-//!  query ◄── paging ◄── envelope ◄┐            ┌── fields ──► body ──► row, rejected_callers, find_limits, version_header
+//!  query ◄── paging ◄── envelope ◄┐            ┌── fields ──► body ──► row, find_limits, version_header
 //!  rules ◄── rate_limit ◄─────────┴── errors ◄─┘
 //!                ▲
 //!             context ◄── endpoint, metrics     request data; declaration of an endpoint

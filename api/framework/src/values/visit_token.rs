@@ -1,5 +1,5 @@
-//! Visit tokens: `vis_` and hex of an authentication tag and an encrypted appointment. Stateless; a token can be neither
-//! altered nor guessed, and it shows no ids to its holder.
+//! Visit tokens: `vis_` and hex of an authentication tag and an encrypted appointment. Stateless; a token can be
+//! neither altered nor guessed, and it shows no ids to its holder.
 //!
 //! The tag authenticates the plain text, which contains a nonce, and is the input of the key stream. Two tokens thus
 //! never share a key stream.

@@ -85,7 +85,7 @@ impl FromStr for Closure {
         };
         let (begin, end) = text.split_once("..").unwrap_or((text, text));
         let ((from, from_minute), (to, to_minute)) = point(begin).zip(point(end)).ok_or_else(malformed)?;
-        if begin == end && from_minute.is_some() {
+        if !text.contains("..") && from_minute.is_some() {
             return Err(malformed());
         }
         let (from_minute, to_minute) = (from_minute.unwrap_or(0), to_minute.unwrap_or(DAY_MINUTES));

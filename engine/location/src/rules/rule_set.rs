@@ -77,8 +77,8 @@ impl RuleSet {
         rules
     }
 
-    /// Returns a digest of the rules for a type and a channel, as sealed into slot tokens. It is 0 for rules that refuse
-    /// no time and no patient.
+    /// Returns a digest of the rules for a type and a channel, as sealed into slot tokens. It is 0 for rules that
+    /// refuse no time and no patient.
     pub fn digest(&self, appointment_type: Option<AppointmentTypeId>, channel: Option<&str>) -> u64 {
         if self.is_neutral() { 0 } else { digest_of(&self.effective(appointment_type, channel)) }
     }

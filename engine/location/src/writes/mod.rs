@@ -14,4 +14,5 @@ pub mod intent;
 pub mod order;
 pub mod queue;
 pub mod replacement;
+pub(crate) mod replacing;
 pub(crate) mod retry;

@@ -16,7 +16,8 @@ use crate::{
         breaker::Blocked,
         intent::{CallKind, Failure, Outcome, WriteIntent, Written},
         queue::{Write, WriteState},
-        replacement::{Replacement, withdrawn},
+        replacement::Replacement,
+        replacing::withdrawn,
     },
 };
 

@@ -4,35 +4,11 @@ use actix::{ActorFutureExt, fut::LocalBoxActorFuture};
 use location::{command::Command, pull::Freshness, time::Timestamp};
 use runtime::clock;
 
-use super::{LocationActor, Reply, RequestJob};
+use super::{LocationActor, Reply, RequestJob, waiters::Waiter};
 
 /// Maximum number of requests of a location that wait for a read. Further ones are answered at once.
 const MAX_WAITERS: usize = 1_000;
 const TOO_MANY: &str = "too many requests wait for a read of the practice's system";
-
-/// A request that waits until the EHR's changes before `since` are known.
-struct Waiter {
-    since: Timestamp,
-    until: Timestamp,
-    reply: Reply<Freshness>,
-}
-
-/// The waiting requests of a location.
-#[derive(Default)]
-pub(super) struct Waiters(Vec<Waiter>);
-
-impl Waiters {
-    /// Removes the waiters that are answered or no longer wait.
-    fn answer(&mut self, freshness: impl Fn(Timestamp, Timestamp) -> Freshness) {
-        for waiter in std::mem::take(&mut self.0) {
-            match freshness(waiter.since, waiter.until) {
-                _ if waiter.reply.is_closed() => {}
-                Freshness::Waiting => self.0.push(waiter),
-                known => drop(waiter.reply.send(Ok(known))),
-            }
-        }
-    }
-}
 
 impl LocationActor {
     /// Replies once the EHR's changes before `since` are known, or at once if no read can start by `until`. Requests a
@@ -49,11 +25,11 @@ impl LocationActor {
         });
         match known {
             Err(error) => drop(reply.send(Err(error))),
-            Ok((Freshness::Waiting, _)) if self.waiters.0.len() >= MAX_WAITERS => {
+            Ok((Freshness::Waiting, _)) if self.waiters.len() >= MAX_WAITERS => {
                 drop(reply.send(Ok(Freshness::Unavailable(TOO_MANY))));
             }
             Ok((Freshness::Waiting, needs_request)) => {
-                self.waiters.0.push(Waiter { since, until, reply });
+                self.waiters.push(Waiter { since, until, reply });
                 if needs_request {
                     return self.request_read(false);
                 }
@@ -87,7 +63,7 @@ impl LocationActor {
 
     /// Answers the requests whose wait has ended with the last turn.
     pub(super) fn answer_waiters(&mut self) {
-        if self.waiters.0.is_empty() {
+        if self.waiters.is_empty() {
             return;
         }
         let Some(processor) = &self.processor else { return };

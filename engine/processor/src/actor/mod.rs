@@ -8,11 +8,12 @@ pub mod prefetch;
 mod span;
 #[cfg(test)]
 mod tests;
+mod waiters;
 
-use fresh::Waiters;
 pub use job::{Job, Reply, RequestJob};
 use prefetch::{PageTask, Prefetch};
 use span::InSpan;
+use waiters::Waiters;
 
 use std::{
     sync::{

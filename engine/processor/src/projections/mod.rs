@@ -44,7 +44,7 @@ pub(crate) fn event(
         pass.shows(unit, id)?;
         pass.keep(unit)?;
     }
-    reschedule::settle(processor, cx, event, unit)?;
+    processor.settle_reschedule(cx, event, unit)?;
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
             place(processor, cx, *appointment, *to, unit)?;
@@ -245,7 +245,7 @@ const NOT_IN_EHR: &str = "the appointment is not in the EHR";
 /// Settles an appointment that has no writes left and is not in the EHR. A requested cancellation has succeeded;
 /// another pending change has failed.
 fn no_longer_in_ehr(record: &mut Record<Appointment>) {
-    reschedule::end(record, NOT_IN_EHR);
+    record.reschedule.iter_mut().for_each(|it| it.end(NOT_IN_EHR));
     let cancelling = record.booking.as_ref().is_some_and(|booking| booking.cancellation == Some(Writeback::Pending));
     if cancelling {
         set_cancellation(record, Writeback::Confirmed);

@@ -182,8 +182,10 @@ impl Walk<'_> {
             let [place, provider] = &mut self.gaps;
             let free_from = gap_beyond(place, end)?.max(gap_beyond(provider, end)?);
             if free_from <= start {
+                // An aligned grid may begin again within the interval.
+                let step = if grid.alignment.is_some() { 1 } else { grid.interval };
                 // A long interval must not carry over the start of the next window.
-                self.from = start.plus(grid.interval).min(window.end);
+                self.from = start.plus(step).min(window.end);
                 return Some(start);
             }
             self.from = free_from;

@@ -1,0 +1,217 @@
+//! Moves in an EHR that cannot move appointments. The new appointment is inserted first, and the old one is cancelled
+//! once the insert is known to be done: after a crash or a lost reply the visit is in the EHR once or twice, never not
+//! at all.
+//!
+//! ```text
+//! Replace ──► done ──► CancelReplaced ──► gone
+//!    │                       └── refused: its place stays taken until an operator retries or the EHR cancels it
+//!    └── refused: the visit stays at its old place
+//! ```
+
+use crate::{
+    Location,
+    command::DecisionContext,
+    event::{Event, InsertFailure},
+    ids::{AppointmentId, WriteId},
+    schedule::calendar::Placement,
+    state::{CalendarAppointment, State},
+    sync::page::{LateReplacement, PulledReplaced},
+    writes::{
+        intent::{WriteIntent, Written},
+        order::OrderingKey,
+        queue::Write,
+        replacement::{Replaced, Replacement},
+    },
+};
+
+impl Location {
+    /// Handles a replacement that is in the EHR. The old appointment is cancelled next; if the EHR has cancelled the
+    /// visit meanwhile, the new one is.
+    pub(crate) fn replacement_written(
+        &self,
+        cx: DecisionContext,
+        write: &Write,
+        (appointment, written): (AppointmentId, &Written),
+        events: &mut Vec<Event>,
+    ) {
+        let Some(ours) = self.state.appointments.get(&appointment) else { return };
+        let (replaced, to) = (self.next_write(events), write.sent.unwrap_or(ours.placement));
+        let (from, written) = (ours.confirmed, written.clone());
+        let superfluous = ours.gone;
+        events.push(Event::Replacement(if superfluous {
+            Replacement::Late { appointment, replaced, at: to, written }
+        } else {
+            Replacement::Done { appointment, replaced, from, to, written }
+        }));
+        if superfluous || from.is_some() {
+            let work = WriteIntent::CancelReplaced { appointment, replaced };
+            self.queue_write(cx, events, work, write.ordering_key, None);
+        }
+    }
+
+    /// Ends an unsent replacement behind a write that has brought the appointment to its current place already.
+    pub(crate) fn end_needless_replacement(
+        &self,
+        id: AppointmentId,
+        (done, sent): (WriteId, Option<Placement>),
+        events: &mut Vec<Event>,
+    ) {
+        let place = self.state.appointments.get(&id).map(|ours| ours.placement);
+        let is_unsent = |write: &Write| write.withdrawable() && write.work == WriteIntent::Replace(id);
+        let needless = self.state.queue.of(id).filter(|(other, write)| *other != done && is_unsent(write));
+        for (write, unsent) in needless.filter(|_| place.is_some() && place == sent) {
+            events.push(Event::WriteDone { write, work: unsent.work, written: None });
+        }
+    }
+
+    /// Handles a replaced appointment as a page shows it. If it is gone, its cancellation has reached its aim.
+    pub(crate) fn replaced_shown(&self, shown: &PulledReplaced, events: &mut Vec<Event>) {
+        let PulledReplaced { appointment, replaced, placement } = *shown;
+        let Some(known) = self.replaced(appointment, replaced) else { return };
+        let gone = Event::Replacement(Replacement::Gone { appointment, replaced });
+        if events.contains(&gone) {
+            return;
+        }
+        match placement {
+            Some(at) if at == known.placement => {}
+            Some(at) => events.push(Event::Replacement(Replacement::Shown { appointment, replaced, at })),
+            None => {
+                let work = WriteIntent::CancelReplaced { appointment, replaced };
+                let queued = self.state.queue.of(appointment).filter(|(_, write)| write.work == work);
+                events.extend(queued.map(|(write, _)| Event::WriteDone { write, work, written: None }));
+                events.push(gone);
+            }
+        }
+    }
+
+    /// Handles an old appointment on the page that proves its replacement. If it is gone, nothing is left to cancel.
+    /// Must follow the last write that the decision queues, because it takes one back.
+    pub(crate) fn old_shown(&self, id: AppointmentId, placement: Option<Placement>, events: &mut Vec<Event>) {
+        let done = events.iter().find_map(|event| match event {
+            Event::Replacement(Replacement::Done { appointment, replaced, from: Some(from), .. })
+                if *appointment == id =>
+            {
+                Some((*replaced, *from))
+            }
+            _ => None,
+        });
+        let Some((replaced, from)) = done else { return };
+        match placement {
+            Some(at) if at == from => {}
+            Some(at) => events.push(Event::Replacement(Replacement::Shown { appointment: id, replaced, at })),
+            None => {
+                events.retain(|event| !matches!(event, Event::WriteQueued { write, .. } if *write == replaced));
+                events.push(Event::Replacement(Replacement::Gone { appointment: id, replaced }));
+            }
+        }
+    }
+
+    /// Cancels an appointment that a replacement created although it ended without success.
+    pub(crate) fn late_replacement(&self, cx: DecisionContext, late: &LateReplacement, events: &mut Vec<Event>) {
+        let LateReplacement { appointment, placement: at, ref written } = *late;
+        let Some(patient) = self.state.appointments.get(&appointment).and_then(|ours| ours.patient) else { return };
+        let replaced = self.next_write(events);
+        events.push(Event::Replacement(Replacement::Late { appointment, replaced, at, written: written.clone() }));
+        let work = WriteIntent::CancelReplaced { appointment, replaced };
+        self.queue_write(cx, events, work, OrderingKey::Patient(patient), None);
+    }
+
+    /// Prepares the cancellation of a visit: its unsent replacement is withdrawn, and replaced appointments whose
+    /// cancellation was refused are cancelled again.
+    pub(crate) fn end_replacements(
+        &self,
+        cx: DecisionContext,
+        id: AppointmentId,
+        appointment: &CalendarAppointment,
+        events: &mut Vec<Event>,
+    ) {
+        let is_unsent = |write: &Write| write.withdrawable() && write.work == WriteIntent::Replace(id);
+        for (write, unsent) in self.state.queue.of(id).filter(|(_, write)| is_unsent(write)) {
+            events.push(withdrawn(write, unsent.work));
+        }
+        let Some(patient) = appointment.patient else { return };
+        for Replaced { write: replaced, .. } in &appointment.replaced {
+            let work = WriteIntent::CancelReplaced { appointment: id, replaced: *replaced };
+            if self.state.queue.of(id).all(|(_, write)| write.work != work) {
+                self.queue_write(cx, events, work, OrderingKey::Patient(patient), None);
+            }
+        }
+    }
+
+    /// Returns `true` if a replacement of the appointment may have reached the EHR.
+    pub(crate) fn may_be_replaced(&self, id: AppointmentId) -> bool {
+        let mut writes = self.state.queue.of(id);
+        writes.any(|(_, write)| write.work == WriteIntent::Replace(id) && !write.withdrawable())
+    }
+
+    /// Returns `true` if a replacement was restored from a backup and has not been looked up. The old appointment may
+    /// be cancelled because the replacement was done since the backup.
+    pub(crate) fn may_have_been_replaced(&self, id: AppointmentId) -> bool {
+        self.state.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id) && write.restored)
+    }
+
+    /// Returns a replaced appointment that the EHR has not cancelled yet.
+    pub(crate) fn replaced(&self, id: AppointmentId, replaced: WriteId) -> Option<&Replaced> {
+        self.state.appointments.get(&id)?.replaced.iter().find(|known| known.write == replaced)
+    }
+
+    /// Returns the id of the next write of a decision.
+    fn next_write(&self, events: &[Event]) -> WriteId {
+        let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
+        self.state.queue.next_id(ahead)
+    }
+}
+
+/// Returns the event that withdraws the unsent replacement of a cancelled visit.
+pub(crate) fn withdrawn(write: WriteId, work: WriteIntent) -> Event {
+    let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
+    Event::WriteFailed { write, work, how, reason }
+}
+
+impl State {
+    /// Applies a step of a replacement.
+    pub(crate) fn replacement(&mut self, step: &Replacement) {
+        match step {
+            Replacement::Done { appointment, replaced, from, to, written: _ } => {
+                self.change_appointment(*appointment, |a| {
+                    a.replaced.extend(from.map(|placement| Replaced { write: *replaced, placement }));
+                    a.confirmed = Some(*to);
+                });
+            }
+            Replacement::Late { appointment, replaced, at, written: _ } => {
+                let late = Replaced { write: *replaced, placement: *at };
+                self.change_appointment(*appointment, |a| a.replaced.push(late));
+            }
+            Replacement::Shown { appointment, replaced, at } => {
+                self.change_appointment(*appointment, |a| {
+                    let shown = a.replaced.iter_mut().filter(|known| known.write == *replaced);
+                    shown.for_each(|known| known.placement = *at);
+                });
+            }
+            Replacement::Gone { appointment, replaced } => {
+                self.change_appointment(*appointment, |a| a.replaced.retain(|known| known.write != *replaced));
+                self.remove_if_over(*appointment);
+            }
+        }
+    }
+
+    /// Removes an appointment that the EHR has cancelled or removed. It is kept as long as one of its replacements is
+    /// left.
+    pub(crate) fn left_ehr(&mut self, id: AppointmentId) {
+        self.conflicts.remove(&id);
+        let replaced = self.appointments.get(&id).is_some_and(|a| !a.replaced.is_empty());
+        if replaced || self.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id)) {
+            self.change_appointment(id, |a| (a.cancelling, a.gone, a.confirmed) = (true, true, None));
+        } else {
+            self.remove_appointment(id);
+        }
+    }
+
+    /// Removes a gone appointment if neither a replaced one nor a replacement in flight is left.
+    pub(crate) fn remove_if_over(&mut self, id: AppointmentId) {
+        let over = self.appointments.get(&id).is_some_and(|a| a.gone && a.replaced.is_empty());
+        if over && !self.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id)) {
+            self.remove_appointment(id);
+        }
+    }
+}

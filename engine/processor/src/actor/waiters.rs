@@ -1,0 +1,41 @@
+//! Requests that wait for a read of the appointments.
+
+use location::{pull::Freshness, time::Timestamp};
+
+use super::job::Reply;
+
+/// A request that waits until the EHR's changes before `since` are known.
+pub(super) struct Waiter {
+    pub since: Timestamp,
+    pub until: Timestamp,
+    pub reply: Reply<Freshness>,
+}
+
+/// The waiting requests of a location.
+#[derive(Default)]
+pub(super) struct Waiters(Vec<Waiter>);
+
+impl Waiters {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn push(&mut self, waiter: Waiter) {
+        self.0.push(waiter);
+    }
+
+    /// Removes the waiters that are answered or no longer wait.
+    pub(super) fn answer(&mut self, freshness: impl Fn(Timestamp, Timestamp) -> Freshness) {
+        for waiter in std::mem::take(&mut self.0) {
+            match freshness(waiter.since, waiter.until) {
+                _ if waiter.reply.is_closed() => {}
+                Freshness::Waiting => self.0.push(waiter),
+                known => drop(waiter.reply.send(Ok(known))),
+            }
+        }
+    }
+}
