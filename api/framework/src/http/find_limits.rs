@@ -21,7 +21,7 @@ type LimitKey = [u8; 32];
 type Bucket = DefaultKeyedRateLimiter<LimitKey>;
 
 /// A telephone number or e-mail address of a search, hashed. Institutions do not share limits.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Contact(LimitKey);
 
 impl Contact {

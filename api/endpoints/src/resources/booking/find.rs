@@ -4,13 +4,12 @@
 //! exist, details that do not match, several patients with these details, and a patient without visits all have the
 //! same answer, after the same reads.
 
+use std::collections::BTreeSet;
+
 use engine::{
     lists::{ListQuery, Order, PageAt, PageRequest},
     records::{
-        demographics::{
-            name,
-            phone::{Number, last_digits},
-        },
+        demographics::{name, phone::Number},
         ehr::Description,
     },
 };
@@ -147,11 +146,16 @@ impl SoughtPatient {
         }
     }
 
-    /// Returns the contacts that count towards the limit of searches.
-    fn contacts(&self, institution: InstitutionId) -> Vec<Contact> {
-        let phone = self.phone_number.as_ref().map(|number| last_digits(number).unwrap_or_else(|| number.clone()));
+    /// Returns the contacts that count towards the limit of searches. All spellings of a number in one of the countries
+    /// are the same contact, as they are for `is`.
+    fn contacts<'c>(&self, institution: InstitutionId, countries: impl Iterator<Item = &'c str>) -> Vec<Contact> {
+        let number = self.phone_number.as_deref();
+        let lines = countries.filter_map(|country| Number::read(number?, country));
+        let lines = lines.map(|line| line.last_digits().join(","));
         let email = self.email.as_deref().map(plain);
-        phone.into_iter().chain(email).map(|contact| Contact::new(institution, &contact)).collect()
+        let contacts = lines.chain(email).map(|contact| Contact::new(institution, &contact));
+        let contacts: BTreeSet<Contact> = contacts.collect();
+        contacts.into_iter().collect()
     }
 
     /// Returns `true` if these are the patient's details, by the rules of bookings. Without a first name, the others
@@ -183,8 +187,9 @@ pub async fn create(
     InLocations(tenant, at, FindVisits { patient }): InLocations<FindVisits>,
 ) -> BookingAnswer<FoundVisits<'static>> {
     let institution = tenant.institution.id;
-    call.api.edge().find_limits.admit(&call.key.hash, &patient.contacts(institution))?;
     let locations = at.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
+    let countries = locations.iter().map(|location| location.setup.country(&location.institution));
+    call.api.edge().find_limits.admit(&call.key.hash, &patient.contacts(institution, countries))?;
     let mut charts: Vec<Chart> = Vec::new();
     for location in locations {
         match charts.iter_mut().find(|chart| chart.source == location.setup.source) {
@@ -323,5 +328,32 @@ fn message(visits: &[VisitView]) -> String {
             let with = with_provider(next.provider.as_deref());
             format!("The next visit{with} is on {} at {}.", next.start_local, next.location.name)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contacts(phone: &str, countries: &[&str]) -> Vec<Contact> {
+        let sought = SoughtPatient {
+            first_name: None,
+            last_name: "Meier".to_owned(),
+            date_of_birth: Date(0),
+            phone_number: Some(phone.to_owned()),
+            email: None,
+        };
+        sought.contacts(InstitutionId(1), countries.iter().copied())
+    }
+
+    #[test]
+    fn all_spellings_of_a_number_count_as_one_contact() {
+        let one = contacts("030 901820", &["DE"]);
+        assert_eq!(one.len(), 1);
+        for other in ["+49 30 901820", "+49 (0)30 901820", "0049 30 901820", "030 901820 x3"] {
+            assert!(contacts(other, &["DE", "DE"]) == one, "{other}");
+        }
+        assert!(contacts("030 901821", &["DE"]) != one);
+        assert_eq!(contacts("030 901820", &["DE", "US"]).len(), 2, "the national form is that of a location");
     }
 }
