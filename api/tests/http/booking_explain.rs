@@ -77,6 +77,17 @@ async fn a_search_is_explained_with_all_its_times() {
 }
 
 #[actix_web::test]
+async fn a_party_is_explained_patient_by_patient_with_a_warning() {
+    let world = world().await;
+    let mut search = check_ups(&world);
+    search["party_size"] = json!(3);
+    let explained = world.post(EXPLAIN, search).ok().await;
+    assert_eq!(counts(&explained), counted([("offered", 32)]));
+    let expected = "party_size has no effect: each time is explained for one patient.";
+    assert_eq!(explained["description"], json!(expected));
+}
+
+#[actix_web::test]
 async fn taken_and_held_times_have_separate_reasons() {
     let world = world().await;
     let offers = world.offers(MAIN, 3).await;
@@ -196,6 +207,15 @@ async fn wrong_values_name_the_field() {
         "operatory_id needs start_iso; a search takes operatory_ids.",
     ];
     assert_eq!(fails(lone).await, expected);
+    let lists = json!({"start_iso": soon, "provider_ids": [ANNA], "operatory_ids": [CHAIR_1]});
+    let expected = [
+        "provider_ids is for a search; start_iso takes provider_id.",
+        "operatory_ids is for a search; start_iso takes operatory_id.",
+    ];
+    assert_eq!(fails(lists).await, expected);
+    // No search reaches this day, so no answer may be `offered`.
+    let expected = ["start_iso must not be more than 790 days ahead."];
+    assert_eq!(fails(json!({"start_iso": "2150-01-05T10:00"})).await, expected);
     assert_eq!(fails(json!({"start_date": "2150-01-01"})).await, ["start_date must not be more than 730 days ahead."]);
     assert!(
         fails(json!({"date_of_birth": "2150-01-01"})).await[0].starts_with("date_of_birth must not be in the future")

@@ -153,6 +153,22 @@ async fn a_search_reads_the_practice_first_if_the_schedule_is_too_old() {
 }
 
 #[actix_web::test]
+async fn an_explanation_reads_the_practice_first_like_a_search() {
+    let (world, ehr) = open().await;
+    let offer = search(&world, 86_400).ok().await["slots"][0].clone();
+    let reads = ehr.reads.get();
+    ehr.staff_take(&offer);
+    grow_old(1).await;
+    let explain = async |fresh_within: u64| {
+        let body = json!({"slot_token": offer["slot_token"], "fresh_within": fresh_within});
+        let explained = world.post("/intent/booking/explain?subdomain=acme", body).ok().await;
+        (explained["slot"]["reason"].clone(), explained["description"].clone())
+    };
+    assert_eq!((explain(3_600).await, ehr.reads.get()), ((json!("offered"), Value::Null), reads));
+    assert_eq!((explain(1).await, ehr.reads.get()), ((json!("taken"), Value::Null), reads + 1));
+}
+
+#[actix_web::test]
 async fn a_read_on_request_does_not_postpone_the_next_cycle() {
     let (world, ehr) = open().await;
     let state = async || world.engine.sync_state(LocationId(MAIN)).await.unwrap();

@@ -565,7 +565,8 @@ fn booking_intent() -> Vec<Route> {
                  `reasons` counts them by the first reason against them. A time that the search offers has the \
                  reason `offered`. For one time, `slot` has the reason in full; if several providers or operatories \
                  match, it is the one with the least obstacle. `new_patient` and `date_of_birth` describe the \
-                 patient, so that rules about patients are checked, too. A schedule that has not been read yet is \
+                 patient, so that rules about patients are checked, too. `fresh_within` reads the practice's system \
+                 first, as for a search; `party_size` has no effect. A schedule that has not been read yet is \
                  the reason `schedule_not_read`, not an error. `message` can be read to the caller. The response \
                  contains no data of patients. The list of reasons may grow.",
             )

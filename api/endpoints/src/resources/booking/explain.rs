@@ -3,7 +3,7 @@
 use engine::commands::Offer;
 use framework::values::{
     kinds::shared::{operatory, slot_token},
-    limits::MAX_SLOTS_SIFTED,
+    limits::{MAX_DAYS_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS},
     times,
 };
 use location::{
@@ -17,6 +17,7 @@ use location::{
 
 use super::{
     failure::BookingAnswer,
+    freshness::{IntentCall, freshen},
     offers::open,
     reasons::{self, NextTime},
     search::{SearchInput, unknown},
@@ -122,6 +123,13 @@ impl ExplainInput {
                 input.body.problem(format!("{field} needs start_iso; a search takes {field}s."));
             }
         }
+        let is_time = self.slot_token.is_some() || self.start_iso.is_some();
+        let (providers, operatories) = (&self.search.providers, &self.search.operatories);
+        for (field, is_set) in [("provider_id", !providers.is_empty()), ("operatory_id", !operatories.is_empty())] {
+            if is_set && is_time {
+                input.body.problem(format!("{field}s is for a search; start_iso takes {field}."));
+            }
+        }
     }
 
     /// Returns the question about one time, if the request names one.
@@ -171,6 +179,7 @@ pub async fn create(
     let from = begin(&mut call, &location, search.start_date.unwrap_or(today));
     let all = |wrong| call.with_unknown(wrong, ExplainInput::unknown);
     check_start_date(from, now).map_err(all)?;
+    asked.start_iso.map_or(Ok(()), |start| check_start(start, now)).map_err(all)?;
     let (query, kind) = search.query(&call, &location, from, now).map_err(all)?;
     if let Some(id) = asked.provider_id {
         providers::find(&call, &tenant, id).map_err(all)?;
@@ -179,6 +188,10 @@ pub async fn create(
         operatories::find(&call, location.setup.id, id).map_err(all)?;
     }
     search.warn_about_new_patients(&mut call, &location)?;
+    if search.party_size.is_some() {
+        call.warn("party_size has no effect: each time is explained for one patient.");
+    }
+    freshen(&mut call, &location, IntentCall::Search, search.fresh_within).await;
     let explained = match asked.time(offer.as_ref(), &query) {
         Some(time) => one_time(&mut call, &location, &asked, time, query).await?,
         None => {
@@ -187,6 +200,13 @@ pub async fn create(
         }
     };
     Ok(call.plain(BookingExplanation { description: call.description(), ..explained }))
+}
+
+/// Refuses a start that no search reaches.
+fn check_start(start: Timestamp, now: Timestamp) -> Result<(), ApiError> {
+    let ahead = MAX_DAYS_AHEAD + *SEARCH_DAYS.end();
+    let problem = || format!("start_iso must not be more than {ahead} days ahead.");
+    if start.since(now) > ahead * DAY { Err(ApiError::bad(problem())) } else { Ok(()) }
 }
 
 fn question(call: &ApiCall, asked: &ExplainInput, question: Question) -> ExplainQuery {

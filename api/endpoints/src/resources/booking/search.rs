@@ -79,10 +79,10 @@ pub struct SearchInput {
     appointment_type: Option<u32>,
     /// Only these providers.
     #[body(id().referring_to(Resource::Providers).omit_from_example(), name = "provider_ids")]
-    providers: Vec<u32>,
+    pub(super) providers: Vec<u32>,
     /// Only these operatories.
     #[body(long_id().referring_to(Resource::Operatories).omit_from_example(), name = "operatory_ids")]
-    operatories: Vec<u64>,
+    pub(super) operatories: Vec<u64>,
     #[body(first_day().omit_from_example())]
     pub(super) start_date: Option<Date>,
     /// The number of days.
@@ -104,10 +104,10 @@ pub struct SearchInput {
     #[body(boolean().omit_from_example(), or = false)]
     pub(super) new_patient: bool,
     #[body(fresh_within())]
-    fresh_within: Option<i64>,
+    pub(super) fresh_within: Option<i64>,
     /// Number of patients who come together. The response then contains `groups` instead of single slots.
     #[body(integer(PARTY_SIZES).omit_from_example())]
-    party_size: Option<i64>,
+    pub(super) party_size: Option<i64>,
     #[body(arrangement().omit_from_example())]
     arrangement: Option<Arrangement>,
 }
