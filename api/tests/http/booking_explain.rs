@@ -171,6 +171,11 @@ async fn times_that_only_the_practice_books_have_a_reason() {
     let expected = "No time at Place 1 is free for this request: the times are available for this type of appointment \
                     only by calling the practice.";
     assert_eq!(message(&explained), expected);
+    // No other time of this type can be booked.
+    let sunday = format!("{}T09:00", world.monday().add_days(-1));
+    let closed = world.post(EXPLAIN, json!({"start_iso": sunday, "appointment_type_id": CHECKUP})).ok().await;
+    assert_eq!(closed["slot"]["reason"], json!("no_working_hours"));
+    assert!(message(&closed).ends_with(" at Place 1 is on a day without working hours."), "{closed}");
 }
 
 #[actix_web::test]
@@ -280,6 +285,16 @@ async fn booking_rules_are_reasons() {
     let new = explain(of_patient).await;
     assert_eq!(counts(&new), counted([("patient_not_eligible", 16)]));
     assert_eq!(message(&new), "No time at Place 1 is free for this request: the times are not open to this patient.");
+    // No other time helps this patient.
+    let sunday = world.monday().add_days(-1);
+    let mut idle = json!({"start_date": sunday.to_string(), "days": 1, "appointment_type_id": CHECKUP});
+    assert!(message(&explain(idle.clone()).await).contains("The next day with free times is "));
+    idle["new_patient"] = json!(true);
+    let idle = explain(idle).await;
+    assert_eq!(counts(&idle), counted([("no_working_hours", 2)]));
+    assert!(!message(&idle).contains("next"), "{idle}");
+    let one = json!({"start_iso": format!("{sunday}T09:00"), "appointment_type_id": CHECKUP, "new_patient": true});
+    assert!(!message(&explain(one).await).contains("next"));
     let mut child = start("09:00");
     child["date_of_birth"] = json!("2020-01-01");
     let child = explain(child).await;

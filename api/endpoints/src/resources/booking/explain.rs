@@ -10,7 +10,7 @@ use location::{
     calendar::Holder,
     explain::{ExplainQuery, ExplainedSlot, Explanation, Place, Question, TimeQuestion},
     ids::{OperatoryId, ProviderId},
-    rules::{PatientFacts, Reason},
+    rules::{PatientFacts, Reason, VisitRules},
     slots::SlotQuery,
     time::{MINUTE, Span},
 };
@@ -161,6 +161,12 @@ impl ExplainInput {
         let described = self.search.new_patient || self.date_of_birth.is_some();
         described.then_some(PatientFacts { is_new: self.search.new_patient, date_of_birth: self.date_of_birth })
     }
+
+    /// Returns `true` if rules refuse the described patient at any time.
+    fn is_refused(&self, rules: &VisitRules) -> bool {
+        let refuses = |it: PatientFacts| if it.is_new { !rules.new_patients } else { !rules.known_patients };
+        self.patient().is_some_and(refuses)
+    }
 }
 
 pub async fn create(
@@ -233,7 +239,8 @@ async fn all_times(
         from = from.add_days(days.into());
     }
     let helps = |reason| !matches!(reason, Reason::ScheduleNotRead | Reason::PatientNotEligible);
-    let can_be_searched = bookable && explained.reasons.iter().all(|it| helps(it.reason));
+    let is_possible = bookable && !asked.is_refused(&explained.rules);
+    let can_be_searched = is_possible && explained.reasons.iter().all(|it| helps(it.reason));
     let next = match explained.offered() == 0 && can_be_searched {
         true => asked.search.find(call, location, query).await?.1.map(NextTime::Day),
         false => None,
@@ -264,7 +271,10 @@ async fn one_time(
     let time_asked = question(call, asked, Question::Time(time));
     let explained = call.api.engine.explain(location.setup.id, time_asked).await?;
     let slot = explained.slot.ok_or_else(ApiError::internal)?;
-    let next = next_time(call, location, slot, query).await?;
+    let next = match asked.is_refused(&explained.rules) {
+        true => None,
+        false => next_time(call, location, slot, query).await?,
+    };
     let name = |id: ProviderId| call.api.engine.provider_name(location.institution.id, id.0);
     let provider = slot.provider.map(name).transpose()?.flatten();
     let shown = ExplainedSlotView {
@@ -287,7 +297,9 @@ async fn next_time(
     slot: ExplainedSlot,
     query: SlotQuery,
 ) -> Result<Option<NextTime>, ApiError> {
-    if !reasons::depends_on_time(slot.reason) {
+    let kind = query.appointment_type.map(|id| call.api.engine.appointment_type(location.institution.id, id.0));
+    let kind = kind.transpose()?.flatten();
+    if !reasons::depends_on_time(slot.reason) || kind.is_some_and(|kind| !kind.bookable_online) {
         return Ok(None);
     }
     // Later times are beyond the horizon, too.
