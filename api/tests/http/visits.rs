@@ -11,7 +11,8 @@ use std::{
 use engine::records::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
 use framework::{http::rules::HttpRules, values::visit_token::SealedVisit};
 use location::{
-    ids::{AppointmentId, InstitutionId, LocationId},
+    ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId},
+    rules::RuleOverrides,
     time::DAY,
 };
 use serde_json::{Value, json};
@@ -462,6 +463,23 @@ async fn a_change_within_the_notice_of_the_practice_is_refused() {
     // Staff are not bound.
     let path = format!("/appointments/{}?subdomain=acme", visit["appointment_id"]);
     world.patch(&path, json!({"appt": {"cancelled": true}})).ok().await;
+}
+
+#[actix_web::test]
+async fn a_rule_for_the_type_of_a_visit_refuses_a_slot_that_was_offered_for_another_type() {
+    let mut setup = setup();
+    let place = Arc::make_mut(setup.locations.get_mut(&LocationId(MAIN)).unwrap());
+    let today = RuleOverrides { horizon_days: Some(0), ..RuleOverrides::default() };
+    place.rules.types.insert(AppointmentTypeId(CLEANING), today);
+    let world = world_set_up(setup, free_rates()).await;
+    let details = pat_with_phone(&world).await;
+    let found = world.post(FIND, details).ok().await;
+    let slot = world.offers(MAIN, 1).await.remove(0);
+    let body = json!({"visit_token": found["visits"][0]["visit_token"], "slot_token": slot["slot_token"],
+        "idempotency_key": "r1"});
+    // The rules have not changed since the search.
+    let refused = world.post(RESCHEDULE, body).answers(422).await;
+    assert_eq!((&refused["reason"], &refused["rule"]), (&json!("not_bookable"), &json!("beyond_horizon")));
 }
 
 #[actix_web::test]

@@ -52,7 +52,8 @@ impl Request for RescheduleVisit {
             key: Some(KeyUse { key: hex::encode(digest), fingerprint: self.fingerprint(), claimed_by }),
             closed: at.closed_to_patients(appointment_type)?,
             channel: self.offer.channel.clone(),
-            rules: self.offer.rules,
+            // The token has the digest of the rules for its own type.
+            rules: self.offer.rules.filter(|_| appointment_type == self.offer.appointment_type),
         });
         let decision = at.decide(cx, &command)?;
         let replay = match decision.reply {
