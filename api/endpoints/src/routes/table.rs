@@ -922,7 +922,8 @@ fn webhooks() -> Vec<Route> {
                 "Messages use the API version under which the subscription was created. They cover all locations of \
                  the institution: a key that can access only some of the locations, or lacks a grant for the records, \
                  is refused. With `payload` `ids`, messages contain only the ids of the records, and no patient data. \
-                 An endpoint with subscriptions of both kinds to one event receives a message of each kind.",
+                 If subscriptions of both kinds overlap, such as one for all locations and one for a single location, \
+                 their endpoint receives a message of each kind.",
             )
             .fails(&[409]),
         patch(subscription, webhook_subscriptions::update)
