@@ -8,7 +8,11 @@ use std::{
     time::Duration,
 };
 
-use engine::records::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
+use engine::{
+    records::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write},
+    setup::LocationStatus,
+    simulated::NoSimulatedEhrs,
+};
 use framework::{http::rules::HttpRules, values::visit_token::SealedVisit};
 use location::{
     ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId},
@@ -419,6 +423,27 @@ async fn visit_tokens_expire_and_belong_to_one_tenant() {
         let refused = world.post(path, both.clone()).fails(400).await;
         assert_eq!(refused, ["Send either booking_ref or visit_token, not both."]);
         assert_eq!(world.post(path, json!({})).fails(400).await, ["booking_ref or visit_token is missing."]);
+    }
+}
+
+#[actix_web::test]
+async fn tokens_of_a_closed_location_are_like_unknown_ones() {
+    let world = world().await;
+    let details = pat_with_phone(&world).await;
+    let token = world.post(FIND, details.clone()).ok().await["visits"][0]["visit_token"].clone();
+    let slot = world.offers(MAIN, 1).await.remove(0);
+    let mut closed = setup();
+    closed.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().status = LocationStatus::Closed;
+    assert!(world.api.reconfigure(closed, &NoSimulatedEhrs).await.is_ok());
+    assert_eq!(world.post(FIND, details).ok().await["visits"], json!([]));
+    let body = json!({"visit_token": token, "slot_token": slot["slot_token"], "idempotency_key": "k"});
+    for path in [CONFIRM, RESCHEDULE, CANCEL] {
+        assert_eq!(world.post(path, body.clone()).answers(404).await["reason"], json!("booking_not_found"), "{path}");
+    }
+    for path in ["hold", "explain"] {
+        let path = format!("/intent/booking/{path}?subdomain=acme");
+        let refused = world.post(&path, json!({"slot_token": slot["slot_token"]})).answers(404).await;
+        assert_eq!(refused["reason"], json!("slot_not_found"), "{path}");
     }
 }
 
