@@ -139,7 +139,8 @@ impl Location {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();
         let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
-        if pulls.needs_full_pass.contains(&resource) && !self.is_additional(cycle, resource) && answered() {
+        // An additional pass reads only changes: the ordinary pass of the next cycle confirms missing records.
+        if pulls.needs_full_pass.contains(&resource) && !cycle.is_additional(resource) && answered() {
             events.push(Event::ReadAnew { resource });
             cursor = None;
         }
@@ -353,7 +354,7 @@ impl Location {
             return;
         }
         cycle.done_with(resource, false);
-        let requested = self.still_requested(resource);
+        let requested = self.still_requested(resource) && !cycle.gives_way;
         if requested && resource == Resource::Appointments {
             // The next pass starts at the cursor of this page, which is not part of the state yet.
             return;

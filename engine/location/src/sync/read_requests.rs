@@ -1,6 +1,6 @@
 //! Reads of the appointments on request: before an answer that must be fresh, or after a hint from the EHR. Such a read
 //! precedes the other resources of a running cycle. Without one, it is a cycle that contains only the appointments and
-//! leaves the time of the next ordinary cycle unchanged.
+//! leaves the time of the next ordinary cycle unchanged. Between two such reads, a running cycle makes progress.
 
 use crate::{
     Location,
@@ -80,7 +80,11 @@ impl Pulls {
     pub(crate) fn cycle_ended(&mut self, at: Timestamp, next: Timestamp) -> bool {
         let cycle = self.cycle.take();
         let complete = cycle.as_ref().is_none_or(|cycle| !cycle.incomplete);
-        self.schedule.requested = None;
+        // A request during the last pass gave way to the end of the cycle.
+        let has_read = cycle.as_ref().is_some_and(|cycle| cycle.done.contains(&Resource::Appointments));
+        if !has_read {
+            self.schedule.requested = None;
+        }
         if let Some(since) = cycle.and_then(|cycle| cycle.appointments_only) {
             self.again = false;
             // A failure within this cycle is over. An earlier one may concern another resource.
@@ -166,11 +170,13 @@ impl Location {
     }
 
     /// Returns `true` if a requested read of the appointments is next. A failed page of another resource, and one that
-    /// waits for an insert, comes first, because failures are counted per resource.
+    /// waits for an insert, comes first, because failures are counted per resource. So does the rest of a cycle whose
+    /// last pass was a requested one.
     pub(super) fn appointments_are_next(&self) -> bool {
         let pulls = &self.state.pulls;
         let is_requested = pulls.schedule.requested.is_some() && self.reads_appointments();
-        is_requested && pulls.failures == 0 && pulls.waits == 0
+        let gives_way = pulls.cycle.as_ref().is_some_and(|cycle| cycle.gives_way);
+        is_requested && !gives_way && pulls.failures == 0 && pulls.waits == 0
     }
 
     /// Returns `true` if a read of the appointments is still requested after a page of a resource, which may be the
@@ -185,12 +191,6 @@ impl Location {
     pub(super) fn next_of(&self, cycle: &Cycle, requested: bool) -> Option<&PullPlan> {
         let appointments = || self.plan().iter().find(|plan| plan.resource == Resource::Appointments);
         requested.then(appointments).flatten().or_else(|| cycle.next(self.plan()))
-    }
-
-    /// Returns `true` if a pass over a resource is an additional one within a cycle. It reads only changes: the
-    /// ordinary pass of the next cycle confirms missing records.
-    pub(super) fn is_additional(&self, cycle: &Cycle, resource: Resource) -> bool {
-        resource == Resource::Appointments && (cycle.appointments_only.is_some() || cycle.done.contains(&resource))
     }
 
     /// Returns the end of a cycle as an event.

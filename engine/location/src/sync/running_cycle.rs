@@ -28,6 +28,10 @@ pub struct Cycle {
     /// The resource that gave way to a requested read of the appointments, with its `pages` and `barren`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<(Resource, u32, u32)>,
+    /// `true` after a requested pass: the next one waits for a page of another resource or for the end of the cycle, so
+    /// that requests in a row do not hold the other resources up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gives_way: bool,
 }
 
 impl Cycle {
@@ -35,6 +39,11 @@ impl Cycle {
     pub fn next<'p>(&self, plan: &'p [PullPlan]) -> Option<&'p PullPlan> {
         let reads = |plan: &&PullPlan| self.appointments_only.is_none() || plan.resource == Resource::Appointments;
         plan.iter().filter(reads).find(|plan| !self.done.contains(&plan.resource))
+    }
+
+    /// Returns `true` if a pass over a resource is an additional one, made on request.
+    pub fn is_additional(&self, resource: Resource) -> bool {
+        resource == Resource::Appointments && (self.appointments_only.is_some() || self.done.contains(&resource))
     }
 
     /// Returns the number of applied pages of a resource, and of the last ones in a row without news.
@@ -55,11 +64,13 @@ impl Cycle {
             self.interrupted = None;
         }
         (self.reading, self.pages) = (Some(resource), pages + 1);
+        self.gives_way &= resource == Resource::Appointments;
         self.barren = if barren { before + 1 } else { 0 };
     }
 
     /// Ends the current resource. One that gave way to it keeps its counts.
     pub fn done_with(&mut self, resource: Resource, incomplete: bool) {
+        self.gives_way = self.is_additional(resource);
         self.done.insert(resource);
         if self.reading == Some(resource) {
             (self.reading, self.pages, self.barren) = (None, 0, 0);

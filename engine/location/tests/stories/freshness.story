@@ -83,6 +83,61 @@ expect schedule 08:00:10
 wake
 + cycle_finished next 08:10:10
 
+story requests in a row do not hold the other resources up
+settings pulls=appointments,patients jitter_percent=0
+wake
+page appointments 0 cursor d1 last -> applied
+read
+page patients 1 cursor c1 -> applied
+> pull appointments 2 cursor d1
+after 1s
+read
+page appointments 2 cursor d2 last -> applied
+> pull patients 3 cursor c1
+page patients 3 cursor c2 -> applied
+> pull appointments 4 cursor d2
+after 1s
+read
+page appointments 4 cursor d3 last -> applied
+> pull patients 5 cursor c2
+page patients 5 cursor c3 last -> applied
+> pull appointments 6 cursor d3
+after 1s
+read
+page appointments 6 cursor d4 last -> applied
+wake
++ cycle_finished next 08:10:03
+expect reads fine
+wake
+> pull appointments 7 cursor d4
+
+story requests in a row do not hold the next cycle up
+settings pulls=appointments,patients jitter_percent=0
+wake
+page appointments 0 cursor d1 last -> applied
+page patients 1 cursor c1 last -> applied
+wake
+at 2026-12-01T08:09
+read
+wake
+> pull appointments 2 cursor d1
+after 20s
+read
+page appointments 2 cursor d2 last -> applied
+wake
++ cycle_finished next 08:10
+wake
+> pull appointments 3 cursor d2
+at 2026-12-01T08:10
+read
+page appointments 3 cursor d3 last -> applied
+wake
++ cycle_finished next 08:10
+wake
+> pull appointments 4 cursor d3
+page appointments 4 cursor d4 last -> applied
+> pull patients 5 cursor c1
+
 story a requested read between a pass and the one that confirms its deletions reads only changes
 settings pulls=appointments! jitter_percent=0
 wake
