@@ -6,8 +6,6 @@ use runtime::clock;
 
 use super::{LocationActor, Reply, RequestJob, waiters::Waiter};
 
-/// Maximum number of requests of a location that wait for a read. Further ones are answered at once.
-const MAX_WAITERS: usize = 1_000;
 const TOO_MANY: &str = "too many requests wait for a read of the practice's system";
 
 impl LocationActor {
@@ -25,7 +23,7 @@ impl LocationActor {
         });
         match known {
             Err(error) => drop(reply.send(Err(error))),
-            Ok((Freshness::Waiting, _)) if self.waiters.len() >= MAX_WAITERS => {
+            Ok((Freshness::Waiting, _)) if self.waiters.is_full() => {
                 drop(reply.send(Ok(Freshness::Unavailable(TOO_MANY))));
             }
             Ok((Freshness::Waiting, needs_request)) => {
@@ -69,5 +67,28 @@ impl LocationActor {
         let Some(processor) = &self.processor else { return };
         let (machine, now) = (&processor.machine, clock::now());
         self.waiters.answer(|since, until| machine.freshness(now, since, until));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[test]
+    fn requests_that_no_longer_wait_leave_room_for_others() {
+        let (mut waiters, mut open) = (Waiters::default(), Vec::new());
+        for index in 0..MAX_WAITERS {
+            let (reply, answer) = oneshot::channel();
+            waiters.0.push(Waiter { since: Timestamp(0), until: Timestamp(1), reply });
+            open.extend((index > 0).then_some(answer));
+        }
+        assert!(!waiters.is_full());
+        assert_eq!(waiters.0.len(), MAX_WAITERS - 1);
+        let (reply, answer) = oneshot::channel();
+        waiters.0.push(Waiter { since: Timestamp(0), until: Timestamp(1), reply });
+        open.push(answer);
+        assert!(waiters.is_full());
     }
 }

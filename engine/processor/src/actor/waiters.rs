@@ -4,6 +4,9 @@ use location::{pull::Freshness, time::Timestamp};
 
 use super::job::Reply;
 
+/// Maximum number of requests of a location that wait for a read. Further ones are answered at once.
+const MAX_WAITERS: usize = 1_000;
+
 /// A request that waits until the EHR's changes before `since` are known.
 pub(super) struct Waiter {
     pub since: Timestamp,
@@ -16,8 +19,13 @@ pub(super) struct Waiter {
 pub(super) struct Waiters(Vec<Waiter>);
 
 impl Waiters {
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
+    /// Returns `true` if there is no room for another waiter. Removes those that no longer wait first, because no turn
+    /// may end while the EHR does not answer.
+    pub(super) fn is_full(&mut self) -> bool {
+        if self.0.len() >= MAX_WAITERS {
+            self.0.retain(|waiter| !waiter.reply.is_closed());
+        }
+        self.0.len() >= MAX_WAITERS
     }
 
     pub(super) fn is_empty(&self) -> bool {
