@@ -34,6 +34,7 @@ use std::{
 };
 
 use disk::SimDisk;
+use location::rules::RuleSet;
 use parking_lot::Mutex;
 use postgres_server::{Cluster, Durability, is_skipped};
 use sim::Sim;
@@ -122,6 +123,18 @@ fn ehr_that_violates_its_contract_is_detected() {
     let forgetful = |sim: &mut Sim| sim.ehrs.values_mut().for_each(|ehr| ehr.forgets_keys = true);
     let noticed =
         (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
+    assert!(noticed);
+}
+
+/// Checks the simulation itself: it detects a process that ignores the booking rules.
+#[test]
+fn process_that_ignores_booking_rules_is_detected() {
+    let lax = |sim: &mut Sim| {
+        let mut setup = (*sim.plan.setup).clone();
+        setup.locations.values_mut().for_each(|location| Arc::make_mut(location).rules = RuleSet::default());
+        sim.process.deps.setup.replace(Arc::new(setup));
+    };
+    let noticed = (2_000..2_020).any(|seed| run(seed, false, lax).broken.is_some_and(|why| why.starts_with("rules: ")));
     assert!(noticed);
 }
 

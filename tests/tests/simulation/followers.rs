@@ -30,10 +30,16 @@ use webhooks::{
 use super::{disk::SimDisk, sim::Sim};
 
 /// The subscribed events.
-const EVENTS: [(&str, &str); 5] = [
+const EVENTS: [(&str, &str); 11] = [
     ("Appointment", "appointment_created"),
     ("Appointment", "appointment_updated"),
     ("Appointment", "appointment_insertion"),
+    ("Appointment", "appointment_cancelled"),
+    ("Appointment", "appointment_rescheduled"),
+    ("Appointment", "appointment_confirmed"),
+    ("Appointment", "appointment_arrived"),
+    ("Appointment", "appointment_completed"),
+    ("Appointment", "appointment_missed"),
     ("Patient", "patient_updated"),
     ("SyncStatus", "sync_status_write_change"),
 ];
@@ -132,8 +138,8 @@ impl Sim {
     }
 }
 
-/// Checks that each created appointment and each ended insert has one message, and that the messages about a record are
-/// in order.
+/// Checks that each created appointment, each ended insert and each fact has one message, and that the messages about a
+/// record are in order.
 pub fn check(sim: &Sim) {
     let mut sent: BTreeMap<(InstitutionId, String, u64), usize> = BTreeMap::new();
     let mut last: BTreeMap<(InstitutionId, String), Timestamp> = BTreeMap::new();
@@ -146,7 +152,9 @@ pub fn check(sim: &Sim) {
         assert!(before.is_none_or(|before| before <= delivery.event_time), "webhooks: {} in order", delivery.record);
         let records = match delivery.event_name.as_str() {
             "appointment_created" => data["appointments"].as_array().cloned().unwrap_or_default(),
-            name if name.starts_with("appointment_insertion.") => vec![data["appointment"].clone()],
+            name if name.starts_with("appointment_") && !name.starts_with("appointment_updated") => {
+                vec![data["appointment"].clone()]
+            }
             _ => Vec::new(),
         };
         for record in records {
@@ -157,7 +165,7 @@ pub fn check(sim: &Sim) {
     for institution in sim.plan.setup.institutions.keys() {
         for commit in commits(sim, *institution) {
             for (_, change) in &commit.changes {
-                if let Some((name, id)) = message(change) {
+                for (name, id) in messages(change) {
                     *expected.entry((*institution, name, id)).or_default() += 1;
                 }
             }
@@ -171,11 +179,16 @@ fn id_of(record: &Value) -> u64 {
     id.as_u64().or_else(|| id.as_str()?.parse().ok()).expect("a record has an id")
 }
 
-fn message(change: &Change) -> Option<(String, u64)> {
+/// Returns the names of the messages about a change, with the appointment.
+fn messages(change: &Change) -> Vec<(String, u64)> {
     match change {
-        Change::Record(it) if it.resource == Resource::Appointments && it.change == ChangeKind::Created => {
-            let states = it.states.as_ref()?;
-            (!states.deleted).then(|| ("appointment_created".to_owned(), it.id))
+        Change::Record(it) if it.resource == Resource::Appointments => {
+            let Some(states) = &it.states else { return Vec::new() };
+            let created =
+                (it.change == ChangeKind::Created && !states.deleted).then(|| "appointment_created".to_owned());
+            let facts = states.facts.iter().flat_map(|caused| &caused.facts);
+            let facts = facts.map(|fact| format!("appointment_{}", fact.name()));
+            created.into_iter().chain(facts).map(|name| (name, it.id)).collect()
         }
         Change::Ended(EndedWrite {
             resource: Resource::Appointments,
@@ -189,9 +202,9 @@ fn message(change: &Change) -> Option<(String, u64)> {
                 WriteResult::Failed => "failed",
                 WriteResult::TimedOut => "timed_out",
             };
-            Some((format!("appointment_insertion.{result}"), *id))
+            vec![(format!("appointment_insertion.{result}"), *id)]
         }
-        _ => None,
+        _ => Vec::new(),
     }
 }
 
