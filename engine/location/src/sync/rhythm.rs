@@ -84,12 +84,14 @@ impl Location {
         }
     }
 
-    /// Returns the pause after an ordinary cycle that ends now.
+    /// Returns the pause after an ordinary cycle that ends now. Its random extension is at most `every`.
     pub(super) fn pause_after_cycle(&self, cx: DecisionContext) -> Millis {
         let rules = &self.settings.pull;
         let pause = if rules.slowest() == rules.every { rules.every } else { self.rhythm().pause(cx.now) };
         let pause = if self.must_confirm() { pause.min(rules.confirm_after) } else { pause };
-        self.spread(cx, pause, rules.jitter_percent)
+        // A random extension of the whole night would delay the first cycle of the day by more than a usual pause.
+        let extended = pause.min(rules.every.saturating_mul(100) / Millis::from(rules.jitter_percent.max(1)));
+        pause - extended + self.spread(cx, extended, rules.jitter_percent)
     }
 
     fn rhythm(&self) -> Rhythm<'_, impl Iterator<Item = &WorkingHour> + Clone> {

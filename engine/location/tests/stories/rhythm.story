@@ -75,6 +75,14 @@ page appointments 2 cursor d3 last -> applied
 wake
 + cycle_finished next 08:10
 
+story after a long night, the random extension is at most a usual pause
+settings pulls=appointments jitter_percent=10 night_every=14h
+at 2026-12-01T20:00
+wake
+page appointments 0 cursor d1 last -> applied
+wake
++ cycle_finished next 2026-12-02T08:07:45.304
+
 story an intent at night ends the slow rhythm, but does not start the fast one
 settings pulls=appointments jitter_percent=0 busy_every=1m night_every=4h
 at 2026-12-01T20:00
