@@ -70,7 +70,7 @@ impl Location {
         if self.plan().is_empty() || self.state.is_reading_suspended() || pulls.sweep.is_some() {
             return None;
         }
-        let is_begun = pulls.cycle.is_some() || pulls.schedule.requested.is_some();
+        let is_begun = pulls.cycle.is_some() || self.is_read_requested();
         let due = if is_begun { Timestamp::MIN } else { self.cycle_at() };
         let at = due.max(pulls.retry_at.unwrap_or(Timestamp::MIN));
         // The end of a plan or of a resource starts no call and needs no quota.
@@ -106,7 +106,7 @@ impl Location {
         let fresh = pulls.new_cycle(cx.now);
         let cycle = match &pulls.cycle {
             Some(cycle) => cycle,
-            None if cx.now < self.cycle_at() && pulls.schedule.requested.is_none() => return,
+            None if cx.now < self.cycle_at() && !self.is_read_requested() => return,
             None => &fresh,
         };
         let Some(plan) = self.next_of(cycle, self.appointments_are_next()) else {

@@ -165,6 +165,11 @@ impl Location {
         Decision::new(Reply::Done, events)
     }
 
+    /// Returns `true` if a read of the appointments is requested, and the EHR still lists them.
+    pub(super) fn is_read_requested(&self) -> bool {
+        self.state.pulls.schedule.requested.is_some() && self.reads_appointments()
+    }
+
     fn reads_appointments(&self) -> bool {
         self.plan().iter().any(|plan| plan.resource == Resource::Appointments)
     }
@@ -174,9 +179,8 @@ impl Location {
     /// last pass was a requested one.
     pub(super) fn appointments_are_next(&self) -> bool {
         let pulls = &self.state.pulls;
-        let is_requested = pulls.schedule.requested.is_some() && self.reads_appointments();
         let gives_way = pulls.cycle.as_ref().is_some_and(|cycle| cycle.gives_way);
-        is_requested && !gives_way && pulls.failures == 0 && pulls.waits == 0
+        self.is_read_requested() && !gives_way && pulls.failures == 0 && pulls.waits == 0
     }
 
     /// Returns `true` if a read of the appointments is still requested after a page of a resource, which may be the

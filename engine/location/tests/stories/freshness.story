@@ -270,3 +270,18 @@ read
 restart
 wake
 > pull appointments 1 cursor d1
+
+story a request is void once the EHR no longer lists appointments
+settings pulls=appointments,patients jitter_percent=0
+wake
+page appointments 0 cursor d1 last -> applied
+page patients 1 cursor c1 last -> applied
+wake
+after 1m
+pause reading
+read
+settings pulls=patients
+resume reading
+wake
++ nothing
+expect wake 08:10
