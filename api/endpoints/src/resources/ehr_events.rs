@@ -73,6 +73,12 @@ pub fn source_of(path: &str) -> Option<u32> {
     path.strip_prefix(PATH)?.split('/').next()?.parse().ok()
 }
 
+/// Returns the maximum size of the body of a request that is passed on to another node, which authenticates it. `most`
+/// is the maximum of other requests.
+pub fn max_body(path: &str, most: usize) -> usize {
+    if source_of(path).is_some() { MAX_REPORT.min(most) } else { most }
+}
+
 /// Returns the credentials of an unknown data source. Their result is not used.
 fn unknown() -> EhrEvents {
     EhrEvents {
@@ -240,6 +246,13 @@ mod tests {
     fn a_deep_report_is_not_followed_to_its_end() {
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
         assert!(!concerns_everything(&HeaderMap::new(), deep.as_bytes()));
+    }
+
+    #[test]
+    fn a_report_for_another_node_is_short() {
+        let most = 10 << 20;
+        assert_eq!((max_body("/ehr_events/5", most), max_body("/patients", most)), (MAX_REPORT, most));
+        assert_eq!(max_body("/ehr_events/5", 9), 9);
     }
 
     #[test]

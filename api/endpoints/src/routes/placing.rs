@@ -111,7 +111,8 @@ async fn of_another_configuration(
 
 async fn collect(api: &Api, request: &HttpRequest, payload: Payload) -> Result<Bytes, ApiError> {
     let edge = api.edge();
-    let rules = BodyRules { max_bytes: edge.rules.max_body, timeout: edge.rules.body_timeout };
+    let max_bytes = ehr_events::max_body(request.path(), edge.rules.max_body);
+    let rules = BodyRules { max_bytes, timeout: edge.rules.body_timeout };
     body::collect(request.headers(), payload, rules).await
 }
 
