@@ -207,8 +207,17 @@ impl Sim {
         self.say(|| format!("staff of {source} {line}"));
         // Staff's changes are often read before we know that our write succeeded.
         if let Some(location) = location.filter(|_| self.random.chance(700)) {
-            self.synchronise(location);
+            match self.random.chance(500) {
+                true => self.synchronise(location),
+                false => self.hint(location),
+            }
         }
+    }
+
+    /// The EHR reports a change of its appointments.
+    fn hint(&mut self, location: LocationId) {
+        self.say(|| format!("the EHR reports a change to {location}"));
+        self.run_internal(location, &Ask::Command(Command::RequestRead { everything: false }));
     }
 
     fn synchronise(&mut self, location: LocationId) {
