@@ -15,7 +15,7 @@ use engine::{
 };
 use framework::{http::rules::HttpRules, values::visit_token::SealedVisit};
 use location::{
-    ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId},
+    ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, PatientId},
     rules::RuleOverrides,
     time::DAY,
 };
@@ -401,15 +401,19 @@ async fn visit_tokens_expire_and_belong_to_one_tenant() {
         institution: InstitutionId(1),
         location: LocationId(MAIN),
         appointment: AppointmentId(1),
+        patient: PatientId(PAT),
         expires: world.engine.now(),
     };
     let expired = world.api.visit_tokens.seal(sealed);
+    let opened = world.api.visit_tokens.open(&token).unwrap();
+    let of_another = world.api.visit_tokens.seal(SealedVisit { patient: PatientId(opened.patient.0 + 1), ..opened });
     let slot = world.offers(MAIN, 1).await.remove(0);
     for path in [CONFIRM, RESCHEDULE, CANCEL] {
         let ask = |path: &str, token: &str| {
             let body = json!({"visit_token": token, "slot_token": slot["slot_token"], "idempotency_key": "k"});
             world.post(path, body)
         };
+        assert_eq!(ask(path, &of_another).answers(404).await["reason"], json!("booking_not_found"), "{path}");
         assert_eq!(ask(path, &altered).answers(404).await["reason"], json!("booking_not_found"), "{path}");
         let elsewhere = path.replace("acme", "rival");
         let refused = ask(&elsewhere, &token).key(RIVAL_KEY).answers(404).await;

@@ -11,8 +11,9 @@ use crate::files;
 
 const FILE: &str = "format";
 /// The format of the whole store: keys, envelope, and the documents in the values.
-const FORMAT: u32 = 4;
-/// The earliest format that is read. Format 3 has values of envelope format 1 only, and is upgraded in place.
+const FORMAT: u32 = 5;
+/// The earliest format that is read. Format 3 has values of envelope format 1 only, and format 4 no facts of visits in
+/// the log of changes. Both are upgraded in place.
 const OLDEST: u32 = 3;
 
 /// Returns the engine of the store in a directory, or `None` if there is no store.
@@ -123,7 +124,7 @@ mod tests {
         }
         for (text, expected) in [
             ("practice-sync store\nformat 2\nengine sled\n", "earlier version"),
-            ("practice-sync store\nformat 5\nengine sled\n", "newer version"),
+            ("practice-sync store\nformat 6\nengine sled\n", "newer version"),
             ("practice-sync store\nformat 4\nengine rocks\n", "cannot be read"),
             ("practice-sync stose\nformat 4\nengine sled\n", "cannot be read"),
             ("", "cannot be read"),
@@ -136,16 +137,22 @@ mod tests {
     }
 
     #[test]
-    fn format_3_is_read_and_upgraded() {
+    fn earlier_formats_are_read_and_upgraded() {
+        for format in ["format 3", "format 4"] {
+            upgrades(format);
+        }
+    }
+
+    fn upgrades(format: &str) {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(FILE);
-        fs::write(&file, "practice-sync store\nformat 3\nengine fjall\n").unwrap();
+        fs::write(&file, format!("practice-sync store\n{format}\nengine fjall\n")).unwrap();
         claim(dir.path(), EngineKind::Fjall).unwrap();
         assert!(refusal(dir.path(), EngineKind::Sled).contains("of the engine fjall"));
-        assert!(fs::read_to_string(&file).unwrap().contains("format 3"), "only an open store is upgraded");
+        assert!(fs::read_to_string(&file).unwrap().contains(format), "only an open store is upgraded");
         for _ in 0..2 {
             upgrade(dir.path()).unwrap();
-            assert_eq!(fs::read_to_string(&file).unwrap(), "practice-sync store\nformat 4\nengine fjall\n");
+            assert_eq!(fs::read_to_string(&file).unwrap(), "practice-sync store\nformat 5\nengine fjall\n");
         }
         claim(dir.path(), EngineKind::Fjall).unwrap();
     }

@@ -147,16 +147,16 @@ async fn a_store_of_format_3_is_upgraded_once_it_is_open(engine: EngineKind) {
     store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
     drop(store);
     let file = dir.path().join("format");
-    let format_4 = fs::read_to_string(&file).unwrap();
-    let format_3 = format_4.replace("format 4", "format 3");
-    assert_ne!(format_3, format_4);
+    let current = fs::read_to_string(&file).unwrap();
+    let format_3 = current.replace("format 5", "format 3");
+    assert_ne!(format_3, current);
     fs::write(&file, &format_3).unwrap();
     let other = StoreConfig { keys: StoreKey::new([1; 32]).into(), ..config(engine, dir.path()) };
     assert!(EmbeddedStore::open(other).is_err());
     assert_eq!(fs::read_to_string(&file).unwrap(), format_3, "a refused start changes nothing");
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     assert_eq!(store.get(b"a").unwrap(), Some(vec![1]));
-    assert_eq!(fs::read_to_string(&file).unwrap(), format_4);
+    assert_eq!(fs::read_to_string(&file).unwrap(), current);
 }
 
 /// Stale and fresh preconditions on more keys than the store keeps versions of. The watermark is verified at the

@@ -5,7 +5,7 @@
 //! never share a key stream.
 
 use location::{
-    ids::{AppointmentId, InstitutionId, LocationId},
+    ids::{AppointmentId, InstitutionId, LocationId, PatientId},
     time::{MINUTE, Millis, Timestamp},
 };
 
@@ -18,7 +18,7 @@ const PREFIX: &str = "vis_";
 /// Bytes of the authentication tag in a token.
 const TAG: usize = 16;
 /// Bytes of the plain text: as many as one block of the key stream.
-const VISIT: usize = 4 + 4 + 8 + 8 + 8;
+const VISIT: usize = 4 + 4 + 8 + 4 + 8 + 4;
 
 pub struct VisitTokens {
     tag: MacKey,
@@ -31,6 +31,8 @@ pub struct SealedVisit {
     pub institution: InstitutionId,
     pub location: LocationId,
     pub appointment: AppointmentId,
+    /// The patient who was found. Staff may give the appointment to another one.
+    pub patient: PatientId,
     pub expires: Timestamp,
 }
 
@@ -41,7 +43,7 @@ impl VisitTokens {
 
     /// Returns a token for a visit. Two calls return two tokens.
     pub fn seal(&self, visit: SealedVisit) -> String {
-        let mut bytes = encode(visit, random::<8>());
+        let mut bytes = encode(visit, random::<4>());
         let tag = self.tag.tag(&[&bytes]);
         self.apply_stream(&tag[..TAG], &mut bytes);
         format!("{PREFIX}{}{}", hex::encode(&tag[..TAG]), hex::encode(bytes))
@@ -67,13 +69,14 @@ impl VisitTokens {
     }
 }
 
-fn encode(visit: SealedVisit, nonce: [u8; 8]) -> [u8; VISIT] {
+fn encode(visit: SealedVisit, nonce: [u8; 4]) -> [u8; VISIT] {
     let mut bytes = [0; VISIT];
     bytes[..4].copy_from_slice(&visit.institution.0.to_be_bytes());
     bytes[4..8].copy_from_slice(&visit.location.0.to_be_bytes());
     bytes[8..16].copy_from_slice(&visit.appointment.0.to_be_bytes());
-    bytes[16..24].copy_from_slice(&visit.expires.0.to_be_bytes());
-    bytes[24..].copy_from_slice(&nonce);
+    bytes[16..20].copy_from_slice(&visit.patient.0.to_be_bytes());
+    bytes[20..28].copy_from_slice(&visit.expires.0.to_be_bytes());
+    bytes[28..].copy_from_slice(&nonce);
     bytes
 }
 
@@ -81,11 +84,13 @@ fn decode(bytes: &[u8; VISIT]) -> Option<SealedVisit> {
     let (institution, rest) = bytes.split_first_chunk::<4>()?;
     let (location, rest) = rest.split_first_chunk::<4>()?;
     let (appointment, rest) = rest.split_first_chunk::<8>()?;
+    let (patient, rest) = rest.split_first_chunk::<4>()?;
     let (expires, _) = rest.split_first_chunk::<8>()?;
     Some(SealedVisit {
         institution: InstitutionId(u32::from_be_bytes(*institution)),
         location: LocationId(u32::from_be_bytes(*location)),
         appointment: AppointmentId(u64::from_be_bytes(*appointment)),
+        patient: PatientId(u32::from_be_bytes(*patient)),
         expires: Timestamp(i64::from_be_bytes(*expires)),
     })
 }
@@ -100,6 +105,7 @@ mod tests {
             institution: InstitutionId(3),
             location: LocationId(7),
             appointment: AppointmentId(4_711),
+            patient: PatientId(12),
             expires: Timestamp(1_800_000_900_000),
         }
     }
@@ -115,8 +121,8 @@ mod tests {
     #[test]
     fn a_visit_token_shows_no_ids() {
         let tokens = VisitTokens::new(&Secret::from_bytes([1; 32]));
-        let plain = encode(visit(), [0; 8]);
-        for part in [&plain[..8], &plain[8..16], &plain[16..24]] {
+        let plain = encode(visit(), [0; 4]);
+        for part in [&plain[..8], &plain[8..16], &plain[20..28]] {
             assert!(!tokens.seal(visit()).contains(&hex::encode(part)));
         }
     }

@@ -69,26 +69,3 @@ impl LocationActor {
         self.waiters.answer(|since, until| machine.freshness(now, since, until));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use tokio::sync::oneshot;
-
-    use super::*;
-
-    #[test]
-    fn requests_that_no_longer_wait_leave_room_for_others() {
-        let (mut waiters, mut open) = (Waiters::default(), Vec::new());
-        for index in 0..MAX_WAITERS {
-            let (reply, answer) = oneshot::channel();
-            waiters.0.push(Waiter { since: Timestamp(0), until: Timestamp(1), reply });
-            open.extend((index > 0).then_some(answer));
-        }
-        assert!(!waiters.is_full());
-        assert_eq!(waiters.0.len(), MAX_WAITERS - 1);
-        let (reply, answer) = oneshot::channel();
-        waiters.0.push(Waiter { since: Timestamp(0), until: Timestamp(1), reply });
-        open.push(answer);
-        assert!(waiters.is_full());
-    }
-}

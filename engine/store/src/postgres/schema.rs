@@ -16,8 +16,9 @@ use crate::{
     store_keys::StoreKeys,
 };
 
-/// Migrations; migration n creates version n. Released migrations are never changed. Version 2 has the tables of
-/// version 1, but values of envelope format 3, which earlier programs cannot open.
+/// Migrations; migration n creates version n. Released migrations are never changed. Versions 2 and 3 have the
+/// tables of version 1: version 2 has values of envelope format 3, and version 3 facts of visits in the log of changes.
+/// Earlier programs can read neither.
 const STEPS: &[&str] = &[
     "\
     CREATE TABLE practice_sync_values (
@@ -29,6 +30,7 @@ const STEPS: &[&str] = &[
     );
     CREATE INDEX practice_sync_values_by_key ON practice_sync_values (key);
     CREATE TABLE practice_sync_homes (home bigint PRIMARY KEY, owner bigint NOT NULL);",
+    "SELECT 1;",
     "SELECT 1;",
 ];
 

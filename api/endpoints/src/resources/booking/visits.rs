@@ -4,7 +4,7 @@ use framework::values::{
     kinds::shared::visit_token,
     visit_token::{LIFETIME, SealedVisit},
 };
-use location::ids::AppointmentId;
+use location::ids::{AppointmentId, PatientId};
 
 use super::{booking_ref, failure::BookingFailure, find};
 use crate::prelude::*;
@@ -61,7 +61,8 @@ fn find_by_token(
     let here = |it: &Record<Appointment>| {
         it.institution_id == tenant.institution.id.0 && it.location() == location.setup.id.0 && !it.unavailable
     };
-    let appointment = found.filter(here).ok_or_else(BookingFailure::visit_not_found)?;
+    let of_patient = |it: &Record<Appointment>| it.patient_id == Some(sealed.patient.0);
+    let appointment = found.filter(here).filter(of_patient).ok_or_else(BookingFailure::visit_not_found)?;
     Ok((location, appointment))
 }
 
@@ -71,6 +72,7 @@ pub(super) fn token_for(call: &ApiCall, location: &OpenLocation, it: &Record<App
         institution: location.institution.id,
         location: location.setup.id,
         appointment: AppointmentId(it.id),
+        patient: PatientId(it.patient_id.unwrap_or_default()),
         expires: call.api.engine.now().plus(LIFETIME),
     })
 }
