@@ -60,7 +60,7 @@ impl WriteIntent {
     }
 
     /// Returns `true` if the write determines the placement of an appointment in the EHR.
-    pub(crate) fn places(self) -> bool {
+    pub fn places(self) -> bool {
         matches!(self, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_) | WriteIntent::Replace(_))
     }
 

@@ -49,17 +49,17 @@ impl Location {
         }
     }
 
-    /// Ends an unsent replacement behind a write that has brought the appointment to its current place already.
+    /// Ends an unsent replacement behind a write that has ended, if the EHR has the appointment at its current place.
     pub(crate) fn end_needless_replacement(
         &self,
         id: AppointmentId,
-        (done, sent): (WriteId, Option<Placement>),
+        (ended, in_ehr): (WriteId, Option<Placement>),
         events: &mut Vec<Event>,
     ) {
         let place = self.state.appointments.get(&id).map(|ours| ours.placement);
         let is_unsent = |write: &Write| write.withdrawable() && write.work == WriteIntent::Replace(id);
-        let needless = self.state.queue.of(id).filter(|(other, write)| *other != done && is_unsent(write));
-        for (write, unsent) in needless.filter(|_| place.is_some() && place == sent) {
+        let needless = self.state.queue.of(id).filter(|(other, write)| *other != ended && is_unsent(write));
+        for (write, unsent) in needless.filter(|_| place.is_some() && place == in_ehr) {
             events.push(Event::WriteDone { write, work: unsent.work, written: None });
         }
     }

@@ -222,8 +222,9 @@ impl Location {
                 self.end_needless_replacement(appointment, (id, write.sent), events);
             }
             (WriteIntent::Replace(appointment), Some(written)) => {
-                self.replacement_written(cx, write, (appointment, written), events);
+                // Before the cancellation of the old appointment is queued, which leaves the visit with a pending write.
                 self.end_needless_replacement(appointment, (id, write.sent), events);
+                self.replacement_written(cx, write, (appointment, written), events);
             }
             (WriteIntent::CancelReplaced { appointment, replaced }, _) => {
                 events.push(Event::Replacement(Replacement::Gone { appointment, replaced }));
@@ -287,8 +288,10 @@ impl Location {
                 let others = self.later(appointment, id).filter(|(_, other)| moves(other.work));
                 let (waiting, out): (Vec<_>, Vec<_>) = others.partition(|(_, other)| other.withdrawable());
                 let sent = out.into_iter().find_map(|(_, other)| other.sent);
-                if let (true, Some(to)) = (waiting.is_empty(), sent.or_else(|| self.place_in_ehr(appointment))) {
-                    events.push(Event::MoveReverted { appointment, to, reason });
+                let in_ehr = sent.or_else(|| self.place_in_ehr(appointment));
+                match in_ehr.filter(|_| waiting.is_empty()) {
+                    Some(to) => events.push(Event::MoveReverted { appointment, to, reason }),
+                    None => self.end_needless_replacement(appointment, (id, in_ehr), events),
                 }
             }
             WriteIntent::Cancel(appointment) => {

@@ -201,6 +201,39 @@ wake
 pushed w4 1 written f2
 expect appointment a1 op3 prov1 12:00 30m done
 
+story a move back to the place of a replacement in flight needs no other one
+settings no_reschedules
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+wake
+move a1 op3 prov1 12:00 30m -> moved
+move a1 op2 prov1 11:00 30m -> moved
++ moved *
+pushed w1 1 written f2
++ done w1 replace a1
++ done w2 replace a1
++ replaced a1 w3 by f2 op2 prov1 11:00 30m
++ queued w3 cancel_replaced a1 w3 *
+expect queue w3
+expect appointment a1 op2 prov1 11:00 30m done vacating op1 prov1 10:00 30m
+
+story a move back to the first place ends with the refused replacement
+settings no_reschedules
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+wake
+move a1 op3 prov1 12:00 30m -> moved
+move a1 op1 prov1 10:00 30m -> moved
+pushed w1 1 rejected "closed"
++ failed w1 replace a1 failed "closed"
++ done w2 replace a1
+expect queue none
+expect appointment a1 op1 prov1 10:00 30m done
+
 story a move back before the replacement was sent sends nothing
 settings no_reschedules
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

@@ -70,7 +70,11 @@ pub(crate) fn event(
             })?;
         }
         Event::CancelConfirmed { appointment } if processor.settings().capabilities.integrated => {
-            change(processor, cx, *appointment, unit, |record| set_cancellation(record, Writeback::Confirmed))?;
+            change(processor, cx, *appointment, unit, |record| {
+                set_cancellation(record, Writeback::Confirmed);
+                // Its unsent replacement was withdrawn.
+                reschedule::end(record, NOT_IN_EHR);
+            })?;
         }
         Event::WriteQueued { work, .. } => {
             if let Some(appointment) = work.appointment().filter(|_| !matches!(work, WriteIntent::CreateAppointment(_)))
@@ -105,12 +109,13 @@ pub(crate) fn event(
             if let Some(written) = written {
                 processor.written(cx, *write, *work, written, unit)?;
             }
-            change_ended(processor, cx, *write, *work, RecordWrite::succeeded(), unit)?;
+            let is_needless = written.is_none() && matches!(work, WriteIntent::Replace(_));
+            change_ended(processor, cx, (*write, *work), is_needless, RecordWrite::succeeded(), unit)?;
         }
         Event::WriteFailed { write, work, how, reason } => {
             finished(processor, cx, *write, *work, Some((*how, reason)), unit)?;
             processor.not_written(cx, *write, *work, (*how, reason), unit)?;
-            change_ended(processor, cx, *write, *work, RecordWrite::failed(reason), unit)?;
+            change_ended(processor, cx, (*write, *work), false, RecordWrite::failed(reason), unit)?;
         }
         Event::WriteRetried { write, of, work, .. } => processor.retried(cx, *write, *of, *work, unit)?,
         Event::WriteDropped { write } => processor.dropped(*write, unit)?,
@@ -209,18 +214,21 @@ fn change(
     })
 }
 
-/// Records the state of a client's change of an appointment: `ended`, unless another of its writes is queued.
+/// Records the state of a client's change of an appointment: `ended`, unless another of its writes is queued. A needless
+/// replacement ends in the same turn as the write that placed the appointment.
 fn change_ended(
     processor: &Processor,
     cx: DecisionContext,
-    write: WriteId,
-    work: WriteIntent,
+    (write, work): (WriteId, WriteIntent),
+    is_needless: bool,
     ended: RecordWrite,
     unit: &mut UnitOfWork<'_>,
 ) -> Result<(), Reject> {
     let Some(appointment) = work.appointment() else { return Ok(()) };
     let insert = matches!(work, WriteIntent::CreateAppointment(_));
-    let last = processor.machine.state.queue.of(appointment).all(|(other, _)| other == write);
+    let is_over = |other: WriteIntent| is_needless && other.places();
+    let mut writes = processor.machine.state.queue.of(appointment);
+    let last = writes.all(|(other, pending)| other == write || is_over(pending.work));
     let state = match last {
         true if insert => None,
         true => Some(ended),

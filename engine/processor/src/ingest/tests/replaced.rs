@@ -6,9 +6,10 @@ use location::{
     ids::{OperatoryId, ProviderId, WorkingHourId},
     time::{HOUR, Span},
 };
-use records::{Appointment, ehr::Write};
+use records::{Appointment, Writeback, ehr::Write, record::RecordWrite};
 
 use super::*;
+use crate::commands::{Offer, RescheduleVisit};
 
 const OLD: &str = "old";
 const NEW: &str = "new";
@@ -87,6 +88,26 @@ impl IngestWorld {
         let Call::Write { write, attempt, .. } = call else { panic!("a write") };
         let outcome = Ok(Written { foreign_id: foreign_id.to_owned(), version: None });
         self.turn(A, &Command::Pushed { write: *write, attempt: *attempt, outcome }).await.pop()
+    }
+
+    /// Moves the visit for its patient, to some hours after its first time.
+    async fn reschedule(&mut self, hours: i64, key: &str) {
+        let to = self.place(hours);
+        let offer = Offer {
+            institution: InstitutionId(1),
+            location: LocationId(A),
+            provider: to.provider.unwrap(),
+            operatory: to.operatory,
+            span: to.span,
+            appointment_type: None,
+            expires: self.now.plus(HOUR),
+            join_blocks: true,
+            hold: hours.unsigned_abs() + 1,
+            channel: None,
+            rules: None,
+        };
+        let (appointment, idempotency_key) = (AppointmentId(self.visit_id()), key.to_owned());
+        self.turn(A, &RescheduleVisit { appointment, offer, idempotency_key, reason: None }).await;
     }
 
     /// Shows a page of appointments in a read cycle.
@@ -191,4 +212,51 @@ async fn answer_with_the_old_identifier_proves_no_replacement() {
     world.written(&call, OLD).await;
     assert!(matches!(world.queued()[..], [WriteIntent::Replace(_)]), "{:?}", world.queued());
     assert_eq!((world.kept(id).foreign_id.as_deref(), world.kept(id).replaced.len()), (Some(OLD), 0));
+}
+
+#[tokio::test]
+async fn move_back_to_the_place_of_a_replacement_in_flight_is_confirmed_by_it() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    world.reschedule(2, "there").await;
+    world.reschedule(1, "and back").await;
+    assert_eq!(world.kept(id).reschedule.as_ref().map(|it| it.status), Some(Writeback::Pending));
+    let cancel = world.written(&call, NEW).await.expect("the old appointment is cancelled at once");
+    let kept = world.kept(id);
+    assert_eq!(kept.reschedule.as_ref().map(|it| it.status), Some(Writeback::Confirmed));
+    assert_eq!((kept.write, kept.body.placement), (Some(RecordWrite::pending()), world.place(1)));
+    assert!(matches!(world.queued()[..], [WriteIntent::CancelReplaced { .. }]), "{:?}", world.queued());
+    world.written(&cancel, OLD).await;
+    assert_eq!(world.kept(id).write, Some(RecordWrite::succeeded()));
+}
+
+#[tokio::test]
+async fn move_back_to_the_first_place_ends_with_the_refused_replacement() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    world.reschedule(2, "there").await;
+    world.reschedule(0, "and back").await;
+    let Call::Write { write, attempt, .. } = call else { panic!("a write") };
+    let outcome = Err(Failure::Rejected("closed".to_owned()));
+    let calls = world.turn(A, &Command::Pushed { write, attempt, outcome }).await;
+    assert!(calls.is_empty(), "the EHR has the visit at its place");
+    let kept = world.kept(id);
+    assert_eq!(kept.reschedule.as_ref().map(|it| it.status), Some(Writeback::Confirmed));
+    assert_eq!((kept.write, kept.body.placement), (Some(RecordWrite::succeeded()), world.place(0)));
+    assert_eq!((world.queued(), world.vacating(id)), (Vec::new(), Vec::new()));
+}
+
+#[tokio::test]
+async fn cancellation_ends_a_move_that_was_not_sent() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    let cancel = world.written(&call, NEW).await.unwrap();
+    world.reschedule(2, "there").await;
+    world.turn(A, &Command::Cancel { appointment: AppointmentId(id), reason: None }).await;
+    assert!(!world.queued().contains(&WriteIntent::Replace(AppointmentId(id))), "{:?}", world.queued());
+    let cancel = world.written(&cancel, OLD).await.expect("the visit is cancelled next");
+    world.written(&cancel, NEW).await;
+    let kept = world.kept(id);
+    assert_eq!((kept.cancelled, kept.reschedule.as_ref().map(|it| it.status)), (true, Some(Writeback::Failed)));
+    assert!(world.queued().is_empty(), "{:?}", world.queued());
 }
