@@ -66,7 +66,7 @@ impl Location {
                 return;
             }
         }
-        if record.cancelled && record.replacement.is_none() && self.may_have_been_replaced(record.id) {
+        if record.cancelled && record.replacement.is_none() && self.may_have_been_replaced(record.id, events) {
             keep.push(record.id);
             return;
         }

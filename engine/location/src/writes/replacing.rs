@@ -144,10 +144,12 @@ impl Location {
         writes.any(|(_, write)| write.work == WriteIntent::Replace(id) && !write.withdrawable())
     }
 
-    /// Returns `true` if a replacement was restored from a backup and has not been looked up. The old appointment may
-    /// be cancelled because the replacement was done since the backup.
-    pub(crate) fn may_have_been_replaced(&self, id: AppointmentId) -> bool {
-        self.state.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id) && write.restored)
+    /// Returns `true` if a replacement was restored from a backup, has not been looked up, and is not proven by
+    /// `events`. The old appointment may be cancelled because the replacement was done since the backup.
+    pub(crate) fn may_have_been_replaced(&self, id: AppointmentId, events: &[Event]) -> bool {
+        let is_proven = |write| events.iter().any(|event| event.write_done() == Some(write));
+        let mut writes = self.state.queue.of(id);
+        writes.any(|(write, queued)| queued.work == WriteIntent::Replace(id) && queued.restored && !is_proven(write))
     }
 
     /// Returns a replaced appointment that the EHR has not cancelled yet.

@@ -347,7 +347,7 @@ impl Location {
     /// Replaced appointments are still cancelled, and a replacement in flight ends first.
     pub(crate) fn gone(&self, appointment: AppointmentId, events: &mut Vec<Event>) {
         let is_gone = self.state.appointments.get(&appointment).is_some_and(|known| known.gone);
-        if is_gone || self.may_have_been_replaced(appointment) {
+        if is_gone || self.may_have_been_replaced(appointment, events) {
             return;
         }
         let done: Vec<WriteId> = events.iter().filter_map(Event::write_done).collect();

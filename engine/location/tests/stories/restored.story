@@ -81,3 +81,19 @@ found w1 1 written f2
 + done w1 replace a1
 + replaced a1 * by f2 op2 prov1 11:00 30m
 + queued * cancel_replaced a1 *
+
+story a page that shows a restored replacement as cancelled cancels the visit
+settings no_reschedules
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+restored
+settings pulls=appointments
+wake
+> find w1 1 *
+> pull appointments 0 cursor -
+page appointments 0 cursor c1 last -> applied*
+| a1 op2 prov1 11:00 30m patient p1 foreign f2 replacement w1 cancelled
+expect slot op2 prov1 11:00 30m free
+expect slot op1 prov1 10:00 30m busy
