@@ -12,7 +12,7 @@ use location::{
     command::Closed,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
-    rules::{Candidate, Closure, PatientFacts, Reason, RuleOverrides, RuleSet, VisitRules},
+    rules::{Candidate, Closure, Companion, PatientFacts, Reason, RuleOverrides, RuleSet, VisitRules},
     settings::MachineSettings,
     slots::{Slot, SlotQuery},
     state::{CalendarAppointment, Hold, Insert, State},
@@ -63,7 +63,7 @@ struct Case {
     appointment_type: Option<AppointmentTypeId>,
     patient: Option<PatientFacts>,
     own: Vec<Holder>,
-    also_taken: Vec<Slot>,
+    also_taken: Vec<Companion>,
 }
 
 fn zones() -> Vec<(Zone, Date)> {
@@ -232,9 +232,10 @@ fn case(seed: u64, zones: &[(Zone, Date)]) -> Case {
         1 => Holder::Vacating(AppointmentId(1)),
         _ => Holder::Appointment(AppointmentId(1)),
     });
-    let slot = |random: &mut Random| {
+    let companion = |random: &mut Random| {
         let Placement { operatory, span, .. } = placement(random, noon);
-        Slot { span, provider: provider(random), operatory }
+        let appointment_type = operatory.map(|operatory| AppointmentTypeId(operatory.0 as u32));
+        Companion { slot: Slot { span, provider: provider(random), operatory }, appointment_type }
     };
     Case {
         location: Location::load(Arc::new(settings), state),
@@ -251,7 +252,7 @@ fn case(seed: u64, zones: &[(Zone, Date)]) -> Case {
             date_of_birth: random.maybe(80, |random| from.add_days(-(random.below(90 * 365) as i32))),
         }),
         own: own.into_iter().collect(),
-        also_taken: random.maybe(20, slot).into_iter().collect(),
+        also_taken: random.maybe(20, companion).into_iter().collect(),
     }
 }
 
@@ -335,6 +336,17 @@ impl Model<'_> {
         )
     }
 
+    /// Returns the buffers of a new visit.
+    fn new_buffers_of(&self, kind: Option<AppointmentTypeId>) -> (Millis, Millis) {
+        let set = &self.case.location.settings.rules;
+        let of_type = kind.and_then(|kind| set.types.get(&kind)).cloned().unwrap_or_default();
+        let channel = self.case.channel.and_then(|name| set.channels.get(name)).cloned().unwrap_or_default();
+        (
+            of_type.buffer_before.or(channel.buffer_before).unwrap_or(set.plain.buffer_before),
+            of_type.buffer_after.or(channel.buffer_after).unwrap_or(set.plain.buffer_after),
+        )
+    }
+
     /// Returns the entries that count for a candidate.
     fn entries(&self, candidate: &Candidate<'_>) -> Vec<ModelEntry> {
         let mut entries = Vec::new();
@@ -370,13 +382,13 @@ impl Model<'_> {
                 visit: Some((hold.appointment_type, hold.placement.provider)),
             });
         }
-        for slot in candidate.also_taken {
+        for Companion { slot, appointment_type } in candidate.also_taken {
             entries.push(ModelEntry {
                 column: slot.operatory.map_or(Column::Provider(slot.provider), Column::Operatory),
                 span: slot.span,
                 reason: Reason::Taken,
-                buffers: Some((self.rules.buffer_before, self.rules.buffer_after)),
-                visit: Some((candidate.appointment_type, Some(slot.provider))),
+                buffers: Some(self.new_buffers_of(*appointment_type)),
+                visit: Some((*appointment_type, Some(slot.provider))),
             });
         }
         entries

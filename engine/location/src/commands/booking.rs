@@ -9,7 +9,7 @@ use crate::{
     event::{CancelledBy, Event, KeyPinned, MoveReason},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
     random::mix,
-    rules::{Candidate, PatientFacts, patient_reason},
+    rules::{Candidate, Companion, PatientFacts, patient_reason},
     schedule::{
         calendar::{Holder, Placement},
         hours::WorkingHour,
@@ -31,10 +31,10 @@ pub(crate) struct PlacementRequest<'a> {
     pub closed: Option<&'a BTreeSet<OperatoryId>>,
     /// The intent, if the request is one: alternatives then obey the booking rules.
     pub intent: Option<Intent<'a>>,
-    /// Slots of the same request that count as taken: the earlier members of a group.
-    pub also_taken: &'a [Slot],
-    /// Slots of the same request that alternatives leave free: the later members of a group.
-    pub later: &'a [Slot],
+    /// Visits of the same request that count as taken: the earlier members of a group.
+    pub also_taken: &'a [Companion],
+    /// Visits of the same request whose slots alternatives leave free: the later members of a group.
+    pub later: &'a [Companion],
 }
 
 /// The facts about an intent that booking rules need.
@@ -51,8 +51,8 @@ pub(crate) struct Intent<'a> {
 pub(crate) struct Member<'a> {
     /// All bookings of the request.
     pub bookings: &'a [Book],
-    /// The slots of the bookings.
-    pub slots: &'a [Slot],
+    /// The visits of the bookings.
+    pub visits: &'a [Companion],
     /// The index of the booking.
     pub index: usize,
 }
@@ -68,10 +68,10 @@ impl Location {
             None => {}
         }
         let bookings = std::slice::from_ref(book);
-        let slots: Vec<Slot> = Slot::of(&book.placement).into_iter().collect();
+        let visits: Vec<Companion> = Companion::of(book).into_iter().collect();
         let key = book.key.as_ref().map(|key| self.pin(cx.now, key, Vec::new()));
         let mut events = Vec::new();
-        match self.book_member(cx, Member { bookings, slots: &slots, index: 0 }, key, &mut events) {
+        match self.book_member(cx, Member { bookings, visits: &visits, index: 0 }, key, &mut events) {
             Ok(()) => Decision::new(Reply::Booked { appointment: book.appointment, replay: false }, events),
             Err(refusal) => Decision::refuse(refusal),
         }
@@ -86,7 +86,7 @@ impl Location {
         key: Option<KeyPinned>,
         events: &mut Vec<Event>,
     ) -> Result<(), Refusal> {
-        let Member { bookings, slots, index } = member;
+        let Member { bookings, visits, index } = member;
         let (now, book) = (cx.now, &bookings[index]);
         let held =
             self.state.holds.get(&book.hold).is_some_and(|hold| hold.placement == book.placement && now < hold.until);
@@ -106,8 +106,8 @@ impl Location {
                 channel: book.channel.as_deref(),
                 rules: book.rules,
             }),
-            also_taken: slots.get(..index).unwrap_or_default(),
-            later: slots.get(index + 1..).unwrap_or_default(),
+            also_taken: visits.get(..index).unwrap_or_default(),
+            later: visits.get(index + 1..).unwrap_or_default(),
         };
         // The holds of earlier members count through their slots.
         let own: Vec<Holder> = bookings.iter().take(index + 1).map(|booking| Holder::Hold(booking.hold)).collect();
@@ -221,7 +221,7 @@ impl Location {
         let shut = |room| closed.is_some_and(|closed| closed.contains(&room));
         let hours = self.hours().filter(|hour| !hour.operatory.is_some_and(shut));
         match fits(hours.clone(), &state.calendar, zone, &wanted) {
-            Fit::Free if !also_taken.iter().any(|other| other.prevents(&slot)) => None,
+            Fit::Free if !also_taken.iter().any(|other| other.slot.prevents(&slot)) => None,
             // `Free` if only an earlier member of the request takes the slot.
             fit => {
                 let others = [also_taken, later].concat();
@@ -234,7 +234,8 @@ impl Location {
                         let hours: Vec<&WorkingHour> = hours.collect();
                         let search =
                             |query: &SlotQuery| free_slots(hours.iter().copied(), &state.calendar, zone, query);
-                        nearest_by(search, zone, &wanted, now, count, &others)
+                        let slots: Vec<Slot> = others.iter().map(|other| other.slot).collect();
+                        nearest_by(search, zone, &wanted, now, count, &slots)
                     }
                 };
                 Some(Refusal::SlotTaken { fit, alternatives })

@@ -6,7 +6,7 @@ use crate::{
     commands::Member,
     decision::{Decision, Refusal, Reply},
     ids::AppointmentId,
-    rules::Candidate,
+    rules::{Candidate, Companion},
     schedule::slots::{Party, Slot, SlotQuery, groups_of},
     time::Timestamp,
 };
@@ -25,19 +25,25 @@ impl Location {
         let rules = &self.settings.rules;
         let (has_rules, in_force) = (!rules.is_neutral(), rules.in_force(query.appointment_type, channel));
         let slots = |query: &SlotQuery| self.offered_slots(now, query, closed, channel);
+        let appointment_type = query.appointment_type;
         let admits = |chosen: &[Slot], slot: &Slot| {
+            // A slot alone is offered already.
+            if !has_rules || chosen.is_empty() {
+                return true;
+            }
+            let also_taken: Vec<Companion> =
+                chosen.iter().map(|slot| Companion { slot: *slot, appointment_type }).collect();
             let candidate = Candidate {
                 slot: *slot,
-                appointment_type: query.appointment_type,
+                appointment_type,
                 join_blocks: query.join_blocks,
                 own: Vec::new(),
                 closed,
                 channel,
                 patient: None,
-                also_taken: chosen,
+                also_taken: &also_taken,
             };
-            // A slot alone is offered already.
-            !has_rules || chosen.is_empty() || self.slot_reason(now, &in_force, &candidate).is_none()
+            self.slot_reason(now, &in_force, &candidate).is_none()
         };
         groups_of(&self.settings.zone, query, party, slots, admits)
     }
@@ -54,13 +60,13 @@ impl Location {
         }
         let bookings = &group.bookings;
         let appointments: Vec<AppointmentId> = bookings.iter().map(|booking| booking.appointment).collect();
-        let slots: Vec<Slot> = bookings.iter().filter_map(|booking| Slot::of(&booking.placement)).collect();
+        let visits: Vec<Companion> = bookings.iter().filter_map(Companion::of).collect();
         let others = appointments.iter().skip(1).copied().collect();
         let mut key = group.key.as_ref().map(|key| self.pin(cx.now, key, others));
         let mut events = Vec::new();
         for index in 0..bookings.len() {
             // The first booking pins the key for all.
-            let booked = self.book_member(cx, Member { bookings, slots: &slots, index }, key.take(), &mut events);
+            let booked = self.book_member(cx, Member { bookings, visits: &visits, index }, key.take(), &mut events);
             if let Err(refusal) = booked {
                 return Decision::refuse(Refusal::Member { index, refusal: Box::new(refusal) });
             }

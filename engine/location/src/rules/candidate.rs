@@ -1,7 +1,7 @@
 //! A candidate time of an intent, and the facts about its patient.
 
 use crate::{
-    command::Closed,
+    command::{Book, Closed},
     ids::AppointmentTypeId,
     schedule::{
         calendar::{Column, Holder},
@@ -17,6 +17,23 @@ pub struct PatientFacts {
     pub is_new: bool,
     /// The date of birth. Without it, limits of age are not checked.
     pub date_of_birth: Option<Date>,
+}
+
+/// Another visit of the same request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Companion {
+    /// Time, provider and operatory.
+    pub slot: Slot,
+    /// The appointment type, if known.
+    pub appointment_type: Option<AppointmentTypeId>,
+}
+
+impl Companion {
+    /// Returns the visit of a booking, or `None` if it names no provider.
+    pub(crate) fn of(booking: &Book) -> Option<Companion> {
+        let slot = Slot::of(&booking.placement)?;
+        Some(Companion { slot, appointment_type: booking.appointment_type })
+    }
 }
 
 /// A candidate time of an intent.
@@ -36,8 +53,8 @@ pub struct Candidate<'a> {
     pub channel: Option<&'a str>,
     /// The patient; `None` if the request names none.
     pub patient: Option<PatientFacts>,
-    /// Placements of the same request that count as taken, such as the earlier members of a group.
-    pub also_taken: &'a [Slot],
+    /// Visits of the same request that count as taken, such as the earlier members of a group.
+    pub also_taken: &'a [Companion],
 }
 
 impl Candidate<'_> {
@@ -45,7 +62,8 @@ impl Candidate<'_> {
     pub(super) fn taken_here(&self) -> impl Iterator<Item = &Slot> {
         let Slot { provider, operatory, .. } = self.slot;
         let columns = [operatory.map(Column::Operatory), Some(Column::Provider(provider))];
-        self.also_taken.iter().filter(move |other| columns.contains(&Some(column_of(other))))
+        let slots = self.also_taken.iter().map(|other| &other.slot);
+        slots.filter(move |other| columns.contains(&Some(column_of(other))))
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::visit_rules::{DailyCaps, VisitRules};
+use super::{
+    candidate::Companion,
+    visit_rules::{DailyCaps, VisitRules},
+};
 use crate::{
     ids::{AppointmentTypeId, ProviderId},
     schedule::{
@@ -83,11 +86,12 @@ impl DayLoad {
         load
     }
 
-    /// Adds placements of the same request and of the same type.
-    pub(super) fn add_visits<'a>(&mut self, slots: impl Iterator<Item = &'a Slot>) {
-        for slot in slots {
+    /// Adds other visits of the request. `appointment_type` is that of the candidate.
+    pub(super) fn add_visits(&mut self, others: &[Companion], appointment_type: Option<AppointmentTypeId>) {
+        for Companion { slot, appointment_type: kind } in others {
             if self.day.start <= slot.span.start && slot.span.start < self.day.end {
-                self.add(slot.span, true, Some(slot.provider));
+                let same_type = kind.is_some() && *kind == appointment_type;
+                self.add(slot.span, same_type, Some(slot.provider));
             }
         }
     }

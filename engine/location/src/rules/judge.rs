@@ -1,7 +1,7 @@
 //! The decision about a candidate time.
 
 use super::{
-    candidate::{Candidate, PatientFacts, column_of},
+    candidate::{Candidate, Companion, PatientFacts, column_of},
     day_load::DayLoad,
     reason::Reason,
     rule_set::RulesInForce,
@@ -131,7 +131,7 @@ impl Location {
         if rules.caps().any() || rules.type_caps.any() {
             let appointment_type = candidate.appointment_type;
             let mut load = DayLoad::count(&self.state, zone, date, rules, appointment_type, &candidate.own);
-            load.add_visits(candidate.also_taken.iter());
+            load.add_visits(candidate.also_taken, appointment_type);
             if load.exceeds(rules, slot) {
                 return Some(Reason::DailyCap);
             }
@@ -151,9 +151,13 @@ impl Location {
         let others = self.state.calendar.overlapping(column_of(slot), around);
         let mut others = others.filter(|entry| !candidate.own.contains(&entry.holder));
         let own = (in_force.rules.buffer_before, in_force.rules.buffer_after);
-        let is_near = |other: Span| with_buffers(other, own, own).overlaps(slot.span);
+        let is_near = |other: &Companion| {
+            let is_same = other.appointment_type == candidate.appointment_type;
+            let theirs = if is_same { own } else { in_force.buffers_of(other.appointment_type, candidate.channel) };
+            column_of(&other.slot) == column_of(slot) && with_buffers(other.slot.span, theirs, own).overlaps(slot.span)
+        };
         others.any(|entry| self.span_with_buffers(in_force, entry).overlaps(slot.span))
-            || candidate.also_taken.iter().any(|other| column_of(other) == column_of(slot) && is_near(other.span))
+            || candidate.also_taken.iter().any(is_near)
     }
 
     /// Returns the span in which an entry prevents visits in its column: with the buffers of its own visit and of the

@@ -21,7 +21,7 @@ mod reason;
 mod rule_set;
 mod visit_rules;
 
-pub use candidate::{Candidate, PatientFacts};
+pub use candidate::{Candidate, Companion, PatientFacts};
 pub use closure::Closure;
 pub use instead::Instead;
 pub use reason::Reason;

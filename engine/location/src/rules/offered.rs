@@ -2,7 +2,12 @@
 
 use std::cell::RefCell;
 
-use super::{candidate::Candidate, day_load::DayLoad, judge::Bounds, rule_set::RulesInForce};
+use super::{
+    candidate::{Candidate, Companion},
+    day_load::DayLoad,
+    judge::Bounds,
+    rule_set::RulesInForce,
+};
 use crate::{
     Location,
     command::Closed,
@@ -70,22 +75,23 @@ impl Location {
         None
     }
 
-    /// Returns the slots nearest to a refused one that rules offer next to the other slots of the request.
+    /// Returns the slots nearest to a refused one that rules offer next to the other visits of the request.
     pub(crate) fn offered_alternatives(
         &self,
         now: Timestamp,
         wanted: &Wanted,
         closed: &Closed,
         channel: Option<&str>,
-        others: &[Slot],
+        others: &[Companion],
     ) -> Vec<Slot> {
         let hours = self.open_hours(closed);
         let in_force = self.settings.rules.in_force(wanted.appointment_type, channel);
         let search = |query: &SlotQuery| self.offered(now, query, &hours, &in_force);
         let count = usize::from(self.settings.booking.alternatives);
-        // The rules may refuse some of them because of the other slots.
+        let slots: Vec<Slot> = others.iter().map(|other| other.slot).collect();
+        // The rules may refuse some of them because of the other visits.
         let margin = others.len().saturating_mul(count);
-        let mut found = nearest_by(search, &self.settings.zone, wanted, now, count.saturating_add(margin), others);
+        let mut found = nearest_by(search, &self.settings.zone, wanted, now, count.saturating_add(margin), &slots);
         if !others.is_empty() {
             let Wanted { appointment_type, join_blocks, ref own, .. } = *wanted;
             found.retain(|slot| {

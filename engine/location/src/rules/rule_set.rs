@@ -46,6 +46,16 @@ impl RulesInForce<'_> {
         digest_of(&self.rules)
     }
 
+    /// Returns the times before and after a new visit of another type that stay free.
+    pub(super) fn buffers_of(
+        &self,
+        appointment_type: Option<AppointmentTypeId>,
+        channel: Option<&str>,
+    ) -> (Millis, Millis) {
+        let rules = self.set.effective(appointment_type, channel);
+        (rules.buffer_before, rules.buffer_after)
+    }
+
     /// Returns `true` if the rules refuse no time and no patient.
     pub(super) fn is_neutral(&self) -> bool {
         self.longest_buffer == 0 && self.rules.is_neutral()

@@ -138,6 +138,22 @@ book_group -> booked a1 a2
 | a1 op1 prov1 10:00 30m patient p1
 | a2 op2 prov1 10:30 30m patient p2
 
+story the bookings of a group have the buffers of their own types
+rules t1:buffer_after=30m
+book_group -> refused member 1 not_bookable buffer
+| a1 op1 prov1 10:00 30m patient p1 type t1
+| a2 op1 prov1 10:30 30m patient p2 type t2
++ nothing
+book_group -> booked a1 a2
+| a1 op1 prov1 10:00 30m patient p1 type t2
+| a2 op1 prov1 10:30 30m patient p2 type t1
+
+story a daily cap of a type counts the bookings of a group of that type
+rules t1:daily_visits=1
+book_group -> booked a1 a2
+| a1 op1 prov1 10:00 30m patient p1 type t2
+| a2 op1 prov1 10:30 30m patient p2 type t1
+
 story daily caps count all bookings of a group
 rules daily_visits=2
 book_group -> refused member 2 not_bookable daily_cap
