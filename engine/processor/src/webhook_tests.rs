@@ -57,7 +57,7 @@ use webhooks::{
 use crate::{
     commands::{
         AppointmentChange, BookSlot, BookSlots, ChangeAppointment, ChangePatient, CreateAppointment, CreatePatient,
-        CreateRecord, Offer, PatientChange, SlotBooking,
+        CreateRecord, Offer, PatientChange, RescheduleVisit, RetryWrite, SlotBooking,
     },
     error::Prepared,
     ingest::IngestPage,
@@ -791,6 +791,36 @@ fn group_booking(world: &NotifyWorld, hour: i64, first_name: &str) -> SlotBookin
         ..PatientDetails::default()
     };
     SlotBooking { offer, patient, note: None }
+}
+
+#[tokio::test]
+async fn retried_insert_resumes_the_move_that_it_carries() {
+    let mut world = NotifyWorld::new().await;
+    let made = appointment(&world, 9);
+    let (saved, mut calls) = world.turn(MAIN, &made).await;
+    let record = serde_json::to_value(saved.record).unwrap();
+    let appointment = AppointmentId(record["id"].as_u64().unwrap());
+    let status = |world: &NotifyWorld| {
+        let stored = world.processors[&MAIN].appointment(appointment.0).unwrap().unwrap();
+        stored.reschedule.as_ref().map(|it| (it.status, it.failure_reason.is_some()))
+    };
+    let offer = group_booking(&world, 10, "Pat").offer;
+    let request = RescheduleVisit { appointment, offer, idempotency_key: "move".into(), reason: None };
+    world.turn(MAIN, &request).await;
+    assert_eq!(status(&world), Some((Writeback::Pending, false)));
+    let call = calls.pop().expect("the insert is in flight");
+    let Call::Write { write, .. } = call else { panic!("a write") };
+    world.ehr().writes = Writes::Refused;
+    let answer = world.answer(MAIN, call);
+    world.follow(MAIN, VecDeque::from([answer])).await;
+    assert_eq!(status(&world), Some((Writeback::Failed, true)));
+    world.ehr().writes = Writes::Taken;
+    let (_, calls) = world.turn(MAIN, &RetryWrite(write)).await;
+    assert_eq!(status(&world), Some((Writeback::Pending, false)));
+    let answers = calls.into_iter().map(|call| world.answer(MAIN, call)).collect();
+    world.follow(MAIN, answers).await;
+    world.pass(MAIN, MINUTE).await;
+    assert_eq!(status(&world), Some((Writeback::Confirmed, false)));
 }
 
 /// The store keeps the whole group or nothing, and creates a new patient of two bookings once.

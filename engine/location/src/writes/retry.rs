@@ -222,7 +222,7 @@ impl Location {
                 self.end_needless_replacement(appointment, (id, write.sent), events);
             }
             (WriteIntent::Replace(appointment), Some(written)) => {
-                // Before the cancellation of the old appointment is queued, which leaves the visit with a pending write.
+                // Before the cancellation of the old appointment is queued, which then is the last write of the visit.
                 self.end_needless_replacement(appointment, (id, write.sent), events);
                 self.replacement_written(cx, write, (appointment, written), events);
             }

@@ -9,7 +9,7 @@ use location::{
     intent::WriteIntent,
     time::Timestamp,
 };
-use records::{Appointment, Writeback, record::Record};
+use records::{Appointment, Reschedule, Writeback, record::Record};
 
 use super::change;
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
@@ -78,6 +78,15 @@ fn moves_later(processor: &Processor, id: AppointmentId, ended: Option<WriteId>)
     let is_superseded = ended.and_then(|write| queue.get(write)).is_some_and(|write| write.superseded);
     let is_repeated = is_superseded && !others().any(|work| matches!(work, WriteIntent::Cancel(_)));
     others().any(|work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Replace(_))) || is_repeated
+}
+
+/// Resumes a reschedule that failed with the insert which carries it, because the insert is sent again.
+pub(super) fn resume(record: &mut Record<Appointment>) {
+    let start = record.placement.span.start;
+    let is_carried = |it: &&mut Reschedule| it.status == Writeback::Failed && it.to == start;
+    if let Some(reschedule) = record.body.reschedule.as_mut().filter(is_carried) {
+        (reschedule.status, reschedule.failure_reason) = (Writeback::Pending, None);
+    }
 }
 
 /// Ends a pending reschedule of an appointment that is not in the EHR.

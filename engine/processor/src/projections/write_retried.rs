@@ -7,6 +7,7 @@ use records::{
     schema::{self, Visitor},
 };
 
+use super::reschedule;
 use crate::{error::Reject, note_keys::failed_write_key, processor::Processor, unit_of_work::UnitOfWork};
 
 impl Processor {
@@ -28,6 +29,7 @@ impl Processor {
             WriteIntent::CreateAppointment(id) => {
                 unit.change::<Record<Appointment>>(0, id.0, |record| {
                     record.updated_at = cx.now;
+                    reschedule::resume(record);
                     if let Some(booking) = &mut record.booking {
                         booking.writeback = Writeback::Pending;
                         booking.failure_reason = None;
