@@ -73,7 +73,7 @@ pub(crate) fn event(
             change(processor, cx, *appointment, unit, |record| {
                 set_cancellation(record, Writeback::Confirmed);
                 // Its unsent replacement was withdrawn.
-                reschedule::end(record, NOT_IN_EHR);
+                record.reschedule.iter_mut().for_each(|it| it.end(NOT_IN_EHR));
             })?;
         }
         Event::WriteQueued { work, .. } => {

@@ -26,48 +26,51 @@ enum Step<'e> {
     MovedOn(Timestamp),
 }
 
-/// Applies an event to a pending reschedule. Runs before the event changes the placement.
-pub(super) fn settle(
-    processor: &Processor,
-    cx: DecisionContext,
-    event: &Event,
-    unit: &mut UnitOfWork<'_>,
-) -> Result<(), Reject> {
-    let id = match event {
-        Event::Moved { appointment, .. }
-        | Event::MoveReverted { appointment, .. }
-        | Event::InsertDone { appointment, .. }
-        | Event::WriteDone { work: WriteIntent::Reschedule(appointment) | WriteIntent::Replace(appointment), .. } => {
-            *appointment
-        }
-        _ => return Ok(()),
-    };
-    let pending = |record: &&Record<Appointment>| record.reschedule.as_ref().is_some_and(|it| it.is_pending());
-    let Some(placement) = unit.get_ref::<Record<Appointment>>(0, id.0)?.filter(pending).map(|it| it.placement) else {
-        return Ok(());
-    };
-    let step = match event {
-        Event::Moved { to, .. } => Step::MovedOn(to.span.start),
-        Event::MoveReverted { to, .. } if *to == placement => Step::Confirmed,
-        Event::MoveReverted { to, reason, .. } => Step::Failed { from: to.span.start, reason },
-        // A replacement that was not needed: the EHR has the last requested time.
-        Event::WriteDone { work: WriteIntent::Replace(_), written: None, .. } => Step::Confirmed,
-        Event::InsertDone { .. } if !moves_later(processor, id, None) => Step::Confirmed,
-        Event::WriteDone { write, .. } if !moves_later(processor, id, Some(*write)) => Step::Confirmed,
-        _ => return Ok(()),
-    };
-    change(processor, cx, id, unit, |record| {
-        let Some(reschedule) = &mut record.reschedule else { return };
-        match step {
-            Step::Confirmed => reschedule.status = Writeback::Confirmed,
-            Step::MovedOn(to) => reschedule.to = to,
-            Step::Failed { from, reason } => {
-                (reschedule.status, reschedule.from) = (Writeback::Failed, from);
-                reschedule.failure_reason = Some(reason.to_owned());
+impl Processor {
+    /// Applies an event to a pending reschedule. Runs before the event changes the placement.
+    pub(super) fn settle_reschedule(
+        &self,
+        cx: DecisionContext,
+        event: &Event,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
+        let id = match event {
+            Event::Moved { appointment, .. }
+            | Event::MoveReverted { appointment, .. }
+            | Event::InsertDone { appointment, .. }
+            | Event::WriteDone {
+                work: WriteIntent::Reschedule(appointment) | WriteIntent::Replace(appointment), ..
+            } => *appointment,
+            _ => return Ok(()),
+        };
+        let pending = |record: &&Record<Appointment>| record.reschedule.as_ref().is_some_and(|it| it.is_pending());
+        let Some(placement) = unit.get_ref::<Record<Appointment>>(0, id.0)?.filter(pending).map(|it| it.placement)
+        else {
+            return Ok(());
+        };
+        let step = match event {
+            Event::Moved { to, .. } => Step::MovedOn(to.span.start),
+            Event::MoveReverted { to, .. } if *to == placement => Step::Confirmed,
+            Event::MoveReverted { to, reason, .. } => Step::Failed { from: to.span.start, reason },
+            // A replacement that was not needed: the EHR has the last requested time.
+            Event::WriteDone { work: WriteIntent::Replace(_), written: None, .. } => Step::Confirmed,
+            Event::InsertDone { .. } if !moves_later(self, id, None) => Step::Confirmed,
+            Event::WriteDone { write, .. } if !moves_later(self, id, Some(*write)) => Step::Confirmed,
+            _ => return Ok(()),
+        };
+        change(self, cx, id, unit, |record| {
+            let Some(reschedule) = &mut record.reschedule else { return };
+            match step {
+                Step::Confirmed => reschedule.status = Writeback::Confirmed,
+                Step::MovedOn(to) => reschedule.to = to,
+                Step::Failed { from, reason } => {
+                    (reschedule.status, reschedule.from) = (Writeback::Failed, from);
+                    reschedule.failure_reason = Some(reason.to_owned());
+                }
             }
-        }
-    })?;
-    Ok(())
+        })?;
+        Ok(())
+    }
 }
 
 /// Returns `true` if another write will send the placement: one that is queued, or a repetition of `ended`. A write
@@ -86,13 +89,5 @@ pub(super) fn resume(record: &mut Record<Appointment>) {
     let is_carried = |it: &&mut Reschedule| it.status == Writeback::Failed && it.to == start;
     if let Some(reschedule) = record.body.reschedule.as_mut().filter(is_carried) {
         (reschedule.status, reschedule.failure_reason) = (Writeback::Pending, None);
-    }
-}
-
-/// Ends a pending reschedule of an appointment that is not in the EHR.
-pub(super) fn end(record: &mut Record<Appointment>, why: &str) {
-    if let Some(reschedule) = record.body.reschedule.as_mut().filter(|it| it.is_pending()) {
-        reschedule.status = Writeback::Failed;
-        reschedule.failure_reason = Some(why.to_owned());
     }
 }
