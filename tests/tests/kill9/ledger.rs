@@ -233,7 +233,13 @@ pub async fn visit_token(caller: &mut Caller, it: &Accepted) -> io::Result<Optio
     assert_eq!(status, 200, "{answer}");
     let visits = answer["visits"].as_array().unwrap();
     let found = visits.iter().find(|visit| visit["booking_ref"] == it.booking_ref.as_str());
-    assert!(found.is_some() || visits.len() >= VISITS_FOUND, "{} is not found: {answer}", it.booking_ref);
+    if found.is_none() && visits.len() < VISITS_FOUND {
+        let (_, status) = intents::status(caller, &it.booking_ref).await?;
+        let born = it.patient["date_of_birth"].as_str().unwrap();
+        let patients = format!("{}&date_of_birth={born}", path("/patients", it.attempt.location));
+        let (_, patients) = caller.get(&patients).await?;
+        panic!("{} is not found: {answer}\n{status}\n{patients}", it.booking_ref);
+    }
     Ok(found.map(|visit| visit["visit_token"].clone()))
 }
 

@@ -28,7 +28,7 @@ const READS: usize = 20_000;
 /// Visits further ahead are not found.
 const AHEAD: Millis = 3 * 366 * DAY;
 /// No patient has this id: the visits are read although no patient was found, so that both take equally long.
-const NO_PATIENT: u64 = 0;
+const NO_PATIENT: u32 = 0;
 
 const NOTHING: &str = "No upcoming visit was found for these details. Please check the spelling of the name, the date \
     of birth, and the telephone number or e-mail address, and give the first name, too.";
@@ -175,11 +175,12 @@ fn plain(text: &str) -> String {
     text.trim().to_lowercase()
 }
 
-/// The open locations with one data source, and their patient.
+/// The open locations with one data source, and the records of their patient.
 struct Chart {
     source: Option<u32>,
     locations: Vec<OpenLocation>,
-    patient: Option<u32>,
+    /// Two while the EHR shows a new patient whose write is not known to have succeeded.
+    patients: Vec<u32>,
 }
 
 pub async fn create(
@@ -194,22 +195,29 @@ pub async fn create(
     for location in locations {
         match charts.iter_mut().find(|chart| chart.source == location.setup.source) {
             Some(chart) => chart.locations.push(location),
-            None => charts.push(Chart { source: location.setup.source, locations: vec![location], patient: None }),
+            None => {
+                charts.push(Chart { source: location.setup.source, locations: vec![location], patients: Vec::new() })
+            }
         }
     }
+    let mut first_name: Option<String> = None;
     let mut ambiguous = false;
     for chart in &mut charts {
-        let found = patients_like(&call, institution, chart, &patient)?;
-        ambiguous |= found.len() > 1;
-        chart.patient = found.first().copied();
+        for found in patients_like(&call, institution, chart, &patient)? {
+            let known = first_name.get_or_insert_with(|| found.first_name.clone());
+            ambiguous |= !name::is_same(known, &found.first_name);
+            chart.patients.push(found.id);
+        }
     }
     // Several patients with these details are as unknown as none.
-    charts.iter_mut().filter(|_| ambiguous).for_each(|chart| chart.patient = None);
+    charts.iter_mut().filter(|_| ambiguous).for_each(|chart| chart.patients.clear());
     let mut found = Vec::new();
     for chart in &charts {
         found.extend(upcoming(&call, chart)?);
     }
     found.sort_by_key(|(_, it)| (it.placement.span.start, it.id));
+    // The EHR may show a visit whose write is not known to have succeeded.
+    found.dedup_by_key(|(location, it)| (location.setup.id, it.placement));
     found.truncate(VISITS);
     let mut names = ProviderNames::new(&call, &tenant);
     let mut visits = Vec::with_capacity(found.len());
@@ -225,12 +233,13 @@ pub async fn create(
 }
 
 /// Returns the patients of a data source with these details. One that the EHR rejected counts only if no other matches.
+/// Records with one first name are of one patient, as they are for bookings.
 fn patients_like(
     call: &ApiCall,
     institution: InstitutionId,
     chart: &Chart,
     sought: &SoughtPatient,
-) -> Result<Vec<u32>, ApiError> {
+) -> Result<Vec<Record<Patient>>, ApiError> {
     let Some(location) = chart.locations.first() else { return Ok(Vec::new()) };
     let country = location.setup.country(&location.institution);
     let born = Filter::DateOfBirth(sought.date_of_birth);
@@ -238,29 +247,36 @@ fn patients_like(
     let is_sought = |it: &Record<Patient>| {
         it.source_id == chart.source && it.deleted_at.is_none() && !it.non_patient && sought.is(it, country)
     };
-    let found = call.api.engine.list(&query, &first(NAMESAKES), is_sought)?.rows;
-    let accepted = found.iter().any(|it| !it.rejected());
-    Ok(found.iter().filter(|it| !accepted || !it.rejected()).map(|it| it.id).collect())
+    let mut found = call.api.engine.list(&query, &first(NAMESAKES), is_sought)?.rows;
+    if found.iter().any(|it| !it.rejected()) {
+        found.retain(|it| !it.rejected());
+    }
+    Ok(found)
 }
 
 fn first(size: usize) -> PageRequest {
     PageRequest { at: PageAt::Start, budget: READS, ..PageRequest::whole(size) }
 }
 
-/// Returns the next visits of the patient of a data source.
+/// Returns the next visits of the patient of a data source. An unknown patient costs as much as a known one.
 fn upcoming<'a>(call: &ApiCall, chart: &'a Chart) -> Result<Vec<(&'a OpenLocation, Record<Appointment>)>, ApiError> {
     let now = call.api.engine.now();
     let owners: Vec<u32> = chart.locations.iter().map(|location| location.setup.id.0).collect();
-    let patient = Filter::Patient(chart.patient.map_or(NO_PATIENT, u64::from));
-    let ahead = Filter::Starting(Span { start: now.plus(1), end: now.plus(AHEAD) });
-    let query = ListQuery::new(owners, Order::StartsAt).filtered([patient, ahead]);
-    let is_visit = |it: &Record<Appointment>| {
-        let is_failed = it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
-        !it.cancelled && !it.unavailable && !is_failed && it.patient_id.is_some() && it.patient_id == chart.patient
-    };
-    let found = call.api.engine.list(&query, &first(VISITS), is_visit)?.rows;
     let at = |it: &Record<Appointment>| chart.locations.iter().find(|place| place.setup.id.0 == it.location());
-    Ok(found.into_iter().filter_map(|it| Some((at(&it)?, it))).collect())
+    let unknown = chart.patients.is_empty().then_some(NO_PATIENT);
+    let mut visits = Vec::new();
+    for patient in chart.patients.iter().copied().chain(unknown) {
+        let of_patient = Filter::Patient(u64::from(patient));
+        let ahead = Filter::Starting(Span { start: now.plus(1), end: now.plus(AHEAD) });
+        let query = ListQuery::new(owners.clone(), Order::StartsAt).filtered([of_patient, ahead]);
+        let is_visit = |it: &Record<Appointment>| {
+            let is_failed = it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
+            !it.cancelled && !it.unavailable && !is_failed && it.patient_id == Some(patient) && patient != NO_PATIENT
+        };
+        let found = call.api.engine.list(&query, &first(VISITS), is_visit)?.rows;
+        visits.extend(found.into_iter().filter_map(|it| Some((at(&it)?, it))));
+    }
+    Ok(visits)
 }
 
 fn view(
