@@ -48,7 +48,8 @@ async fn a_lost_call_has_the_costs_up_to_its_end() {
     assert_eq!((ended(&costs), costs.requests, costs.received), ((0, 0, 2), 2, 8));
 
     let spins = [("behaviour", "post-then"), ("then", "spin")];
-    let costs = written_twice(&spins, &TestEhr::ok(), Duration::from_millis(400)).await;
+    // Long enough for a share of a busy processor.
+    let costs = written_twice(&spins, &TestEhr::ok(), Duration::from_millis(1_500)).await;
     assert_eq!((ended(&costs), costs.requests), ((0, 0, 2), 2));
     assert!(costs.processor > Duration::from_millis(100) && costs.time >= costs.processor, "{costs:?}");
 }
