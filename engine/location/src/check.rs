@@ -49,6 +49,7 @@ impl Location {
     }
 
     /// 2. A replaced appointment has at most one cancellation in the queue, and each cancellation has its replaced one.
+    ///
     /// A visit that is gone from the EHR is known only while a replacement of it is left.
     fn replaced_are_cancelled_once(&self) {
         for (id, appointment) in &self.state.appointments {
