@@ -471,9 +471,9 @@ impl<'a, 't> KeyReader for Section<'a, 't> {
         let entry = |table: &'t DeTable<'a>, key: &str| {
             table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
         };
-        let inner = within.iter().try_fold(self.table, |table, name| entry(table, *name)?.get_ref().as_table());
+        let inner = within.iter().try_fold(self.table, |table, name| entry(table, name)?.get_ref().as_table());
         let tables = inner.into_iter().chain([self.table]);
-        let set = tables.flat_map(|table| keys.iter().filter_map(move |key| entry(table, *key))).next();
+        let set = tables.flat_map(|table| keys.iter().filter_map(move |key| entry(table, key))).next();
         if let Some(value) = set {
             self.document.report(value.span().start, problem);
         }

@@ -214,8 +214,8 @@ fn change(
     })
 }
 
-/// Records the state of a client's change of an appointment: `ended`, unless another of its writes is queued. A needless
-/// replacement ends in the same turn as the write that placed the appointment.
+/// Records the state of a client's change of an appointment: `ended`, unless another of its writes is queued. A
+/// needless replacement ends in the same turn as the write that placed the appointment.
 fn change_ended(
     processor: &Processor,
     cx: DecisionContext,
