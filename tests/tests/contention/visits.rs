@@ -141,7 +141,7 @@ impl Contest {
         }
         let (calendar, ehr) = (in_calendar(&mut self.caller, self.location, "").await, in_ehr(&self.ehr, ""));
         let ours = |note: &str| ["visit", "rival-", "group-"].iter().any(|ours| note.starts_with(ours));
-        let mut busy: BTreeMap<String, Vec<(DateTime<Utc>, DateTime<Utc>)>> = BTreeMap::new();
+        let mut busy: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for (note, rows) in calendar.iter().filter(|(note, _)| ours(note)) {
             assert!(booked.contains_key(note), "{note} was refused and is in the calendar: {rows:?}");
         }
