@@ -30,7 +30,7 @@ ok(create_webhook_subscription.sync(endpoint.id, **practice, body=event))
 slots = ok(search_slots.sync(**at, body=models.SearchSlotsBody(days=14, limit=1))).slots
 ok(hold_slot.sync(**at, body=models.HoldSlotBody(slot_token=slots[0].slot_token)))
 born, phone = datetime.date(1990, 4, 12), "+1 555 010 4321"
-patient = models.BookBodyPatient(first_name="Pia", last_name="Sample", date_of_birth=born, phone_number=phone, email="pia@mail.example")
+patient = models.BookBodyPatientType0(first_name="Pia", last_name="Sample", date_of_birth=born, phone_number=phone, email="pia@mail.example")
 body = models.BookBody(slot_token=slots[0].slot_token, idempotency_key=str(uuid.uuid4()), patient=patient)
 booking = ok(book.sync(**at, body=body)).booking
 while booking.ehr_writeback == "pending":

@@ -31,9 +31,9 @@ await ok(api.POST("/intent/booking/hold", { params: { header, query }, body: { s
 const patient = { first_name: "Tyra", last_name: "Sample", date_of_birth: "1990-04-12", phone_number: "+1 555 010 1234", email: "tyra@mail.example" };
 const body = { slot_token, idempotency_key: crypto.randomUUID(), patient };
 let { booking } = await ok(api.POST("/intent/booking/book", { params: { header, query }, body }));
-while (booking.ehr_writeback === "pending") {
+while (booking?.booking_ref && booking.ehr_writeback === "pending") {
   await setTimeout(1000);
   const status = { params: { header, query: { subdomain, booking_ref: booking.booking_ref } } };
   ({ booking } = await ok(api.GET("/intent/booking/status", status)));
 }
-console.log(booking.booking_ref, booking.start_local, booking.ehr_writeback);
+console.log(booking?.booking_ref, booking?.start_local, booking?.ehr_writeback);

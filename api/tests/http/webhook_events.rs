@@ -388,6 +388,8 @@ async fn bring_about(world: &ApiWorld, event: Event) -> (&'static str, Value) {
         // After a problem that began before the subscription.
         Event::SyncRecovered => {
             world.books.unreadable.store(false, Ordering::SeqCst);
+            // The retries of the failed cycle may have ended.
+            world.engine.sync_now(LocationId(MAIN)).await.unwrap();
             json!({"sync_status": {"read_status": "green", "write_status": "green", "locations": [{"id": MAIN}]}})
         }
         Event::TreatmentPlanCreated => {

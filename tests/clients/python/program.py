@@ -15,8 +15,9 @@ from practice_sync_client.models import (
     ApiVersion,
     BearerTokenAnswer,
     BookBody,
-    BookBodyPatient,
-    BookingResponse,
+    BookBodyPatientType0,
+    Booking,
+    BookResponse,
     Failure,
     SlotSearchResult,
     SearchSlotsBody,
@@ -66,7 +67,7 @@ def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
         body=BookBody(
             slot_token=offer.slot_token,
             idempotency_key="python-1",
-            patient=BookBodyPatient(
+            patient=BookBodyPatientType0(
                 first_name="Pia",
                 last_name="Thon",
                 date_of_birth=datetime.date(1990, 4, 12),
@@ -75,7 +76,9 @@ def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
             ),
         ),
     )
-    booking = must(booked, BookingResponse).booking
+    booking = must(booked, BookResponse).booking
+    if not isinstance(booking, Booking):
+        raise SystemExit("a single booking has an answer for a group")
 
     start = datetime.datetime.fromisoformat(offer.start_iso)
     appointments = list_appointments.sync(

@@ -45,6 +45,7 @@ const book = await api.POST("/intent/booking/book", {
   },
 });
 const booking = must("book", book.data, book.error).booking;
+if (!booking) throw new Error("a single booking has an answer for a group");
 
 const day = offer.start_iso.slice(0, 10);
 const span = { start: `${day}T00:00:00Z`, end: `${day}T23:59:59Z`, per_page: 1000 };
