@@ -142,7 +142,7 @@ async fn is_free(world: &ApiWorld, offer: &Value) -> bool {
     world.offers(MAIN, 12).await.iter().any(|it| fields(it) == fields(offer))
 }
 
-/// Gives the practice's own patient, who has a visit, a telephone number.
+/// Adds a telephone number to the patient of the practice's visit.
 async fn pat_with_phone(world: &ApiWorld) -> Value {
     let phone = json!({"cell_phone": "+1 555 777 0001"});
     world.books.edit_entry(Resource::Patients, ("pat", "pat"), phone);

@@ -23,9 +23,9 @@ impl<T> Saved<T> {
 /// The booking rules that bind a search for slots.
 #[derive(Clone, Debug)]
 pub enum SlotRules {
-    /// None: the available slots of the specification.
+    /// The available slots of the specification, without booking rules.
     None,
-    /// Those of the location, for a channel.
+    /// The booking rules of the location for a channel.
     Booking { channel: Option<String> },
 }
 

@@ -31,7 +31,7 @@ pub struct SealedVisit {
     pub institution: InstitutionId,
     pub location: LocationId,
     pub appointment: AppointmentId,
-    /// The patient who was found. Staff may give the appointment to another one.
+    /// The found patient. Staff may give the appointment to another one.
     pub patient: PatientId,
     pub expires: Timestamp,
 }

@@ -160,8 +160,8 @@ impl Location {
             || candidate.also_taken.iter().any(is_near)
     }
 
-    /// Returns the span in which an entry prevents visits in its column: with the buffers of its own visit and of the
-    /// new one. Appointments of the EHR have no buffers of their own, and blocks of unavailable time need none.
+    /// Returns the span in which an entry prevents visits in its column: with the buffers of its visit and of the new
+    /// one. Appointments of the EHR have no buffers, and blocks of unavailable time need none.
     pub(super) fn span_with_buffers(&self, in_force: &RulesInForce<'_>, entry: &Entry) -> Span {
         let new = (in_force.rules.buffer_before, in_force.rules.buffer_after);
         let theirs = match entry.holder {

@@ -77,7 +77,7 @@ impl IngestWorld {
         }
     }
 
-    /// Returns what the adapter gets.
+    /// Returns the write as the adapter receives it.
     fn payload(&self, call: &Call) -> Write {
         let Call::Write { work, key, placement, .. } = call else { panic!("a write") };
         self.processors[&A].outgoing(*work, key, *placement).unwrap().unwrap()
