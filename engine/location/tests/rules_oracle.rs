@@ -282,8 +282,10 @@ struct ModelEntry {
     reason: Reason,
     /// Minutes before and after; `None` for blocks.
     buffers: Option<(Millis, Millis)>,
-    /// The type of a live visit and its provider.
+    /// The type of a visit and its provider.
     visit: Option<(Option<AppointmentTypeId>, Option<ProviderId>)>,
+    /// The appointment, which counts once for a day.
+    appointment: Option<AppointmentId>,
 }
 
 /// The model of one case.
@@ -360,9 +362,9 @@ impl Model<'_> {
             let mut add = |place: &Placement, is_live: bool| {
                 let Some(column) = place.column() else { return };
                 let reason = if it.unavailable && is_live { Reason::Blocked } else { Reason::Taken };
-                let visit = (is_live && !it.unavailable).then_some((kind, place.provider));
+                let visit = (!it.unavailable).then_some((kind, place.provider));
                 let buffers = (!it.unavailable).then_some(buffers);
-                entries.push(ModelEntry { column, span: place.span, reason, buffers, visit });
+                entries.push(ModelEntry { column, span: place.span, reason, buffers, visit, appointment: Some(*id) });
             };
             if !it.cancelling && !candidate.own.contains(&Holder::Appointment(*id)) {
                 add(&it.placement, true);
@@ -380,6 +382,7 @@ impl Model<'_> {
                 reason: Reason::Held,
                 buffers: Some(self.buffers_of(hold.appointment_type)),
                 visit: Some((hold.appointment_type, hold.placement.provider)),
+                appointment: None,
             });
         }
         for Companion { slot, appointment_type } in candidate.also_taken {
@@ -389,6 +392,7 @@ impl Model<'_> {
                 reason: Reason::Taken,
                 buffers: Some(self.new_buffers_of(*appointment_type)),
                 visit: Some((*appointment_type, Some(slot.provider))),
+                appointment: None,
             });
         }
         entries
@@ -474,9 +478,11 @@ impl Model<'_> {
         let zone = self.case.zone();
         let new = candidate.slot.span.length() / MINUTE;
         let of_day = |entry: &&ModelEntry| zone.local_date(entry.span.start) == day;
+        let mut counted = BTreeSet::new();
         let visits: Vec<_> = entries
             .iter()
             .filter(of_day)
+            .filter(|entry| entry.appointment.is_none_or(|id| counted.insert(id)))
             .filter_map(|entry| entry.visit.map(|(kind, provider)| (kind, provider, entry.span.length() / MINUTE)))
             .collect();
         let over = |cap_visits: Option<u32>, cap_minutes: Option<u32>, by_provider: bool, by_type: bool| {

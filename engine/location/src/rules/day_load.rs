@@ -1,6 +1,6 @@
 //! The visits of a local day, counted for the daily caps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     candidate::Companion,
@@ -9,7 +9,7 @@ use super::{
 use crate::{
     ids::{AppointmentTypeId, ProviderId},
     schedule::{
-        calendar::Holder,
+        calendar::{Holder, Placement},
         slots::Slot,
         zone::{Date, Zone},
     },
@@ -45,7 +45,8 @@ struct TypedLoad {
 }
 
 /// The visits that start on a local day: live appointments, wherever they were made, and holds. Blocks of unavailable
-/// time and cancelled appointments do not count.
+/// time do not count. An appointment that is being moved or cancelled counts once on each day on which the EHR may have
+/// it, because the EHR may refuse the change.
 pub(super) struct DayLoad {
     pub(super) date: Date,
     day: Span,
@@ -68,11 +69,18 @@ impl DayLoad {
         let day = zone.day(date);
         let mut load = DayLoad { date, day, location: TypedLoad::default(), providers: BTreeMap::new() };
         let entries = state.calendar.during(day).filter(move |entry| day.start <= entry.span.start);
+        let (mut counted, mut vacating) = (BTreeSet::new(), BTreeSet::new());
         for entry in entries.filter(|entry| !own.contains(&entry.holder)) {
             let (kind, provider) = match entry.holder {
-                Holder::Vacating(_) => continue,
+                Holder::Vacating(id) => {
+                    vacating.insert(id);
+                    continue;
+                }
                 Holder::Appointment(id) => match state.appointments.get(&id) {
-                    Some(it) if !it.unavailable => (it.appointment_type, it.placement.provider),
+                    Some(it) if !it.unavailable => {
+                        counted.insert(id);
+                        (it.appointment_type, it.placement.provider)
+                    }
                     _ => continue,
                 },
                 Holder::Hold(id) => match state.holds.get(&id) {
@@ -82,6 +90,13 @@ impl DayLoad {
             };
             let same_type = kind.is_some() && kind == appointment_type;
             load.add(entry.span, same_type, provider.filter(|_| by_provider));
+        }
+        for id in vacating.difference(&counted) {
+            let Some(it) = state.appointments.get(id).filter(|it| !it.unavailable) else { continue };
+            let starts_here = |place: &&Placement| day.start <= place.span.start && place.span.start < day.end;
+            let Some(place) = it.vacating.iter().find(starts_here) else { continue };
+            let same_type = it.appointment_type.is_some() && it.appointment_type == appointment_type;
+            load.add(place.span, same_type, place.provider.filter(|_| by_provider));
         }
         load
     }

@@ -162,6 +162,27 @@ expect judge op1 prov1 10:00 30m - daily_cap
 cancel a1 -> cancelled
 expect judge op1 prov1 10:00 30m - offered
 
+story a visit that is being moved or cancelled counts until the EHR has done it
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+rules daily_visits=1
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+reschedule a1 op1 prov1 2026-12-02T10:00 30m key k1 data x -> rescheduled
+expect judge op1 prov1 14:00 30m - daily_cap
+expect judge op1 prov1 2026-12-02T14:00 30m - daily_cap
+wake
+pushed w1 1 rejected "closed"
+expect judge op1 prov1 14:00 30m - daily_cap
+expect judge op1 prov1 2026-12-02T14:00 30m - offered
+cancel a1 -> cancelled
+expect judge op1 prov1 14:00 30m - daily_cap
+wake
+pushed w2 1 written f1
+expect judge op1 prov1 14:00 30m - offered
+
 story a cap of minutes counts the new visit
 settings pulls=appointments
 rules daily_minutes=90
