@@ -8,10 +8,7 @@ use actix_web::{
     web::{Bytes, Data, Payload},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use engine::setup::{
-    events::{EhrEvents, EventScheme},
-    secret::Secret,
-};
+use engine::setup::events::{EhrEvents, EventScheme};
 use framework::{
     http::{
         body::{self, BodyRules},
@@ -45,14 +42,10 @@ pub async fn take(request: HttpRequest, payload: Payload) -> HttpResult {
     let report = body::collect(request.headers(), payload.into_inner(), limits).await?;
     let source = source_of(request.path());
     let events = source.and_then(|id| api.engine.setup().sources.get(&id)?.events.clone());
-    // Unknown sources are checked like others, so that the time of the answer does not reveal the known ones.
-    let is_known = events.is_some();
-    let events = events.unwrap_or_else(unknown);
-    let is_accepted = accepts(&events, request.headers(), &report);
-    let refusal = match (is_known, is_accepted) {
-        (true, true) => None,
-        (true, false) => Some(Failure::EventSecretInvalid),
-        (false, _) => Some(Failure::UnknownPath),
+    let refusal = match &events {
+        None => Some(Failure::UnknownPath),
+        Some(events) if !accepts(events, request.headers(), &report) => Some(Failure::EventSecretInvalid),
+        Some(_) => None,
     };
     if let Some(refusal) = refusal {
         return Err(edge.rejected_callers.refused(api.client(&request), "secret of EHR events", refusal.into()));
@@ -77,15 +70,6 @@ pub fn source_of(path: &str) -> Option<u32> {
 /// is the maximum of other requests.
 pub fn max_body(path: &str, most: usize) -> usize {
     if source_of(path).is_some() { MAX_REPORT.min(most) } else { most }
-}
-
-/// Returns the credentials of an unknown data source. Their result is not used.
-fn unknown() -> EhrEvents {
-    EhrEvents {
-        secret: Secret::new("unknown data source"),
-        scheme: EventScheme::Hmac,
-        header: "x-signature".to_owned(),
-    }
 }
 
 /// Returns `true` if the header has the secret, or the signature of the report. Compares in constant time.
@@ -163,6 +147,7 @@ impl NamedResources {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use actix_web::http::header::{HeaderName, HeaderValue};
+    use engine::setup::secret::Secret;
     use framework::values::secret::sign;
 
     use super::*;

@@ -213,7 +213,9 @@ async fn create_group(
         requested.push(SlotBooking { offer, patient: patient.0, note });
     }
     let location = location.ok_or_else(ApiError::internal)?;
-    freshen(&mut call, &location, IntentCall::Book, fresh_within).await;
+    if properties.iter().all(|(_, vouched)| *vouched) {
+        freshen(&mut call, &location, IntentCall::Book, fresh_within).await;
+    }
     let created_by = call.key.name.clone();
     let request = BookSlots { bookings: requested, idempotency_key, created_by };
     let answer = call.api.engine.book_group(location.setup.id, request).await;
