@@ -19,7 +19,7 @@ use crate::{
 /// Migrations; migration n creates version n. Released migrations are never changed. Versions 2 and 3 have the
 /// tables of version 1: version 2 has values of envelope format 3, and version 3 facts of visits in the log of changes.
 /// Earlier programs can read neither.
-const STEPS: &[&str] = &[
+pub(super) const STEPS: &[&str] = &[
     "\
     CREATE TABLE practice_sync_values (
         owner bigint NOT NULL,

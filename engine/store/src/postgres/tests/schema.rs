@@ -1,9 +1,14 @@
 //! Tests of the schema and the sealing key of a database.
 
 use super::{
-    super::session::{Connector, Purpose},
+    super::{
+        schema::STEPS,
+        session::{Connector, Purpose},
+    },
     *,
 };
+
+const VERSION: u32 = STEPS.len() as u32;
 
 #[test]
 fn a_database_without_a_store_is_refused_until_one_is_made() {
@@ -20,9 +25,9 @@ fn a_database_without_a_store_is_refused_until_one_is_made() {
         let asked: Vec<_> = (0..4).map(|_| scope.spawn(|| run(migrate(&config, &key())))).collect();
         asked.into_iter().map(|it| it.join().unwrap()).collect()
     });
-    assert!(made.into_iter().all(|made| made.unwrap().1 == 2));
+    assert!(made.into_iter().all(|made| made.unwrap().1 == VERSION));
     assert!(run(is_made(&config)).unwrap());
-    assert_eq!(run(migrate(&config, &key())).unwrap(), (2, 2), "nothing left to do");
+    assert_eq!(run(migrate(&config, &key())).unwrap(), (VERSION, VERSION), "nothing left to do");
     open(&config);
 }
 
@@ -52,7 +57,7 @@ fn version_1_is_refused_until_it_is_migrated() {
     run(execute(&config, "UPDATE practice_sync_schema SET version = 1"));
     let refused = PostgresStore::open(&config, &key(), Arc::new(Thirds)).err().unwrap().to_string();
     assert!(refused.contains("version 1") && refused.contains("practice-sync store migrate"), "{refused}");
-    assert_eq!(run(migrate(&config, &key())).unwrap(), (1, 2));
+    assert_eq!(run(migrate(&config, &key())).unwrap(), (1, VERSION));
     open(&config);
 }
 
@@ -90,7 +95,7 @@ async fn an_altered_or_moved_value_is_damaged() {
     batch.put(keys::snapshot(2), vec![2]).append(3 << 32 | 1, vec![3]);
     store.commit(batch).await.unwrap();
     let checked = check(&config, &key()).await.unwrap();
-    assert_eq!((checked.version, checked.values), (2, 3));
+    assert_eq!((checked.version, checked.values), (VERSION, 3));
     assert_eq!(checked.risks.len(), 1, "{:?}", checked.risks);
     assert!(checked.risks[0].starts_with("fsync is off"));
     let moved = "UPDATE practice_sync_values SET value = (SELECT value FROM practice_sync_values WHERE key = '\\x1100000002') \
