@@ -51,7 +51,7 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
         let free = fill_calendar(dir.path(), appointments).await?;
         let (time, found) = activated(dir.path()).await?;
         let what = format!("{found} future appointments, all in the snapshot");
-        report.time(&what, time, Aim::Below(Duration::from_millis(20)));
+        report.time(&what, time, Aim::Below(Duration::from_millis(5)));
         let records = fill_journal(dir.path(), free, options.journal).await?;
         let (time, found) = activated(dir.path()).await?;
         let what = format!("{records} records, {found} appointments, longest possible tail");

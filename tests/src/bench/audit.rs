@@ -34,7 +34,7 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
             sums[at] += runtime.block_on(bookings::product(&options, &dir, how, None, what, report))?.per_second;
         }
     }
-    report.number("with the audit trail / without", sums[1] / sums[0], "", Aim::AtLeast(0.95));
+    report.number("with the audit trail / without", sums[1] / sums[0], "", Aim::AtLeast(0.97));
     report.number("with the access log / without", sums[2] / sums[0], "", Aim::AtLeast(0.95));
     Ok(())
 }

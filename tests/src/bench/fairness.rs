@@ -36,7 +36,7 @@ use crate::harness::{
 const RATE: u32 = 40;
 const CLIENTS: u32 = 8;
 /// Maximum ratio of the 99th percentiles.
-const MOST: f64 = 1.1;
+const MOST: f64 = 1.25;
 /// Minimum ratio of write-backs to those without a neighbour.
 const LEAST: f64 = 0.95;
 const NEIGHBOUR: &str = "neighbour";

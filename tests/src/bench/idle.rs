@@ -62,8 +62,8 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
         let start = Duration::from_secs_f64(printed_figure(&server, "start")?);
         std::thread::sleep(REST);
         let memory = resident(server.pid())?;
-        report.time(&format!("start: store and engine, {what}"), start, Aim::Below(Duration::from_millis(500)));
-        report.megabytes("  memory of the whole process after 3 s", memory, Aim::BelowMegabytes(200.0));
+        report.time(&format!("start: store and engine, {what}"), start, Aim::Below(Duration::from_millis(800)));
+        report.megabytes("  memory of the whole process after 3 s", memory, Aim::BelowMegabytes(150.0));
         report.megabytes("  of it the configuration of all locations", printed_figure(&server, "setup")?, Aim::None);
     }
     Ok(())

@@ -51,7 +51,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> BenchResult {
-    let mut report = BenchReport::start(&options.dir);
+    let is_report = options.sections.contains(&Section::Report);
+    let mut report = BenchReport::start(&options.dir, is_report);
     let all = [
         Section::Slots,
         Section::Adapter,
@@ -71,9 +72,11 @@ fn run(options: &Options) -> BenchResult {
         Section::Rules,
         Section::Nodes,
     ];
-    let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
+    let named: Vec<_> = options.sections.iter().copied().filter(|section| *section != Section::Report).collect();
+    let asked = if named.is_empty() { &all[..] } else { &named };
     for section in asked {
         match section {
+            Section::Report => {}
             Section::Bookings => bookings::run(options, &mut report)?,
             Section::Frames => frames::run(options, &mut report)?,
             Section::Audit => audit::run(options, &mut report)?,

@@ -66,6 +66,8 @@ pub struct Options {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Section {
+    /// The figures of the other named sections, or of all, also as a Markdown table with machine, date and commit.
+    Report,
     /// Durable bookings per second over HTTP, compared with an echo server and PostgreSQL.
     Bookings,
     /// Cost of a booking's values in the store, one by one and as one frame.

@@ -3,7 +3,7 @@
 
 use std::{fs, io, time::Duration};
 
-use super::report::{BenchReport, short};
+use super::report::{Aim, BenchReport, short};
 
 /// Names and thread names of the parts.
 const PARTS: [(&str, &str); 2] =
@@ -40,13 +40,15 @@ impl ProcessorTime {
         self.parts.iter().sum::<Duration>() + self.others
     }
 
-    /// Reports the time since `before` per each of `count` pieces of work.
-    pub fn report(&self, before: &ProcessorTime, count: f64, report: &BenchReport) {
+    /// Reports the time since `before` per each of `count` pieces of work, as a whole and by part.
+    pub fn report(&self, before: &ProcessorTime, count: f64, aim: Aim, report: &mut BenchReport) {
+        let whole = self.total().saturating_sub(before.total()).div_f64(count.max(1.0));
+        report.time("  processor time of each", whole, aim);
         let each = |now: Duration, before: Duration| short(now.saturating_sub(before).div_f64(count.max(1.0)));
         let parts = PARTS.iter().zip(self.parts.iter().zip(before.parts));
         let mut parts: Vec<String> =
             parts.map(|((part, _), (now, before))| format!("{part} {}", each(*now, before))).collect();
         parts.push(format!("all else {}", each(self.others, before.others)));
-        report.note(format!("  processor time of each: {}", parts.join(", ")));
+        report.note(format!("  of it {}", parts.join(", ")));
     }
 }

@@ -4,12 +4,14 @@ use std::{
     fmt::Display,
     io::{self, Write},
     path::Path,
+    process::Command,
     time::Duration,
 };
 
 use store::EngineKind;
 
 use super::practices;
+use crate::harness::components::root;
 
 /// The aim of a figure.
 pub enum Aim {
@@ -39,19 +41,39 @@ fn by_engine(sled: f64, fjall: f64) -> f64 {
 
 pub struct BenchReport {
     missed: usize,
+    /// Lines of the Markdown table, if it was requested: the heading, then one row per figure.
+    table: Option<Vec<String>>,
+    section: String,
 }
 
 impl BenchReport {
-    pub fn start(dir: &Path) -> BenchReport {
+    pub fn start(dir: &Path, with_table: bool) -> BenchReport {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let profile = if cfg!(debug_assertions) { "debug (figures mean little)" } else { "release" };
-        say(format!("machine: {cores} cores, {}, {}; load {} before the run", processor(), memory(), busy()));
-        say(format!("build: {profile}; data in {} ({}), on {}", dir.display(), filesystem(dir), practices::engine()));
-        BenchReport { missed: 0 }
+        let machine = format!("{cores} cores, {}, {}", processor(), memory());
+        let (today, commit, engine) = (chrono::Utc::now().date_naive(), commit(), practices::engine());
+        say(format!("machine: {machine}; load {} before the run", busy()));
+        say(format!(
+            "build: {profile}, {commit}, on {today}; data in {} ({}), on {engine}",
+            dir.display(),
+            filesystem(dir)
+        ));
+        let heading = || {
+            let setting =
+                format!("Measured on {today} at commit {commit} ({profile} build) on {engine}; machine: {machine}.");
+            vec![
+                setting,
+                String::new(),
+                "| section | figure | value | aim | |".to_owned(),
+                "|---|---|---|---|---|".to_owned(),
+            ]
+        };
+        BenchReport { missed: 0, table: with_table.then(heading), section: String::new() }
     }
 
-    pub fn section(&self, name: &str, setting: impl Display) {
+    pub fn section(&mut self, name: &str, setting: impl Display) {
         say(format!("\n{name}\n  setting: {setting}"));
+        name.clone_into(&mut self.section);
     }
 
     pub fn time(&mut self, what: &str, figure: Duration, aim: Aim) {
@@ -98,6 +120,10 @@ impl BenchReport {
             None => "",
         };
         self.missed += usize::from(met == Some(false));
+        if let Some(table) = &mut self.table {
+            let aim = aim.trim_start_matches("aim ");
+            table.push(format!("| {} | {} | {figure} | {aim} | {verdict} |", self.section, what.trim()));
+        }
         say(format!("  {what:<58} {figure:>12}  {aim:<16} {verdict}").trim_end());
     }
 
@@ -106,6 +132,9 @@ impl BenchReport {
             0 => say("\nno aim was missed"),
             1 => say("\n1 aim was missed"),
             n => say(format!("\n{n} aims were missed")),
+        }
+        if let Some(table) = self.table {
+            say(format!("\n{}", table.join("\n")));
         }
     }
 }
@@ -128,6 +157,14 @@ pub fn short(time: Duration) -> String {
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// Returns the commit of the checkout, marked if files differ from it.
+fn commit() -> String {
+    let git = |arguments: &[&str]| Command::new("git").args(arguments).current_dir(root()).output().ok();
+    let described = git(&["describe", "--always", "--dirty", "--exclude=*"]).filter(|output| output.status.success());
+    described
+        .map_or_else(|| "unknown commit".to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 fn processor() -> String {
