@@ -63,7 +63,7 @@ pub struct Deps {
 /// Predicate that returns `true` if an institution is currently placed on this node.
 pub type IsLocal = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
 
-/// A location in memory. Its state is never ahead of the store.
+/// A location in memory. Its state is ahead of the store only by `deferred`.
 pub struct Processor {
     pub deps: Arc<Deps>,
     pub setup: Arc<LocationSetup>,
@@ -73,7 +73,10 @@ pub struct Processor {
     pub description: Option<Description>,
     /// Time of the last turn, if known.
     pub last_turn: Option<Timestamp>,
+    /// Number of the first record that is not stored.
     pub(crate) next_seq: u64,
+    /// Records that are written with the next commit: the progress of a read cycle that found nothing new.
+    pub(crate) deferred: Vec<Vec<u8>>,
     /// The number of the last record that may have a caller and not be followed by the audit trail, or 0.
     pub(crate) last_call: u64,
     pub(crate) since_snapshot: u64,
@@ -141,6 +144,7 @@ impl Processor {
             description,
             last_turn,
             next_seq: loaded.next_seq,
+            deferred: Vec::new(),
             last_call,
             since_snapshot,
             snapshot_not_before: 0,
@@ -150,6 +154,15 @@ impl Processor {
             closed: OnceLock::new(),
             foreign_ids: Mutex::default(),
         })
+    }
+
+    /// Applies the deferred records of another instance of the location. Both states are then equal.
+    pub fn replay_deferred(&mut self, from: &Processor) -> Result<(), LoadError> {
+        for bytes in &from.deferred {
+            let record = JournalRecord::read(self.setup.id, bytes)?;
+            record.events.iter().for_each(|event| self.machine.evolve(record.at, event));
+        }
+        Ok(())
     }
 
     pub fn settings(&self) -> &MachineSettings {
@@ -228,9 +241,10 @@ impl Processor {
 
     pub fn snapshot(&self) -> Result<Batch, Reject> {
         let mut batch = Batch::new();
-        if self.since_snapshot > 0 {
+        if self.since_snapshot > 0 || !self.deferred.is_empty() {
             let state = serde_json::to_vec(&self.machine.state).map_err(|_| Reject::Damaged("the state"))?;
-            let last = self.next_seq - 1;
+            self.append_deferred(&mut batch);
+            let last = self.next_number() - 1;
             journal::write_snapshot(&mut batch, self.setup.id.0, last, &state);
             // Without changes by calls, the audit trail need not read the journal.
             if self.last_call == 0 {
@@ -241,6 +255,8 @@ impl Processor {
     }
 
     pub fn snapshot_taken(&mut self) {
+        self.next_seq = self.next_number();
+        self.deferred.clear();
         (self.since_snapshot, self.snapshot_not_before) = (0, 0);
     }
 

@@ -33,6 +33,9 @@ use crate::{
     unit_of_work::{TurnContext, UnitOfWork},
 };
 
+/// Maximum number of deferred records: the pages of a read cycle without changes.
+const MAX_DEFERRED: usize = 64;
+
 /// A decision ready to be committed.
 pub struct PendingCommit {
     pub batch: Batch,
@@ -41,6 +44,8 @@ pub struct PendingCommit {
     calls: Vec<Call>,
     /// The batch contains a journal record.
     recorded: bool,
+    /// The journal record, if it is deferred.
+    deferred: Option<Vec<u8>>,
     /// The batch changes a provider.
     providers: bool,
     /// The call that caused the turn, and the records that it changes.
@@ -66,7 +71,7 @@ impl PendingCommit {
     }
 
     /// Returns `true` if the pull call of the turn asks for the prefetched page.
-    pub(crate) fn asks_for_prefetched(&self) -> bool {
+    pub fn asks_for_prefetched(&self) -> bool {
         self.events.iter().any(|event| matches!(event, Event::PullStarted { asked_at: Some(_), .. }))
     }
 }
@@ -105,9 +110,8 @@ impl Processor {
         let (started, sent) = self.machine.ahead(cx, &events);
         events.extend(started);
         calls.extend(sent);
-        let (mut batch, mut providers) = (Batch::new(), false);
-        let recorded = !events.is_empty();
-        if recorded {
+        let (mut batch, mut providers, mut deferred) = (Batch::new(), false, None);
+        if !events.is_empty() {
             for event in &events {
                 projections::event(self, cx, event, &mut unit)?;
             }
@@ -116,17 +120,46 @@ impl Processor {
             let record = JournalRecord { at: cx.now, events: Cow::Borrowed(&events), by, institution };
             let record =
                 serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
-            journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
-            self.mark(&mut batch);
-            providers = unit.changes(Resource::Providers);
             events.iter().filter_map(ended_write).for_each(|ended| unit.write_ended(ended));
             if let Some(change) = self.status_change(cx.now, &events) {
                 unit.status_changed(change);
             }
-            unit.set_fact_context(FactContext::new(&events, origin, merged));
-            unit.into_batch(&mut batch, self.next_seq, request)?;
+            if origin.is_none() && self.may_defer(&events) && unit.is_unchanged() {
+                deferred = Some(record);
+            } else {
+                self.append_deferred(&mut batch);
+                journal::append(&mut batch, self.setup.id.0, self.next_number(), record);
+                self.mark(&mut batch);
+                providers = unit.changes(Resource::Providers);
+                unit.set_fact_context(FactContext::new(&events, origin, merged));
+                unit.into_batch(&mut batch, self.next_number(), request)?;
+            }
         }
-        Ok(PendingCommit { batch, at: cx.now, events, calls, recorded, providers, call })
+        let recorded = !events.is_empty() && deferred.is_none();
+        Ok(PendingCommit { batch, at: cx.now, events, calls, recorded, deferred, providers, call })
+    }
+
+    /// Returns `true` if the events only record the progress of a read cycle. Their record can wait for the next
+    /// commit: a process that loses it reads the pages again.
+    fn may_defer(&self, events: &[Event]) -> bool {
+        let is_progress = |event: &Event| match event {
+            Event::PullStarted { .. } => true,
+            Event::PageApplied { sweeping, needs_full_pass, .. } => !sweeping && !needs_full_pass,
+            _ => false,
+        };
+        self.marked && self.deferred.len() < MAX_DEFERRED && events.iter().all(is_progress)
+    }
+
+    /// Adds the deferred records to a batch, before the record of its turn.
+    pub(crate) fn append_deferred(&self, batch: &mut Batch) {
+        for (number, record) in (self.next_seq..).zip(&self.deferred) {
+            journal::append(batch, self.setup.id.0, number, record.clone());
+        }
+    }
+
+    /// Returns the number of the next record, after the deferred ones.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_seq + self.deferred.len() as u64
     }
 
     /// Returns the next time at which the machine is due. Returns `None` if only a command can cause work.
@@ -181,8 +214,9 @@ impl Processor {
         Ok(merged)
     }
 
-    /// Applies a durable turn to the state in memory, and returns its calls.
+    /// Applies a durable or deferred turn to the state in memory, and returns its calls.
     pub fn finish(&mut self, turn: PendingCommit) -> Vec<Call> {
+        let number = self.next_number();
         for event in &turn.events {
             self.machine.evolve(turn.at, event);
             let operatories = Resource::Operatories;
@@ -193,11 +227,17 @@ impl Processor {
         }
         if let Some((change, records)) = &turn.call {
             change.committed(records.iter().map(|record| (record.kind, record.id)));
-            self.last_call = self.next_seq;
+            self.last_call = number;
+        }
+        if let Some(record) = turn.deferred {
+            self.deferred.push(record);
+            self.last_turn = Some(turn.at);
+            self.deps.change_counter.changed(self.institution.id);
         }
         if turn.recorded {
-            self.next_seq += 1;
-            self.since_snapshot += 1;
+            self.since_snapshot += number + 1 - self.next_seq;
+            self.next_seq = number + 1;
+            self.deferred.clear();
             // With each snapshot too, so that a follower never has to read a long journal.
             if turn.call.is_some() || (self.last_call > 0 && self.snapshot_due()) {
                 self.deps.call_doorbell.ring([self.setup.id]);
@@ -218,7 +258,12 @@ impl Processor {
     pub fn leave(&self) -> Result<Batch, Reject> {
         // The journal tail behind the last snapshot is short, so snapshots that are not due can be left out each time a
         // location becomes idle.
-        let mut batch = if self.snapshot_due() { self.snapshot()? } else { Batch::new() };
+        let mut batch = Batch::new();
+        if self.snapshot_due() {
+            batch = self.snapshot()?;
+        } else {
+            self.append_deferred(&mut batch);
+        }
         let id = self.setup.id.0;
         // A location whose changes may be missing in the audit trail is loaded by the next start, which wakes the
         // follower.

@@ -66,13 +66,16 @@ pub fn is_lock(key: &[u8]) -> bool {
 /// Appends a record, with the precondition that `seq` is the next number.
 ///
 /// A process that fell far behind does not find record `seq` in a trimmed journal either. The record before
-/// it must therefore exist; trimming keeps the newest record. The first record requires that no snapshot
+/// it must therefore exist or be in the batch; trimming keeps the newest record. The first record requires that no snapshot
 /// exists.
 pub fn append(batch: &mut Batch, location: u32, seq: u64, record: Vec<u8>) {
     if seq <= FIRST_SEQ {
         batch.expect_absent(keys::snapshot(location));
     } else {
-        batch.expect_present(keys::journal(location, seq - 1));
+        let before = keys::journal(location, seq - 1);
+        if !batch.writes_to(&before) {
+            batch.expect_present(before);
+        }
     }
     let key = keys::journal(location, seq);
     batch.expect_absent(key.clone()).put(key, record);

@@ -201,7 +201,11 @@ impl Sim {
                 Err(error) => panic!("a turn of location {id} could not be prepared: {error}"),
             };
             if turn.is_free() {
-                host.processor.finish(turn);
+                let asks_for_prefetched = turn.asks_for_prefetched();
+                let calls = host.processor.finish(turn);
+                for call in calls {
+                    self.call(id, call, asks_for_prefetched);
+                }
                 self.set_timer(id);
                 return TurnOutcome::Reply(reply);
             }
@@ -242,9 +246,8 @@ impl Sim {
                 return TurnOutcome::Nothing;
             }
             let Some(host) = self.process.hosts.get_mut(&id) else { return TurnOutcome::Nothing };
+            let asks_for_prefetched = turn.asks_for_prefetched();
             let calls = host.processor.finish(turn);
-            let asks_for_prefetched =
-                events.iter().any(|event| matches!(event, Event::PullStarted { asked_at: Some(_), .. }));
             for call in calls {
                 if death.is_none() || self.random.chance(500) {
                     self.call(id, call, asks_for_prefetched);

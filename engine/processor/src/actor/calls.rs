@@ -130,11 +130,15 @@ impl LocationActor {
 
     /// Awaits the page after the commit and handles it as a separate request.
     pub(super) fn await_page(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
-        let metrics = self.metrics.clone();
+        let (metrics, loads) = (self.metrics.clone(), self.loads);
         let pulled = async move { ((&mut pulling.request.page.answer).await, pulling) };
         ctx.spawn(pulled.into_actor(self).map(move |(page, pulling), act, ctx| {
             let (resource, call) = (pulling.request.resource, pulling.call);
             let requests = charge(&pulling.request.page.ehr, ctx);
+            if act.loads != loads {
+                // The load forgot deferred requests, so another request may have the number of this one.
+                return;
+            }
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
             if let Ok(page) = &page {
                 act.prefetch_next(page, &pulling, requests);

@@ -177,6 +177,8 @@ pub struct LocationActor {
     /// Amount by which the clock was set back, until a turn has recorded it.
     set_back: Millis,
     last_used: Instant,
+    /// Number of loads so far. An answer to a page request of before the last load is dropped.
+    loads: u64,
     prefetch: Prefetch<PageTask>,
     waiters: Waiters,
 }
@@ -203,6 +205,7 @@ impl LocationActor {
             watch: Watch::since(clock::now()),
             set_back: 0,
             last_used: Instant::now(),
+            loads: 0,
             prefetch: Prefetch::default(),
             waiters: Waiters::default(),
         }
@@ -212,6 +215,7 @@ impl LocationActor {
         let started = Instant::now();
         self.processor = None;
         self.unreadable = None;
+        self.loads += 1;
         self.prefetch.abort();
         let (deps, id) = (self.deps.clone(), self.id);
         let loading = self.deps.long_work.clone();
@@ -395,8 +399,12 @@ impl LocationActor {
     fn prepared(&mut self, mut job: Box<dyn Job>, prepared: Result<PendingCommit, Reject>, tries: u32) -> Turn {
         match prepared {
             Ok(commit) if commit.is_free() => {
+                let pulling = self.begin_pull(&commit);
                 Box::pin(async move { commit }.into_actor(self).map(move |commit, act, ctx| {
                     act.finish(commit, ctx);
+                    if let Some(pulling) = pulling {
+                        act.await_page(pulling, ctx);
+                    }
                     job.finish(Ok(()));
                     Ok(())
                 }))

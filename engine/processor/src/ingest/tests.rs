@@ -25,7 +25,7 @@ use records::{
     record::Record,
 };
 use setup::{LocationSetup, Setup};
-use store::{MemoryStore, Store, keys::Space};
+use store::{MemoryStore, Store, journal, keys::Space};
 
 use super::*;
 use crate::{
@@ -201,6 +201,60 @@ fn setup() -> Setup {
     let pull = PullRules { guard_percent: 100, ..PullRules::default() };
     let location = |id| LocationSetup { pull, ..testing::location(LocationId(id), 1, SOURCE) };
     testing::setup([testing::institution(1)], [A, B].map(location), [testing::source(SOURCE, 1)])
+}
+
+/// The progress of a cycle that finds nothing new is written at its end. Until then, a load repeats the cycle.
+#[tokio::test]
+async fn pages_without_changes_are_written_with_the_end_of_their_cycle() {
+    let mut world = IngestWorld::new(false);
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    let journal = |world: &IngestWorld| journal::load(&*world.store, A).unwrap().next_seq;
+    let begun = world.begin(A).await.unwrap();
+    let (before, values) = (journal(&world), world.values);
+    let second = world.answer(A, &begun, last()).await.unwrap();
+    // A page of records that are known takes no commit either.
+    let page = EhrPage { records: vec![visit("x", "pat")], ..last() };
+    assert!(world.answer(A, &second, page).await.is_none());
+    assert_eq!((journal(&world), world.values), (before, values), "nothing is written in the cycle");
+
+    let mut loaded = Processor::load(world.deps.clone(), LocationId(A)).unwrap();
+    assert!(loaded.machine.state.pulls.calling.is_some(), "a load repeats the first page");
+    loaded.replay_deferred(&world.processors[&A]).unwrap();
+    assert!(loaded.machine.state == world.processors[&A].machine.state);
+
+    world.turn(A, &Command::Wake).await;
+    assert_eq!(journal(&world), before + 3, "two pages and the end of the cycle");
+    let loaded = Processor::load(world.deps.clone(), LocationId(A)).unwrap();
+    assert!(loaded.machine.state == world.processors[&A].machine.state);
+}
+
+/// Deferred records are bounded, and a snapshot or the end of the process writes them.
+#[tokio::test]
+async fn deferred_records_are_written_before_a_snapshot_and_before_the_location_leaves() {
+    for leaves in [false, true] {
+        let mut world = IngestWorld::new(false);
+        world.show(A, visit("x", "pat"));
+        world.read(A).await;
+        let begun = world.begin(A).await.unwrap();
+        world.answer(A, &begun, last()).await.unwrap();
+        let processor = world.processors.get_mut(&A).unwrap();
+        let batch = if leaves { processor.leave() } else { processor.snapshot() };
+        world.store.commit_now(batch.unwrap()).unwrap();
+        if !leaves {
+            processor.snapshot_taken();
+        }
+        let loaded = Processor::load(world.deps.clone(), LocationId(A)).unwrap();
+        assert!(loaded.machine.state == world.processors[&A].machine.state);
+        if !leaves {
+            let call = world.processors[&A].machine.state.pulls.calling.clone().unwrap();
+            let request = IngestPage { resource: call.resource, call: call.call, outcome: Ok(Box::new(last())) };
+            world.turn(A, &request).await;
+            world.turn(A, &Command::Wake).await;
+            let loaded = Processor::load(world.deps.clone(), LocationId(A)).unwrap();
+            assert!(loaded.machine.state == world.processors[&A].machine.state);
+        }
+    }
 }
 
 /// Holds for any order of reading, and for both ways to show deletions.

@@ -361,6 +361,13 @@ impl<'a> UnitOfWork<'a> {
         }
     }
 
+    /// Returns `true` if the turn writes nothing but its journal record, apart from records that keep their values.
+    pub fn is_unchanged(&self) -> bool {
+        let keeps =
+            |(key, _): (&Key, _)| self.touched.get(key).is_some_and(|it| it.change(&self.written[key]).is_none());
+        self.written.iter().all(keeps) && self.taken.is_empty() && self.ended.is_empty() && self.status.is_none()
+    }
+
     /// Returns `true` if this turn changes the value of a record of the resource.
     pub fn changes(&self, resource: Resource) -> bool {
         let mut touched = self.touched.iter().filter(|(_, touched)| touched.resource == resource);

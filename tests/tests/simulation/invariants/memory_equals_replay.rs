@@ -1,4 +1,5 @@
-//! The state in memory equals the replayed journal at all times: a crash loses nothing, and a load adds nothing.
+//! The state in memory equals the replayed journal with the deferred records at all times: a crash loses nothing but
+//! the progress of a read cycle, and a load adds nothing.
 
 use location::ids::LocationId;
 use processor::processor::Processor;
@@ -7,7 +8,11 @@ use crate::simulation::sim::Sim;
 
 pub fn check(sim: &Sim, location: LocationId) {
     let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
-    let replayed = match Processor::load(sim.process.deps.clone(), location) {
+    let loaded = Processor::load(sim.process.deps.clone(), location).and_then(|mut processor| {
+        processor.replay_deferred(&host.processor)?;
+        Ok(processor)
+    });
+    let replayed = match loaded {
         Ok(processor) => processor.machine.state,
         Err(error) => panic!("memory equals replay: location {location} cannot be loaded: {error}"),
     };
