@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use chrono::DateTime;
+use runtime::clock;
 use store::EngineKind;
 
 use super::practices;
@@ -51,7 +53,7 @@ impl BenchReport {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let profile = if cfg!(debug_assertions) { "debug (figures mean little)" } else { "release" };
         let machine = format!("{cores} cores, {}, {}", processor(), memory());
-        let (today, commit, engine) = (chrono::Utc::now().date_naive(), commit(), practices::engine());
+        let (today, commit, engine) = (today(), commit(), practices::engine());
         say(format!("machine: {machine}; load {} before the run", busy()));
         say(format!(
             "build: {profile}, {commit}, on {today}; data in {} ({}), on {engine}",
@@ -157,6 +159,10 @@ pub fn short(time: Duration) -> String {
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+fn today() -> String {
+    DateTime::from_timestamp_millis(clock::now().0).map_or_else(String::new, |now| now.date_naive().to_string())
 }
 
 /// Returns the commit of the checkout, marked if files differ from it.
