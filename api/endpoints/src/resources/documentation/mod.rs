@@ -1,14 +1,15 @@
-//! GET /openapi.json, and GET /docs: a page that reads the document and sends calls, pages about webhooks and the
-//! sandbox, and the texts of `api/docs` for clients. No page loads external content.
+//! GET /openapi.json, and GET /docs: a page that reads the document and sends calls, and the texts of `api/docs` for
+//! clients, as HTML and as Markdown. GET /llms.txt is the index of the texts. No page loads external content.
 
 mod pages;
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
 
 use actix_web::{
     HttpMessage, HttpRequest, HttpResponse,
     http::header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETag, EntityTag, IfNoneMatch, LOCATION, REFERRER_POLICY,
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETag, EntityTag, HeaderValue, IfNoneMatch, LINK,
+        LOCATION, REFERRER_POLICY,
     },
 };
 use parking_lot::Mutex;
@@ -21,8 +22,10 @@ use framework::{
         query::Params,
         response_body::StaticBody,
     },
-    values::{audience::Audience, kinds::one_of, versions::Version},
+    values::{audience::Audience, failures::Failure, kinds::one_of, versions::Version},
 };
+
+use pages::DocumentationPage;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
 base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -46,6 +49,7 @@ pub async fn document(request: HttpRequest) -> HttpResult {
 }
 
 const HTML: &str = "text/html; charset=utf-8";
+const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 /// Declares the handlers that answer with a text of the program, each with its media type.
 macro_rules! texts {
@@ -58,23 +62,45 @@ macro_rules! texts {
 }
 
 texts! {
-    page: HTML, include_str!("page.html");
-    guide: HTML, pages::GUIDE.html();
-    moving: HTML, pages::MOVING.html();
-    rules: HTML, pages::RULES.html();
-    glossary: HTML, pages::GLOSSARY.html();
-    /// Explains how to receive webhooks. The snippets are separate files, which tests run.
-    webhooks: HTML, &WEBHOOKS;
-    /// Explains how to simulate failures in the sandbox.
-    sandbox: HTML, include_str!("sandbox.html");
+    /// Returns the index of the texts, for language models.
+    index: "text/plain; charset=utf-8", &pages::INDEX;
+    /// Returns the index as the Markdown form of `/docs`.
+    markdown: MARKDOWN, &pages::INDEX;
     style: "text/css; charset=utf-8", include_str!("style.css");
     script: "text/javascript; charset=utf-8", include_str!("script.js");
 }
 
-/// Returns a text for operators, for the console.
+/// Returns the interactive page.
+pub async fn page(request: HttpRequest) -> HttpResult {
+    Ok(with_markdown(file(&request, HTML, &pages::REFERENCE_PAGE), "/docs"))
+}
+
+/// Returns a text for clients: as HTML, or as Markdown if the path ends in `.md`.
+pub async fn text(request: HttpRequest) -> HttpResult {
+    let name = request.path().rsplit('/').next().unwrap_or_default();
+    one_of_pages(&request, &pages::CLIENT_PAGES, name).ok_or_else(|| Failure::UnknownPath.into())
+}
+
+/// Returns a text for operators, for the console, in the same two forms.
 pub fn operator_page(request: &HttpRequest, name: &str) -> HttpResult {
-    let page = pages::operator_page(name).ok_or_else(|| ApiError::not_found("Page"))?;
-    Ok(file(request, HTML, page))
+    one_of_pages(request, &pages::OPERATOR_PAGES, name).ok_or_else(|| ApiError::not_found("Page"))
+}
+
+fn one_of_pages(request: &HttpRequest, pages: &'static [DocumentationPage], name: &str) -> Option<HttpResponse> {
+    let (name, is_markdown) = name.strip_suffix(".md").map_or((name, false), |name| (name, true));
+    let page = pages.iter().find(|page| page.name == name)?;
+    Some(match is_markdown {
+        true => file(request, MARKDOWN, page.markdown()),
+        false => with_markdown(file(request, HTML, page.html()), &page.path()),
+    })
+}
+
+/// Adds the address of the Markdown form to a page (RFC 8288).
+fn with_markdown(mut response: HttpResponse, path: &str) -> HttpResponse {
+    let link = format!("<{path}.md>; rel=\"alternate\"; type=\"text/markdown\"");
+    let link = HeaderValue::try_from(link).expect("the paths of the pages are valid in a header");
+    response.headers_mut().insert(LINK, link);
+    response
 }
 
 /// Redirects the root path: operators to the console, clients to the documentation.
@@ -82,23 +108,6 @@ pub async fn elsewhere(request: HttpRequest) -> HttpResult {
     let to = if request.path() == "/" && for_operators(&request) { "/console" } else { "/docs" };
     Ok(HttpResponse::TemporaryRedirect().insert_header((LOCATION, to)).finish())
 }
-
-static WEBHOOKS: LazyLock<String> = LazyLock::new(|| {
-    let mut shown = String::new();
-    for (language, code) in SNIPPETS {
-        let code = code.replace('&', "&amp;").replace('<', "&lt;");
-        shown += &format!("    <h3>{language}</h3>\n    <pre><code>{code}</code></pre>\n");
-    }
-    include_str!("webhooks.html").replace("<!-- snippets -->\n", &shown)
-});
-
-const SNIPPETS: [(&str, &str); 5] = [
-    ("Node.js", include_str!("snippets/verify.mjs")),
-    ("Python", include_str!("snippets/verify.py")),
-    ("Ruby", include_str!("snippets/verify.rb")),
-    ("Go", include_str!("snippets/verify.go")),
-    ("Rust", include_str!("snippets/verify.rs")),
-];
 
 /// Returns the entity tag of a text. Each text is hashed once, keyed by its address, because all texts are static.
 fn tag(text: &'static str) -> String {
