@@ -99,8 +99,9 @@ const WEBHOOKS: &str = concat!(
     "```\n",
 );
 
-pub(super) static CLIENT_PAGES: [DocumentationPage; 6] = [
+pub(super) static CLIENT_PAGES: [DocumentationPage; 7] = [
     page!(clients: "guide", "Guide", "from an API key to bookings, reads, webhooks and error handling"),
+    page!(clients: "agents", "Voice and chat agents", "the tools of the MCP server, a prompt, and set-up of platforms"),
     page!(
         clients: "coming-from-another-api",
         "Coming from a v2 or v3 API",
