@@ -114,6 +114,34 @@ fn subject_file(dir: &Path) -> String {
     fs::read_to_string(new.join("subject.toml")).unwrap()
 }
 
+#[test]
+fn notes_for_coding_assistants_name_existing_commands_and_files() {
+    let work = tempfile::tempdir().unwrap();
+    let [in_rust, in_javascript] = ["rust-ehr", "js-ehr"].map(|id| work.path().join(id));
+    adapter_kit::scaffold(&in_rust, "rust-ehr", adapter_kit::Start::Booking).unwrap();
+    adapter_kit::scaffold_javascript(&in_javascript, "js-ehr").unwrap();
+    for dir in [in_rust, in_javascript] {
+        let notes = fs::read_to_string(dir.join("AGENTS.md")).unwrap();
+        let blocks: Vec<&str> = notes.split("```").skip(1).step_by(2).collect();
+        let lines = blocks.iter().flat_map(|block| block.lines()).filter_map(|line| line.split(" #").next());
+        let commands: Vec<&str> = lines.filter_map(|line| line.strip_prefix("practice-sync ")).collect();
+        assert!(commands.len() > 5, "{commands:?}");
+        for command in commands {
+            let output = Command::new(binary()).args(command.split_whitespace()).arg("--help").output().unwrap();
+            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let files = notes.split("## ").find_map(|section| section.strip_prefix("Files\n")).unwrap();
+        let names = files.lines().filter_map(|line| line.strip_prefix("- ")?.split(':').next());
+        let names: Vec<&str> = names.flat_map(|names| names.split('`').skip(1).step_by(2)).collect();
+        assert!(names.len() > 4, "{names:?}");
+        for name in names {
+            assert!(dir.join(name).exists(), "{name}");
+        }
+    }
+    let wrong = Command::new(binary()).args(["adapter", "frobnicate", "--help"]).output().unwrap();
+    assert!(!wrong.status.success(), "an unknown command has no help");
+}
+
 /// Returns whether all cases passed, and the report.
 fn test(component: &Path, config: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(binary());
