@@ -17,7 +17,7 @@ use crate::{
 };
 pub use crate::{
     schedule::calendar::Placement,
-    sync::page::{LateReplacement, PulledAppointment, PulledOperatory, PulledPage, PulledReplaced, SweepStep},
+    sync::page::{LateAppointment, PulledAppointment, PulledOperatory, PulledPage, PulledReplaced, SweepStep},
     writes::intent::{Failure, Outcome, Written},
 };
 

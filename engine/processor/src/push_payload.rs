@@ -70,9 +70,11 @@ impl Processor {
                     let reason = "the replaced appointment is not known any more";
                     return Ok(Err(Failure::Rejected(reason.to_owned())));
                 };
+                if !record.cancelled {
+                    reason = Some(MOVED.to_owned());
+                }
                 (record.foreign_id, record.version) = (Some(old.foreign_id), old.version);
                 (record.placement, record.cancelled) = (old.placement, true);
-                reason = Some(MOVED.to_owned());
             }
             _ => {}
         }

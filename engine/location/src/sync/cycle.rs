@@ -275,11 +275,12 @@ impl Location {
         let mut keep = Vec::new();
         // The later of two copies of a record counts.
         let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
+        // Before an event by which their visit leaves the EHR.
+        page.late.iter().for_each(|late| self.cancel_late(cx, late, &mut events));
         for record in latest.values() {
             self.pulled_appointment(cx, record, &mut keep, &mut events);
         }
         page.replaced.iter().for_each(|shown| self.replaced_shown(shown, &mut events));
-        page.late.iter().for_each(|late| self.late_replacement(cx, late, &mut events));
         page.old.iter().for_each(|(id, placement)| self.old_shown(*id, *placement, &mut events));
         for hour in &page.hours {
             self.pulled_hour(hour, &mut events);

@@ -6,7 +6,7 @@ use crate::{
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WriteId},
     schedule::{calendar::Placement, hours::WorkingHour},
     sync::pulls::Skipped,
-    writes::intent::Written,
+    writes::{intent::Written, replacement::ForgottenVisit},
 };
 
 /// One page of a pull, with foreign ids translated to ours.
@@ -19,8 +19,8 @@ pub struct PulledPage {
     /// Old appointments of the replacements that the page proves, by visit, with their placement; `None` if they are
     /// cancelled or removed.
     pub old: Vec<(AppointmentId, Option<Placement>)>,
-    /// Appointments on the page that were created by a replacement without success.
-    pub late: Vec<LateReplacement>,
+    /// Appointments on the page that must be cancelled in the EHR.
+    pub late: Vec<LateAppointment>,
     /// The working hours on the page.
     pub hours: Vec<WorkingHour>,
     /// The operatories on the page.
@@ -111,14 +111,16 @@ pub struct PulledReplaced {
     pub placement: Option<Placement>,
 }
 
-/// An appointment of the EHR that carries the write key of a replacement which ended without success, or was created
-/// by it a second time.
+/// An appointment of the EHR that its visit does not need: a replacement without success has created it, a replacement
+/// has created it a second time, or the insert of a cancelled booking has created it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LateReplacement {
+pub struct LateAppointment {
     /// The visit.
     pub appointment: AppointmentId,
     /// Its placement.
     pub placement: Placement,
+    /// The visit as its document shows it, in case the state does not contain it.
+    pub visit: Option<ForgottenVisit>,
     /// Its identifier and version in the EHR.
     pub written: Written,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ids::{AppointmentId, WriteId},
+    ids::{AppointmentId, AppointmentTypeId, PatientId, WriteId},
     schedule::calendar::Placement,
     writes::intent::Written,
 };
@@ -15,6 +15,19 @@ pub struct Replaced {
     pub write: WriteId,
     /// Its placement in the EHR.
     pub placement: Placement,
+}
+
+/// A visit that the state no longer contains, as its document shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForgottenVisit {
+    /// The patient.
+    pub patient: PatientId,
+    /// The appointment type, if known.
+    pub appointment_type: Option<AppointmentTypeId>,
+    /// Its last known placement.
+    pub placement: Placement,
+    /// `true` if the visit is cancelled, or belongs to another location.
+    pub gone: bool,
 }
 
 /// A step of a replacement.
@@ -34,7 +47,7 @@ pub enum Replacement {
         /// The proof of the write.
         written: Written,
     },
-    /// The EHR has an appointment of a replacement that failed or is no longer wanted. It is cancelled.
+    /// The EHR has an appointment whose replacement failed, or whose visit is cancelled. It is cancelled.
     Late {
         /// The visit.
         appointment: AppointmentId,
@@ -42,6 +55,9 @@ pub enum Replacement {
         replaced: WriteId,
         /// Its placement.
         at: Placement,
+        /// The visit, if the state does not contain it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        visit: Option<ForgottenVisit>,
         /// Its identifier and version in the EHR.
         written: Written,
     },

@@ -14,13 +14,13 @@ use crate::{
     event::{Event, InsertFailure},
     ids::{AppointmentId, WriteId},
     schedule::calendar::Placement,
-    state::{CalendarAppointment, State},
-    sync::page::{LateReplacement, PulledReplaced},
+    state::{CalendarAppointment, Insert, State},
+    sync::page::{LateAppointment, PulledReplaced},
     writes::{
         intent::{WriteIntent, Written},
         order::OrderingKey,
         queue::Write,
-        replacement::{Replaced, Replacement},
+        replacement::{ForgottenVisit, Replaced, Replacement},
     },
 };
 
@@ -39,7 +39,7 @@ impl Location {
         let (from, written) = (ours.confirmed, written.clone());
         let superfluous = ours.gone;
         events.push(Event::Replacement(if superfluous {
-            Replacement::Late { appointment, replaced, at: to, written }
+            Replacement::Late { appointment, replaced, at: to, visit: None, written }
         } else {
             Replacement::Done { appointment, replaced, from, to, written }
         }));
@@ -106,12 +106,17 @@ impl Location {
         }
     }
 
-    /// Cancels an appointment that a replacement created although it ended without success.
-    pub(crate) fn late_replacement(&self, cx: DecisionContext, late: &LateReplacement, events: &mut Vec<Event>) {
-        let LateReplacement { appointment, placement: at, ref written } = *late;
-        let Some(patient) = self.state.appointments.get(&appointment).and_then(|ours| ours.patient) else { return };
-        let replaced = self.next_write(events);
-        events.push(Event::Replacement(Replacement::Late { appointment, replaced, at, written: written.clone() }));
+    /// Cancels an appointment that a replacement without success, or the insert of a cancelled booking, has created.
+    /// The cancellation is queued even if the queue is full: a page cannot be refused, and the patient must not keep a
+    /// second place. Each such appointment has at most one.
+    pub(crate) fn cancel_late(&self, cx: DecisionContext, late: &LateAppointment, events: &mut Vec<Event>) {
+        let LateAppointment { appointment, placement: at, visit, ref written } = *late;
+        let known = self.state.appointments.get(&appointment);
+        let visit = visit.filter(|_| known.is_none());
+        let patient = known.map_or(visit.map(|visit| visit.patient), |known| known.patient);
+        let Some(patient) = patient else { return };
+        let (replaced, written) = (self.next_write(events), written.clone());
+        events.push(Event::Replacement(Replacement::Late { appointment, replaced, at, visit, written }));
         let work = WriteIntent::CancelReplaced { appointment, replaced };
         self.queue_write(cx, events, work, OrderingKey::Patient(patient), None);
     }
@@ -170,6 +175,23 @@ pub(crate) fn withdrawn(write: WriteId, work: WriteIntent) -> Event {
     Event::WriteFailed { write, work, how, reason }
 }
 
+/// Returns the state of a visit that is known again until its late appointment is cancelled.
+fn remembered(visit: ForgottenVisit) -> CalendarAppointment {
+    let ForgottenVisit { patient, appointment_type, placement, gone } = visit;
+    CalendarAppointment {
+        patient: Some(patient),
+        appointment_type,
+        placement,
+        unavailable: false,
+        insert: Insert::Done,
+        cancelling: gone,
+        vacating: Vec::new(),
+        confirmed: (!gone).then_some(placement),
+        replaced: Vec::new(),
+        gone,
+    }
+}
+
 impl State {
     /// Applies a step of a replacement.
     pub(crate) fn replacement(&mut self, step: &Replacement) {
@@ -180,7 +202,10 @@ impl State {
                     a.confirmed = Some(*to);
                 });
             }
-            Replacement::Late { appointment, replaced, at, written: _ } => {
+            Replacement::Late { appointment, replaced, at, visit, written: _ } => {
+                if let Some(visit) = visit.filter(|_| !self.appointments.contains_key(appointment)) {
+                    self.put_appointment(*appointment, remembered(visit));
+                }
                 let late = Replaced { write: *replaced, placement: *at };
                 self.change_appointment(*appointment, |a| a.replaced.push(late));
             }

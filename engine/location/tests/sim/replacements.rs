@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use location::{
-    command::{LateReplacement, PulledPage, PulledReplaced},
+    command::{LateAppointment, PulledPage, PulledReplaced},
     event::Event,
     ids::{AppointmentId, PatientId, WriteId},
     intent::WriteIntent,
-    replacement::Replacement,
+    replacement::{ForgottenVisit, Replacement},
 };
 
 use super::{Sim, ehr::written};
@@ -88,10 +88,18 @@ impl Sim {
                 record.id = visit;
                 record.replacement = replacement(key);
                 let is_known = self.location.state.appointments.contains_key(&visit);
-                if record.replacement.is_none() && is_known {
-                    let late = LateReplacement {
+                // An appointment that has begun counts as the EHR shows it, unless its visit is known.
+                if record.replacement.is_none() && (is_known || self.to_come(&shown.placement)) {
+                    let patient = PatientId(visit.0 as u32 % 5);
+                    let late = LateAppointment {
                         appointment: visit,
                         placement: shown.placement,
+                        visit: Some(ForgottenVisit {
+                            patient,
+                            appointment_type: None,
+                            placement: shown.placement,
+                            gone: true,
+                        }),
                         written: written(shown.id.0),
                     };
                     ours.late.extend(placement.map(|_| late));

@@ -490,6 +490,111 @@ wake
 pushed w2 1 written f2
 expect appointment a1 op1 prov1 10:00 30m done
 
+story a replacement that appears after its visit was cancelled is cancelled, and the visit stays cancelled
+settings no_reschedules
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+wake
+pushed w1 1 unknown "reset"
+cancel a1 -> cancelled
+after 5s
+wake
+found w1 2 nothing
++ failed w1 replace a1 withdrawn "cancelled before it was sent"
+wake
+pushed w2 1 written f1
+expect appointment a1 none
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| late a1 f2 op2 prov1 11:00 30m patient p1
++ replaced_late a1 w3 by f2 op2 prov1 11:00 30m known_again
++ queued w3 cancel_replaced a1 w3 *
++ page_applied *
+expect slot op2 prov1 11:00 30m busy
+expect appointment a1 op2 prov1 11:00 30m done cancelling vacating op2 prov1 11:00 30m
+cancel a1 -> cancelled already
+restart
+wake
+> push w3 1 cancel_replaced a1 w3 *
+pushed w3 1 written f2
++ done w3 cancel_replaced a1 w3
++ replaced_gone a1 w3
+expect slot op2 prov1 11:00 30m free
+expect appointment a1 none
+
+story two late replacements of a cancelled visit are cancelled one after the other
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| late a1 f2 op2 prov1 11:00 30m patient p1
+| late a1 f3 op3 prov1 12:00 30m patient p1
++ replaced_late a1 w0 by f2 op2 prov1 11:00 30m known_again
++ queued w0 cancel_replaced a1 w0 *
++ replaced_late a1 w1 by f3 op3 prov1 12:00 30m known_again
++ queued w1 cancel_replaced a1 w1 *
++ page_applied *
+wake
+pushed w0 1 written f2
+expect slot op2 prov1 11:00 30m free
+expect slot op3 prov1 12:00 30m busy
+wake
+pushed w1 1 written f3
+expect appointment a1 none
+
+story a late replacement on the page that cancels its visit is cancelled
+settings no_reschedules max_resends=0
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+wake
+pushed w1 1 unknown "reset"
+after 5s
+settings pulls=appointments
+wake
+found w1 2 nothing
+page appointments 0 cursor c1 last -> applied
+| a1 op1 prov1 10:00 30m patient p1 cancelled
+| late a1 f2 op2 prov1 11:00 30m
++ replaced_late a1 w2 by f2 op2 prov1 11:00 30m
++ queued w2 cancel_replaced a1 w2 *
++ cancelled a1 by ehr
++ gone a1
++ page_applied *
+expect slot op1 prov1 10:00 30m free
+expect slot op2 prov1 11:00 30m busy
+wake
+pushed w2 1 written f2
+expect appointment a1 none
+
+story a late replacement of a visit that is moved again is cancelled before the next replacement is sent
+settings no_reschedules max_resends=0
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+wake
+pushed w1 1 unknown "reset"
+after 5s
+settings pulls=appointments
+wake
+found w1 2 nothing
+move a1 op3 prov1 12:00 30m -> moved
++ moved a1 to op3 prov1 12:00 30m
++ queued w2 replace a1 *
+page appointments 0 cursor c1 last -> applied
+| late a1 f2 op2 prov1 11:00 30m
+wake
+> push w3 1 cancel_replaced a1 w3 *
+pushed w3 1 written f2
+wake
+> push w2 1 replace a1 op3 prov1 12:00 30m
+pushed w2 1 written f3
+expect appointment a1 op3 prov1 12:00 30m done vacating op1 prov1 10:00 30m
+
 story an operator can drop an unsent replacement
 settings no_reschedules
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use location::{
     command::{
-        Book, BookGroup, BookPatient, Closed, Command, Failure, Hold, KeyUse, LateReplacement, Outcome,
+        Book, BookGroup, BookPatient, Closed, Command, Failure, Hold, KeyUse, LateAppointment, Outcome,
         PulledAppointment, PulledOperatory, PulledPage, PulledReplaced, Reschedule, Retried, RetriedAppointment, Save,
         Written,
     },
@@ -23,6 +23,7 @@ use location::{
     intent::{ChangedDetails, WriteIntent},
     order::OrderingKey,
     pull::Resource,
+    replacement::ForgottenVisit,
     resource::Operation,
     time::Timestamp,
 };
@@ -445,12 +446,23 @@ fn page(world: &StoryWorld, mut options: Options, records: &[&Line]) -> Result<P
                     _ => Some(place(world.now, words.get(2..6).ok_or("a place is missing")?)?),
                 },
             )),
-            // `late a1 f9 op1 prov1 10:00 30m`
-            "late" => page.late.push(LateReplacement {
-                appointment: AppointmentId(id("a", word(1)?)?),
-                placement: place(world.now, words.get(3..7).ok_or("a place is missing")?)?,
-                written: Written { foreign_id: word(2)?.to_owned(), version: None },
-            }),
+            // `late a1 f9 op1 prov1 10:00 30m`; `patient p1` if the document shows the visit as cancelled
+            "late" => {
+                let placement = place(world.now, words.get(3..7).ok_or("a place is missing")?)?;
+                let patient = Options { words: words.to_vec() }.value("patient");
+                let patient = patient.map(|word| id("p", &word)).transpose()?.map(PatientId);
+                page.late.push(LateAppointment {
+                    appointment: AppointmentId(id("a", word(1)?)?),
+                    placement,
+                    visit: patient.map(|patient| ForgottenVisit {
+                        patient,
+                        appointment_type: None,
+                        placement,
+                        gone: true,
+                    }),
+                    written: Written { foreign_id: word(2)?.to_owned(), version: None },
+                });
+            }
             "operatory" => {
                 let id = OperatoryId(id("op", word(1)?)?);
                 page.seen.push(id.0);

@@ -246,8 +246,9 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::Replacement(Replacement::Done { appointment, replaced, to, written, .. }) => {
             format!("replaced a{appointment} w{replaced} by {} {}", written.foreign_id, stands(to))
         }
-        Event::Replacement(Replacement::Late { appointment, replaced, at, written }) => {
-            format!("replaced_late a{appointment} w{replaced} by {} {}", written.foreign_id, stands(at))
+        Event::Replacement(Replacement::Late { appointment, replaced, at, visit, written }) => {
+            let again = if visit.is_some() { " known_again" } else { "" };
+            format!("replaced_late a{appointment} w{replaced} by {} {}{again}", written.foreign_id, stands(at))
         }
         Event::Replacement(Replacement::Shown { appointment, replaced, at }) => {
             format!("replaced_shown a{appointment} w{replaced} {}", stands(at))

@@ -1,10 +1,12 @@
 //! Appointments of the EHR that belong to a move by replacement: the new one, and those that moves left behind.
 
 use location::{
-    command::{LateReplacement, PulledReplaced, Written},
-    ids::{AppointmentId, WriteId},
+    command::{LateAppointment, PulledReplaced, Written},
+    ids::{AppointmentId, AppointmentTypeId, PatientId, WriteId},
     intent::WriteIntent,
     pull::Resource,
+    replacement::ForgottenVisit,
+    time::{SECOND, Timestamp},
 };
 use records::{Appointment, EhrAppointment, EhrRecord, document::Link, ehr, record::Record};
 
@@ -64,22 +66,48 @@ impl Intake<'_, '_, '_> {
             return Ok(true);
         };
         let id = key.appointment.0;
-        let late = matches!(key.work, WriteIntent::Replace(_)) && self.proven_replacement(id, &shown.id).is_none();
-        if !late || !self.processor.machine.state.appointments.contains_key(&key.appointment) {
+        if self.proven_replacement(id, &shown.id).is_some() || !self.is_late(&key, shown)? {
             self.unit.put_link(self.source, Resource::Appointments, &shown.id, Link::new(id));
             return Ok(true);
         }
         self.unit.put_link(self.source, Resource::Appointments, &shown.id, Link::replaced(id));
         self.others += 1;
         if !shown.cancelled {
-            let (_, fresh) = self.stored_and_fresh::<Appointment>(id, &shown.id, shown)?;
-            self.page.late.push(LateReplacement {
+            let (before, fresh) = self.stored_and_fresh::<Appointment>(id, &shown.id, shown)?;
+            let visit = before.and_then(|before| self.forgotten(&before));
+            self.page.late.push(LateAppointment {
                 appointment: key.appointment,
                 placement: fresh.placement,
+                visit,
                 written: Written { foreign_id: shown.id.clone(), version: shown.version.clone() },
             });
         }
         Ok(false)
+    }
+
+    /// Returns `true` if the visit does not need an appointment that its write has created: the write was a replacement
+    /// without success, or the visit is cancelled. An appointment that has begun counts as the EHR shows it, because
+    /// clients cannot cancel it either.
+    fn is_late(&mut self, key: &IssuedKey, shown: &EhrAppointment) -> Result<bool, Reject> {
+        let is_replacement = matches!(key.work, WriteIntent::Replace(_));
+        if self.processor.machine.state.appointments.contains_key(&key.appointment) {
+            return Ok(is_replacement);
+        }
+        let has_begun = Timestamp(shown.start.saturating_mul(SECOND)) <= self.cx.now;
+        let visit = self.unit.get_ref::<Record<Appointment>>(0, key.appointment.0)?;
+        let is_unneeded =
+            |visit: &Record<Appointment>| visit.patient_id.is_some() && (is_replacement || visit.cancelled);
+        Ok(!has_begun && visit.is_some_and(is_unneeded))
+    }
+
+    /// Returns the data by which the state knows a visit again that it no longer contains.
+    fn forgotten(&self, visit: &Record<Appointment>) -> Option<ForgottenVisit> {
+        Some(ForgottenVisit {
+            patient: PatientId(visit.patient_id?),
+            appointment_type: visit.appointment_type_id.map(AppointmentTypeId),
+            placement: visit.placement,
+            gone: visit.cancelled || visit.location() != self.processor.setup.id.0,
+        })
     }
 
     fn issued_key(&mut self, shown: &EhrAppointment) -> Result<Option<IssuedKey>, Reject> {

@@ -33,7 +33,7 @@ impl Processor {
                 })?;
                 self.link_replaced(appointment.0, old.as_deref(), unit);
             }
-            Replacement::Late { appointment, replaced, at, written } => {
+            Replacement::Late { appointment, replaced, at, visit: _, written } => {
                 // Also if staff have moved the visit to another location, because this location cancels it.
                 unit.change::<Record<Appointment>>(0, appointment.0, |record| {
                     record.updated_at = cx.now;
