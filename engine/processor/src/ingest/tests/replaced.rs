@@ -9,7 +9,10 @@ use location::{
 use records::{Appointment, Writeback, ehr::Write, record::RecordWrite};
 
 use super::*;
-use crate::commands::{Offer, RescheduleVisit};
+use crate::{
+    commands::{BookSlot, Offer, RescheduleVisit},
+    patients::PatientDetails,
+};
 
 const OLD: &str = "old";
 const NEW: &str = "new";
@@ -32,16 +35,16 @@ fn page(records: impl IntoIterator<Item = EhrAppointment>) -> EhrPage {
 }
 
 impl IngestWorld {
-    /// Reads a visit, and moves it by an hour. Returns the call that creates the new appointment.
-    async fn with_moved_visit() -> (IngestWorld, Call) {
-        let mut world = IngestWorld::new(false);
+    /// Reads a visit of an EHR that cannot move appointments.
+    async fn with_visit(by_absence: bool) -> IngestWorld {
+        let mut world = IngestWorld::new(by_absence);
         world.show(A, patient("pat"));
         world.show(A, EhrRecord::Appointment(at(OLD, 0)));
         world.read(A).await;
-        let (appointment, to) = (AppointmentId(world.visit_id()), world.place(1));
-        let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: false };
+        let to = world.place(0);
+        let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: by_absence };
         let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
-        let writes = ["create-appointment", "cancel-appointment"].map(str::to_owned).to_vec();
+        let writes = ["create-patient", "create-appointment", "cancel-appointment"].map(str::to_owned).to_vec();
         let processor = world.processors.get_mut(&A).unwrap();
         processor.described(Description { pulls, writes, ..Description::default() });
         let hour = WorkingHour {
@@ -57,6 +60,18 @@ impl IngestWorld {
             active: true,
         };
         processor.machine.state.hours.insert(hour.id, hour);
+        world
+    }
+
+    /// Reads a visit, and moves it by an hour. Returns the call that creates the new appointment.
+    async fn with_moved_visit() -> (IngestWorld, Call) {
+        IngestWorld::with_visit(false).await.moved().await
+    }
+
+    /// Moves the visit by an hour. Returns the call that creates the new appointment.
+    async fn moved(self) -> (IngestWorld, Call) {
+        let mut world = self;
+        let (appointment, to) = (AppointmentId(world.visit_id()), world.place(1));
         let mut calls = world.turn(A, &Command::Move { appointment, to, join_blocks: true }).await;
         let call = calls.pop().expect("the new appointment is created at once");
         assert!(matches!(world.payload(&call), Write::CreateAppointment(new) if new.id.is_empty() && new.start > 0));
@@ -90,10 +105,47 @@ impl IngestWorld {
         self.turn(A, &Command::Pushed { write: *write, attempt: *attempt, outcome }).await.pop()
     }
 
-    /// Moves the visit for its patient, to some hours after its first time.
-    async fn reschedule(&mut self, hours: i64, key: &str) {
+    /// Loses the reply of a write, cancels its visit, and looks the write up in vain.
+    async fn lost_and_cancelled(&mut self, call: &Call) {
+        let Call::Write { write, attempt, work, .. } = call else { panic!("a write") };
+        let outcome = Err(Failure::Unknown("reset".to_owned()));
+        self.turn(A, &Command::Pushed { write: *write, attempt: *attempt, outcome }).await;
+        let (appointment, reason) = (work.appointment().unwrap(), Some("ill".to_owned()));
+        self.turn(A, &Command::Cancel { appointment, reason }).await;
+        self.now = self.now.plus(2 * MINUTE);
+        let Some(Call::Write { write, attempt, .. }) = self.next_call().await else { panic!("a look-up") };
+        self.turn(A, &Command::Found { write, attempt, outcome: Ok(None) }).await;
+    }
+
+    /// Wakes the location until it makes a call, or nothing is due.
+    async fn next_call(&mut self) -> Option<Call> {
+        while self.processors[&A].wake_at().is_some_and(|at| at <= self.now) {
+            if let Some(call) = self.turn(A, &Command::Wake).await.pop() {
+                return Some(call);
+            }
+        }
+        None
+    }
+
+    /// Asserts that the only write in the queue cancels an appointment of a visit with this reason. Answers the write.
+    async fn cancel_late(&mut self, id: u64, foreign_id: &str, reason: &str) {
+        let queue = &self.processors[&A].machine.state.queue;
+        let writes: Vec<_> = queue.iter().map(|(write, queued)| (write, queued.work, queued.key.clone())).collect();
+        let [(write, work, key)] = &writes[..] else { panic!("one write: {writes:?}") };
+        let sent = self.processors[&A].outgoing(*work, key, None).unwrap().unwrap();
+        let Write::CancelAppointment(late, Some(why)) = sent else { panic!("a cancellation with a reason") };
+        assert_eq!((late.id.as_str(), why.as_str()), (foreign_id, reason));
+        assert!(self.kept(id).cancelled && self.link(Resource::Appointments, foreign_id).is_replaced());
+        let outcome = Ok(Written { foreign_id: foreign_id.to_owned(), version: None });
+        self.turn(A, &Command::Pushed { write: *write, attempt: 1, outcome }).await;
+        assert!(!self.processors[&A].machine.state.appointments.contains_key(&AppointmentId(id)));
+        assert!(self.kept(id).cancelled && self.queued().is_empty(), "{:?}", self.queued());
+    }
+
+    /// Returns the offer of a slot some hours after the first time of the visit.
+    fn offer(&self, hours: i64) -> Offer {
         let to = self.place(hours);
-        let offer = Offer {
+        Offer {
             institution: InstitutionId(1),
             location: LocationId(A),
             provider: to.provider.unwrap(),
@@ -105,8 +157,13 @@ impl IngestWorld {
             hold: hours.unsigned_abs() + 1,
             channel: None,
             rules: None,
-        };
+        }
+    }
+
+    /// Moves the visit for its patient, to some hours after its first time.
+    async fn reschedule(&mut self, hours: i64, key: &str) {
         let (appointment, idempotency_key) = (AppointmentId(self.visit_id()), key.to_owned());
+        let offer = self.offer(hours);
         self.turn(A, &RescheduleVisit { appointment, offer, idempotency_key, reason: None }).await;
     }
 
@@ -259,4 +316,50 @@ async fn cancellation_ends_a_move_that_was_not_sent() {
     let kept = world.kept(id);
     assert_eq!((kept.cancelled, kept.reschedule.as_ref().map(|it| it.status)), (true, Some(Writeback::Failed)));
     assert!(world.queued().is_empty(), "{:?}", world.queued());
+}
+
+#[tokio::test]
+async fn late_replacement_of_a_cancelled_visit_is_cancelled_in_the_ehr() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    let Call::Write { key, .. } = &call else { panic!("a write") };
+    let new = EhrAppointment { write_key: Some(key.clone()), ..at(NEW, 1) };
+    world.lost_and_cancelled(&call).await;
+    let cancel = world.next_call().await.expect("the visit is cancelled next");
+    world.written(&cancel, OLD).await;
+    assert!(world.kept(id).cancelled && world.queued().is_empty(), "{:?}", world.queued());
+    world.show_page(page([new.clone()])).await;
+    assert_eq!(world.vacating(id), [world.place(1)]);
+    world.cancel_late(id, NEW, "ill").await;
+    // A later page shows that it is cancelled.
+    world.show_page(page([EhrAppointment { cancelled: true, ..new }])).await;
+    assert!(world.kept(id).cancelled && world.queued().is_empty(), "{:?}", world.queued());
+}
+
+#[tokio::test]
+async fn late_appointment_of_a_cancelled_booking_is_cancelled_in_the_ehr() {
+    let mut world = IngestWorld::with_visit(false).await;
+    let patient = PatientDetails {
+        first_name: "Ada".into(),
+        middle_name: None,
+        last_name: "Sample".into(),
+        date_of_birth: "1985-03-01".parse().ok(),
+        phone_number: Some("+15550102233".into()),
+        email: None,
+        gender: None,
+        address: None,
+    };
+    let (offer, idempotency_key) = (world.offer(2), "key".to_owned());
+    let booking = BookSlot { offer, idempotency_key, patient, note: None, created_by: "client".into() };
+    let create_patient = world.turn(A, &booking).await.pop().expect("the patient is created at once");
+    let insert = world.written(&create_patient, "ada").await.expect("the appointment is created next");
+    let Call::Write { work: WriteIntent::CreateAppointment(AppointmentId(id)), key, .. } = &insert else {
+        panic!("an insert")
+    };
+    let late = EhrAppointment { patient: Some("ada".into()), write_key: Some(key.clone()), ..at(NEW, 2) };
+    world.lost_and_cancelled(&insert).await;
+    assert!(world.kept(*id).cancelled && world.queued().is_empty(), "{:?}", world.queued());
+    world.show_page(page([late])).await;
+    assert_eq!(world.vacating(*id), [world.place(2)]);
+    world.cancel_late(*id, NEW, "ill").await;
 }
