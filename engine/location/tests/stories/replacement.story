@@ -525,6 +525,28 @@ pushed w3 1 written f2
 expect slot op2 prov1 11:00 30m free
 expect appointment a1 none
 
+story a late replacement is cancelled even if the queue is full, and then no other change fits
+settings pulls=appointments max_queue=1
+wake
+page appointments 0 cursor c1 last -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+| a3 op1 prov1 12:00 30m patient p3
+| a4 op1 prov1 13:00 30m patient p4
+cancel a1 -> cancelled
+cancel a2 -> cancelled
+cancel a3 -> cancelled
+wake
+sync
+wake
+page appointments 1 cursor c2 last -> applied
+| late a9 f9 op2 prov1 11:00 30m patient p9
++ replaced_late a9 w3 by f9 op2 prov1 11:00 30m known_again
++ queued w3 cancel_replaced a9 w3 *
++ page_applied *
+expect queue w0 w1 w2 w3
+cancel a4 -> refused queue_full 3
+
 story two late replacements of a cancelled visit are cancelled one after the other
 settings pulls=appointments
 wake
