@@ -21,7 +21,7 @@ use crate::{
     writes::{
         intent::{ChangedDetails, WriteIntent, Written},
         order::OrderingKey,
-        replacement::Replacement,
+        replacement::{Replaced, Replacement},
     },
 };
 
@@ -494,7 +494,7 @@ impl Event {
         }
     }
 
-    /// Returns the record that a write of ours changed in the EHR with this event.
+    /// Returns the record, or the replaced appointment, that a write of ours changed in the EHR with this event.
     pub fn reached(&self) -> Option<(Resource, u64)> {
         match self {
             Event::CancelConfirmed { appointment } | Event::InsertDone { appointment, .. } => {
@@ -504,6 +504,10 @@ impl Event {
                 Some((Resource::WorkingHours, *id))
             }
             Event::WriteDone { work, .. } => work.appointment().map(|id| (Resource::Appointments, id.0)),
+            // A running pass may have shown it under the id of its visit.
+            Event::Replacement(Replacement::Done { replaced, .. } | Replacement::Late { replaced, .. }) => {
+                Some((Resource::Appointments, Replaced::pass_id(*replaced)))
+            }
             _ => None,
         }
     }

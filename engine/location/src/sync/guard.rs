@@ -9,13 +9,14 @@ use crate::{
     event::Event,
     ids::{AppointmentId, OperatoryId},
     resource::Resource,
-    schedule::hours::HourSource,
+    schedule::{calendar::Placement, hours::HourSource},
     state::CalendarAppointment,
     sync::{
         absence::MISSING_AT_ONCE,
         page::{PulledPage, SweepStep},
     },
     time::Timestamp,
+    writes::replacement::Replaced,
 };
 
 /// Maximum deletions per commit. Each takes some ten keys, and a commit holds 100,000.
@@ -137,13 +138,17 @@ impl Location {
             && self.state.appointments.get(&AppointmentId(id)).is_some_and(|known| known.in_ehr() && !known.gone)
     }
 
-    /// Returns the records of this location that a whole pass must contain. Past appointments are left out, because an
-    /// EHR need not list them.
+    /// Returns the records of this location that a whole pass must contain, and the replaced appointments. Past
+    /// appointments are left out, because an EHR need not list them.
     pub fn known(&self, now: Timestamp, resource: Resource) -> BTreeSet<u64> {
         match resource {
             Resource::Appointments => {
-                let listed = |a: &CalendarAppointment| a.in_ehr() && !a.gone && now < a.placement.span.start;
-                self.state.appointments.iter().filter(|(_, a)| listed(a)).map(|(id, _)| id.0).collect()
+                let to_come = |placement: &Placement| now < placement.span.start;
+                let listed = |a: &CalendarAppointment| a.in_ehr() && !a.gone && to_come(&a.placement);
+                let current = self.state.appointments.iter().filter(|(_, a)| listed(a)).map(|(id, _)| id.0);
+                let replaced = self.state.appointments.values().flat_map(|a| &a.replaced);
+                let replaced = replaced.filter(|replaced| to_come(&replaced.placement));
+                current.chain(replaced.map(|replaced| Replaced::pass_id(replaced.write))).collect()
             }
             Resource::WorkingHours => {
                 let synced = self.state.hours.values().filter(|hour| hour.source == HourSource::Synced);
@@ -165,7 +170,10 @@ impl Location {
 
     pub(super) fn deleted(&self, resource: Resource, id: u64, events: &mut Vec<Event>) {
         match resource {
-            Resource::Appointments => self.gone(AppointmentId(id), events),
+            Resource::Appointments => match Replaced::from_pass_id(id) {
+                Some(number) => self.replaced_absent(number, events),
+                None => self.gone(AppointmentId(id), events),
+            },
             Resource::WorkingHours => self.hour_gone(id, events),
             Resource::Operatories => {
                 events.push(Event::OperatoryGone { operatory: OperatoryId(id) });

@@ -17,6 +17,22 @@ pub struct Replaced {
     pub placement: Placement,
 }
 
+/// Marks the number of a replaced appointment in a whole pass. Ids of records are below it.
+const REPLACED: u64 = 1 << 62;
+
+impl Replaced {
+    /// Returns the id under which whole passes count the replaced appointment with this number. Its visit counts under
+    /// its own id.
+    pub fn pass_id(number: WriteId) -> u64 {
+        REPLACED | number.0
+    }
+
+    /// Returns the number of the replaced appointment that a whole pass counts under this id, if it is one.
+    pub(crate) fn from_pass_id(id: u64) -> Option<WriteId> {
+        (id & REPLACED != 0).then_some(WriteId(id & !REPLACED))
+    }
+}
+
 /// A visit that the state no longer contains, as its document shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgottenVisit {

@@ -84,6 +84,16 @@ impl Location {
         }
     }
 
+    /// Handles a replaced appointment that two complete passes in a row did not contain.
+    pub(crate) fn replaced_absent(&self, number: WriteId, events: &mut Vec<Event>) {
+        let has_it = |appointment: &CalendarAppointment| appointment.replaced.iter().any(|it| it.write == number);
+        let visit = self.state.appointments.iter().find(|(_, appointment)| has_it(appointment));
+        if let Some((appointment, _)) = visit {
+            let absent = PulledReplaced { appointment: *appointment, replaced: number, placement: None };
+            self.replaced_shown(&absent, events);
+        }
+    }
+
     /// Handles an old appointment on the page that proves its replacement. If it is gone, nothing is left to cancel.
     /// Must follow the last write that the decision queues, because it takes one back.
     pub(crate) fn old_shown(&self, id: AppointmentId, placement: Option<Placement>, events: &mut Vec<Event>) {

@@ -8,7 +8,7 @@ use location::{
     event::Event,
     ids::{AppointmentId, PatientId, WriteId},
     intent::WriteIntent,
-    replacement::{ForgottenVisit, Replacement},
+    replacement::{ForgottenVisit, Replaced, Replacement},
 };
 
 use super::{Sim, ehr::written};
@@ -81,6 +81,7 @@ impl Sim {
             if let Some(LeftBehind { visit, replaced, is_left }) = self.visits.replaced.get(&shown.id) {
                 let (appointment, replaced) = (*visit, *replaced);
                 ours.replaced.extend(is_left.then_some(PulledReplaced { appointment, replaced, placement }));
+                ours.seen.extend(is_left.then_some(Replaced::pass_id(replaced)));
                 continue;
             }
             let mut record = shown.clone();

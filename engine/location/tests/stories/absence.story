@@ -28,6 +28,40 @@ page appointments 3 cursor c4 last whole -> applied
 | a1 op1 prov1 10:00 30m patient p1
 expect slot op1 prov1 11:00 30m busy
 
+story a replaced appointment that two passes in a row lack frees its place
+settings no_reschedules pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+wake
+move a1 op2 prov1 11:00 30m -> moved
+wake
+pushed w0 1 written f2
+wake
+pushed w1 1 rejected "locked"
+sync
+wake
+page appointments 1 cursor c2 last whole -> applied
+| a1 op2 prov1 11:00 30m patient p1
+| replaced a1 w1 op1 prov1 10:00 30m
++ page_applied *
+wake
+sync
+wake
+page appointments 2 cursor c3 last whole -> applied
+| a1 op2 prov1 11:00 30m patient p1
++ page_applied *
+expect slot op1 prov1 10:00 30m busy
+wake
+sync
+wake
+page appointments 3 cursor c4 last whole -> applied
+| a1 op2 prov1 11:00 30m patient p1
++ replaced_gone a1 w1
++ page_applied *
+expect slot op1 prov1 10:00 30m free
+expect appointment a1 op2 prov1 11:00 30m pulled
+
 story a deletion is confirmed by a whole pass two minutes after the pass that first lacks the record
 settings pulls=appointments!
 wake

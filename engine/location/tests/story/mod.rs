@@ -23,7 +23,7 @@ use location::{
     intent::{ChangedDetails, WriteIntent},
     order::OrderingKey,
     pull::Resource,
-    replacement::ForgottenVisit,
+    replacement::{ForgottenVisit, Replaced},
     resource::Operation,
     time::Timestamp,
 };
@@ -430,14 +430,18 @@ fn page(world: &StoryWorld, mut options: Options, records: &[&Line]) -> Result<P
             "past_deleted" => page.past_deleted.extend(numbers(&words[1..])?),
             "absent" => page.absent.extend(numbers(&words[1..])?),
             // `replaced a1 w2 op1 prov1 10:00 30m`, or `replaced a1 w2 gone`
-            "replaced" => page.replaced.push(PulledReplaced {
-                appointment: AppointmentId(id("a", word(1)?)?),
-                replaced: WriteId(id("w", word(2)?)?),
-                placement: match word(3)? {
-                    "gone" => None,
-                    _ => Some(place(world.now, words.get(3..7).ok_or("a place is missing")?)?),
-                },
-            }),
+            "replaced" => {
+                let replaced = WriteId(id("w", word(2)?)?);
+                page.seen.push(Replaced::pass_id(replaced));
+                page.replaced.push(PulledReplaced {
+                    appointment: AppointmentId(id("a", word(1)?)?),
+                    replaced,
+                    placement: match word(3)? {
+                        "gone" => None,
+                        _ => Some(place(world.now, words.get(3..7).ok_or("a place is missing")?)?),
+                    },
+                });
+            }
             // `old a1 op1 prov1 10:00 30m`, or `old a1 gone`
             "old" => page.old.push((
                 AppointmentId(id("a", word(1)?)?),

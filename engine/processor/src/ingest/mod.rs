@@ -14,6 +14,7 @@ use location::{
     ids::{AppointmentId, WriteId},
     intent::WriteIntent,
     pull::Resource,
+    replacement::Replaced,
 };
 use records::{
     self,
@@ -224,9 +225,13 @@ impl Intake<'_, '_, '_> {
     /// Keeps the data of records that exist but cannot be read, so that they do not count as absent.
     fn skipped(&mut self, resource: Resource, page: &ehr::Page) -> Result<(), Reject> {
         for skipped in &page.skipped {
-            let link = self.unit.link(self.source, resource, &skipped.id)?;
-            match link.filter(|link| !link.is_gone() && !link.is_replaced()) {
-                Some(link) => self.page.seen.push(link.id),
+            let link = self.unit.link(self.source, resource, &skipped.id)?.filter(|link| !link.is_gone());
+            let seen = match link {
+                Some(link) if link.is_replaced() => self.replaced_left(link.id, &skipped.id)?.map(Replaced::pass_id),
+                link => link.map(|link| link.id),
+            };
+            match seen {
+                Some(id) => self.page.seen.push(id),
                 None => self.page.others = self.page.others.saturating_add(1),
             }
         }

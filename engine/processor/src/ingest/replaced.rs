@@ -5,7 +5,7 @@ use location::{
     ids::{AppointmentId, AppointmentTypeId, PatientId, WriteId},
     intent::WriteIntent,
     pull::Resource,
-    replacement::ForgottenVisit,
+    replacement::{ForgottenVisit, Replaced},
     time::{SECOND, Timestamp},
 };
 use records::{Appointment, EhrAppointment, EhrRecord, document::Link, ehr, record::Record};
@@ -126,25 +126,30 @@ impl Intake<'_, '_, '_> {
             self.unit.put_link(self.source, Resource::Appointments, &shown.id, link);
             return Ok(true);
         }
-        self.others += 1;
-        if let Some(known) = known.filter(|known| known.cancelled_at.is_none()) {
-            self.page.replaced.push(PulledReplaced {
-                appointment: AppointmentId(id),
-                replaced: WriteId(known.write),
-                placement: (!shown.cancelled).then_some(fresh.placement),
-            });
-        }
+        let Some(known) = known.filter(|known| known.cancelled_at.is_none()) else {
+            self.others += 1;
+            return Ok(false);
+        };
+        let replaced = WriteId(known.write);
+        self.page.seen.push(Replaced::pass_id(replaced));
+        let placement = (!shown.cancelled).then_some(fresh.placement);
+        self.page.replaced.push(PulledReplaced { appointment: AppointmentId(id), replaced, placement });
         Ok(false)
     }
 
     /// Handles a replaced appointment that was removed from the EHR.
     pub(super) fn replaced_deleted(&mut self, id: u64, foreign_id: &str) -> Result<(), Reject> {
-        let before = self.unit.get_ref::<Record<Appointment>>(0, id)?;
-        let known = before.and_then(|before| before.replaced.iter().find(|it| it.foreign_id == foreign_id));
-        if let Some(write) = known.filter(|known| known.cancelled_at.is_none()).map(|known| WriteId(known.write)) {
+        if let Some(replaced) = self.replaced_left(id, foreign_id)? {
             let appointment = AppointmentId(id);
-            self.page.replaced.push(PulledReplaced { appointment, replaced: write, placement: None });
+            self.page.replaced.push(PulledReplaced { appointment, replaced, placement: None });
         }
         Ok(())
+    }
+
+    /// Returns the number of a replaced appointment that the EHR still has, as far as known.
+    pub(super) fn replaced_left(&mut self, id: u64, foreign_id: &str) -> Result<Option<WriteId>, Reject> {
+        let before = self.unit.get_ref::<Record<Appointment>>(0, id)?;
+        let known = before.and_then(|before| before.replaced.iter().find(|it| it.foreign_id == foreign_id));
+        Ok(known.filter(|known| known.cancelled_at.is_none()).map(|known| WriteId(known.write)))
     }
 }

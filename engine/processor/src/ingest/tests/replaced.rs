@@ -363,3 +363,25 @@ async fn late_appointment_of_a_cancelled_booking_is_cancelled_in_the_ehr() {
     assert_eq!(world.vacating(*id), [world.place(2)]);
     world.cancel_late(*id, NEW, "ill").await;
 }
+
+#[tokio::test]
+async fn replaced_appointment_that_two_passes_lack_frees_its_place() {
+    let (mut world, call) = IngestWorld::with_visit(true).await.moved().await;
+    let id = world.visit_id();
+    let cancel = world.written(&call, NEW).await.expect("the old appointment is cancelled at once");
+    let Call::Write { write, attempt, .. } = cancel else { panic!("a write") };
+    let outcome = Err(Failure::Rejected("locked".to_owned()));
+    world.turn(A, &Command::Pushed { write, attempt, outcome }).await;
+    let unreadable = Skipped { id: OLD.to_owned(), reason: "it has no end".to_owned() };
+    let whole = |records: Vec<EhrAppointment>| EhrPage { whole: true, ..page(records) };
+    let lacks = || whole(vec![at(NEW, 1)]);
+    let skips = EhrPage { skipped: vec![unreadable], ..lacks() };
+    for shown in [whole(vec![at(NEW, 1), at(OLD, 0)]), lacks(), skips, lacks()] {
+        world.show_page(shown).await;
+        assert_eq!(world.vacating(id), [world.place(0)]);
+    }
+    world.show_page(lacks()).await;
+    assert!(world.vacating(id).is_empty(), "{:?}", world.vacating(id));
+    let kept = world.kept(id);
+    assert!(kept.replaced[0].cancelled_at.is_some() && !kept.cancelled, "{:?}", kept.replaced);
+}
