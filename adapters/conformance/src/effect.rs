@@ -11,7 +11,7 @@ pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
             (Resource::Patients, Some(EhrRecord::Patient(patient.clone()).fields()))
         }
         Write::CreateAppointment(a)
-        | Write::RescheduleAppointment(a)
+        | Write::RescheduleAppointment(a, _)
         | Write::ConfirmAppointment(a)
         | Write::CheckInAppointment(a)
         | Write::NoteAppointment(a)

@@ -186,7 +186,7 @@ impl EhrUnderTest for FromFile {
                 }
             }
             Write::CreateAppointment(it)
-            | Write::RescheduleAppointment(it)
+            | Write::RescheduleAppointment(it, _)
             | Write::ConfirmAppointment(it)
             | Write::CheckInAppointment(it)
             | Write::NoteAppointment(it)

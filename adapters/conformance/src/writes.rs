@@ -138,7 +138,7 @@ impl<S: EhrUnderTest> Subject<S> {
         let mut write = match kind {
             "reschedule-appointment" => {
                 let start = self.free();
-                Write::RescheduleAppointment(EhrAppointment { start, end: start + (a.end - a.start), ..a })
+                Write::RescheduleAppointment(EhrAppointment { start, end: start + (a.end - a.start), ..a }, None)
             }
             "confirm-appointment" => {
                 Write::ConfirmAppointment(EhrAppointment { confirmed: true, patient_confirmed: true, ..a })

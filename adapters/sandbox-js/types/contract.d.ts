@@ -119,7 +119,7 @@ export interface Appointment {
 export interface AppointmentChange {
   /** The record as it should be; `id` is empty in a create. */
   appointment: Appointment;
-  /** Why it is cancelled, where a client said so. */
+  /** Why it is cancelled or moved, if a client gave a reason. */
   reason: string | null;
 }
 

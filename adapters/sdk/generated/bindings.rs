@@ -3582,7 +3582,7 @@ f.debug_struct("Page").field("records", &self.records).field("skipped", &self.sk
 pub struct AppointmentChange {
 /// The record as it should be; `id` is empty in a create.
 pub appointment: Appointment,
-/// Why it is cancelled, where a client said so.
+/// Why it is cancelled or moved, if a client gave a reason.
 pub reason: Option<_rt::String>,
 }
 impl ::core::fmt::Debug for AppointmentChange {

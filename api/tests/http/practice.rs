@@ -121,7 +121,7 @@ impl Books {
         let id = match &write {
             Write::CreatePatient(_) | Write::CreateAppointment(_) => String::new(),
             Write::UpdatePatient(patient, _) => patient.id.clone(),
-            Write::RescheduleAppointment(it)
+            Write::RescheduleAppointment(it, _)
             | Write::CancelAppointment(it, _)
             | Write::ConfirmAppointment(it)
             | Write::CheckInAppointment(it)

@@ -76,7 +76,7 @@ impl Ehr for GatedEhr {
         Box::pin(async move {
             let gate = match &write {
                 Write::CreateAppointment(_) => Some(&self.inserts),
-                Write::RescheduleAppointment(_) => Some(&self.moves),
+                Write::RescheduleAppointment(..) => Some(&self.moves),
                 _ => None,
             };
             if matches!(write, Write::CreateAppointment(_)) {
@@ -85,7 +85,7 @@ impl Ehr for GatedEhr {
             while gate.is_some_and(|gate| !gate.load(Ordering::SeqCst)) {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
-            if matches!(write, Write::RescheduleAppointment(_)) && self.refuses.load(Ordering::SeqCst) {
+            if matches!(write, Write::RescheduleAppointment(..)) && self.refuses.load(Ordering::SeqCst) {
                 return Err(Fault::Rejected("the chair is being repaired".into()));
             }
             self.practice.push(write_key, write, deadline).await

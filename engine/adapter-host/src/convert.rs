@@ -148,7 +148,9 @@ pub(crate) fn write(write: Write) -> Result<wit::Write, Fault> {
     Ok(match write {
         Write::CreatePatient(patient) => wit::Write::CreatePatient(patient.write()),
         Write::CreateAppointment(appointment) => wit::Write::CreateAppointment(change(appointment, None)),
-        Write::RescheduleAppointment(appointment) => wit::Write::RescheduleAppointment(change(appointment, None)),
+        Write::RescheduleAppointment(appointment, reason) => {
+            wit::Write::RescheduleAppointment(change(appointment, reason))
+        }
         Write::CancelAppointment(appointment, reason) => wit::Write::CancelAppointment(change(appointment, reason)),
         Write::UpdatePatient(patient, before) => wit::Write::UpdatePatient(wit::PatientChange {
             patient: patient.write(),

@@ -58,6 +58,8 @@ impl Processor {
         }
         let Some(id) = work.appointment() else { return Err(Reject::Damaged("a write without a target")) };
         let mut record = self.appointment(id.0)?.ok_or(Reject::Damaged("a write without its appointment"))?;
+        let moved = record.reschedule.as_ref().filter(|moved| moved.is_at(record.placement.span.start));
+        let moved_for = moved.and_then(|moved| moved.reason.clone());
         record.placement = placement.unwrap_or(record.placement);
         let mut reason = record.cancel_reason.clone();
         match work {
@@ -71,7 +73,8 @@ impl Processor {
                     return Ok(Err(Failure::Rejected(reason.to_owned())));
                 };
                 if !record.cancelled {
-                    reason = Some(MOVED.to_owned());
+                    let for_staff = |why| format!("{MOVED}: {why}");
+                    reason = Some(moved_for.as_deref().map_or_else(|| MOVED.to_owned(), for_staff));
                 }
                 (record.foreign_id, record.version) = (Some(old.foreign_id), old.version);
                 (record.placement, record.cancelled) = (old.placement, true);
@@ -91,7 +94,7 @@ impl Processor {
         appointment.write_key = Some(key.to_owned());
         Ok(Ok(match work {
             WriteIntent::CreateAppointment(_) | WriteIntent::Replace(_) => Write::CreateAppointment(appointment),
-            WriteIntent::Reschedule(_) => Write::RescheduleAppointment(appointment),
+            WriteIntent::Reschedule(_) => Write::RescheduleAppointment(appointment, moved_for),
             WriteIntent::Confirm(_) => Write::ConfirmAppointment(appointment),
             WriteIntent::CheckIn(_) => Write::CheckInAppointment(appointment),
             WriteIntent::Note(_) => Write::NoteAppointment(appointment),

@@ -236,6 +236,11 @@ impl Reschedule {
         self.status == Writeback::Pending
     }
 
+    /// Returns `true` if the change has not failed, and no later one has moved the appointment away from `start`.
+    pub fn is_at(&self, start: Timestamp) -> bool {
+        self.status != Writeback::Failed && self.to == start
+    }
+
     /// Ends a pending change of an appointment that is not in the EHR.
     pub fn end(&mut self, why: &str) {
         if self.is_pending() {

@@ -163,8 +163,8 @@ pub enum Write {
     CreatePatient(EhrPatient),
     /// A new appointment.
     CreateAppointment(EhrAppointment),
-    /// Moves an appointment to its new time, operatory or provider.
-    RescheduleAppointment(EhrAppointment),
+    /// Moves an appointment to its new time, operatory or provider, with the client's reason, if any.
+    RescheduleAppointment(EhrAppointment, Option<String>),
     /// Cancels an appointment, with the client's reason, if any.
     CancelAppointment(EhrAppointment, Option<String>),
     /// Updates a patient: the new data, and the data that the EHR last showed. Other fields belong to staff.
@@ -192,7 +192,7 @@ impl Write {
             Write::CreatePatient(_) => (Resource::Patients, "insert"),
             Write::UpdatePatient(..) => (Resource::Patients, "update"),
             Write::CreateAppointment(_) => (Resource::Appointments, "insert"),
-            Write::RescheduleAppointment(_) => (Resource::Appointments, "move"),
+            Write::RescheduleAppointment(..) => (Resource::Appointments, "move"),
             Write::CancelAppointment(..) => (Resource::Appointments, "cancel"),
             Write::ConfirmAppointment(_) => (Resource::Appointments, "confirm"),
             Write::CheckInAppointment(_) => (Resource::Appointments, "check-in"),
@@ -209,7 +209,7 @@ impl Write {
     pub fn starts_at(&self) -> Option<i64> {
         match self {
             Write::CreateAppointment(it)
-            | Write::RescheduleAppointment(it)
+            | Write::RescheduleAppointment(it, _)
             | Write::CancelAppointment(it, _)
             | Write::ConfirmAppointment(it)
             | Write::CheckInAppointment(it)

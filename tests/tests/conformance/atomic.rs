@@ -157,7 +157,7 @@ impl EhrUnderTest for Atomic {
                     && held["name"][0]["family"] == p.last_name.as_str()
             }),
             Write::CreateAppointment(a)
-            | Write::RescheduleAppointment(a)
+            | Write::RescheduleAppointment(a, _)
             | Write::ConfirmAppointment(a)
             | Write::CheckInAppointment(a)
             | Write::NoteAppointment(a)

@@ -157,7 +157,7 @@ impl EhrUnderTest for Fhir {
                     .await
             }
             Write::CreateAppointment(a)
-            | Write::RescheduleAppointment(a)
+            | Write::RescheduleAppointment(a, _)
             | Write::ConfirmAppointment(a)
             | Write::CheckInAppointment(a)
             | Write::NoteAppointment(a)

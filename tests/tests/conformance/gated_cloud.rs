@@ -81,7 +81,7 @@ impl EhrUnderTest for Cloud {
         match write {
             Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => self.patients(patient),
             Write::CreateAppointment(a)
-            | Write::RescheduleAppointment(a)
+            | Write::RescheduleAppointment(a, _)
             | Write::ConfirmAppointment(a)
             | Write::CheckInAppointment(a)
             | Write::NoteAppointment(a)

@@ -177,7 +177,7 @@ impl EhrUnderTest for Clinic {
                 self.matching("gnuhealth.patient", domain).await
             }
             Write::CreateAppointment(a)
-            | Write::RescheduleAppointment(a)
+            | Write::RescheduleAppointment(a, _)
             | Write::ConfirmAppointment(a)
             | Write::CheckInAppointment(a)
             | Write::NoteAppointment(a)

@@ -183,7 +183,7 @@ impl EhrUnderTest for OpenDental {
                 self.matching("patients", json!({"FName": p.first_name, "LName": p.last_name, "Email": p.email}))
             }
             Write::CreateAppointment(a)
-            | Write::RescheduleAppointment(a)
+            | Write::RescheduleAppointment(a, _)
             | Write::ConfirmAppointment(a)
             | Write::CheckInAppointment(a)
             | Write::NoteAppointment(a)

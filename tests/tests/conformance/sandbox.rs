@@ -129,7 +129,7 @@ impl EhrUnderTest for SandboxUnderTest {
                 json!({"first_name": p.first_name, "last_name": p.last_name, "email": p.email}),
             ),
             Write::CreateAppointment(a)
-            | Write::RescheduleAppointment(a)
+            | Write::RescheduleAppointment(a, _)
             | Write::ConfirmAppointment(a)
             | Write::CheckInAppointment(a)
             | Write::NoteAppointment(a)

@@ -141,7 +141,7 @@ fn written_id(write: &Write) -> Option<String> {
     let id = match write {
         Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => &patient.id,
         Write::CreateAppointment(a)
-        | Write::RescheduleAppointment(a)
+        | Write::RescheduleAppointment(a, _)
         | Write::ConfirmAppointment(a)
         | Write::CheckInAppointment(a)
         | Write::NoteAppointment(a)

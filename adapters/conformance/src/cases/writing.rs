@@ -213,14 +213,16 @@ pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S
 /// Concurrent changes of staff are not overwritten if the EHR has versions.
 pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     subject.needs(&["create-appointment", "reschedule-appointment"])?;
-    let Write::RescheduleAppointment(moved) = subject.fresh("reschedule-appointment").await? else { panic!("a move") };
+    let Write::RescheduleAppointment(moved, reason) = subject.fresh("reschedule-appointment").await? else {
+        panic!("a move")
+    };
     if moved.version.is_none() {
         return Err(CaseEnd::NotAsked("its appointments have no version".into()));
     }
     if !subject.changed_by_staff(Resource::Appointments, &moved.id).await {
         return Err(CaseEnd::NotAsked("the subject does not say how staff would change an appointment".into()));
     }
-    let write = Write::RescheduleAppointment(moved.clone());
+    let write = Write::RescheduleAppointment(moved.clone(), reason.clone());
     let refused = subject.push(&subject.key(), &write).await?;
     subject.hold(
         matches!(refused, Err(Fault::Rejected(_))),
@@ -232,7 +234,7 @@ pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>
         Some(EhrRecord::Appointment(EhrAppointment { version, .. })) => version,
         _ => return Err(subject.failed(format!("appointment {}", moved.id), SHOW_WHAT_IS_WRITTEN)),
     };
-    subject.written(&Write::RescheduleAppointment(EhrAppointment { version, ..moved })).await?;
+    subject.written(&Write::RescheduleAppointment(EhrAppointment { version, ..moved }, reason)).await?;
     Ok(())
 }
 

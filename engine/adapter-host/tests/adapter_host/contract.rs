@@ -335,7 +335,7 @@ async fn writes_arrive_as_they_were_given() {
     assert_eq!((receipt.id.as_str(), receipt.version.as_deref()), ("Ada-Lovelace", Some("key-1")));
     let cancel = Write::CancelAppointment(Default::default(), Some("moved away".into()));
     assert_eq!(guest.push("key-2".into(), cancel, DEADLINE).await.unwrap().id, "moved away");
-    let moved = guest.push("key-3".into(), Write::RescheduleAppointment(Default::default()), DEADLINE).await;
+    let moved = guest.push("key-3".into(), Write::RescheduleAppointment(Default::default(), None), DEADLINE).await;
     assert!(matches!(moved, Err(Fault::Unsupported(_))), "{moved:?}");
     assert_eq!(guest.find("key-1".into(), booking(), DEADLINE).await.unwrap(), None);
 }

@@ -191,7 +191,7 @@ impl SimEhr {
                 });
                 id
             }
-            Write::RescheduleAppointment(appointment) if self.moves => {
+            Write::RescheduleAppointment(appointment, _) if self.moves => {
                 self.known(from, appointment, work)?;
                 if self.appointment(&appointment.id).is_some_and(|row| row.standing().is_none()) {
                     return Err(Fault::Rejected("the appointment is cancelled".to_owned()));

@@ -23,7 +23,7 @@ pub struct NewReschedule {
     /// Idempotency key chosen by the caller, one per change.
     #[body(filled(text(MAX_IDEMPOTENCY_KEY)))]
     idempotency_key: String,
-    /// The reason, stored with the visit.
+    /// The reason, sent to the practice's system with the change.
     #[body(text(MAX_TEXT), nonempty)]
     reason: Option<String>,
 }

@@ -42,11 +42,8 @@ impl IngestWorld {
         world.show(A, EhrRecord::Appointment(at(OLD, 0)));
         world.read(A).await;
         let to = world.place(0);
-        let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: by_absence };
-        let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
-        let writes = ["create-patient", "create-appointment", "cancel-appointment"].map(str::to_owned).to_vec();
+        world.describe(&["create-patient", "create-appointment", "cancel-appointment"]);
         let processor = world.processors.get_mut(&A).unwrap();
-        processor.described(Description { pulls, writes, ..Description::default() });
         let hour = WorkingHour {
             id: WorkingHourId(1),
             provider: to.provider.unwrap(),
@@ -61,6 +58,15 @@ impl IngestWorld {
         };
         processor.machine.state.hours.insert(hour.id, hour);
         world
+    }
+
+    /// Sets the writes of the EHR.
+    fn describe(&mut self, writes: &[&str]) {
+        let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: self.by_absence };
+        let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
+        let writes = writes.iter().map(|write| (*write).to_owned()).collect();
+        let description = Description { pulls, writes, ..Description::default() };
+        self.processors.get_mut(&A).unwrap().described(description);
     }
 
     /// Reads a visit, and moves it by an hour. Returns the call that creates the new appointment.
@@ -384,4 +390,28 @@ async fn replaced_appointment_that_two_passes_lack_frees_its_place() {
     assert!(world.vacating(id).is_empty(), "{:?}", world.vacating(id));
     let kept = world.kept(id);
     assert!(kept.replaced[0].cancelled_at.is_some() && !kept.cancelled, "{:?}", kept.replaced);
+}
+
+#[tokio::test]
+async fn reason_of_a_reschedule_is_sent_with_the_move_or_the_cancellation_of_the_old_appointment() {
+    for moves in [true, false] {
+        let mut world = IngestWorld::with_visit(false).await;
+        if moves {
+            world.describe(&["reschedule-appointment", "cancel-appointment"]);
+        }
+        let (appointment, offer) = (AppointmentId(world.visit_id()), world.offer(1));
+        let reason = Some("work".to_owned());
+        let request = RescheduleVisit { appointment, offer, idempotency_key: "key".to_owned(), reason };
+        let call = world.turn(A, &request).await.pop().expect("the write is sent at once");
+        let why = match world.payload(&call) {
+            Write::RescheduleAppointment(_, why) => why,
+            _ => {
+                let cancel = world.written(&call, NEW).await.expect("the old appointment is cancelled at once");
+                let Write::CancelAppointment(_, why) = world.payload(&cancel) else { panic!("a cancellation") };
+                why
+            }
+        };
+        let expected = if moves { "work" } else { "moved to another time: work" };
+        assert_eq!(why.as_deref(), Some(expected));
+    }
 }
