@@ -114,6 +114,19 @@ reschedule a1 op1 prov1 10:00 30m -> rescheduled
 reschedule a1 op1 prov1 10:00 30m key k1 data x -> rescheduled
 + key_used a1 key k1 *
 
+story the key of a reschedule to the current slot expires like any other
+settings key_lifetime=1h
+book a1 op1 prov1 17:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+reschedule a1 op1 prov1 17:00 30m key k1 data x -> rescheduled
++ key_used a1 key k1 until 09:00
+at 2026-12-01T09:00
+wake
++ key_expired k1
++ pruned *
+expect keys none
+
 story a reschedule uses the hold of its token and ends it
 hold h1 op2 prov1 11:00 30m expires 08:01 -> held until 08:05
 hold h2 op3 prov1 12:00 30m -> held *
