@@ -9,6 +9,7 @@ use std::{
 };
 
 use location::{
+    command::Written,
     decision::Call,
     ids::{InstitutionId, LocationId},
     pull::Pulls,
@@ -29,6 +30,7 @@ use store::{MemoryStore, Store, journal, keys::Space};
 
 use super::*;
 use crate::{
+    commands::ConfirmVisit,
     processor::Deps,
     request::Request,
     testing::{deps, turn},
@@ -290,6 +292,32 @@ async fn visit_moved_by_staff_belongs_to_the_new_location() {
         world.confirm(A).await;
         assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, true), false), "{story}, and gone");
     }
+}
+
+/// The write of a confirmation ends while the EHR is answering a page request.
+#[tokio::test]
+async fn page_from_before_a_confirmation_is_read_again() {
+    let mut world = IngestWorld::new(false);
+    world.show(A, patient("pat"));
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: false };
+    let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
+    let writes = vec!["confirm-appointment".to_owned()];
+    world.processors.get_mut(&A).unwrap().described(Description { pulls, writes, ..Description::default() });
+    let id = world.link(Resource::Appointments, "x").id;
+    let patients = world.begin(A).await.unwrap();
+    let appointments = world.answer(A, &patients, last()).await.unwrap();
+    let call = world.turn(A, &ConfirmVisit { appointment: AppointmentId(id) }).await.pop();
+    let Some(Call::Write { write, attempt, .. }) = call else { panic!("the confirmation is sent at once: {call:?}") };
+    let outcome = Ok(Written { foreign_id: "x".to_owned(), version: None });
+    world.turn(A, &Command::Pushed { write, attempt, outcome }).await;
+
+    let older = EhrPage { records: vec![visit("x", "pat")], ..last() };
+    let again = world.answer(A, &appointments, older).await;
+    assert!(matches!(again, Some(Call::Pull { resource: Resource::Appointments, .. })), "{again:?}");
+    let kept: Record<records::Appointment> = world.document(0, id);
+    assert!(kept.confirmed && kept.patient_confirmed);
 }
 
 #[tokio::test]
