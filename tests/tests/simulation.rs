@@ -126,6 +126,15 @@ fn ehr_that_violates_its_contract_is_detected() {
     assert!(noticed);
 }
 
+/// Checks the simulation itself: it detects EHRs that accept confirmations and do not store them.
+#[test]
+fn ehr_that_loses_confirmations_is_detected() {
+    let lossy = |sim: &mut Sim| sim.ehrs.values_mut().for_each(|ehr| ehr.loses_confirmations = true);
+    let noticed =
+        (2_000..2_020).any(|seed| run(seed, false, lossy).broken.is_some_and(|why| why.contains("confirmations: ")));
+    assert!(noticed);
+}
+
 /// Checks the simulation itself: it detects a process that ignores the booking rules.
 #[test]
 fn process_that_ignores_booking_rules_is_detected() {
@@ -195,6 +204,23 @@ fn runs_move_visits_and_replay_reschedules() {
         }
     }
     panic!("{moves} moved, {replays} replayed");
+}
+
+/// Checks the simulation itself: its runs contain confirmations that are written to the EHR, and local ones.
+#[test]
+fn runs_confirm_visits_in_the_ehr_and_locally() {
+    let (mut written, mut local) = (0, 0);
+    for seed in 6_000..6_020 {
+        let Ended { sim, broken } = run(seed, false, |_| {});
+        assert_eq!(broken, None, "seed {seed}");
+        let confirmations = || sim.ledger.confirmations.values();
+        written += confirmations().filter(|it| it.queued && !it.failed).count();
+        local += confirmations().filter(|it| it.acknowledged && !it.queued).count();
+        if written > 0 && local > 0 {
+            return;
+        }
+    }
+    panic!("{written} written, {local} local");
 }
 
 /// Runs the first seeds, each on its own database with two processes.

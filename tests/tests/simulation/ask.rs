@@ -3,10 +3,10 @@
 use location::{
     command::{Command, DecisionContext},
     decision::{Decision, Refusal},
-    ids::WriteId,
+    ids::{AppointmentId, WriteId},
 };
 use processor::{
-    commands::{BookSlot, BookSlots, Booked, DropWrite, RescheduleVisit, RetryWrite},
+    commands::{BookSlot, BookSlots, Booked, ConfirmVisit, DropWrite, RescheduleVisit, RetryWrite},
     error::Reject,
     ingest::IngestPage,
     processor::Processor,
@@ -19,6 +19,7 @@ pub enum Ask {
     Book(Box<BookSlot>),
     BookGroup(Box<BookSlots>),
     Reschedule(Box<RescheduleVisit>),
+    Confirm(AppointmentId),
     Page(IngestPage),
     Command(Command),
     Retry(WriteId),
@@ -37,15 +38,20 @@ impl Request for Ask {
         match self {
             Ask::Book(book) => book.prepare(at, cx, unit).map(|(decision, booked)| (decision, Some(booked))),
             Ask::BookGroup(group) => group.prepare(at, cx, unit).map(|(decision, _)| (decision, None)),
-            Ask::Reschedule(visit) => match visit.prepare(at, cx, unit) {
-                // Staff moved the visit to another location since the request was sent.
-                Err(Reject::Unmet(_)) => Err(Reject::Refused(Refusal::AppointmentNotFound)),
-                prepared => prepared.map(|(decision, _)| (decision, None)),
-            },
+            Ask::Reschedule(visit) => if_here(visit.prepare(at, cx, unit)),
+            Ask::Confirm(appointment) => if_here(ConfirmVisit { appointment: *appointment }.prepare(at, cx, unit)),
             Ask::Page(page) => page.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
             Ask::Command(command) => command.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
             Ask::Retry(write) => RetryWrite(*write).prepare(at, cx, unit).map(|(decision, _)| (decision, None)),
             Ask::Drop(write) => DropWrite(*write).prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
         }
+    }
+}
+
+/// Turns the error about a visit that staff moved to another location since the request was sent into a refusal.
+fn if_here<T>(prepared: Result<(Decision, T), Reject>) -> Result<(Decision, Option<Booked>), Reject> {
+    match prepared {
+        Err(Reject::Unmet(_)) => Err(Reject::Refused(Refusal::AppointmentNotFound)),
+        prepared => prepared.map(|(decision, _)| (decision, None)),
     }
 }

@@ -211,7 +211,9 @@ pub fn check(sim: &Sim) {
 fn changed_record(location: LocationId, event: &Event) -> Option<ChangedRecord> {
     let (action, kind, id) = match event {
         Event::Booked { appointment, .. } => ("create", "appointment", appointment.0),
-        Event::Moved { appointment, .. } => ("update", "appointment", appointment.0),
+        Event::Moved { appointment, .. } | Event::AppointmentChanged { appointment, .. } => {
+            ("update", "appointment", appointment.0)
+        }
         Event::Cancelled { appointment, .. } => ("cancel", "appointment", appointment.0),
         Event::WriteRetried { of, .. } => ("retry", "write request", of.0),
         Event::WriteDropped { write } => ("drop", "write request", write.0),

@@ -1,5 +1,5 @@
-//! Clients: they search, hold, book, move, reschedule and cancel, race each other, repeat unanswered requests, and
-//! reuse keys.
+//! Clients: they search, hold, book, move, reschedule, confirm and cancel, race each other, repeat unanswered requests,
+//! and reuse keys.
 
 use location::{
     command::{Closed, Command, Hold, Placement},
@@ -15,6 +15,7 @@ use super::{
     agenda::SimEvent,
     ask::Ask,
     invariants::{
+        confirmations,
         groups::{self, BeforeGroup},
         one_key_one_answer,
         reschedules::{self, BeforeReschedule},
@@ -43,6 +44,7 @@ pub enum RequestKind {
     Cancel(AppointmentId),
     Move(AppointmentId, Placement),
     Reschedule(Box<RescheduleVisit>),
+    Confirm(AppointmentId),
     BookGroup(Box<BookSlots>),
 }
 
@@ -51,6 +53,7 @@ impl RequestKind {
         match self {
             RequestKind::Book(request) => Ask::Book(request.clone()),
             RequestKind::Reschedule(request) => Ask::Reschedule(request.clone()),
+            RequestKind::Confirm(appointment) => Ask::Confirm(*appointment),
             RequestKind::BookGroup(request) => Ask::BookGroup(request.clone()),
             RequestKind::Hold(offer) => Ask::Command(Command::Hold(Hold {
                 hold: offer.hold,
@@ -79,6 +82,7 @@ impl RequestKind {
             RequestKind::Hold(offer) => format!("hold {:x}", offer.hold),
             RequestKind::Release(offer) => format!("release {:x}", offer.hold),
             RequestKind::Cancel(id) => format!("cancel {id}"),
+            RequestKind::Confirm(id) => format!("confirm {id}"),
             RequestKind::Move(id, to) => format!("move {id} to {to:?}"),
             RequestKind::Reschedule(request) => {
                 format!("{} {}", request.idempotency_key, reschedules::content(request))
@@ -97,7 +101,7 @@ impl Sim {
     pub fn client_acts(&mut self) {
         let locations: Vec<LocationId> = self.plan.setup.locations.keys().copied().collect();
         let Some(location) = self.random.pick(&locations).copied() else { return };
-        match self.random.weighted(&[34, 12, 12, 14, 10, 6, 4, 4, 6, 12, 4, 2, 10, 3]) {
+        match self.random.weighted(&[34, 12, 12, 14, 10, 6, 4, 4, 6, 12, 4, 2, 10, 3, 14]) {
             0 => self.book_somewhere(location, 1),
             1 => {
                 let racers = 2 + self.random.below(2);
@@ -128,7 +132,8 @@ impl Sim {
             10 => self.reschedule_again(),
             11 => self.reschedule_with_used_key(),
             12 => self.book_group(location),
-            _ => self.book_group_again(),
+            13 => self.book_group_again(),
+            _ => self.confirm_one(),
         }
     }
 
@@ -304,6 +309,9 @@ impl Sim {
                 self.say(|| format!("client at {location}: {} -> {booked:?}", asked.what.name()));
                 self.rescheduled(&asked, before.as_ref(), None);
                 self.group_booked(&asked, before_group.as_ref(), None);
+                if let RequestKind::Confirm(id) = &asked.what {
+                    confirmations::acknowledged(self, *id);
+                }
                 self.answered(&asked, reply.ok_or(None));
             }
             TurnOutcome::Refused(refusal) => {

@@ -6,6 +6,7 @@ use location::{
     command::Placement,
     event::Event,
     ids::{AppointmentId, InstitutionId, LocationId},
+    intent::WriteIntent,
     time::Timestamp,
 };
 use processor::commands::{BookSlot, BookSlots, RescheduleVisit};
@@ -42,6 +43,17 @@ pub struct BookedGroup {
     pub expires: Timestamp,
 }
 
+/// The confirmation of a visit by its patient.
+#[derive(Default)]
+pub struct LedgerConfirmation {
+    /// A client got the answer.
+    pub acknowledged: bool,
+    /// A write to the EHR was queued.
+    pub queued: bool,
+    /// A write ended without being written.
+    pub failed: bool,
+}
+
 pub type KeyName = (InstitutionId, String);
 
 #[derive(Default)]
@@ -56,6 +68,8 @@ pub struct Ledger {
     pub replays: usize,
     /// Keys of committed reschedules by their name at a location.
     pub pinned: BTreeMap<(LocationId, String), PinnedKey>,
+    /// Committed confirmations.
+    pub confirmations: BTreeMap<AppointmentId, LedgerConfirmation>,
     /// Groups requested by clients.
     pub group_requests: Vec<BookSlots>,
     /// Committed groups by the name of their key at a location.
@@ -94,6 +108,15 @@ impl Ledger {
             Event::KeyUsed { appointment, key } => {
                 let pinned = PinnedKey { appointment: *appointment, expires: key.expires };
                 self.pinned.insert((location, key.key.clone()), pinned);
+            }
+            Event::AppointmentChanged { appointment, what } if what.confirmation => {
+                self.confirmations.entry(*appointment).or_default();
+            }
+            Event::WriteQueued { work: WriteIntent::Confirm(appointment), .. } => {
+                self.confirmations.entry(*appointment).or_default().queued = true;
+            }
+            Event::WriteFailed { work: WriteIntent::Confirm(appointment), .. } => {
+                self.confirmations.entry(*appointment).or_default().failed = true;
             }
             Event::InsertFailed { appointment, .. }
             | Event::CancelConfirmed { appointment }

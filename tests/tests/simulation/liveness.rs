@@ -86,6 +86,7 @@ pub fn check(sim: &Sim) {
     invariants::sweep_all(sim);
     every_booking_has_an_end(sim);
     invariants::reschedules::each_has_an_end(sim);
+    invariants::confirmations::all_are_in_the_ehr(sim);
     for (id, source) in sim.integrated() {
         let ehr = sim.ehrs.get(&source).expect("a location's source exists");
         for (foreign_id, row) in ehr.rows_for(Resource::Appointments).filter(|(_, row)| row.location == Some(id)) {
@@ -204,6 +205,7 @@ fn ehr_and_documents_agree(sim: &Sim, ehr: &SimEhr, location: LocationId, foreig
     }
     assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
     let Some(stands) = row.standing() else { return };
+    assert_eq!(kept.confirmed, stands.confirmed, "confirmations: confirmation of {what}");
     // An appointment cancelled by staff keeps its last known place.
     assert_eq!(kept.location(), location.0, "liveness: location of {what}");
     let place = &kept.placement;

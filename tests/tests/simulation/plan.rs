@@ -92,6 +92,16 @@ impl SimPlan {
             }
         }
     }
+
+    /// Draws the EHRs that take confirmations.
+    pub fn draw_confirmations(&mut self, ehrs: &mut BTreeMap<u32, SimEhr>, random: &mut SeededRandom) {
+        for (source, ehr) in ehrs.iter_mut().filter(|_| random.chance(700)) {
+            ehr.confirms = true;
+            if let Some(description) = self.descriptions.get_mut(source) {
+                description.writes.push("confirm-appointment".to_owned());
+            }
+        }
+    }
 }
 
 /// Settings shared by all locations of a run.

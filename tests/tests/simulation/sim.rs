@@ -78,6 +78,7 @@ impl Sim {
         let (mut plan, mut ehrs) = SimPlan::draw(&mut random);
         // A separate sequence leaves the rest of the run as it is.
         plan.draw_moves(&mut ehrs, &mut SeededRandom::new(seed ^ 0x6d6f_7665));
+        plan.draw_confirmations(&mut ehrs, &mut SeededRandom::new(seed ^ 0x636f_6e66));
         let [store, rivals] = disks(&plan.setup).map(Arc::new);
         create_standalone_location(&store, plan.start);
         followers::subscribe(&plan.setup, store.reliable(), plan.start);

@@ -1,7 +1,10 @@
-//! Clients that reschedule visits by slot token: alone, concurrently, again with the same key, and with keys of
-//! bookings.
+//! Clients that confirm visits, and reschedule them by slot token: alone, concurrently, again with the same key, and
+//! with keys of bookings.
 
-use location::{ids::AppointmentId, time::SECOND};
+use location::{
+    ids::AppointmentId,
+    time::{MINUTE, SECOND},
+};
 use processor::commands::RescheduleVisit;
 
 use super::{clients::RequestKind, invariants::reschedules, sim::Sim};
@@ -42,6 +45,15 @@ impl Sim {
         let request = RescheduleVisit { appointment: id, offer, idempotency_key, reason };
         self.ledger.reschedules.push(request.clone());
         self.ask(60 * SECOND, location, RequestKind::Reschedule(Box::new(request)));
+    }
+
+    /// Lets one or two clients confirm one of the latest visits. They are refused while the EHR does not have it.
+    pub fn confirm_one(&mut self) {
+        let Some(id) = self.recent_booking() else { return };
+        let Some(location) = self.ledger.bookings.get(&id).map(|booking| booking.location) else { return };
+        for _ in 0..1 + self.random.below(2) {
+            self.ask(20 * MINUTE, location, RequestKind::Confirm(id));
+        }
     }
 
     /// Records that a client sends the request.

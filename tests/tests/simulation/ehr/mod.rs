@@ -41,6 +41,8 @@ pub struct SimRow {
     pub made_for: Option<(LocationId, WriteIntent)>,
     /// The key of that write.
     pub key: Option<String>,
+    /// The keys of our writes that confirmed the appointment.
+    pub confirmed_by: Vec<String>,
     /// Moved, cancelled or deleted by staff.
     pub by_staff: bool,
 }
@@ -80,12 +82,16 @@ pub struct SimEhr {
     pub shows_keys: bool,
     /// Appointments can be moved. If not, a move is an insert and a cancellation.
     pub moves: bool,
+    /// Takes confirmations.
+    pub confirms: bool,
     /// Appointments have version tags.
     pub tags_versions: bool,
     /// From now on quick, reachable and truthful.
     pub honest: bool,
     /// Violates the contract by never finding a write. Used to test that the simulation detects it.
     pub forgets_keys: bool,
+    /// Violates the contract by not storing confirmations. Used to test that the simulation detects it.
+    pub loses_confirmations: bool,
     pub rows: BTreeMap<(Resource, String), SimRow>,
     written: BTreeMap<String, Receipt>,
     changes: u64,
@@ -109,9 +115,11 @@ impl SimEhr {
             weather: Reachability::Fine,
             shows_keys: random.chance(700),
             moves: true,
+            confirms: false,
             tags_versions: random.chance(500),
             honest: false,
             forgets_keys: false,
+            loses_confirmations: false,
             rows: BTreeMap::new(),
             written: BTreeMap::new(),
             changes: 0,
@@ -132,6 +140,7 @@ impl SimEhr {
             deleted: false,
             made_for: None,
             key: None,
+            confirmed_by: Vec::new(),
             by_staff: false,
         };
         self.rows.insert((resource, id.clone()), row);
@@ -193,11 +202,17 @@ impl SimEhr {
             }
             Write::RescheduleAppointment(appointment, _) if self.moves => {
                 self.known(from, appointment, work)?;
-                if self.appointment(&appointment.id).is_some_and(|row| row.standing().is_none()) {
-                    return Err(Fault::Rejected("the appointment is cancelled".to_owned()));
-                }
+                self.refuse_cancelled(appointment)?;
                 self.refuse_overlap(Some(&appointment.id), appointment)?;
                 self.change_appointment(&appointment.id, |known| stand_at(known, appointment));
+                appointment.id.clone()
+            }
+            Write::ConfirmAppointment(appointment) if self.confirms => {
+                self.known(from, appointment, work)?;
+                self.refuse_cancelled(appointment)?;
+                let confirmed = !self.loses_confirmations;
+                self.change_appointment(&appointment.id, |known| known.confirmed |= confirmed);
+                self.change(Resource::Appointments, &appointment.id, |row| row.confirmed_by.push(key.to_owned()));
                 appointment.id.clone()
             }
             Write::CancelAppointment(appointment, _) => {
@@ -222,6 +237,13 @@ impl SimEhr {
         match self.appointment(&appointment.id) {
             Some(row) if !row.deleted && row.location == Some(from) => Ok(()),
             _ => Err(Fault::Rejected("no such appointment".to_owned())),
+        }
+    }
+
+    fn refuse_cancelled(&self, appointment: &EhrAppointment) -> Result<(), Fault> {
+        match self.appointment(&appointment.id).and_then(SimRow::standing) {
+            Some(_) => Ok(()),
+            None => Err(Fault::Rejected("the appointment is cancelled".to_owned())),
         }
     }
 

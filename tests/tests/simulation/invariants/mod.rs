@@ -2,6 +2,7 @@
 
 pub mod at_most_once;
 pub mod bounded;
+pub mod confirmations;
 pub mod documents_agree;
 pub mod groups;
 pub mod machine;
@@ -36,6 +37,7 @@ pub fn sweep(sim: &Sim, location: LocationId) {
     documents_agree::check(sim, location);
     at_most_once::check(sim);
     nothing_lost::check(sim);
+    confirmations::check(sim);
     reschedules::keys_are_remembered(sim);
     groups::keys_are_remembered(sim);
 }
