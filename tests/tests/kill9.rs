@@ -1,11 +1,11 @@
 //! Real processes on a real store. The server is killed at random moments while clients book alone and in groups,
-//! reschedule, and cancel by visit token. The EHR loses replies and is not idempotent; in one run it cannot move
-//! appointments.
+//! reschedule, and confirm and cancel by visit token. The EHR loses replies and is not idempotent; in one run it cannot
+//! move appointments.
 //!
 //! In the end, each acknowledged booking exists and its key returns it. The EHR has exactly one live appointment for
-//! it, at the last acknowledged time, and none if it is cancelled. The subscriber received each booking under one
-//! delivery id, and the audit trail contains its creation. The store key is rotated in each life, and finally all data
-//! is sealed with the newest key. `KILL9_ROUNDS` is the number of kills.
+//! it, at the last acknowledged time and with the acknowledged confirmation, and none if it is cancelled. The
+//! subscriber received each booking and each confirmation under one delivery id, and the audit trail contains each
+//! creation. The store key is rotated in each life, and finally all data is sealed with the newest key. `KILL9_ROUNDS` is the number of kills.
 
 mod ledger;
 
@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ledger::{Accepted, Attempt, Ledger, Work, members, visit_token};
+use ledger::{Accepted, Attempt, Ledger, Work, found_visit, members};
 use parking_lot::Mutex;
 use postgres_server::{Cluster, Durability, is_skipped};
 use runtime::clock::random_u64;
@@ -45,13 +45,13 @@ const SAMPLE: usize = 10;
 /// Number of acknowledged visits from which on each kind of request must have occurred.
 const ENOUGH: usize = 200;
 
-/// Books, reschedules and cancels until the connection breaks.
+/// Books, reschedules, confirms and cancels until the connection breaks.
 async fn client(mut caller: Caller, ledger: Arc<Mutex<Ledger>>, round: usize) {
     loop {
         let Some(attempt) = ledger.lock().next() else { return };
         let sought = ledger.lock().sought(&attempt);
         let found = match &sought {
-            Some(visit) => visit_token(&mut caller, visit).await,
+            Some(visit) => found_visit(&mut caller, visit).await,
             None => Ok(None),
         };
         let broken = found.is_err();
@@ -216,15 +216,15 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     let replayed = ledger.lock().replayed_after_a_crash;
     let count = |kind: fn(&Accepted) -> bool| accepted.iter().filter(|it| kind(it)).count();
     let grouped = count(|it| matches!(it.attempt.work, Work::BookGroup));
-    let (moved, cancelled) = (count(|it| it.moved), count(|it| it.cancelled));
+    let (moved, confirmed, cancelled) = (count(|it| it.moved), count(|it| it.confirmed), count(|it| it.cancelled));
     eprintln!(
-        "kill -9 on {engine} x {rounds}: {} bookings acknowledged, {grouped} in groups, {moved} moved, {cancelled} cancelled; \
+        "kill -9 on {engine} x {rounds}: {} bookings acknowledged, {grouped} in groups, {moved} moved, {confirmed} confirmed, {cancelled} cancelled; \
          {replayed} requests durable though their first answer was lost; {repeated} webhook messages came again; {:.2} s a round",
         accepted.len(),
         took.as_secs_f64() / rounds as f64
     );
     assert!(accepted.len() > rounds, "too few bookings to mean anything");
-    let kinds = [grouped, moved, cancelled];
+    let kinds = [grouped, moved, confirmed, cancelled];
     assert!(accepted.len() < ENOUGH || !kinds.contains(&0), "a kind of request never occurred: {kinds:?}");
 }
 
@@ -321,6 +321,7 @@ async fn drained(caller: &mut Caller, accepted: &[Accepted]) {
         let last = settled(caller, &it.booking_ref).await;
         let status = if it.cancelled { "cancelled" } else { "confirmed" };
         assert_eq!(last["booking_status"], status, "{}: {last}", it.note);
+        assert_eq!(last["patient_confirmed_at"].is_string(), it.confirmed, "{}: {last}", it.note);
         if it.cancelled {
             assert_ne!(last["cancellation_writeback"], "failed", "{}: {last}", it.note);
             continue;
@@ -332,15 +333,15 @@ async fn drained(caller: &mut Caller, accepted: &[Accepted]) {
     }
 }
 
-/// Checks that the EHR has one live appointment per booking, at its last acknowledged time, and none if it is
-/// cancelled. There are no others, and no duplicate patients.
+/// Checks that the EHR has one live appointment per booking, at its last acknowledged time, with the acknowledged
+/// confirmation, and none if it is cancelled. There are no others, and no duplicate patients.
 fn assert_written_once(ehr: &EhrServer, accepted: &[Accepted]) {
     let mut live = in_ehr(ehr, "kill9-");
     for it in accepted {
         let there = live.remove(&it.note).unwrap_or_default();
-        let starts: Vec<i64> = there.iter().map(|appointment| appointment.start).collect();
-        let expected = if it.cancelled { Vec::new() } else { vec![it.start] };
-        assert_eq!(starts, expected, "live appointments in the EHR for {} ({})", it.note, it.booking_ref);
+        let shown: Vec<(i64, bool)> = there.iter().map(|visit| (visit.start, visit.patient_confirmed)).collect();
+        let expected = if it.cancelled { Vec::new() } else { vec![(it.start, it.confirmed)] };
+        assert_eq!(shown, expected, "live appointments in the EHR for {} ({})", it.note, it.booking_ref);
     }
     assert!(live.is_empty(), "appointments of no acknowledged booking: {live:?}");
     let ehr = ehr.ehr();
@@ -358,28 +359,32 @@ async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
     assert_eq!(status, 201, "{made}");
     let subscriptions =
         format!("/webhook_endpoints/{}/webhook_subscriptions?subdomain={SUBDOMAIN}", made["data"]["id"]);
-    let event = json!({"resource_type": "Appointment", "event": "appointment_insertion"});
-    let (status, answer) = caller.post(&subscriptions, &event).await.unwrap();
-    assert_eq!(status, 201, "{answer}");
+    for event in ["appointment_insertion", "appointment_confirmed"] {
+        let event = json!({"resource_type": "Appointment", "event": event});
+        let (status, answer) = caller.post(&subscriptions, &event).await.unwrap();
+        assert_eq!(status, 201, "{answer}");
+    }
 }
 
-/// Checks that the subscriber received each booking at least once, always under one delivery id. A cancelled booking
-/// may never have been written. Returns the number of repeated messages.
+/// Checks that the subscriber received each booking and each confirmation at least once, always under one delivery id.
+/// A cancelled booking may never have been written. Returns the number of repeated messages.
 async fn assert_told(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize {
-    until("a message of every booking", async || {
-        let mut told: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+    until("a message of every booking and confirmation", async || {
+        let mut told: BTreeMap<(u64, String), BTreeSet<String>> = BTreeMap::new();
         let messages = receiver.messages();
         for message in &messages {
             let body: Value = serde_json::from_slice(&message.body).unwrap();
-            assert_eq!(body["event_name"], "appointment_insertion.complete");
+            let event = body["event_name"].as_str().unwrap().to_owned();
             let appointment = body["data"]["appointment"]["id"].as_u64().unwrap();
-            told.entry(appointment).or_default().insert(message.headers["delivery-id"].clone());
+            told.entry((appointment, event)).or_default().insert(message.headers["delivery-id"].clone());
         }
-        for (appointment, ids) in &told {
-            assert_eq!(ids.len(), 1, "deliveries of the one event of appointment {appointment}");
+        for (event, ids) in &told {
+            assert_eq!(ids.len(), 1, "deliveries of one event: {event:?}");
         }
-        let live = accepted.iter().filter(|it| !it.cancelled);
-        let missing = live.filter(|it| !told.contains_key(&it.appointment_id)).count();
+        let live = accepted.iter().filter(|it| !it.cancelled).map(|it| (it, "appointment_insertion.complete"));
+        let confirmed = accepted.iter().filter(|it| it.confirmed).map(|it| (it, "appointment_confirmed"));
+        let expected = live.chain(confirmed).map(|(it, event)| (it.appointment_id, event.to_owned()));
+        let missing = expected.filter(|event| !told.contains_key(event)).count();
         if missing == 0 { Ok(messages.len() - told.len()) } else { Err(missing) }
     })
     .await

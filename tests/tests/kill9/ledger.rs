@@ -7,7 +7,7 @@ use runtime::clock::random_u64;
 use serde_json::{Value, json};
 use tests::harness::{
     http_client::Caller,
-    intents::{self, BOOK, CANCEL, FIND, RESCHEDULE},
+    intents::{self, BOOK, CANCEL, CONFIRM, FIND, RESCHEDULE},
     process::{booking, path},
 };
 
@@ -31,6 +31,8 @@ pub enum Work {
     BookGroup,
     /// The key of the visit to move.
     Reschedule(String),
+    /// The key of the visit to confirm. The body is null until the visit token is known.
+    Confirm(String),
     /// The key of the visit to cancel. The body is null until the visit token is known.
     Cancel(String),
 }
@@ -40,6 +42,7 @@ impl Attempt {
         let route = match self.work {
             Work::Book | Work::BookGroup => BOOK,
             Work::Reschedule(_) => RESCHEDULE,
+            Work::Confirm(_) => CONFIRM,
             Work::Cancel(_) => CANCEL,
         };
         path(route, self.location)
@@ -59,6 +62,7 @@ pub struct Accepted {
     /// Start in seconds since 1970.
     pub start: i64,
     pub moved: bool,
+    pub confirmed: bool,
     pub cancelled: bool,
     pub round: usize,
 }
@@ -85,6 +89,7 @@ impl Ledger {
             0..4 => self.reschedule(),
             4..6 => self.book_group(),
             6..8 => self.cancel(),
+            8..11 => self.confirm(),
             _ => None,
         };
         chosen.or_else(|| self.book())
@@ -126,6 +131,12 @@ impl Ledger {
         Some(Attempt { location, key: format!("cancel {visit}"), work: Work::Cancel(visit), body: Value::Null })
     }
 
+    fn confirm(&mut self) -> Option<Attempt> {
+        let visit = self.take_idle()?;
+        let location = self.accepted[&visit].attempt.location;
+        Some(Attempt { location, key: format!("confirm {visit}"), work: Work::Confirm(visit), body: Value::Null })
+    }
+
     fn take_idle(&mut self) -> Option<String> {
         let at = (random_u64() as usize).checked_rem(self.idle.len())?;
         Some(self.idle.swap_remove(at))
@@ -136,9 +147,9 @@ impl Ledger {
         Some(self.slots.remove(at).1)
     }
 
-    /// Gives up a cancellation that was not sent.
+    /// Gives up a confirmation or cancellation that was not sent.
     fn forget(&mut self, attempt: Attempt) {
-        if let Work::Cancel(visit) = attempt.work {
+        if let Work::Confirm(visit) | Work::Cancel(visit) = attempt.work {
             self.idle.push(visit);
         }
     }
@@ -167,6 +178,13 @@ impl Ledger {
                 it.moved = true;
                 self.idle.push(visit.clone());
             }
+            Work::Confirm(visit) => {
+                let it = self.accepted.get_mut(visit).unwrap();
+                assert_eq!(answer["booking"]["booking_ref"], it.booking_ref.as_str(), "{}: {answer}", attempt.key);
+                assert!(answer["booking"]["patient_confirmed_at"].is_string(), "{}: {answer}", attempt.key);
+                it.confirmed = true;
+                self.idle.push(visit.clone());
+            }
             Work::Cancel(visit) => {
                 assert_eq!(answer["booking"]["booking_status"], "cancelled", "{}: {answer}", attempt.key);
                 self.accepted.get_mut(visit).unwrap().cancelled = true;
@@ -183,6 +201,7 @@ impl Ledger {
             note: note.to_owned(),
             start: start(made),
             moved: false,
+            confirmed: false,
             cancelled: false,
             round,
         };
@@ -192,14 +211,18 @@ impl Ledger {
     }
 
     /// Returns the request with the visit token if it needs one. Returns `None` if the visit is not among those found,
-    /// or if the attempts to find visits are limited: then the visit stays as it is.
+    /// if it cannot be confirmed, or if the attempts to find visits are limited: then the visit stays as it is.
     pub fn complete(&mut self, mut attempt: Attempt, found: Option<Value>) -> Option<Attempt> {
         if !attempt.needs_token() {
             return Some(attempt);
         }
-        match found {
-            Some(token) => {
-                attempt.body = json!({"visit_token": token, "reason": "feels better already"});
+        let is_confirmation = matches!(attempt.work, Work::Confirm(_));
+        match found.filter(|visit| !is_confirmation || visit["can"]["confirm"] == true) {
+            Some(visit) => {
+                attempt.body = json!({"visit_token": visit["visit_token"]});
+                if !is_confirmation {
+                    attempt.body["reason"] = json!("feels better already");
+                }
                 Some(attempt)
             }
             None => {
@@ -212,7 +235,7 @@ impl Ledger {
     /// Returns the visit that an attempt must find first.
     pub fn sought(&self, attempt: &Attempt) -> Option<Accepted> {
         match &attempt.work {
-            Work::Cancel(visit) if attempt.needs_token() => Some(self.accepted[visit].clone()),
+            Work::Confirm(visit) | Work::Cancel(visit) if attempt.needs_token() => Some(self.accepted[visit].clone()),
             _ => None,
         }
     }
@@ -220,12 +243,13 @@ impl Ledger {
 
 impl Attempt {
     fn needs_token(&self) -> bool {
-        matches!(self.work, Work::Cancel(_)) && self.body.is_null()
+        matches!(self.work, Work::Confirm(_) | Work::Cancel(_)) && self.body.is_null()
     }
 }
 
-/// Returns a visit's token as the patient's data finds it. Returns `None` if the answer is refused or too short.
-pub async fn visit_token(caller: &mut Caller, it: &Accepted) -> io::Result<Option<Value>> {
+/// Returns a visit with its token, as the patient's data finds it. Returns `None` if the answer is refused or too
+/// short.
+pub async fn found_visit(caller: &mut Caller, it: &Accepted) -> io::Result<Option<Value>> {
     let (status, answer) = caller.post(&path(FIND, it.attempt.location), &intents::find(&it.patient)).await?;
     if status == 429 || status == 503 {
         return Ok(None);
@@ -240,7 +264,7 @@ pub async fn visit_token(caller: &mut Caller, it: &Accepted) -> io::Result<Optio
         let (_, patients) = caller.get(&patients).await?;
         panic!("{} is not found: {answer}\n{status}\n{patients}", it.booking_ref);
     }
-    Ok(found.map(|visit| visit["visit_token"].clone()))
+    Ok(found.cloned())
 }
 
 /// Returns the bookings of a group's request or answer.
