@@ -4,7 +4,7 @@ use std::{
     io,
     net::SocketAddr,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Weak},
     task::{Context, Poll},
     time::Duration,
 };
@@ -86,6 +86,11 @@ impl<T: Respond> FakeServer<T> {
     /// Returns the state, to be read or changed.
     pub fn state(&self) -> MutexGuard<'_, T> {
         self.held.lock()
+    }
+
+    /// Returns the state for a task, which must not extend its life.
+    pub(super) fn weak_state(&self) -> Weak<Mutex<T>> {
+        Arc::downgrade(&self.held)
     }
 
     pub async fn stop(self) {

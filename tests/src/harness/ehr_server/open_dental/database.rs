@@ -1,6 +1,6 @@
 //! The office's database: tables, clock and keys, with operations for tests and staff.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Instant};
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
@@ -28,6 +28,8 @@ pub struct Database {
     pub ignored: Vec<String>,
     /// The office's confirmation status for each word of the API, configured under eServices.
     pub automated: BTreeMap<&'static str, u64>,
+    /// Time of the last poll for each subscription.
+    pub(super) polled: BTreeMap<u64, Instant>,
     pub(super) tables: Vec<Table>,
     rows: BTreeMap<&'static str, BTreeMap<u64, OpenDentalRow>>,
     last_key: BTreeMap<&'static str, u64>,
@@ -43,6 +45,7 @@ impl Database {
             log: Vec::new(),
             ignored: Vec::new(),
             automated: BTreeMap::new(),
+            polled: BTreeMap::new(),
             tables: tables::all(),
             rows: BTreeMap::new(),
             last_key: BTreeMap::new(),

@@ -1,9 +1,10 @@
 //! A fake of Open Dental's REST API, written from its public documentation and never compared with a real Open
 //! Dental. It implements the documented rows, checks, formats, caps and throttle. Unknown fields of a body are
 //! refused. Unknown parameters of a list are ignored and recorded, as clients of real offices have observed, except
-//! for the list of patients. Its test API seeds and reads rows, acts as staff, and injects faults.
+//! for the list of patients. It sends API events to subscribers (`events.rs`). Its test API seeds and reads rows, acts as staff, and injects faults.
 
 mod database;
+mod events;
 mod faults;
 mod routes;
 mod rules;
@@ -29,9 +30,11 @@ pub const BASE: &str = "/api/v1";
 pub type OpenDentalServer = FakeServer<Database>;
 
 impl OpenDentalServer {
-    /// Starts a server. Must be called within an actix system.
+    /// Starts a server, and a workstation that sends API events. Must be called within an actix system.
     pub fn start(database: Database) -> io::Result<OpenDentalServer> {
-        FakeServer::serving(database)
+        let server = FakeServer::serving(database)?;
+        actix_rt::spawn(events::send(server.weak_state()));
+        Ok(server)
     }
 
     /// Returns the database, to read rows, act as staff and inject faults.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     database::{Database, number, plain},
+    events::WATCHED,
     table::{NEVER, OpenDentalRefusal, OpenDentalRow},
 };
 
@@ -19,6 +20,7 @@ pub fn check(table: &str, database: &Database, row: &mut OpenDentalRow, sent: &[
         "carriers" => carrier,
         "insplans" => plan,
         "inssubs" => subscription,
+        "subscriptions" => event_subscription,
         "patplans" => coverage,
         "allergies" => allergy,
         "diseases" => disease,
@@ -251,6 +253,20 @@ fn subscription(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> R
     }
     date(row, "DateEffective")?;
     date(row, "DateTerm")
+}
+
+/// Only events of tables are supported.
+fn event_subscription(database: &Database, row: &mut OpenDentalRow, sent: &[String]) -> RuleResult {
+    one_of(row, "WatchTable", &WATCHED)?;
+    if number(&row["PollingSeconds"]).is_none_or(|seconds| seconds == 0) {
+        return bad("PollingSeconds is required.");
+    }
+    row.insert("CustomerKey".into(), database.customer_key().into());
+    if sent.iter().any(|field| field == "DateTimeStart") {
+        return moment(row, "DateTimeStart");
+    }
+    row.insert("DateTimeStart".into(), database.now().into());
+    Ok(())
 }
 
 fn coverage(database: &Database, row: &mut OpenDentalRow, _: &[String]) -> RuleResult {

@@ -147,6 +147,21 @@ fn schedule() -> Vec<Table> {
                     "Priority": "Normal", "PatternSecondary": "", "ItemOrderPlanned": 0}),
             )
         },
+        Table {
+            post: post(
+                &["EndPointUrl"],
+                &["Workstation", "WatchTable", "PollingSeconds", "DateTimeStart", "Note"],
+                Answers::Row,
+            ),
+            delete: true,
+            ..table(
+                "subscriptions",
+                "SubscriptionNum",
+                json!({"SubscriptionNum": 0, "EndPointUrl": "", "Workstation": "", "CustomerKey": "", "WatchTable": "",
+                    "PollingSeconds": 0, "UiEventType": "", "DateTimeStart": NO_TIME, "DateTimeStop": NO_TIME,
+                    "Note": ""}),
+            )
+        },
         // Numbers are strings in this table.
         Table {
             filters: &["SchedType", "ProvNum", "EmployeeNum"],
