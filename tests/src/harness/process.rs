@@ -24,6 +24,8 @@ use crate::harness::{
 pub const API_KEY: &str = "psk_of_the_tests";
 /// The token of an operator with all rights.
 pub const OPERATOR_TOKEN: &str = "pso_of_the_operator";
+/// The id of the data source.
+pub const SOURCE: u32 = 11;
 pub const SUBDOMAIN: &str = "demo-dental";
 /// Id, foreign id, zone, and whether bookings must name an operatory.
 pub const LOCATIONS: [(u32, &str, &str, bool); 2] =
@@ -302,7 +304,7 @@ fn configuration(dir: &Path, listen: Listen, served: &ServedEhr, rules: &str) ->
     format!(
         r#"{common}
 [[institutions.sources]]
-id = 11
+id = {SOURCE}
 name = "Sandbox EHR"
 adapter = "{adapter}"
 base_url = "{base_url}"
@@ -377,7 +379,7 @@ impl LocationConfig {
     fn lines(&self) -> String {
         let LocationConfig { id, foreign_id, zone, map_by_operatory, adapter_config } = self;
         format!(
-            "[[institutions.locations]]\nid = {id}\nname = \"{foreign_id}\"\nzone = \"{zone}\"\nsource = 11\n\
+            "[[institutions.locations]]\nid = {id}\nname = \"{foreign_id}\"\nzone = \"{zone}\"\nsource = {SOURCE}\n\
              foreign_id = \"{foreign_id}\"\nmap_by_operatory = {map_by_operatory}\n\
              [institutions.locations.adapter_config]\n{adapter_config}\n"
         )

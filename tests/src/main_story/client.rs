@@ -197,9 +197,14 @@ impl Client {
         answer["data"].clone()
     }
 
+    /// Returns the time of the last read cycle.
+    pub async fn last_read(&mut self) -> Value {
+        self.operation(false).await["last_sync_at"].clone()
+    }
+
     /// Runs a read cycle to its end.
     pub async fn sync(&mut self) {
-        let before = self.operation(false).await["last_sync_at"].clone();
+        let before = self.last_read().await;
         self.operation(true).await;
         until("a read cycle", async || {
             let now = self.operation(false).await;

@@ -1,9 +1,10 @@
 //! The main story, run with each supported EHR: the product as a process, clients of its HTTP API, a subscriber that
 //! verifies each message, and staff who use only their own system's API. `visit.rs` has the life of one visit, for
-//! these and for other EHRs.
+//! these and for other EHRs, and `events.rs` the events that EHRs send.
 
 mod client;
 mod ehrs;
+mod events;
 mod practice;
 mod subscriber;
 mod visit;
@@ -18,7 +19,12 @@ use crate::harness::process::{Installation, Process};
 use testing::until;
 
 use client::{Client, StoryBooking, moment, text};
-pub use ehrs::{fhir::FhirPractice, gnuhealth::GnuHealthPractice, open_dental::OpenDentalPractice};
+pub use ehrs::{
+    fhir::{FhirEvents, FhirPractice},
+    gnuhealth::GnuHealthPractice,
+    open_dental::OpenDentalPractice,
+};
+pub use events::run_event_story;
 pub use practice::StoryVisit;
 use practice::{RULES, StoryPractice};
 use subscriber::Subscriber;

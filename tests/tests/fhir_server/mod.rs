@@ -2,6 +2,7 @@
 //! and that each write happens once despite lost messages.
 
 mod checks;
+mod events;
 mod faults;
 mod files;
 mod hospital;

@@ -3,6 +3,7 @@
 //! follows the documentation and writes once despite losses.
 
 mod daylight;
+mod events;
 mod files;
 mod lost;
 mod refusals;

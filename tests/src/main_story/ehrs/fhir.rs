@@ -1,4 +1,4 @@
-//! A practice on the FHIR server from npm.
+//! A practice on the FHIR server from npm or, if it sends events, on SEKMET.
 
 use std::{collections::BTreeSet, net::SocketAddr};
 
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{
     client::{moment, text},
+    events::EventPractice,
     practice::{LOCATION, Person, StoryPractice, StoryVisit},
 };
 use crate::harness::{
@@ -14,6 +15,7 @@ use crate::harness::{
     fixtures::tomorrow,
     process::{LocationConfig, ServedEhr},
 };
+use testing::until;
 
 const TOKEN: &str = "s3cret-of-the-clinic";
 /// A zone with one offset all year, like the seed.
@@ -25,19 +27,45 @@ resources = "Patient,Practitioner,PractitionerRole,Location,Schedule,Slot,Appoin
 appointment_types = '[{"id":"CHECKUP","system":"urn:clinic:types","name":"Check-up – kurz","minutes":30}]'
 "#;
 
+const EVENT_HEADER: &str = "X-Event-Secret";
+const EVENT_SECRET: &str = "s3cret-of-the-events";
+/// The built-in topic of SEKMET: an appointment becomes booked.
+const TOPIC: &str = "http://sekmet.dev/fhir/SubscriptionTopic/appointment-booked";
+const PAYLOAD_CONTENT: &str =
+    "http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition/backport-payload-content";
+
+/// The subscription through which the server reports changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum FhirEvents {
+    /// Of FHIR R4, without a payload.
+    RestHook,
+    /// Of the Subscriptions Backport, with the ids of the changed resources.
+    Topic,
+}
+
 pub struct FhirPractice {
     server: FhirServer,
     seeded: Seeded,
     first_day: NaiveDate,
+    events: FhirEvents,
 }
 
 impl FhirPractice {
     /// Returns `None` if the suite is not selected.
     pub async fn open() -> Option<FhirPractice> {
-        let server = FhirServer::start(Program::Medplum, TOKEN).await?;
+        FhirPractice::open_on(Program::Medplum, FhirEvents::RestHook).await
+    }
+
+    /// Opens a practice on a server that sends events. Returns `None` if the suite is not selected.
+    pub async fn with_events(events: FhirEvents) -> Option<FhirPractice> {
+        FhirPractice::open_on(Program::Sekmet, events).await
+    }
+
+    async fn open_on(program: Program, events: FhirEvents) -> Option<FhirPractice> {
+        let server = FhirServer::start(program, TOKEN).await?;
         let first_day = tomorrow(ZONE);
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
-        Some(FhirPractice { server, seeded, first_day })
+        Some(FhirPractice { server, seeded, first_day, events })
     }
 
     /// Returns the appointment's participant of this type.
@@ -155,5 +183,36 @@ impl StoryPractice for FhirPractice {
         let mut appointment = self.appointment(visit).await;
         appointment["status"] = json!("cancelled");
         self.server.update(&appointment).await;
+    }
+}
+
+impl EventPractice for FhirPractice {
+    fn event_secret(&self) -> (&'static str, &'static str) {
+        (EVENT_HEADER, EVENT_SECRET)
+    }
+
+    /// Waits until the server has activated the subscription.
+    async fn subscribe(&self, endpoint: &str) {
+        let header = format!("{EVENT_HEADER}: {EVENT_SECRET}");
+        let mut subscription = json!({
+            "resourceType": "Subscription", "status": "requested", "reason": "Read changed appointments",
+            "criteria": "Appointment?", "channel": {"type": "rest-hook", "endpoint": endpoint, "header": [header]},
+        });
+        if self.events == FhirEvents::Topic {
+            let ids = json!({"extension": [{"url": PAYLOAD_CONTENT, "valueCode": "id-only"}]});
+            subscription["criteria"] = json!(TOPIC);
+            subscription["channel"]["payload"] = json!("application/fhir+json");
+            subscription["channel"]["_payload"] = ids;
+        }
+        let id = text(&self.server.create(&subscription).await["id"]);
+        until("an active subscription", async || {
+            let subscription = self.server.read("Subscription", &id).await;
+            if subscription["status"] == "active" { Ok(()) } else { Err(subscription) }
+        })
+        .await;
+    }
+
+    fn reports_only_bookings(&self) -> bool {
+        self.events == FhirEvents::Topic
     }
 }

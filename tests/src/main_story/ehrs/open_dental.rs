@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{
     client::text,
+    events::EventPractice,
     practice::{LOCATION, Person, StoryPractice, StoryVisit},
 };
 use crate::harness::{
@@ -16,7 +17,7 @@ use crate::harness::{
 };
 
 const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
-const KEYS: &str = "d3veloper/cust0mer";
+const KEYS: &str = "d3veloper/cust0mer-of-0ffice";
 const DAYS: u32 = 3;
 
 pub struct OpenDentalPractice {
@@ -125,5 +126,24 @@ impl StoryPractice for OpenDentalPractice {
 
     async fn cancel_visit(&self, visit: &str) {
         self.change(visit, json!({"AptStatus": "Broken"}));
+    }
+}
+
+impl EventPractice for OpenDentalPractice {
+    fn event_secret(&self) -> (&'static str, &'static str) {
+        ("Authorization", KEYS.split_once('/').expect("two keys").1)
+    }
+
+    async fn subscribe(&self, endpoint: &str) {
+        let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+        for watched in ["Appointment", "AppointmentDeleted"] {
+            let subscription = json!({"EndPointUrl": endpoint, "Workstation": "FRONTDESK", "WatchTable": watched,
+                "PollingSeconds": 1});
+            let request = client.post(format!("{}{BASE}/subscriptions", self.server.url()));
+            let request = request.header("authorization", format!("ODFHIR {KEYS}"));
+            let request = request.header("content-type", "application/json").body(subscription.to_string());
+            let answer = request.send().await.expect("the fake answers");
+            assert_eq!(answer.status(), 201, "{watched}");
+        }
     }
 }
