@@ -72,24 +72,6 @@ fn hex_of(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Open Dental sends the customer's API key in `Authorization`, and the changed rows.
-#[actix_web::test]
-async fn an_event_of_open_dental_starts_a_read() {
-    let mut setup = listening(EventScheme::Header);
-    let source = setup.sources.get_mut(&1).map(Arc::make_mut).unwrap();
-    source.events = source.events.take().map(|events| EhrEvents { header: "authorization".into(), ..events });
-    let (world, ehr) = open_with(setup).await;
-    let reads = ehr.reads.get();
-    let event = |key: &str| {
-        let rows = r#"[{"AptNum":18,"PatNum":17,"AptStatus":"Scheduled","Op":3,"ProvNum":1}]"#;
-        let event = report(&world, EVENTS, "", rows).without("X-Ehr-Event").with("Authorization", key);
-        event.with("Workstation", "FRONTDESK").with("Event-Type", "WatchTable: Appointment")
-    };
-    event("another key").answers(401).await;
-    event(SECRET).answers_nothing(202).await;
-    until("the read", async || ehr.reads.get() > reads).await;
-}
-
 #[actix_web::test]
 async fn a_resource_sent_as_an_update_below_the_path_is_a_report() {
     let (world, ehr) = open_with(listening(EventScheme::Header)).await;
