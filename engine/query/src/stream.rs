@@ -1,7 +1,8 @@
 //! Streams of changes. Each owner of records has one: an institution, a data source or a location. Together they are
 //! the log of changes: clients read it as the feed (`feed`), and the index (`index`) and webhooks follow it (`log`).
 //! Each value has a header of its commit, and changes with consecutive numbers. A change of a record contains the
-//! index entries to remove and to add, and the record before the change.
+//! index entries to remove and to add, and its before image: the record before the change. Only webhooks read before
+//! images, so a commit leaves them out if its institution has no subscriptions.
 
 use location::{ids::InstitutionId, pull::Resource, resource::Operation, time::Timestamp};
 use records::{
@@ -145,10 +146,18 @@ pub struct Recorded {
     pub states: Option<RecordStates>,
 }
 
+impl Recorded {
+    /// Returns `true` if the record existed before the change, and the commit left out its before image.
+    pub fn lacks_image(&self) -> bool {
+        self.change != ChangeKind::Created && self.states.as_ref().is_some_and(|states| states.before.is_none())
+    }
+}
+
 /// The record before and after a change, for followers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordStates {
-    /// The stored record before the change, if it existed.
+    /// The before image: the stored record before the change. `None` if it did not exist, or if the commit left it out
+    /// (`Recorded::lacks_image`).
     pub before: Option<Vec<u8>>,
     /// The record is deleted after the change.
     pub deleted: bool,

@@ -10,8 +10,18 @@ use store::{Key, Store, StoreError, keys};
 
 use crate::views::RelatedRecords;
 
-/// The earlier states of records, by key: the number of a change, and the record before the change.
-type EarlierStates<'c> = HashMap<Key, Vec<(u64, Option<&'c [u8]>)>>;
+/// The earlier states of records, by key, in the order of the changes.
+type EarlierStates<'c> = HashMap<Key, Vec<EarlierState<'c>>>;
+
+struct EarlierState<'c> {
+    /// The number of the change.
+    number: u64,
+    /// The record before the change.
+    before: Option<&'c [u8]>,
+    /// The log lacks the record before the change. A subscription starts after such changes, except if an actor ended
+    /// before its commit.
+    is_unknown: bool,
+}
 
 pub(super) struct History<'c> {
     store: &'c dyn Store,
@@ -36,7 +46,8 @@ impl<'c> History<'c> {
                 let Change::Record(change) = change else { continue };
                 let Some(states) = &change.states else { continue };
                 let key = stream.record_key(change.resource, change.id);
-                earlier.entry(key).or_default().push((commit.last, states.before.as_deref()));
+                let (before, is_unknown) = (states.before.as_deref(), change.lacks_image());
+                earlier.entry(key).or_default().push(EarlierState { number: commit.last, before, is_unknown });
             }
         }
         History { store, earlier, stored: RefCell::new(stored), is_complete }
@@ -57,13 +68,16 @@ impl<'c> History<'c> {
 
     /// Returns `true` if `at` may return a state after a later change.
     pub(super) fn may_be_newer(&self, key: &Key, number: u64) -> bool {
-        !self.is_complete && self.before_next(key, number).is_none()
+        self.after(key, number).next().map_or(!self.is_complete, |next| next.is_unknown)
     }
 
-    /// Returns the record before its next change, if there is one.
+    /// Returns the record before its next change, if there is one. Skips changes whose before image the log lacks.
     fn before_next(&self, key: &Key, number: u64) -> Option<Option<&'c [u8]>> {
-        let changes = self.earlier.get(key)?;
-        changes.iter().find(|(change, _)| *change > number).map(|(_, before)| *before)
+        self.after(key, number).find(|next| !next.is_unknown).map(|next| next.before)
+    }
+
+    fn after(&self, key: &Key, number: u64) -> impl Iterator<Item = &EarlierState<'c>> {
+        self.earlier.get(key).into_iter().flatten().filter(move |change| change.number > number)
     }
 }
 

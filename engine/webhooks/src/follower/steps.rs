@@ -141,7 +141,9 @@ fn event(recorded: &Recorded, states: &RecordStates) -> Option<Event> {
         return None;
     }
     let change = match recorded.resource {
-        Resource::Payments | Resource::Adjustments if !states.before.as_deref().is_some_and(in_ehr) => {
+        Resource::Payments | Resource::Adjustments
+            if !recorded.lacks_image() && !states.before.as_deref().is_some_and(in_ehr) =>
+        {
             Some(ChangeKind::Created).filter(|_| states.in_ehr && !states.deleted)?
         }
         _ => recorded.change,

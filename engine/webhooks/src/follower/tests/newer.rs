@@ -19,6 +19,28 @@ impl LogWriter {
         stream::append(&mut batch, Stream::Source(SOURCE), &header, &[ended]);
         self.store.commit_now(batch).unwrap();
     }
+
+    /// Commits an update of the charge without its before image.
+    fn write_without_image(&self) {
+        let mut state = self.state.lock();
+        state.commits += 1;
+        let ((resource, id), version, stream) = (CHARGE, state.commits, Stream::Source(SOURCE));
+        let change = Change::Record(Recorded {
+            resource,
+            id,
+            change: ChangeKind::Updated,
+            readers: Readers::Source(SOURCE),
+            removed: Vec::new(),
+            added: Vec::new(),
+            states: Some(RecordStates { before: None, deleted: false, in_ehr: true, facts: None }),
+        });
+        let turn = Some((LocationId(1), version));
+        let header = CommitHeader { at: T0, institution: Some(self.institution), turn, origin: None };
+        let mut batch = Batch::new();
+        batch.put(stream.record_key(resource, id), record_at(id, version).to_string().into_bytes());
+        stream::append(&mut batch, stream, &header, &[change]);
+        self.store.commit_now(batch).unwrap();
+    }
 }
 
 fn write(change: ChangeKind) -> Write {
@@ -71,4 +93,22 @@ async fn end_of_a_write_shows_the_record_before_a_later_change() {
     follow(&follower, &store);
     follow(&follower, &store);
     assert_eq!(versions_sent(&store), [(1, false), (1, false), (2, false)]);
+}
+
+/// No message is lost, and an earlier one shows the next known state.
+#[tokio::test]
+async fn change_without_its_before_image_has_no_previous_attributes() {
+    let store = Arc::new(MemoryStore::new());
+    subscribe(store.clone()).await;
+    let log = LogWriter::new(store.clone());
+    log.write(1, &[write(ChangeKind::Created)]);
+    log.write_without_image();
+    log.write(1, &[write(ChangeKind::Updated)]);
+    follow(&start(store.clone(), &setup_of(1), Sizes::default()), &store);
+    let sent = sent(&store).remove(&CHARGE).unwrap();
+    let sent: Vec<_> = sent.iter().map(|it| (it.event.as_str(), it.version, it.previous, it.is_newer)).collect();
+    assert_eq!(
+        sent,
+        [("charge_created", 2, None, true), ("charge_updated", 2, None, false), ("charge_updated", 3, Some(2), false)]
+    );
 }
