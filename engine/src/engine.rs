@@ -24,7 +24,7 @@ use processor::{
     history,
     id_pool::Pool,
     long_work::LongWork,
-    processor::{Deps, IsLocal},
+    processor::{Deps, ImagePermits, IsLocal},
     reply::Saved,
     request::{Idempotent, Request},
 };
@@ -202,6 +202,10 @@ impl Engine {
         let is_local = cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as IsLocal);
         let follower = Follower::new(current.clone(), store.clone(), outbox, views.clone(), is_local.clone());
         let (change_doorbell, call_doorbell) = (follower.doorbell(), Arc::default());
+        // On a remote store, a commit may become visible after its outcome was reported as unknown.
+        let subscriptions = (!store.is_remote()).then(|| webhooks.subscriptions().clone());
+        let image_permits =
+            subscriptions.map(|subscriptions| Arc::new(move |id| subscriptions.without_images(id)) as ImagePermits);
         let deps = Arc::new(Deps {
             change_counter,
             change_doorbell,
@@ -214,6 +218,7 @@ impl Engine {
             index,
             long_work,
             is_local,
+            image_permits,
         });
         let (store, index) = shared;
         let audit_follower = AuditFollower::start(deps.clone()).await?;

@@ -30,7 +30,12 @@ use processor::{
     note_keys::description_key,
     processor::{Deps, Processor},
 };
-use query::lists::{ListQuery, Order, PageRequest};
+use query::{
+    feed,
+    lists::{ListQuery, Order, PageRequest},
+    log,
+    stream::{Change, ChangeKind, Stream},
+};
 use records::{InsurancePlan, ehr::Ehr, record::Record};
 use runtime::clock;
 use serde_json::Value;
@@ -80,6 +85,7 @@ fn deps(store: &Arc<MemoryStore>) -> Deps {
     let setup = Arc::new(setup(EngineRules::default()));
     Deps {
         is_local: None,
+        image_permits: None,
         change_counter: ChangeCounter::new(&setup),
         change_doorbell: Arc::default(),
         call_doorbell: Arc::default(),
@@ -151,6 +157,44 @@ async fn endless_reading_is_slowed_and_reported_while_other_work_continues() {
     engine.send(PLACE, plan()).await.unwrap();
     until("the write", async || ehr.pushed.get() == 1).await;
     assert!(ehr.pulled.get() <= 2, "the second page was asked for while the first was being stored");
+    engine.stop().await;
+}
+
+/// The answer of the EHR changes the plan.
+#[actix::test]
+async fn commits_have_before_images_from_the_first_subscription_on() {
+    let (store, ehr) = (Arc::new(MemoryStore::new()), Arc::new(FakeEhr::default()));
+    let engine = started(store.clone(), &ehr, EngineRules::default()).await;
+    until("what the EHR can do", async || engine.description(PLACE).unwrap().is_some()).await;
+    let lacks_images = async || {
+        let since = feed::end(&*store, 1).unwrap();
+        engine.send(PLACE, plan()).await.unwrap();
+        until("the answer of the EHR", async || {
+            let end = feed::end(&*store, 1).unwrap();
+            let streams = [Stream::Source(SOURCE), Stream::Location(PLACE.0), Stream::Institution(1)];
+            let found = log::commits(&*store, &streams, (since, end), usize::MAX, |_, _| true).unwrap();
+            found.commits.iter().flat_map(|commit| &commit.changes).find_map(|(_, change)| match change {
+                Change::Record(it) if it.change == ChangeKind::Updated => Some(it.lacks_image()),
+                _ => None,
+            })
+        })
+        .await
+    };
+    assert!(lacks_images().await);
+    let (owner, secret, now) = (Owner("org".to_owned()), SecretKey::from_entropy([7; 32]), clock::now());
+    let url = "https://hooks.example.com/in";
+    let made = engine.webhooks().create_endpoint(&owner, url, true, secret, None, now).await.unwrap();
+    let new = NewSubscription {
+        payload: None,
+        institution_id: InstitutionId(1),
+        location_id: None,
+        resource_type: "Patient",
+        event: "patient_created",
+        active: true,
+        api_version: "v3.0.0",
+    };
+    engine.webhooks().create_subscription(&owner, made.record.id, new, None, now).await.unwrap();
+    assert!(!lacks_images().await);
     engine.stop().await;
 }
 

@@ -27,6 +27,7 @@ use runtime::doorbell::Doorbell;
 use serde::de::DeserializeOwned;
 use setup::{Institution, LocationSetup, Setup, current::Current, settings};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
+use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::{
     call_changes,
@@ -58,10 +59,18 @@ pub struct Deps {
     pub long_work: LongWork,
     /// `None` if one process serves all institutions.
     pub is_local: Option<IsLocal>,
+    /// `None` if each commit logs its before images.
+    pub image_permits: Option<ImagePermits>,
 }
 
 /// Predicate that returns `true` if an institution is currently placed on this node.
 pub type IsLocal = Arc<dyn Fn(InstitutionId) -> bool + Send + Sync>;
+
+/// Permission to leave the before images of a commit out of the log of changes. Held until the commit has ended.
+pub type ImagePermit = OwnedRwLockReadGuard<()>;
+
+/// Returns a permit for a commit of an institution, or `None` if a follower needs its before images.
+pub type ImagePermits = Arc<dyn Fn(InstitutionId) -> Option<ImagePermit> + Send + Sync>;
 
 /// A location in memory. Its state is ahead of the store only by `deferred`.
 pub struct Processor {

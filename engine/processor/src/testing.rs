@@ -31,6 +31,7 @@ pub(crate) fn count_documents(decoded: u64, encoded: u64) {
 pub(crate) fn deps(store: Arc<dyn Store>, setup: Arc<Setup>) -> Arc<Deps> {
     Arc::new(Deps {
         is_local: None,
+        image_permits: None,
         change_counter: ChangeCounter::new(&setup),
         change_doorbell: Arc::default(),
         call_doorbell: Arc::default(),

@@ -27,7 +27,7 @@ use crate::{
     facts::FactContext,
     journal_record::JournalRecord,
     note_keys::last_turn_key,
-    processor::Processor,
+    processor::{ImagePermit, Processor},
     projections::{self, working_hours},
     request::Request,
     unit_of_work::{TurnContext, UnitOfWork},
@@ -50,6 +50,8 @@ pub struct PendingCommit {
     providers: bool,
     /// The call that caused the turn, and the records that it changes.
     call: Option<(Arc<OriginChange>, Vec<ChangedRecord>)>,
+    /// Released when the commit has ended. `None` if the batch contains the before images.
+    _image_permit: Option<ImagePermit>,
 }
 
 impl PendingCommit {
@@ -110,7 +112,8 @@ impl Processor {
         let (started, sent) = self.machine.ahead(cx, &events);
         events.extend(started);
         calls.extend(sent);
-        let (mut batch, mut providers, mut deferred) = (Batch::new(), false, None);
+        let (mut batch, mut providers) = (Batch::new(), false);
+        let (mut deferred, mut image_permit) = (None, None);
         if !events.is_empty() {
             for event in &events {
                 projections::event(self, cx, event, &mut unit)?;
@@ -132,11 +135,17 @@ impl Processor {
                 self.mark(&mut batch);
                 providers = unit.changes(Resource::Providers);
                 unit.set_fact_context(FactContext::new(&events, origin, merged));
+                image_permit = self.deps.image_permits.as_ref().and_then(|permit| permit(self.setup.institution));
+                if image_permit.is_some() {
+                    unit.leave_out_images();
+                }
                 unit.into_batch(&mut batch, self.next_number(), request)?;
             }
         }
         let recorded = !events.is_empty() && deferred.is_none();
-        Ok(PendingCommit { batch, at: cx.now, events, calls, recorded, deferred, providers, call })
+        let at = cx.now;
+        let _image_permit = image_permit;
+        Ok(PendingCommit { batch, at, events, calls, recorded, deferred, providers, call, _image_permit })
     }
 
     /// Returns `true` if the events only record the progress of a read cycle. Their record can wait for the next

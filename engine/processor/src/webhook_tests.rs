@@ -22,6 +22,7 @@ use location::{
 };
 use query::{
     feed::{self, Reader},
+    log,
     stream::{self, Change, ChangeKind, CommitHeader, Readers, Recorded, Stream},
 };
 use records::{
@@ -175,8 +176,10 @@ impl NotifyWorld {
     async fn with(write: WriteRules) -> NotifyWorld {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(write)));
         let views = Arc::new(PlainViews::default());
-        let deps = deps(store.clone(), setup);
+        let mut deps = deps(store.clone(), setup);
         let (registry, follower) = follower(store.clone(), &deps, &views);
+        let subscriptions = registry.subscriptions().clone();
+        Arc::get_mut(&mut deps).unwrap().image_permits = Some(Arc::new(move |id| subscriptions.without_images(id)));
         let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
         let (processors, now) = (BTreeMap::new(), START);
         let mut world =
@@ -192,10 +195,14 @@ impl NotifyWorld {
         world
     }
 
-    async fn subscribe(&self, institution: u32, event: Event, version: &str) -> EndpointId {
+    async fn endpoint(&self) -> EndpointId {
         let (owner, secret) = (Owner("org".into()), SecretKey::from_entropy([9; 32]));
         let made = self.registry.create_endpoint(&owner, "https://hooks.example.com/in", true, secret, None, self.now);
-        let endpoint = made.await.unwrap().record.id;
+        made.await.unwrap().record.id
+    }
+
+    async fn subscribe(&self, institution: u32, event: Event, version: &str) -> EndpointId {
+        let endpoint = self.endpoint().await;
         self.add(endpoint, institution, event, version).await;
         endpoint
     }
@@ -1516,6 +1523,124 @@ async fn subscription_gets_no_change_from_before_and_each_later_one() {
         world.news().iter().map(|it| (it.endpoint, it.data["payment"]["amount"]["amount"].clone())).collect();
     told.sort_by_key(|(endpoint, amount)| (*endpoint, amount.to_string()));
     assert_eq!(told, [(early, json!("1.00")), (early, json!("2.00")), (late, json!("2.00"))]);
+}
+
+/// Returns whether the log of institution 1 has changes after a number with their before images, and without.
+fn images(world: &NotifyWorld, after: u64) -> (bool, bool) {
+    let streams = [Stream::Institution(1), Stream::Source(1), Stream::Location(1), Stream::Location(2)];
+    let ours = |header: &CommitHeader, _: &Change| header.institution == Some(InstitutionId(1));
+    let end = feed::end(&*world.store, 1).unwrap();
+    let found = log::commits(&*world.store, &streams, (after, end), usize::MAX, ours).unwrap();
+    let changes = found.commits.iter().flat_map(|commit| &commit.changes);
+    changes.fold((false, false), |(has, lacks), (_, change)| match change {
+        Change::Record(it) => {
+            let image = it.states.as_ref().and_then(|states| states.before.as_ref());
+            (has || image.is_some(), lacks || it.lacks_image())
+        }
+        Change::Ended(_) | Change::Status(_) => (has, lacks),
+    })
+}
+
+#[tokio::test]
+async fn log_has_before_images_only_while_the_institution_has_subscriptions() {
+    let mut world = NotifyWorld::new().await;
+    let changed = async |world: &mut NotifyWorld, amount: &str| {
+        let since = feed::end(&*world.store, 1).unwrap();
+        world.ehr().payment("old", amount);
+        world.sync(MAIN).await;
+        images(world, since)
+    };
+    let (all, none) = ((true, false), (false, true));
+    assert_eq!(changed(&mut world, "6.00").await, none);
+    world.subscribe(2, Event::PaymentUpdated, "v3.0.0").await;
+    assert_eq!(changed(&mut world, "7.00").await, none);
+    let endpoint = world.subscribe(1, Event::PaymentUpdated, "v3.0.0").await;
+    assert_eq!(changed(&mut world, "8.00").await, all);
+    world.registry.delete_endpoint(&Owner("org".into()), endpoint).await.unwrap();
+    assert_eq!(changed(&mut world, "9.00").await, none);
+}
+
+/// In half of the histories, a subscription exists from the beginning and is deleted before the other is created.
+#[tokio::test]
+async fn subscription_between_any_two_changes_gets_complete_messages_of_all_later_ones() {
+    const CHANGES: usize = 6;
+    for (earlier, has_predecessor) in (0..CHANGES).flat_map(|earlier| [(earlier, false), (earlier, true)]) {
+        let mut world = NotifyWorld::new().await;
+        let (mut predecessor, mut endpoint) = (None, None);
+        if has_predecessor {
+            predecessor = Some(world.subscribe(1, Event::PaymentCreated, "v3.0.0").await);
+        }
+        for number in 1..=CHANGES {
+            if let Some(gone) = predecessor.filter(|_| number == earlier.max(1)) {
+                world.registry.delete_endpoint(&Owner("org".into()), gone).await.unwrap();
+            }
+            if number == earlier + 1 {
+                let created = world.subscribe(1, Event::PaymentCreated, "v3.0.0").await;
+                assert!(world.add(created, 1, Event::PaymentUpdated, "v3.0.0").await);
+                endpoint = Some(created);
+            }
+            world.ehr().payment("one", &format!("{number}.00"));
+            world.sync(MAIN).await;
+        }
+        let mut sent: Vec<[Value; 2]> = world
+            .news()
+            .into_iter()
+            .filter(|it| Some(it.endpoint) == endpoint)
+            .map(|it| [&it.data["payment"], &it.data["previous_attributes"]].map(|of| of["amount"]["amount"].clone()))
+            .collect();
+        sent.sort_by_key(|[amount, _]| amount.to_string());
+        let amount = |number: usize| if number == 0 { Value::Null } else { json!(format!("{number}.00")) };
+        let expected: Vec<_> = (earlier + 1..=CHANGES).map(|number| [number, number - 1].map(amount)).collect();
+        assert_eq!(sent, expected, "after {earlier} changes");
+    }
+}
+
+/// The commit was decided before the subscription, and is durable afterwards.
+#[tokio::test]
+async fn new_subscription_waits_for_a_commit_without_before_images() {
+    let mut world = NotifyWorld::new().await;
+    let (id, endpoint) = (world.id_of(Resource::Patients, "pat") as u32, world.endpoint().await);
+    let change = |email: &str| ChangePatient {
+        id,
+        change: PatientChange { email: Some(email.into()), ..PatientChange::default() },
+    };
+    world.now = world.now.plus(1);
+    let (now, store, registry) = (world.now, world.store.clone(), world.registry.clone());
+    let since = feed::end(&*store, 1).unwrap();
+    let processor = world.processors.get_mut(&MAIN).unwrap();
+    let context = DecisionContext { now, random: 77 };
+    let (mut pending, _) = processor.prepare(context, None, &change("first@example.com")).unwrap();
+    let new = NewSubscription {
+        payload: None,
+        institution_id: InstitutionId(1),
+        location_id: None,
+        resource_type: Event::PatientUpdated.resource_type().name(),
+        event: Event::PatientUpdated.name(),
+        active: true,
+        api_version: "v3.0.0",
+    };
+    let owner = Owner("org".into());
+    let commit = async {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let subscriptions = registry.subscriptions();
+        assert!(subscriptions.starts(InstitutionId(1)).is_none(), "it waits");
+        assert!(subscriptions.without_images(InstitutionId(1)).is_none(), "no further commit is without images");
+        store.commit_now(std::mem::take(&mut pending.batch)).unwrap();
+        processor.finish(pending)
+    };
+    let (created, calls) = tokio::join!(registry.create_subscription(&owner, endpoint, new, None, now), commit);
+    created.unwrap();
+    assert_eq!(images(&world, since), (false, true));
+    let answers = calls.into_iter().map(|call| world.answer(MAIN, call)).collect();
+    world.follow(MAIN, answers).await;
+    world.save(change("second@example.com")).await;
+    let news = world.news();
+    let updates = news.iter().filter(|it| it.event == "patient_updated").map(|it| &it.data);
+    let emails: Vec<_> =
+        updates.map(|data| (&data["patients"][0]["email"], &data["previous_attributes"][0]["email"])).collect();
+    assert_eq!(emails, [(&json!("second@example.com"), &json!("first@example.com"))]);
 }
 
 /// The subscription is created, and a change is committed, while a follower of another node reads.

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! The follower reads committed changes and enqueues their messages. A message is durable after its change, never lost,
-//! and sent at least once. Dispatcher, attempts and outcomes run on separate threads: locations and clients wait for
-//! none of them.
+//! and sent at least once. The log has the records before the changes only while the institution has subscriptions
+//! (`Subscriptions::without_images`). Dispatcher, attempts and outcomes run on separate threads: locations and clients
+//! wait for none of them.
 //!
 //! Several processes, the nodes of a cluster, may share the store. `placement` assigns endpoints to nodes. A single
 //! process has all endpoints, and none of the following costs it anything.

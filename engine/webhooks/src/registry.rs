@@ -411,12 +411,23 @@ impl EndpointRegistry {
         self: &Arc<Self>,
         decide: impl Fn(&mut Batch) -> Result<(Option<Changed>, T), RegistryError>,
     ) -> Result<T, RegistryError> {
+        self.change_with_images(false, decide).await
+    }
+
+    /// Like `change`. If images are required, the log has the before images of all changes after the end that `decide`
+    /// reads, as long as the institution has subscriptions.
+    async fn change_with_images<T>(
+        self: &Arc<Self>,
+        is_required: bool,
+        decide: impl Fn(&mut Batch) -> Result<(Option<Changed>, T), RegistryError>,
+    ) -> Result<T, RegistryError> {
         for _ in 0..RACES {
             let turn = self.turn().await;
+            let images = if is_required { Some(self.subscriptions.require_images().await) } else { None };
             let (mut batch, changes) = self.subscriptions.change()?;
             let (changed, answer) = decide(&mut batch)?;
             let Some(changed) = changed else { return Ok(answer) };
-            match self.commit(turn, batch, changed, changes).await {
+            match self.commit((turn, images), batch, changed, changes).await {
                 Ok(()) => return Ok(answer),
                 Err(CommitError::Conflict { key }) if key == keys::changes() => {}
                 Err(error) => return Err(error.into()),
@@ -487,7 +498,7 @@ impl EndpointRegistry {
             let changed = Changed { subscriptions: vec![subscription.clone()], ..Changed::default() };
             Ok((Some(changed), Made { record: subscription, replay: false }))
         };
-        self.change(decide).await
+        self.change_with_images(true, decide).await
     }
 
     pub fn endpoints(&self, owner: &Owner) -> Vec<Arc<Endpoint>> {
@@ -563,10 +574,11 @@ impl EndpointRegistry {
         Changed { endpoint: Some(endpoint), subscriptions, ..Changed::default() }
     }
 
-    /// Runs in a separate task, because a cancelled caller must not leave memory behind the store.
+    /// Runs in a separate task, because a cancelled caller must not leave memory behind the store. Holds the locks
+    /// until memory has the change.
     async fn commit(
         self: &Arc<Self>,
-        turn: OwnedMutexGuard<()>,
+        locks: impl Send + 'static,
         mut batch: Batch,
         changed: Changed,
         changes: u64,
@@ -590,7 +602,7 @@ impl EndpointRegistry {
             if committed.is_ok() {
                 this.subscriptions.apply(changed, changes);
             }
-            drop(turn);
+            drop(locks);
             committed
         });
         commit.await.unwrap_or_else(|error| Err(StoreError::Unknown { why: error.to_string() }.into()))

@@ -11,6 +11,7 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use runtime::doorbell::Doorbell;
 use serde::de::DeserializeOwned;
 use store::{Batch, Direction, KeyRange, Store, StoreError};
+use tokio::sync::{self, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
 use super::{
     backlog::Backlogs,
@@ -58,6 +59,8 @@ pub struct Subscriptions {
     pub(super) changed: Doorbell<InstitutionId>,
     /// `None` if no other process uses the store.
     pub(super) shared: Option<SharedEndpoints>,
+    /// Held for reading by commits without before images, and for writing while a subscription is created.
+    images: Arc<sync::RwLock<()>>,
 }
 
 /// No endpoints and subscriptions, and no restriction of the audience.
@@ -116,6 +119,7 @@ impl Subscriptions {
             delivery_ids,
             changed: Doorbell::default(),
             shared,
+            images: Arc::default(),
         }
     }
 
@@ -251,6 +255,23 @@ impl Subscriptions {
             Some((lowest, highest)) => Some((at.min(lowest), at.max(highest))),
             None => Some((at, at)),
         })
+    }
+
+    /// Returns a permit to commit changes of the institution without before images, or `None` if it has subscriptions.
+    /// The permit must be held until the commit has ended. Nodes that share the store get none: a subscription cannot
+    /// wait for the commits of other nodes.
+    pub fn without_images(&self, institution: InstitutionId) -> Option<OwnedRwLockReadGuard<()>> {
+        if self.shared.is_some() {
+            return None;
+        }
+        // In this order, so that a subscription that is not in the index yet waits for the permit.
+        let permit = self.images.clone().try_read_owned().ok()?;
+        self.starts(institution).is_none().then_some(permit)
+    }
+
+    /// Waits until no commit without before images is in flight. None begins while the result is held.
+    pub(super) async fn require_images(&self) -> OwnedRwLockWriteGuard<()> {
+        self.images.clone().write_owned().await
     }
 
     pub fn endpoint(&self, id: EndpointId) -> Option<Arc<Endpoint>> {

@@ -98,6 +98,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn E
     let change_counter = ChangeCounter::new(&setup);
     Ok(Arc::new(Deps {
         is_local: None,
+        image_permits: None,
         setup: Current::new(setup),
         store,
         ids,

@@ -90,6 +90,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<SimDisk>) -> Arc<Deps> {
     let stamps = processor::change_counter::ChangeCounter::new(&setup);
     Arc::new(Deps {
         is_local: None,
+        image_permits: None,
         change_counter: stamps,
         change_doorbell: Arc::default(),
         call_doorbell: Arc::default(),

@@ -144,6 +144,8 @@ pub struct UnitOfWork<'a> {
     ended: Vec<EndedWrite>,
     status: Option<StatusChange>,
     facts: FactContext,
+    /// The log of changes gets the records before the changes.
+    has_images: bool,
 }
 
 impl<'a> UnitOfWork<'a> {
@@ -162,6 +164,7 @@ impl<'a> UnitOfWork<'a> {
             ended: Vec::new(),
             status: None,
             facts: FactContext::default(),
+            has_images: true,
         }
     }
 
@@ -389,17 +392,25 @@ impl<'a> UnitOfWork<'a> {
         self.facts = facts;
     }
 
+    /// Leaves the before images of the turn's changes out of the log.
+    pub(crate) fn leave_out_images(&mut self) {
+        self.has_images = false;
+    }
+
     /// Adds all writes and preconditions to the turn's batch, with its entries in the log of changes. `seq` is the
     /// number of the turn in the journal, `origin` the id of the request that caused it.
     pub fn into_batch(mut self, batch: &mut Batch, seq: u64, origin: Option<&str>) -> Result<(), Reject> {
         let mut changes: BTreeMap<Stream, Vec<Change>> = BTreeMap::new();
         let (here, mut streams) = (Stream::Location(self.home.location), BTreeMap::new());
-        for (key, touched) in std::mem::take(&mut self.touched) {
+        for (key, mut touched) in std::mem::take(&mut self.touched) {
             let written = self.written.get(&key);
             let Some((written, change)) = written.and_then(|written| Some((written, touched.change(written)?))) else {
                 self.written.remove(&key);
                 continue;
             };
+            if !self.has_images {
+                touched.stored = None;
+            }
             let record = (touched.resource, touched.id);
             for (stream, recorded) in touched.recorded(change, written.as_deref(), &self.facts)? {
                 streams.insert(record, stream);

@@ -71,6 +71,12 @@ fn is_conflict(committed: &Result<(), CommitError>) -> bool {
 }
 
 #[tokio::test]
+async fn nodes_that_share_the_store_log_all_before_images() {
+    let (first, second, _) = nodes().await;
+    assert!([first, second].iter().all(|node| node.registry.subscriptions().without_images(SMILE).is_none()));
+}
+
+#[tokio::test]
 async fn a_subscription_on_one_node_applies_to_the_next_commit_on_another() {
     let (here, there, _) = nodes().await;
     let endpoint = here.endpoint("https://a.example.com/").await;

@@ -102,6 +102,25 @@ async fn one_of_many_concurrent_equal_subscriptions_is_created() {
 }
 
 #[tokio::test]
+async fn commits_of_institutions_without_subscriptions_may_leave_out_before_images() {
+    let world = World::new();
+    let subscriptions = world.registry.subscriptions();
+    let may = |institution| subscriptions.without_images(institution).is_some();
+    assert!(may(SMILE) && may(OTHER));
+    let endpoint = world.endpoint(URL).await;
+    assert!(may(SMILE), "an endpoint without subscriptions");
+    let subscription = world.subscribe(endpoint, SMILE, Event::PatientUpdated).await;
+    assert!(!may(SMILE) && may(OTHER));
+    let again = World::on(Arc::new(world.store.fork()), world.clock.clone());
+    assert!(again.registry.subscriptions().without_images(SMILE).is_none(), "after a restart");
+    world.registry.delete_subscription(&owner(), endpoint, subscription.id).await.unwrap();
+    assert!(may(SMILE));
+    world.store.fail_next_commit(Fault::Refuse(CommitError::Store(StoreError::Busy)));
+    world.try_subscribe(endpoint, SMILE, Event::PatientUpdated).await.unwrap_err();
+    assert!(may(SMILE), "a failed creation");
+}
+
+#[tokio::test]
 async fn unknown_pairs_are_answered_with_the_known_ones() {
     let world = World::new();
     let endpoint = world.endpoint(URL).await;
