@@ -20,30 +20,38 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Appointment {
     /// Version tag in the EHR.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// `None` in a block, and if the EHR names no patient.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_id: Option<u32>,
     /// The appointment type; kept if the EHR no longer returns one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub appointment_type_id: Option<u32>,
     /// Provider, operatory and time.
     pub placement: Placement,
     /// Free text by staff or a client.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// A block of time, not a visit.
     pub unavailable: bool,
     /// Cancelled or broken, or deleted in the EHR.
     pub cancelled: bool,
     /// Time at which this service learned of the cancellation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled_at: Option<Timestamp>,
     /// The reason given by the client; reasons of the EHR are not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<String>,
     /// Confirmed by the practice.
     pub confirmed: bool,
     /// Time at which this service learned of the confirmation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmed_at: Option<Timestamp>,
     /// Confirmed by the patient.
     pub patient_confirmed: bool,
     /// Time at which this service learned of the patient's confirmation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_confirmed_at: Option<Timestamp>,
     /// Time at which the patient confirmed through a client. Kept whatever the EHR shows, because not every EHR stores
     /// confirmations.
@@ -52,13 +60,16 @@ pub struct Appointment {
     /// The patient did not come.
     pub patient_missed: bool,
     /// Time of the check-in, by the EHR's clock unless a client checked the patient in.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub checkin_at: Option<Timestamp>,
     /// Time of the check-out, by the EHR's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_out_at: Option<Timestamp>,
     /// Progress by the EHR's own status, in addition to the times.
     #[serde(default, skip_serializing_if = "Progress::is_expected")]
     pub progress: Progress,
     /// The booking data; only for appointments created here.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub booking: Option<Booking>,
     /// The last change of the time by a patient; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -186,6 +197,7 @@ pub struct Booking {
     /// State of the insert into the EHR.
     pub writeback: Writeback,
     /// The reason why the insert failed, without patient data.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_reason: Option<String>,
     /// State of the cancellation that a client requested; `None` if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,21 +207,21 @@ pub struct Booking {
     /// The last name given by the client.
     pub patient_last_name: String,
     /// `true` if the patient was known before; `None` if that was not recorded.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patient_matched: Option<bool>,
     /// Name of the API key used for the booking.
     pub created_by: String,
     /// `true` if the patient books for another person.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_guardian: bool,
     /// As given by the client; not sent to the EHR.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_new_clients_patient: bool,
     /// As given by the client; not sent to the EHR.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub referrer: Option<String>,
     /// As given by the client. The contract's appointment has no such field.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub descriptor_ids: Vec<u32>,
 }
 
@@ -431,5 +443,16 @@ mod tests {
         let stored = serde_json::to_value(&done).unwrap();
         assert_eq!(stored["progress"], "completed");
         assert!(serde_json::from_value::<Appointment>(stored).unwrap() == done);
+    }
+
+    #[test]
+    fn fields_without_a_value_are_not_stored() {
+        fn has_values<T: Body>(body: T, id: T::Id) -> bool {
+            let record = Record::new(id, 1, Timestamp(5), body);
+            let stored = serde_json::to_value(&record).unwrap();
+            assert!(serde_json::from_value::<Record<T>>(stored.clone()).unwrap() == record);
+            [&stored, &stored["body"]].iter().all(|fields| fields.as_object().unwrap().values().all(|it| !it.is_null()))
+        }
+        assert!(has_values(at(100), 7) && has_values(crate::Patient::default(), 7));
     }
 }

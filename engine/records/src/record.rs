@@ -140,7 +140,7 @@ pub trait Body: Schema {
     }
 }
 
-/// A record of one resource.
+/// A record of one resource. Fields without a value are not stored.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Record<T: Body> {
@@ -149,20 +149,26 @@ pub struct Record<T: Body> {
     /// The institution.
     pub institution_id: u32,
     /// The data source; `None` for records created without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source_id: Option<u32>,
     /// The location the record belongs to, or was created at; `None` if only the EHR knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub location_id: Option<u32>,
     /// The identifier in the EHR; `None` until the EHR has the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_id: Option<String>,
     /// Time at which this service first stored the record.
     pub created_at: Timestamp,
     /// Time at which this service last changed the record.
     pub updated_at: Timestamp,
     /// Time at which the EHR last showed new data, or accepted a write.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_sync_time: Option<Timestamp>,
     /// Time at which this service learned that the EHR no longer has the record, or at which a client removed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
     /// State of the last write to the EHR; `None` if the record only came from the EHR, or stays local.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<RecordWrite>,
     /// The part specific to the resource.
     pub body: T,
@@ -302,6 +308,7 @@ pub struct RecordWrite {
     /// Status of the last write.
     pub status: WriteStatus,
     /// The reason of a failure, without patient data.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 

@@ -26,19 +26,20 @@ pub struct FinishedWrite {
     /// `true` if the write failed because its deadline passed.
     pub timed_out: bool,
     /// The reason of a failure, without patient data.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Time at which the write was queued. A retry is a separate write with its own time.
     pub queued_at: Timestamp,
     /// Time at which the outcome was known.
     pub finished_at: Timestamp,
     /// The ordering key; `None` in records from before the field existed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<OrderingKey>,
     /// The id of the write that retries this one.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_as: Option<u64>,
     /// `true` if an operator dropped the write.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
     /// `true` if the write was withdrawn, or its appointment is not in the EHR: nothing remains to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,5 +1,7 @@
 //! Changes a patient (specification 4.4).
 
+use std::collections::BTreeSet;
+
 use records::{Patient, PatientChange};
 
 use super::{prelude::*, save::queued};
@@ -41,7 +43,9 @@ impl Processor {
     pub fn unkept(&self, before: &Patient, after: &Patient) -> Result<Vec<String>, Reject> {
         let unkept = self.description.as_ref().map_or(&[][..], |description| &description.unkept_patient_fields);
         let (was, is) = (fields(before)?, fields(after)?);
-        let own = is.iter().filter(|(name, value)| was.get(*name) != Some(value)).map(|(name, _)| name);
+        // Fields without a value are absent.
+        let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+        let own = names.into_iter().filter(|name| was.get(*name) != is.get(*name));
         let own = own.filter(|name| name.as_str() != "extra" && unkept.contains(name));
         let more = after.extra.iter().filter(|pair| !before.extra.contains(pair)).map(|(name, _)| name);
         let more = more.filter(|_| unkept.iter().any(|name| name == "extra"));

@@ -33,6 +33,9 @@ use store::{Batch, Key, Store, StoreError, Versioned, keys};
 
 use crate::{error::Reject, facts::FactContext, id_pool::Pool};
 
+/// A field without a value, in a stored record.
+const NO_VALUE: &[u8] = b":null";
+
 /// Location and time of a turn.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnContext {
@@ -276,7 +279,7 @@ impl<'a> UnitOfWork<'a> {
     pub fn put<T: Document>(&mut self, document: &T) -> Result<(), Reject> {
         #[cfg(test)]
         crate::testing::count_documents(0, 1);
-        let value = serde_json::to_vec(document).map_err(|_| Reject::Damaged("a document that cannot be written"))?;
+        let value = encode(document)?;
         let key = keys::record(T::KIND.byte(), document.scope(), document.id());
         if let DocumentKind::Of(resource) = T::KIND {
             self.touch(resource, &key, document)?;
@@ -294,12 +297,19 @@ impl<'a> UnitOfWork<'a> {
             return Ok(());
         }
         let id = document.id();
-        let stored = self.stored::<T>(key, id)?;
-        let before = match self.decoded::<T>(key) {
-            Some(before) => Some(states(before)),
-            None => stored.as_deref().map(decode::<T>).transpose()?.map(|before| states(&before)),
+        let mut stored = self.stored::<T>(key, id)?;
+        let parsed = match self.decoded::<T>(key) {
+            Some(_) => None,
+            None => stored.as_deref().map(decode::<T>).transpose()?,
         };
-        let (before, visit_before) = before.unzip();
+        let before = self.decoded::<T>(key).or(parsed.as_ref());
+        // Earlier versions stored fields without a value. Their absence is no change.
+        if let (Some(bytes), Some(before)) = (&mut stored, before)
+            && bytes.windows(NO_VALUE.len()).any(|part| part == NO_VALUE)
+        {
+            *bytes = encode(before)?;
+        }
+        let (before, visit_before) = before.map(states).unzip();
         let visit_before = visit_before.flatten();
         let readers = match self.home.source.filter(|_| T::SHARED) {
             Some(source) => Readers::Source(source),
@@ -462,6 +472,10 @@ impl Drop for UnitOfWork<'_> {
     }
 }
 
+fn encode<T: Document>(document: &T) -> Result<Vec<u8>, Reject> {
+    serde_json::to_vec(document).map_err(|_| Reject::Damaged("a document that cannot be written"))
+}
+
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reject> {
     #[cfg(test)]
     crate::testing::count_documents(1, 0);
@@ -521,5 +535,28 @@ mod tests {
             unit.change(0, 1, |it: &mut Record<Appointment>| it.confirmed = true).unwrap();
         };
         assert_eq!(turn(8, &confirm).await, (1, 2), "the document is read once");
+    }
+
+    #[test]
+    fn record_stored_with_empty_fields_is_unchanged_without_them() {
+        let (store, pool, index) = (MemoryStore::new(), Pool::default(), Index::default());
+        let body = Patient { first_name: "Ann".to_owned(), ..Patient::default() };
+        let patient = Record::new(7, 1, Timestamp(0), body);
+        let mut earlier = serde_json::to_value(&patient).unwrap();
+        (earlier["foreign_id"], earlier["body"]["email"]) = (serde_json::Value::Null, serde_json::Value::Null);
+        let mut batch = Batch::new();
+        let key = keys::record(DocumentKind::Of(Resource::Patients).byte(), 1, 7);
+        batch.put(key, earlier.to_string().into_bytes());
+        store.commit_now(batch).unwrap();
+        let changes = |patient: &Record<Patient>| {
+            let home = TurnContext { institution: 1, source: Some(1), location: 2, now: Timestamp(5) };
+            let mut unit = UnitOfWork::new(&store, &pool, &index, home);
+            unit.put(patient).unwrap();
+            let mut batch = Batch::new();
+            unit.into_batch(&mut batch, 1, None).unwrap();
+            batch.appends().len()
+        };
+        assert_eq!(changes(&patient), 0);
+        assert_eq!(changes(&Record { updated_at: Timestamp(5), ..patient }), 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Error, Ident, ItemStruct, LitStr};
+use syn::{Error, Ident, ItemStruct, LitStr, Type};
 
 use super::arguments::{OF_PART, OF_RECORD, RecordField, RecordRules, Role, Terms, contract_of_part, fields};
 
@@ -19,7 +19,7 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     let contract = contract_macro(name, &rules.contract, &ehr, with_frame(&fields));
     let limits = limits(&fields);
     let changes = changes(&item, &fields);
-    let in_body = fields.iter().map(RecordField::in_body);
+    let in_body = fields.iter().map(RecordField::in_stored_body);
     let schema = schema(&rules, name, &ehr, &fields);
     let resolved = fields.iter().map(RecordField::resolved);
     let for_ehr = fields.iter().filter_map(RecordField::for_ehr);
@@ -60,7 +60,7 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         #visibility struct #name {
             #(#in_body,)*
             /// Values that the EHR has in addition to the fields.
-            #[serde(default)]
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub extra: ::records::generated::Extra,
         }
 
@@ -339,6 +339,14 @@ impl RecordField {
         let RecordField { name, kind, attributes, .. } = self;
         let default = matches!(self.role, Role::Part | Role::Local).then(|| quote!(#[serde(default)]));
         quote!(#(#attributes)* #default pub #name: #kind)
+    }
+
+    /// Declares the field of a record's body. Without a value, it is not stored.
+    fn in_stored_body(&self) -> TokenStream {
+        let field = self.in_body();
+        let is_option =
+            matches!(&self.kind, Type::Path(of) if of.path.segments.last().is_some_and(|it| it.ident == "Option"));
+        if is_option { quote!(#[serde(skip_serializing_if = "Option::is_none")] #field) } else { field }
     }
 
     /// Declares the field of the EHR's form.
