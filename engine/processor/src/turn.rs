@@ -144,8 +144,7 @@ impl Processor {
         }
         let recorded = !events.is_empty() && deferred.is_none();
         let at = cx.now;
-        let _image_permit = image_permit;
-        Ok(PendingCommit { batch, at, events, calls, recorded, deferred, providers, call, _image_permit })
+        Ok(PendingCommit { batch, at, events, calls, recorded, deferred, providers, call, _image_permit: image_permit })
     }
 
     /// Returns `true` if the events only record the progress of a read cycle. Their record can wait for the next
