@@ -172,10 +172,40 @@ async fn a_channel_has_rules_of_its_own() {
     assert_eq!(of_voice["slots"], json!([]));
     let plain = world.post(SEARCH, asked).key(MAIN_FULL_KEY).ok().await;
     assert!(starts_on(&plain["slots"], monday), "{plain}");
-    // An offer of another channel is judged by the rules of the caller's channel.
-    let refused = world.post(BOOK, booking(&plain["slots"][0], "one")).answers(409).await;
-    assert_eq!((&refused["reason"], &refused["rule"]), (&json!("rules_changed"), &json!("closed")));
     world.post(BOOK, booking(&plain["slots"][0], "one")).key(MAIN_FULL_KEY).ok().await;
+}
+
+#[actix_web::test]
+async fn a_token_of_another_channel_is_judged_by_the_rules_of_the_caller() {
+    let monday = monday(engine::clock::now());
+    let closed_to_voice = |rules: &mut RuleSet, last: Date| {
+        let closures = Some(vec![Closure::of_days(monday, last)]);
+        rules.channels.insert("voice".into(), RuleOverrides { closures, ..RuleOverrides::default() });
+    };
+    let world = world_ruled(|rules| closed_to_voice(rules, monday)).await;
+    let with_channel = |key: ApiKey| match key.name == ACME_KEY {
+        true => ApiKey { channel: Some("voice".into()), ..key },
+        // The practice has no rules for this channel.
+        false => ApiKey { channel: Some("chat".into()), ..key },
+    };
+    world.api.replace_keys(keys().into_iter().map(with_channel).collect());
+    let offers_of_chat = async |date: Date| {
+        let asked = json!({"start_date": date.to_string(), "days": 1, "provider_ids": [ANNA], "limit": 5});
+        world.post(SEARCH, asked).key(MAIN_FULL_KEY).ok().await["slots"].as_array().unwrap().clone()
+    };
+    let (on_monday, on_tuesday) = (offers_of_chat(monday).await, offers_of_chat(monday.add_days(1)).await);
+    // The rules of both channels are the same as at the search, so they have not changed.
+    for refused in [
+        world.post(BOOK, booking(&on_monday[0], "one")).answers(422).await,
+        world.post(HOLD, json!({"slot_token": on_monday[0]["slot_token"]})).answers(422).await,
+    ] {
+        assert_eq!((&refused["reason"], &refused["rule"]), (&json!("not_bookable"), &json!("closed")), "{refused}");
+    }
+    world.post(BOOK, booking(&on_tuesday[0], "one")).ok().await;
+    change_rules(&world, |rules| closed_to_voice(rules, monday.add_days(1))).await;
+    let refused = world.post(BOOK, booking(&on_tuesday[2], "two")).answers(409).await;
+    assert_eq!((&refused["reason"], &refused["rule"]), (&json!("rules_changed"), &json!("closed")), "{refused}");
+    world.post(BOOK, booking(&on_tuesday[2], "two")).key(MAIN_FULL_KEY).ok().await;
 }
 
 #[actix_web::test]

@@ -201,7 +201,7 @@ fn a_type_is_no_way_out_of_itself() {
 
 #[test]
 fn the_digest_changes_with_rules_that_refuse() {
-    let digest = |plain: VisitRules| RuleSet { plain, ..RuleSet::default() }.digest(None, None);
+    let digest = |plain: VisitRules| RuleSet { plain, ..RuleSet::default() }.digest(None);
     assert_eq!(digest(VisitRules::default()), 0);
     let without_effect = VisitRules { cancel_notice: DAY, instead: Some(Instead::Call), ..VisitRules::default() };
     assert_eq!(digest(without_effect), 0);
@@ -212,6 +212,20 @@ fn the_digest_changes_with_rules_that_refuse() {
     assert_ne!(digest(one.clone()), 0);
     assert_ne!(digest(one.clone()), digest(other));
     assert_eq!(digest(one.clone()), digest(VisitRules { reschedule_notice: DAY, ..one }));
+}
+
+#[test]
+fn the_digest_covers_the_rules_of_every_channel() {
+    let ruled = |channel: &str, overrides: RuleOverrides| RuleSet {
+        channels: [(channel.to_owned(), overrides)].into(),
+        ..RuleSet::default()
+    };
+    let cutoff = |minute| RuleOverrides { cutoff: Some(Some(minute)), ..RuleOverrides::default() };
+    let digests = [ruled("voice", cutoff(600)), ruled("voice", cutoff(601)), ruled("chat", cutoff(600))];
+    let digests = digests.map(|rules| rules.digest(None));
+    assert!(digests.iter().all(|digest| *digest != 0 && digests.iter().filter(|it| *it == digest).count() == 1));
+    let notice = RuleOverrides { cancel_notice: Some(DAY), ..RuleOverrides::default() };
+    assert_eq!(ruled("voice", notice).digest(None), 0);
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl Sim {
         let types: Vec<AppointmentTypeId> = machine.hours().flat_map(|hour| hour.appointment_types.clone()).collect();
         let rules = &machine.settings.rules;
         let appointment_type = self.random.pick(&types).copied();
-        let rules = Some(rules.digest(appointment_type, None));
+        let rules = Some(rules.digest(appointment_type));
         Some(Offer {
             institution: self.plan.setup.locations.get(&location)?.institution,
             location,

@@ -34,7 +34,7 @@ pub struct Terms {
     pub appointment_type: Option<AppointmentTypeId>,
     pub expires: Timestamp,
     pub join_blocks: bool,
-    /// Digest of the booking rules in force; 0 without rules.
+    /// Digest of the booking rules for the type; 0 without rules.
     pub rules: u64,
 }
 

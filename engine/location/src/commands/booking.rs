@@ -254,7 +254,7 @@ impl Location {
         let candidate = self.candidate(wish, own)?;
         let in_force = self.settings.rules.in_force(wish.appointment_type, channel);
         let rule = self.slot_reason(now, &in_force, &candidate)?;
-        if offered_under.is_none_or(|digest| digest == in_force.digest()) {
+        if offered_under.is_none_or(|digest| digest == self.settings.rules.digest(wish.appointment_type)) {
             return Some(Refusal::NotBookable { rule, instead: in_force.rules.instead });
         }
         let Candidate { slot, appointment_type, join_blocks, own, .. } = candidate;

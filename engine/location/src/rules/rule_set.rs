@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     hash::{Hash, Hasher},
+    iter,
 };
 
 use serde::{Deserialize, Serialize};
@@ -41,11 +42,6 @@ pub(crate) struct RulesInForce<'a> {
 }
 
 impl RulesInForce<'_> {
-    /// Returns the digest of the rules.
-    pub(crate) fn digest(&self) -> u64 {
-        digest_of(&self.rules)
-    }
-
     /// Returns the times before and after a new visit of another type that stay free.
     pub(super) fn buffers_of(
         &self,
@@ -87,10 +83,22 @@ impl RuleSet {
         rules
     }
 
-    /// Returns a digest of the rules for a type and a channel, as sealed into slot tokens. It is 0 for rules that
-    /// refuse no time and no patient.
-    pub fn digest(&self, appointment_type: Option<AppointmentTypeId>, channel: Option<&str>) -> u64 {
-        if self.is_neutral() { 0 } else { digest_of(&self.effective(appointment_type, channel)) }
+    /// Returns a digest of the rules for a type, as sealed into slot tokens. It covers all channels, so that a token of
+    /// one channel that a key of another one uses is no change of the rules. It is 0 for rules that refuse no time and
+    /// no patient.
+    pub fn digest(&self, appointment_type: Option<AppointmentTypeId>) -> u64 {
+        if self.is_neutral() {
+            return 0;
+        }
+        let (mut hasher, mut refuses) = (Fnv(0xcbf2_9ce4_8422_2325), false);
+        for channel in iter::once(None).chain(self.channels.keys().map(|name| Some(name.as_str()))) {
+            let rules = self.effective(appointment_type, channel);
+            // Notices of changes and `instead` refuse no slot.
+            let rules = VisitRules { cancel_notice: 0, reschedule_notice: 0, instead: None, ..rules };
+            refuses |= !rules.is_neutral();
+            (channel, rules).hash(&mut hasher);
+        }
+        if refuses { hasher.finish().max(1) } else { 0 }
     }
 
     /// Returns the rules for a type and a channel, with what else decides about a time.
@@ -180,16 +188,6 @@ pub fn channel_name(text: &str) -> Result<String, String> {
     } else {
         Err("must have 1 to 63 lower case letters, digits, hyphens and underscores".into())
     }
-}
-
-/// Returns the digest of rules. Notices of changes and `instead` are left out, because they refuse no slot.
-fn digest_of(rules: &VisitRules) -> u64 {
-    if rules.is_neutral() {
-        return 0;
-    }
-    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
-    VisitRules { cancel_notice: 0, reschedule_notice: 0, instead: None, ..rules.clone() }.hash(&mut hasher);
-    hasher.finish().max(1)
 }
 
 /// The FNV-1a hash: the same on every node and in every process.

@@ -271,6 +271,17 @@ book a1 op1 prov1 10:00 30m patient p1 under other -> refused rules_changed clos
 hold h1 op1 prov1 10:00 30m under other -> refused rules_changed closed alternatives 08:30
 book a1 op1 prov1 13:00 30m patient p1 under other -> booked a1
 
+story a token of another channel is judged by the rules of the channel that books
+rules voice:closures=2026-12-01T09:00..2026-12-01T12:00
+settings alternatives=1
+book a1 op1 prov1 10:00 30m patient p1 channel voice under same -> refused not_bookable closed
+hold h1 op1 prov1 10:00 30m channel voice under same -> refused not_bookable closed
+book a1 op1 prov1 10:00 30m patient p1 channel voice under other -> refused rules_changed closed alternatives 08:30
+book a1 op1 prov1 10:00 30m patient p1 channel chat under same -> booked a1
+book a2 op1 prov1 13:00 30m patient p2 channel voice under same -> booked a2
+reschedule a2 op2 prov2 11:00 30m channel voice under same -> refused not_bookable closed
+reschedule a2 op2 prov2 11:00 30m channel chat under same -> rescheduled
+
 story alternatives of a taken slot obey the rules
 rules closures=2026-12-01T10:30..2026-12-01T18:00 align=30
 settings alternatives=2

@@ -25,7 +25,6 @@ use location::{
     pull::Resource,
     replacement::{ForgottenVisit, Replaced},
     resource::Operation,
-    time::Timestamp,
 };
 
 use text::{directions, id, length, like, optional, place, resource, time};
@@ -169,13 +168,15 @@ fn key_use(options: &mut Options) -> Result<Option<KeyUse>, String> {
 }
 
 /// Parses `a1 op1 prov1 10:00 30m patient p1` and the options of a booking.
-fn booking(now: Timestamp, words: &[String]) -> Result<Book, String> {
+fn booking(world: &StoryWorld, words: &[String]) -> Result<Book, String> {
+    let now = world.now;
     let mut options = Options { words: words.to_vec() };
     let patient = options.value("patient").ok_or("whose?")?;
+    let appointment_type = kind(&mut options)?;
     Ok(Book {
         appointment: AppointmentId(id("a", words.first().ok_or("which appointment?")?)?),
         placement: place(now, words.get(1..5).ok_or("a place is missing")?)?,
-        appointment_type: options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId),
+        appointment_type,
         expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
         hold: options.value("hold").map_or(Ok(0), |word| id("h", &word))?,
         join_blocks: true,
@@ -191,8 +192,13 @@ fn booking(now: Timestamp, words: &[String]) -> Result<Book, String> {
         closed: closed(&mut options)?,
         by_rules: !options.flag("staff"),
         channel: options.value("channel"),
-        rules: offered_under(&mut options),
+        rules: offered_under(world, &mut options, appointment_type)?,
     })
+}
+
+/// Parses `type t5`.
+fn kind(options: &mut Options) -> Result<Option<AppointmentTypeId>, String> {
+    Ok(options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId))
 }
 
 fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Command, String> {
@@ -201,22 +207,25 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
     let places = |from: usize| words.get(from..from + 4).ok_or("a place is missing".to_owned());
     let mut options = Options { words: words.to_vec() };
     Ok(match word(0)? {
-        "book" => Command::Book(booking(now, &words[1..])?),
+        "book" => Command::Book(booking(world, &words[1..])?),
         // `book_group key k1 data x`, with a booking per line: `| a1 op1 prov1 10:00 30m patient p1`
         "book_group" => {
-            let bookings = records.iter().map(|line| booking(now, &line.words[1..])).collect::<Result<_, _>>()?;
+            let bookings = records.iter().map(|line| booking(world, &line.words[1..])).collect::<Result<_, _>>()?;
             Command::BookGroup(BookGroup { bookings, key: key_use(&mut options)? })
         }
         "hold" => Command::Hold(Hold {
             hold: id("h", word(1)?)?,
             placement: place(now, places(2)?)?,
-            appointment_type: options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId),
+            appointment_type: kind(&mut options)?,
             expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
             join_blocks: true,
             closed: closed(&mut options)?,
             holder: options.value("holder").map(|word| id("k", &word)).transpose()?,
             channel: options.value("channel"),
-            rules: offered_under(&mut options),
+            rules: {
+                let appointment_type = kind(&mut options)?;
+                offered_under(world, &mut options, appointment_type)?
+            },
         }),
         "release" => Command::Release { hold: id("h", word(1)?)? },
         "move" => Command::Move {
@@ -231,7 +240,7 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
             Command::Reschedule(Reschedule {
                 appointment: AppointmentId(id("a", word(1)?)?),
                 to: place(now, places(2)?)?,
-                appointment_type: options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId),
+                appointment_type: kind(&mut options)?,
                 expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
                 hold: options.value("hold").map_or(Ok(0), |word| id("h", &word))?,
                 join_blocks: true,
@@ -242,7 +251,10 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
                 }),
                 closed: closed(&mut options)?,
                 channel: options.value("channel"),
-                rules: offered_under(&mut options),
+                rules: {
+                    let appointment_type = kind(&mut options)?;
+                    offered_under(world, &mut options, appointment_type)?
+                },
             })
         }
         "confirm" => Command::Confirm { appointment: AppointmentId(id("a", word(1)?)?) },
@@ -351,9 +363,19 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
     })
 }
 
-/// Parses `under other`: the rules of the offer were other ones. Without it, the digest is unknown.
-fn offered_under(options: &mut Options) -> Option<u64> {
-    options.value("under").map(|_| 1)
+/// Parses the rules of the offer: `under same` for the present ones, or `under other`. Without it, the digest is
+/// unknown.
+fn offered_under(
+    world: &StoryWorld,
+    options: &mut Options,
+    appointment_type: Option<AppointmentTypeId>,
+) -> Result<Option<u64>, String> {
+    match options.value("under").as_deref() {
+        None => Ok(None),
+        Some("same") => Ok(Some(world.rules_digest(appointment_type))),
+        Some("other") => Ok(Some(1)),
+        Some(rules) => Err(format!("`{rules}` are no rules of an offer")),
+    }
 }
 
 /// Parses `50 op1 prov1 until 17`: hours of every day, from 8 to 18 by default.

@@ -172,6 +172,11 @@ impl StoryWorld {
         super::rules::set_rule(&mut Arc::make_mut(&mut self.location.settings).rules, word)
     }
 
+    /// Returns the digest that a slot token for the type would have.
+    pub fn rules_digest(&self, appointment_type: Option<AppointmentTypeId>) -> u64 {
+        self.location.settings.rules.digest(appointment_type)
+    }
+
     pub fn set(&mut self, word: &str) -> Result<(), String> {
         let settings = Arc::make_mut(&mut self.location.settings);
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
