@@ -1,11 +1,6 @@
 //! Searches for slots, and holds.
 
-use location::{
-    command::{Closed, Hold},
-    ids::LocationId,
-    slots::SlotQuery,
-    time::Timestamp,
-};
+use location::{ids::LocationId, slots::SlotQuery, time::Timestamp};
 use processor::{
     actor::LocationMessage,
     commands::{HoldSlot, Offer},
@@ -39,18 +34,6 @@ impl Engine {
 
     /// Holds a slot. `holder` is a digest of the client's key.
     pub async fn hold(&self, offer: Offer, holder: u64) -> Result<Timestamp, EngineError> {
-        let hold = Hold {
-            hold: offer.hold,
-            placement: offer.placement(),
-            appointment_type: offer.appointment_type,
-            expires: offer.expires,
-            join_blocks: offer.join_blocks,
-            // Filled in by the location.
-            closed: Closed::default(),
-            holder: Some(holder),
-            channel: offer.channel,
-            rules: offer.rules,
-        };
-        self.send(offer.location, HoldSlot(hold)).await
+        self.send(offer.location, HoldSlot { offer, holder }).await
     }
 }

@@ -190,58 +190,69 @@ pub enum Command {
     AcceptDeletions { resource: Resource },
 }
 
-/// A booking from a slot token.
+/// An offered slot and the caller who takes it.
 #[derive(Clone, Debug)]
-pub struct Book {
-    /// The appointment.
-    pub appointment: AppointmentId,
+pub struct OfferedSlot {
     /// Operatory, provider and time span.
     pub placement: Placement,
     /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
     /// Expiry time of the offer.
     pub expires: Timestamp,
-    /// The id of the hold that belongs to the slot token.
+    /// The id of the hold that belongs to the slot token. No hold has the id 0.
     pub hold: u64,
     /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
     pub join_blocks: bool,
-    /// The idempotency key of the request.
-    pub key: Option<KeyUse>,
-    /// The patient.
-    pub patient: BookPatient,
     /// Operatories and types that the caller may not book.
     pub closed: Closed,
-    /// `true` for an intent, which the booking rules bind. Requests of staff are not bound.
-    pub by_rules: bool,
     /// The channel of the caller's API key.
     pub channel: Option<String>,
     /// Digest of the booking rules of the offer. `None` if unknown.
     pub rules: Option<u64>,
 }
 
-/// A change of an appointment to the slot of a slot token.
+impl OfferedSlot {
+    /// Creates an offer for any type, without a hold, under unknown rules.
+    pub fn new(placement: Placement, expires: Timestamp) -> OfferedSlot {
+        OfferedSlot {
+            placement,
+            appointment_type: None,
+            expires,
+            hold: 0,
+            join_blocks: true,
+            closed: Closed::default(),
+            channel: None,
+            rules: None,
+        }
+    }
+}
+
+/// A booking of a slot.
+#[derive(Clone, Debug)]
+pub struct Book {
+    /// The appointment.
+    pub appointment: AppointmentId,
+    /// The slot.
+    pub offer: OfferedSlot,
+    /// The idempotency key of the request.
+    pub key: Option<KeyUse>,
+    /// The patient.
+    pub patient: BookPatient,
+    /// `true` for an intent, which the booking rules bind. Requests of staff are not bound.
+    pub by_rules: bool,
+}
+
+/// A change of an appointment to an offered slot.
 #[derive(Clone, Debug)]
 pub struct Reschedule {
     /// The appointment.
     pub appointment: AppointmentId,
-    /// The new operatory, provider and time span.
-    pub to: Placement,
-    /// The type of the appointment, or that of the offer if the appointment has none.
+    /// The type of the appointment, if known.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// Expiry time of the offer.
-    pub expires: Timestamp,
-    /// The id of the hold that belongs to the slot token.
-    pub hold: u64,
-    /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
-    pub join_blocks: bool,
+    /// The new slot. `closed` is for the type of the appointment.
+    pub offer: OfferedSlot,
     /// The idempotency key of the request.
     pub key: Option<KeyUse>,
-    /// Operatories and types that the caller may not book.
-    pub closed: Closed,
-    /// The channel of the caller's API key.
-    pub channel: Option<String>,
-    /// Digest of the booking rules of the offer. `None` for tokens of earlier releases.
-    pub rules: Option<u64>,
 }
 
 /// Several bookings as one request.
@@ -344,22 +355,8 @@ pub struct BookPatient {
 /// A requested hold.
 #[derive(Clone, Debug)]
 pub struct Hold {
-    /// The id of the hold.
-    pub hold: u64,
-    /// Operatory, provider and time span.
-    pub placement: Placement,
-    /// The appointment type, if known.
-    pub appointment_type: Option<AppointmentTypeId>,
-    /// Expiry time of the offer. The hold itself lasts for `BookingRules::hold`.
-    pub expires: Timestamp,
-    /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
-    pub join_blocks: bool,
-    /// Operatories and types that the caller may not book.
-    pub closed: Closed,
+    /// The slot. The hold lasts for `BookingRules::hold`, however long the offer does.
+    pub offer: OfferedSlot,
     /// Digest of the client's API key. A hold without it counts only towards the limit of the location.
     pub holder: Option<u64>,
-    /// The channel of the caller's API key.
-    pub channel: Option<String>,
-    /// Digest of the booking rules of the offer. `None` if unknown.
-    pub rules: Option<u64>,
 }

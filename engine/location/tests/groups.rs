@@ -6,7 +6,7 @@ use crate::support::{self, daily, date, slot_query, utc};
 use location::{
     Location,
     calendar::{Calendar, Column, Holder, Placement},
-    command::{Book, BookGroup, BookPatient, Closed, Command, DecisionContext},
+    command::{Book, BookGroup, BookPatient, Closed, Command, DecisionContext, OfferedSlot},
     decision::Reply,
     hours::WorkingHour,
     ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
@@ -275,19 +275,13 @@ fn location(case: &Case, rules: VisitRules) -> Location {
 
 /// Returns the booking of a slot by a patient with the same id.
 fn booking(id: u32, slot: &Slot, now: Timestamp) -> Book {
+    let place = Placement { operatory: slot.operatory, provider: Some(slot.provider), span: slot.span };
     Book {
         appointment: AppointmentId(id.into()),
-        placement: Placement { operatory: slot.operatory, provider: Some(slot.provider), span: slot.span },
-        appointment_type: None,
-        expires: now.plus(HOUR),
-        hold: id.into(),
-        join_blocks: true,
+        offer: OfferedSlot { hold: id.into(), ..OfferedSlot::new(place, now.plus(HOUR)) },
         key: None,
         patient: BookPatient { id: PatientId(id), is_new: false, missing_fields: Vec::new(), date_of_birth: None },
-        closed: Closed::default(),
         by_rules: true,
-        channel: None,
-        rules: None,
     }
 }
 

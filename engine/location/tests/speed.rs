@@ -6,7 +6,8 @@ use crate::support::{date, hour, new_york, shortest, slot_query, utc};
 use location::{
     Location,
     command::{
-        Book, BookPatient, Closed, Command, DecisionContext, Placement, PulledAppointment, PulledOperatory, Written,
+        Book, BookPatient, Closed, Command, DecisionContext, OfferedSlot, Placement, PulledAppointment,
+        PulledOperatory, Written,
     },
     decision::{Refusal, Reply},
     event::Event,
@@ -88,23 +89,17 @@ fn report(what: &str, took: Duration, most: Duration) {
 
 fn book(location: &Location, operatory: u64, half: i64) -> Command {
     let start = location.settings.zone.resolve(date("2026-03-05"), 9 * 60).first().plus(half * 30 * MINUTE);
+    let place = Placement {
+        operatory: Some(OperatoryId(operatory)),
+        provider: Some(ProviderId(operatory as u32)),
+        span: Span { start, end: start.plus(30 * MINUTE) },
+    };
     Command::Book(Book {
         appointment: AppointmentId(1),
-        placement: Placement {
-            operatory: Some(OperatoryId(operatory)),
-            provider: Some(ProviderId(operatory as u32)),
-            span: Span { start, end: start.plus(30 * MINUTE) },
-        },
-        appointment_type: None,
-        expires: now().plus(HOUR),
-        hold: 0,
-        join_blocks: true,
+        offer: OfferedSlot::new(place, now().plus(HOUR)),
         key: None,
         patient: BookPatient { id: PatientId(1), is_new: false, missing_fields: Vec::new(), date_of_birth: None },
-        closed: Default::default(),
         by_rules: true,
-        channel: None,
-        rules: None,
     })
 }
 

@@ -11,7 +11,7 @@ use std::{
 use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
-    command::{Command, Hold, Placement},
+    command::{Command, Hold, OfferedSlot, Placement},
     ids::LocationId,
     slots::SlotQuery,
     time::{DAY, MINUTE, SECOND},
@@ -146,17 +146,10 @@ async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usiz
         }
         let hold = records as u64 / 2;
         let command = match records % 2 {
-            0 => Command::Hold(Hold {
-                hold,
-                placement: place,
-                appointment_type: None,
-                expires: clock::now().plus(DAY),
-                join_blocks: true,
-                closed: Default::default(),
-                holder: None,
-                channel: None,
-                rules: None,
-            }),
+            0 => {
+                let offer = OfferedSlot { hold, ..OfferedSlot::new(place, clock::now().plus(DAY)) };
+                Command::Hold(Hold { offer, holder: None })
+            }
             _ => Command::Release { hold },
         };
         let (mut turn, ()) = shell.prepare(clock::cx(), None, &command)?;

@@ -55,17 +55,10 @@ impl RequestKind {
             RequestKind::Reschedule(request) => Ask::Reschedule(request.clone()),
             RequestKind::Confirm(appointment) => Ask::Confirm(*appointment),
             RequestKind::BookGroup(request) => Ask::BookGroup(request.clone()),
-            RequestKind::Hold(offer) => Ask::Command(Command::Hold(Hold {
-                hold: offer.hold,
-                placement: place(offer),
-                appointment_type: offer.appointment_type,
-                expires: offer.expires,
-                join_blocks: offer.join_blocks,
-                closed: Default::default(),
-                holder: None,
-                channel: offer.channel.clone(),
-                rules: offer.rules,
-            })),
+            RequestKind::Hold(offer) => {
+                let offer = offer.slot(Closed::default());
+                Ask::Command(Command::Hold(Hold { offer, holder: None }))
+            }
             RequestKind::Release(offer) => Ask::Command(Command::Release { hold: offer.hold }),
             RequestKind::Cancel(appointment) => {
                 Ask::Command(Command::Cancel { appointment: *appointment, reason: Some("no time".to_owned()) })
@@ -90,10 +83,6 @@ impl RequestKind {
             RequestKind::BookGroup(request) => format!("{} {}", request.idempotency_key, groups::content(request)),
         }
     }
-}
-
-fn place(offer: &Offer) -> Placement {
-    Placement { operatory: offer.operatory, provider: Some(offer.provider), span: offer.span }
 }
 
 impl Sim {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use location::{
     Location,
-    command::{Book, BookPatient, Command, DecisionContext, Placement, PulledOperatory, Written},
+    command::{Book, BookPatient, Command, DecisionContext, OfferedSlot, Placement, PulledOperatory, Written},
     decision::{Call, Reply},
     event::{CallKind, Event, InsertFailure},
     gate::{Gate, Shut},
@@ -104,13 +104,10 @@ impl Machine {
         let appointment = AppointmentId(n + 1);
         let (operatory, provider) = (OperatoryId(n % 20 + 1), ProviderId((n % 20 + 1) as u32));
         let span = Span { start, end: start.plus(10 * MINUTE) };
+        let place = Placement { operatory: Some(operatory), provider: Some(provider), span };
         let reply = self.tell(&Command::Book(Book {
             appointment,
-            placement: Placement { operatory: Some(operatory), provider: Some(provider), span },
-            appointment_type: None,
-            expires: self.now.plus(HOUR),
-            hold: n,
-            join_blocks: true,
+            offer: OfferedSlot { hold: n, ..OfferedSlot::new(place, self.now.plus(HOUR)) },
             key: None,
             patient: BookPatient {
                 id: PatientId(n as u32 + 1),
@@ -118,10 +115,7 @@ impl Machine {
                 missing_fields: Vec::new(),
                 date_of_birth: None,
             },
-            closed: Default::default(),
             by_rules: true,
-            channel: None,
-            rules: None,
         }));
         assert!(matches!(reply, Reply::Booked { .. }), "{reply:?}");
         appointment

@@ -1,10 +1,8 @@
 //! Booking, moving and cancelling (specification 4.8 and 7.4).
 
-use std::collections::BTreeSet;
-
 use crate::{
     Location,
-    command::{Book, BookPatient, Closed, DecisionContext, KeyUse},
+    command::{Book, BookPatient, DecisionContext, KeyUse, OfferedSlot},
     decision::{Decision, NotOpenReason, Refusal, Reply},
     event::{CancelledBy, Event, KeyPinned, MoveReason},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
@@ -27,23 +25,37 @@ pub(crate) struct PlacementRequest<'a> {
     pub placement: &'a Placement,
     pub appointment_type: Option<AppointmentTypeId>,
     pub join_blocks: bool,
-    /// Operatories that the caller may not book.
-    pub closed: Option<&'a BTreeSet<OperatoryId>>,
-    /// The intent, if the request is one: alternatives then obey the booking rules.
-    pub intent: Option<Intent<'a>>,
+    /// The offer, if the request is an intent: alternatives then obey the booking rules.
+    pub intent: Option<&'a OfferedSlot>,
     /// Visits of the same request that count as taken: the earlier members of a group.
     pub also_taken: &'a [Companion],
     /// Visits of the same request whose slots alternatives leave free: the later members of a group.
     pub later: &'a [Companion],
 }
 
-/// The facts about an intent that booking rules need.
-#[derive(Clone, Copy)]
-pub(crate) struct Intent<'a> {
-    pub closed: &'a Closed,
-    pub channel: Option<&'a str>,
-    /// Digest of the rules of the offer. `None` if unknown.
-    pub rules: Option<u64>,
+impl<'a> PlacementRequest<'a> {
+    /// Creates the request of an intent.
+    pub(crate) fn of_offer(offer: &'a OfferedSlot) -> PlacementRequest<'a> {
+        let request = PlacementRequest::of_staff(&offer.placement, offer.appointment_type, offer.join_blocks);
+        PlacementRequest { intent: Some(offer), ..request }
+    }
+
+    /// Creates a request that the booking rules do not bind.
+    pub(crate) fn of_staff(
+        placement: &'a Placement,
+        appointment_type: Option<AppointmentTypeId>,
+        join_blocks: bool,
+    ) -> PlacementRequest<'a> {
+        PlacementRequest { placement, appointment_type, join_blocks, intent: None, also_taken: &[], later: &[] }
+    }
+}
+
+/// Returns the refusal of an offer that has ended, or whose type is closed to patients. A live hold outlasts its offer.
+pub(crate) fn offer_refusal(now: Timestamp, offer: &OfferedSlot, is_held: bool) -> Option<Refusal> {
+    if (!is_held && offer.expires <= now) || offer.placement.span.start <= now {
+        return Some(Refusal::SlotExpired);
+    }
+    offer.closed.appointment_type.then_some(Refusal::TypeNotOnline)
 }
 
 /// A booking within its request.
@@ -88,29 +100,20 @@ impl Location {
     ) -> Result<(), Refusal> {
         let Member { bookings, visits, index } = member;
         let (now, book) = (cx.now, &bookings[index]);
-        let held =
-            self.state.holds.get(&book.hold).is_some_and(|hold| hold.placement == book.placement && now < hold.until);
-        if (!held && book.expires <= now) || book.placement.span.start <= now {
-            return Err(Refusal::SlotExpired);
-        }
-        if book.closed.appointment_type {
-            return Err(Refusal::TypeNotOnline);
+        let OfferedSlot { placement, appointment_type, hold, .. } = book.offer;
+        let held = self.is_held(now, &book.offer);
+        if let Some(refusal) = offer_refusal(now, &book.offer, held) {
+            return Err(refusal);
         }
         let wish = PlacementRequest {
-            placement: &book.placement,
-            appointment_type: book.appointment_type,
-            join_blocks: book.join_blocks,
-            closed: Some(&book.closed.operatories),
-            intent: book.by_rules.then_some(Intent {
-                closed: &book.closed,
-                channel: book.channel.as_deref(),
-                rules: book.rules,
-            }),
+            intent: book.by_rules.then_some(&book.offer),
             also_taken: visits.get(..index).unwrap_or_default(),
             later: visits.get(index + 1..).unwrap_or_default(),
+            ..PlacementRequest::of_offer(&book.offer)
         };
         // The holds of earlier members count through their slots.
-        let own: Vec<Holder> = bookings.iter().take(index + 1).map(|booking| Holder::Hold(booking.hold)).collect();
+        let own: Vec<Holder> =
+            bookings.iter().take(index + 1).map(|booking| Holder::Hold(booking.offer.hold)).collect();
         if let Some(refusal) = self.placement_refusal(now, wish, own.clone()) {
             return Err(refusal);
         }
@@ -126,7 +129,7 @@ impl Location {
             return Err(Refusal::PatientFieldsRequired { missing: book.patient.missing_fields.clone() });
         }
         let is_same_visit =
-            |other: &Book| other.patient.id == book.patient.id && other.placement.span.overlaps(book.placement.span);
+            |other: &Book| other.patient.id == book.patient.id && other.offer.placement.span.overlaps(placement.span);
         if bookings.iter().take(index).any(is_same_visit) {
             return Err(Refusal::PatientTwice);
         }
@@ -141,13 +144,13 @@ impl Location {
             return Err(refusal);
         }
 
-        if self.state.holds.contains_key(&book.hold) {
-            events.push(Event::HoldEnded { hold: book.hold });
+        if self.state.holds.contains_key(&hold) {
+            events.push(Event::HoldEnded { hold });
         }
         events.push(Event::Booked {
             appointment: book.appointment,
-            placement: book.placement,
-            appointment_type: book.appointment_type,
+            placement,
+            appointment_type,
             patient: book.patient.id,
             key,
             integrated: capabilities.integrated,
@@ -162,7 +165,7 @@ impl Location {
             {
                 self.queue_write(cx, events, creation, OrderingKey::Patient(book.patient.id), None);
             }
-            let start = Some(book.placement.span.start);
+            let start = Some(placement.span.start);
             self.queue_write(
                 cx,
                 events,
@@ -172,6 +175,12 @@ impl Location {
             );
         }
         Ok(())
+    }
+
+    /// Returns `true` if a live hold keeps the place of an offer.
+    pub(crate) fn is_held(&self, now: Timestamp, offer: &OfferedSlot) -> bool {
+        let hold = self.state.holds.get(&offer.hold);
+        hold.is_some_and(|hold| hold.placement == offer.placement && now < hold.until)
     }
 
     /// Returns an idempotency key with its expiry. `others` are the appointments of the request after the first.
@@ -209,7 +218,7 @@ impl Location {
         wish: PlacementRequest<'_>,
         own: Vec<Holder>,
     ) -> Option<Refusal> {
-        let PlacementRequest { placement, appointment_type, join_blocks, closed, intent, also_taken, later } = wish;
+        let PlacementRequest { placement, appointment_type, join_blocks, intent, also_taken, later } = wish;
         if self.settings.map_by_operatory && placement.operatory.is_none() {
             return Some(Refusal::OperatoryRequired);
         }
@@ -218,7 +227,7 @@ impl Location {
         };
         let wanted = Wanted { slot, appointment_type, join_blocks, own };
         let (state, zone) = (&self.state, &self.settings.zone);
-        let shut = |room| closed.is_some_and(|closed| closed.contains(&room));
+        let shut = |room| intent.is_some_and(|offer| offer.closed.operatories.contains(&room));
         let hours = self.hours().filter(|hour| !hour.operatory.is_some_and(shut));
         match fits(hours.clone(), &state.calendar, zone, &wanted) {
             Fit::Free if !also_taken.iter().any(|other| other.slot.prevents(&slot)) => None,
@@ -226,9 +235,7 @@ impl Location {
             fit => {
                 let others = [also_taken, later].concat();
                 let alternatives = match intent.filter(|_| !self.settings.rules.is_neutral()) {
-                    Some(Intent { closed, channel, .. }) => {
-                        self.offered_alternatives(now, &wanted, closed, channel, &others)
-                    }
+                    Some(offer) => self.offered_alternatives(now, &wanted, offer, &others),
                     None => {
                         let count = usize::from(self.settings.booking.alternatives);
                         let hours: Vec<&WorkingHour> = hours.collect();
@@ -250,27 +257,29 @@ impl Location {
         wish: PlacementRequest<'_>,
         own: Vec<Holder>,
     ) -> Option<Refusal> {
-        let Intent { closed, channel, rules: offered_under } = wish.intent?;
+        let offer = wish.intent?;
         let candidate = self.candidate(wish, own)?;
-        let in_force = self.settings.rules.in_force(wish.appointment_type, channel);
+        let in_force = self.settings.rules.in_force(wish.appointment_type, offer.channel.as_deref());
         let rule = self.slot_reason(now, &in_force, &candidate)?;
+        // The token has the digest of the rules for its own type.
+        let offered_under = offer.rules.filter(|_| wish.appointment_type == offer.appointment_type);
         if offered_under.is_none_or(|digest| digest == self.settings.rules.digest(wish.appointment_type)) {
             return Some(Refusal::NotBookable { rule, instead: in_force.rules.instead });
         }
         let Candidate { slot, appointment_type, join_blocks, own, .. } = candidate;
         let wanted = Wanted { slot, appointment_type, join_blocks, own };
         let others = [wish.also_taken, wish.later].concat();
-        let alternatives = self.offered_alternatives(now, &wanted, closed, channel, &others);
+        let alternatives = self.offered_alternatives(now, &wanted, offer, &others);
         Some(Refusal::RulesChanged { rule, alternatives })
     }
 
     /// Returns the refusal of the patient by a booking rule.
     fn patient_rule_refusal(&self, wish: PlacementRequest<'_>, patient: &BookPatient) -> Option<Refusal> {
-        let intent = wish.intent?;
+        let channel = wish.intent?.channel.as_deref();
         let BookPatient { is_new, date_of_birth, .. } = *patient;
         let patient = Some(PatientFacts { is_new, date_of_birth });
         let candidate = Candidate { patient, ..self.candidate(wish, Vec::new())? };
-        let rules = self.settings.rules.effective(wish.appointment_type, intent.channel);
+        let rules = self.settings.rules.effective(wish.appointment_type, channel);
         let rule = patient_reason(&rules, &self.settings.zone, &candidate)?;
         Some(Refusal::NotBookable { rule, instead: rules.instead })
     }
@@ -278,8 +287,8 @@ impl Location {
     /// Returns the candidate of an intent. Returns `None` for other requests and if there are no rules.
     fn candidate<'a>(&self, wish: PlacementRequest<'a>, own: Vec<Holder>) -> Option<Candidate<'a>> {
         let PlacementRequest { placement, appointment_type, join_blocks, intent, also_taken, .. } = wish;
-        let Intent { closed, channel, .. } = intent.filter(|_| !self.settings.rules.is_neutral())?;
-        let slot = Slot::of(placement)?;
+        let offer = intent.filter(|_| !self.settings.rules.is_neutral())?;
+        let (slot, closed, channel) = (Slot::of(placement)?, &offer.closed, offer.channel.as_deref());
         Some(Candidate { slot, appointment_type, join_blocks, own, closed, channel, patient: None, also_taken })
     }
 
@@ -327,15 +336,7 @@ impl Location {
             return Decision::refuse(Refusal::SlotExpired);
         }
         let own = vec![Holder::Appointment(id), Holder::Vacating(id)];
-        let wish = PlacementRequest {
-            placement: &to,
-            appointment_type: appointment.appointment_type,
-            join_blocks,
-            closed: None,
-            intent: None,
-            also_taken: &[],
-            later: &[],
-        };
+        let wish = PlacementRequest::of_staff(&to, appointment.appointment_type, join_blocks);
         if let Some(refusal) = self.placement_refusal(cx.now, wish, own) {
             return Decision::refuse(refusal);
         }

@@ -2,8 +2,8 @@
 
 use crate::{
     Location,
-    command::{DecisionContext, Hold},
-    commands::{Intent, PlacementRequest},
+    command::{DecisionContext, Hold, OfferedSlot},
+    commands::{PlacementRequest, offer_refusal},
     decision::{Decision, Refusal, Reply},
     event::Event,
     schedule::calendar::Holder,
@@ -12,43 +12,22 @@ use crate::{
 
 impl Location {
     pub(crate) fn hold(&self, cx: DecisionContext, hold: &Hold) -> Decision {
-        let (now, rules, rule_set) = (cx.now, &self.settings.booking, &self.settings.rules);
-        if let Some(known) = self.state.holds.get(&hold.hold).filter(|known| now < known.until) {
+        let (now, offer, holder) = (cx.now, &hold.offer, hold.holder);
+        if let Some(known) = self.state.holds.get(&offer.hold).filter(|known| now < known.until) {
             return Decision::new(Reply::Held { until: known.until }, Vec::new());
         }
-        if hold.expires <= now || hold.placement.span.start <= now {
-            return Decision::refuse(Refusal::SlotExpired);
-        }
-        if hold.closed.appointment_type {
-            return Decision::refuse(Refusal::TypeNotOnline);
-        }
-        let wish = PlacementRequest {
-            placement: &hold.placement,
-            appointment_type: hold.appointment_type,
-            join_blocks: hold.join_blocks,
-            closed: Some(&hold.closed.operatories),
-            intent: Some(Intent { closed: &hold.closed, channel: hold.channel.as_deref(), rules: hold.rules }),
-            also_taken: &[],
-            later: &[],
-        };
-        let own = Holder::Hold(hold.hold);
-        if let Some(refusal) = self.placement_refusal(now, wish, vec![own]) {
+        let (wish, own) = (PlacementRequest::of_offer(offer), vec![Holder::Hold(offer.hold)]);
+        let refusal = offer_refusal(now, offer, false)
+            .or_else(|| self.placement_refusal(now, wish, own.clone()))
+            .or_else(|| self.slot_rule_refusal(now, wish, own))
+            .or_else(|| self.too_many_holds(now, holder));
+        if let Some(refusal) = refusal {
             return Decision::refuse(refusal);
         }
-        if let Some(refusal) = self.slot_rule_refusal(now, wish, vec![own]) {
-            return Decision::refuse(refusal);
-        }
-        if let Some(refusal) = self.too_many_holds(now, hold.holder) {
-            return Decision::refuse(refusal);
-        }
-        let until = now.plus(rules.hold);
-        let held = Event::Held {
-            hold: hold.hold,
-            placement: hold.placement,
-            until,
-            holder: hold.holder,
-            appointment_type: hold.appointment_type.filter(|id| rule_set.types.contains_key(id)),
-        };
+        let until = now.plus(self.settings.booking.hold);
+        let OfferedSlot { hold, placement, appointment_type, .. } = *offer;
+        let appointment_type = appointment_type.filter(|id| self.settings.rules.types.contains_key(id));
+        let held = Event::Held { hold, placement, until, holder, appointment_type };
         Decision::new(Reply::Held { until }, vec![held])
     }
 

@@ -96,15 +96,7 @@ impl Location {
         if it.placement.span.start <= now {
             return Err(Refusal::SlotExpired);
         }
-        let wish = PlacementRequest {
-            placement: &it.placement,
-            appointment_type: it.appointment_type,
-            join_blocks: true,
-            closed: None,
-            intent: None,
-            also_taken: &[],
-            later: &[],
-        };
+        let wish = PlacementRequest::of_staff(&it.placement, it.appointment_type, true);
         if let Some(refusal) = self.placement_refusal(now, wish, Vec::new()) {
             return Err(refusal);
         }

@@ -2,8 +2,8 @@
 
 use crate::{
     Location,
-    command::{DecisionContext, Reschedule},
-    commands::{Intent, PlacementRequest},
+    command::{DecisionContext, OfferedSlot, Reschedule},
+    commands::{PlacementRequest, offer_refusal},
     decision::{Decision, Refusal, Reply},
     event::Event,
     ids::AppointmentId,
@@ -18,7 +18,8 @@ impl Location {
     /// Moves an appointment to an offered slot. Checks, in this order: idempotency key, appointment, notice, offer,
     /// slot, booking rules, and the EHR. A slot that the appointment has already needs no check and no write.
     pub(crate) fn reschedule(&self, cx: DecisionContext, wanted: &Reschedule) -> Decision {
-        let (now, id, to) = (cx.now, wanted.appointment, wanted.to);
+        let (now, id) = (cx.now, wanted.appointment);
+        let OfferedSlot { placement: to, hold, .. } = wanted.offer;
         match wanted.key.as_ref().and_then(|key| self.known_key(now, key)) {
             Some(Ok(_)) => return Decision::new(Reply::Rescheduled { replay: true }, Vec::new()),
             Some(Err(refusal)) => return Decision::refuse(refusal),
@@ -38,9 +39,9 @@ impl Location {
                 Err(refusal) => return Decision::refuse(refusal),
             }
         }
-        if self.state.holds.contains_key(&wanted.hold) {
+        if self.state.holds.contains_key(&hold) {
             // Before the move, which may have the same place.
-            events.insert(0, Event::HoldEnded { hold: wanted.hold });
+            events.insert(0, Event::HoldEnded { hold });
         }
         let pin = |key| Event::KeyUsed { appointment: id, key: self.pin(now, key, Vec::new()) };
         events.extend(wanted.key.as_ref().map(pin));
@@ -50,30 +51,18 @@ impl Location {
     /// Returns the reason why the slot of the token cannot be taken. The places of the appointment itself, and the hold
     /// of the token, count as free. Rules about the patient are not repeated: patient and type stay the same.
     fn reschedule_refusal(&self, cx: DecisionContext, wanted: &Reschedule) -> Option<Refusal> {
-        let Reschedule { appointment: id, to, hold, .. } = wanted;
-        if let Some(notice) = self.change_too_late(cx.now, *id, false, wanted.channel.as_deref()) {
+        let (now, id, offer) = (cx.now, wanted.appointment, &wanted.offer);
+        if let Some(notice) = self.change_too_late(now, id, false, offer.channel.as_deref()) {
             return Some(Refusal::ChangeTooLate { notice });
         }
-        let held = self.state.holds.get(hold).is_some_and(|known| known.placement == *to && cx.now < known.until);
-        if (!held && wanted.expires <= cx.now) || to.span.start <= cx.now {
-            return Some(Refusal::SlotExpired);
-        }
-        if wanted.closed.appointment_type {
-            return Some(Refusal::TypeNotOnline);
-        }
-        let own = vec![Holder::Hold(*hold), Holder::Appointment(*id), Holder::Vacating(*id)];
-        let wish = PlacementRequest {
-            placement: to,
-            appointment_type: wanted.appointment_type,
-            join_blocks: wanted.join_blocks,
-            closed: Some(&wanted.closed.operatories),
-            intent: Some(Intent { closed: &wanted.closed, channel: wanted.channel.as_deref(), rules: wanted.rules }),
-            also_taken: &[],
-            later: &[],
-        };
-        let refusal = self.placement_refusal(cx.now, wish, own.clone());
+        let held = self.is_held(now, offer);
+        let own = vec![Holder::Hold(offer.hold), Holder::Appointment(id), Holder::Vacating(id)];
+        let appointment_type = wanted.appointment_type.or(offer.appointment_type);
+        let wish = PlacementRequest { appointment_type, ..PlacementRequest::of_offer(offer) };
         // A hold was checked against the rules of its slot when it was placed.
-        refusal.or_else(|| if held { None } else { self.slot_rule_refusal(cx.now, wish, own) })
+        offer_refusal(now, offer, held)
+            .or_else(|| self.placement_refusal(now, wish, own.clone()))
+            .or_else(|| if held { None } else { self.slot_rule_refusal(now, wish, own) })
     }
 
     /// Records the patient's confirmation, and queues its write if the EHR takes confirmations. Otherwise the

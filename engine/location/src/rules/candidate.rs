@@ -31,8 +31,8 @@ pub struct Companion {
 impl Companion {
     /// Returns the visit of a booking, or `None` if it names no provider.
     pub(crate) fn of(booking: &Book) -> Option<Companion> {
-        let slot = Slot::of(&booking.placement)?;
-        Some(Companion { slot, appointment_type: booking.appointment_type })
+        let slot = Slot::of(&booking.offer.placement)?;
+        Some(Companion { slot, appointment_type: booking.offer.appointment_type })
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Location,
-    command::Closed,
+    command::{Closed, OfferedSlot},
     schedule::{
         calendar::Entry,
         hours::WorkingHour,
@@ -80,10 +80,10 @@ impl Location {
         &self,
         now: Timestamp,
         wanted: &Wanted,
-        closed: &Closed,
-        channel: Option<&str>,
+        offer: &OfferedSlot,
         others: &[Companion],
     ) -> Vec<Slot> {
+        let (closed, channel) = (&offer.closed, offer.channel.as_deref());
         let hours = self.open_hours(closed);
         let in_force = self.settings.rules.in_force(wanted.appointment_type, channel);
         let search = |query: &SlotQuery| self.offered(now, query, &hours, &in_force);

@@ -14,7 +14,7 @@ use std::{
 use location::{
     Location,
     command::{
-        Book, BookGroup, BookPatient, Command, DecisionContext, Failure, Hold, KeyUse, Outcome, Placement,
+        Book, BookGroup, BookPatient, Command, DecisionContext, Failure, Hold, KeyUse, OfferedSlot, Outcome, Placement,
         PulledOperatory, PulledPage, Reschedule, Retry, Save, Written,
     },
     decision::{Call, Decision, Refusal, Reply},
@@ -261,41 +261,21 @@ impl Sim {
             }
             SimStep::BookGroup { members, key, new } => self.book_group(members, *key, *new),
             SimStep::Hold { slot, hold } => {
-                let (placement, expires) = (place(*slot), self.now.plus(10 * MINUTE));
-                let hold = Hold {
-                    hold: (*hold).into(),
-                    placement,
-                    appointment_type: None,
-                    expires,
-                    join_blocks: true,
-                    closed: Default::default(),
-                    holder: None,
-                    channel: None,
-                    rules: None,
-                };
-                self.run(&Command::Hold(hold));
+                let offer = self.offer(*slot, (*hold).into());
+                self.run(&Command::Hold(Hold { offer, holder: None }));
             }
             SimStep::Release { hold } => {
                 self.run(&Command::Release { hold: (*hold).into() });
             }
             SimStep::Move { which, slot } => {
                 if let Some(appointment) = self.appointment(*which) {
-                    let to = place(*slot);
                     // Clients move visits through the API, and patients through slot tokens.
                     self.run(&match slot / 4 % 2 {
-                        0 => Command::Move { appointment, to, join_blocks: true },
-                        _ => Command::Reschedule(Reschedule {
-                            appointment,
-                            to,
-                            appointment_type: None,
-                            expires: self.now.plus(10 * MINUTE),
-                            hold: u64::MAX,
-                            join_blocks: true,
-                            key: None,
-                            closed: Default::default(),
-                            channel: None,
-                            rules: None,
-                        }),
+                        0 => Command::Move { appointment, to: place(*slot), join_blocks: true },
+                        _ => {
+                            let offer = self.offer(*slot, u64::MAX);
+                            Command::Reschedule(Reschedule { appointment, appointment_type: None, offer, key: None })
+                        }
                     });
                 }
             }
@@ -363,6 +343,11 @@ impl Sim {
         }
     }
 
+    /// Returns an offer of the slot, which expires in ten minutes.
+    fn offer(&self, slot: u8, hold: u64) -> OfferedSlot {
+        OfferedSlot { hold, ..OfferedSlot::new(place(slot), self.now.plus(10 * MINUTE)) }
+    }
+
     fn appointment(&self, which: u8) -> Option<AppointmentId> {
         let known: Vec<_> = self.location.state.appointments.keys().collect();
         known.get(usize::from(which) % known.len().max(1)).map(|id| **id)
@@ -374,11 +359,7 @@ impl Sim {
         let expected = self.keys.get(&key).filter(|(_, _, expires)| self.now < *expires).cloned();
         let book = Book {
             appointment: AppointmentId(self.next_appointment),
-            placement: place(slot),
-            appointment_type: None,
-            expires: self.now.plus(MINUTE),
-            hold: hold.into(),
-            join_blocks: true,
+            offer: self.offer(slot, hold.into()),
             key: Some(KeyUse { key, fingerprint: fingerprint.clone(), claimed_by: None }),
             patient: BookPatient {
                 id: PatientId(patient.into()),
@@ -386,10 +367,7 @@ impl Sim {
                 missing_fields: Vec::new(),
                 date_of_birth: None,
             },
-            closed: Default::default(),
             by_rules: true,
-            channel: None,
-            rules: None,
         };
         let decision = self.run(&Command::Book(book));
         match expected {
@@ -413,11 +391,7 @@ impl Sim {
             self.next_appointment += 1;
             bookings.push(Book {
                 appointment: AppointmentId(self.next_appointment),
-                placement: place(*slot),
-                appointment_type: None,
-                expires: self.now.plus(MINUTE),
-                hold: 100 + self.next_appointment,
-                join_blocks: true,
+                offer: self.offer(*slot, 100 + self.next_appointment),
                 key: None,
                 patient: BookPatient {
                     id: PatientId((*patient).into()),
@@ -425,10 +399,7 @@ impl Sim {
                     missing_fields: Vec::new(),
                     date_of_birth: None,
                 },
-                closed: Default::default(),
                 by_rules: true,
-                channel: None,
-                rules: None,
             });
         }
         let ids: Vec<AppointmentId> = bookings.iter().map(|booking| booking.appointment).collect();

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use location::{
     command::{
-        Book, BookGroup, BookPatient, Closed, Command, Failure, Hold, KeyUse, LateAppointment, Outcome,
+        Book, BookGroup, BookPatient, Closed, Command, Failure, Hold, KeyUse, LateAppointment, OfferedSlot, Outcome,
         PulledAppointment, PulledOperatory, PulledPage, PulledReplaced, Reschedule, Retried, RetriedAppointment, Save,
         Written,
     },
@@ -169,17 +169,11 @@ fn key_use(options: &mut Options) -> Result<Option<KeyUse>, String> {
 
 /// Parses `a1 op1 prov1 10:00 30m patient p1` and the options of a booking.
 fn booking(world: &StoryWorld, words: &[String]) -> Result<Book, String> {
-    let now = world.now;
     let mut options = Options { words: words.to_vec() };
     let patient = options.value("patient").ok_or("whose?")?;
-    let appointment_type = kind(&mut options)?;
     Ok(Book {
         appointment: AppointmentId(id("a", words.first().ok_or("which appointment?")?)?),
-        placement: place(now, words.get(1..5).ok_or("a place is missing")?)?,
-        appointment_type,
-        expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
-        hold: options.value("hold").map_or(Ok(0), |word| id("h", &word))?,
-        join_blocks: true,
+        offer: offer(world, words.get(1..5), &mut options)?,
         key: key_use(&mut options)?,
         patient: BookPatient {
             id: PatientId(id("p", &patient)?),
@@ -189,16 +183,24 @@ fn booking(world: &StoryWorld, words: &[String]) -> Result<Book, String> {
                 .map_or(Vec::new(), |list| list.split(',').map(str::to_owned).collect()),
             date_of_birth: options.value("born").map(|word| word.parse()).transpose().map_err(|_| "born when?")?,
         },
-        closed: closed(&mut options)?,
         by_rules: !options.flag("staff"),
-        channel: options.value("channel"),
-        rules: offered_under(world, &mut options, appointment_type)?,
     })
 }
 
-/// Parses `type t5`.
-fn kind(options: &mut Options) -> Result<Option<AppointmentTypeId>, String> {
-    Ok(options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId))
+/// Parses a place and the options of an offer: `type t5 expires 10:00 hold h1 channel voice`.
+fn offer(world: &StoryWorld, words: Option<&[String]>, options: &mut Options) -> Result<OfferedSlot, String> {
+    let now = world.now;
+    let place = place(now, words.ok_or("a place is missing")?)?;
+    let expires = options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?;
+    let appointment_type = options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId);
+    Ok(OfferedSlot {
+        appointment_type,
+        hold: options.value("hold").map_or(Ok(0), |word| id("h", &word))?,
+        closed: closed(options)?,
+        channel: options.value("channel"),
+        rules: offered_under(world, options, appointment_type)?,
+        ..OfferedSlot::new(place, expires)
+    })
 }
 
 fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Command, String> {
@@ -213,19 +215,10 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
             let bookings = records.iter().map(|line| booking(world, &line.words[1..])).collect::<Result<_, _>>()?;
             Command::BookGroup(BookGroup { bookings, key: key_use(&mut options)? })
         }
+        // `hold h1 op1 prov1 10:00 30m`
         "hold" => Command::Hold(Hold {
-            hold: id("h", word(1)?)?,
-            placement: place(now, places(2)?)?,
-            appointment_type: kind(&mut options)?,
-            expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
-            join_blocks: true,
-            closed: closed(&mut options)?,
+            offer: offer(world, words.get(2..6), &mut options)?,
             holder: options.value("holder").map(|word| id("k", &word)).transpose()?,
-            channel: options.value("channel"),
-            rules: {
-                let appointment_type = kind(&mut options)?;
-                offered_under(world, &mut options, appointment_type)?
-            },
         }),
         "release" => Command::Release { hold: id("h", word(1)?)? },
         "move" => Command::Move {
@@ -234,29 +227,12 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
             join_blocks: true,
         },
         // `reschedule a1 op2 prov1 11:00 30m key k1 data x hold h1`
-        "reschedule" => {
-            let (key, data) = (options.value("key"), options.value("data"));
-            let claimed = options.value("claimed").map(|word| id("l", &word)).transpose()?;
-            Command::Reschedule(Reschedule {
-                appointment: AppointmentId(id("a", word(1)?)?),
-                to: place(now, places(2)?)?,
-                appointment_type: kind(&mut options)?,
-                expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
-                hold: options.value("hold").map_or(Ok(0), |word| id("h", &word))?,
-                join_blocks: true,
-                key: key.map(|key| KeyUse {
-                    key,
-                    fingerprint: data.unwrap_or_default(),
-                    claimed_by: claimed.map(LocationId),
-                }),
-                closed: closed(&mut options)?,
-                channel: options.value("channel"),
-                rules: {
-                    let appointment_type = kind(&mut options)?;
-                    offered_under(world, &mut options, appointment_type)?
-                },
-            })
-        }
+        "reschedule" => Command::Reschedule(Reschedule {
+            appointment: AppointmentId(id("a", word(1)?)?),
+            appointment_type: None,
+            offer: offer(world, words.get(2..6), &mut options)?,
+            key: key_use(&mut options)?,
+        }),
         "confirm" => Command::Confirm { appointment: AppointmentId(id("a", word(1)?)?) },
         "cancel" => Command::Cancel { appointment: AppointmentId(id("a", word(1)?)?), reason: words.get(2).cloned() },
         // `change a1 note confirmation to op1 prov1 10:00 30m`

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use location::{
-    command::{Book, BookGroup, BookPatient, KeyUse, Placement},
+    command::{Book, BookGroup, BookPatient, Closed, KeyUse, OfferedSlot, Placement},
     decision::Reply,
     ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
 };
@@ -39,6 +39,20 @@ pub struct Offer {
 impl Offer {
     pub fn placement(&self) -> Placement {
         Placement { operatory: self.operatory, provider: Some(self.provider), span: self.span }
+    }
+
+    /// Returns the slot for a command, with the operatories and types that are closed to the caller.
+    pub fn slot(&self, closed: Closed) -> OfferedSlot {
+        OfferedSlot {
+            placement: self.placement(),
+            appointment_type: self.appointment_type,
+            expires: self.expires,
+            hold: self.hold,
+            join_blocks: self.join_blocks,
+            closed,
+            channel: self.channel.clone(),
+            rules: self.rules,
+        }
     }
 }
 
@@ -265,15 +279,9 @@ impl Draft<'_> {
     }
 
     fn booking(&self, patient: &DraftPatient, appointment: u64, at: &Processor) -> Result<Book, Reject> {
-        let offer = self.offer;
         Ok(Book {
             appointment: AppointmentId(appointment),
-            placement: offer.placement(),
-            appointment_type: offer.appointment_type,
-            expires: offer.expires,
-            hold: offer.hold,
-            join_blocks: offer.join_blocks,
-            closed: at.closed_to_patients(offer.appointment_type)?,
+            offer: self.offer.slot(at.closed_to_patients(self.offer.appointment_type)?),
             key: None,
             patient: BookPatient {
                 id: PatientId(patient.id),
@@ -282,8 +290,6 @@ impl Draft<'_> {
                 date_of_birth: self.patient.date_of_birth,
             },
             by_rules: true,
-            channel: offer.channel.clone(),
-            rules: offer.rules,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Creates an appointment without a slot token (specification 4.10 and 7.3).
 
 use location::{
-    command::{Book, BookPatient, Closed, Placement},
+    command::{Book, BookPatient, OfferedSlot, Placement},
     ids::{AppointmentTypeId, OperatoryId, ProviderId},
 };
 use records::{Appointment, Booking, Patient, Writeback};
@@ -70,24 +70,19 @@ impl Request for CreateAppointment {
             None => at.machine.operatory_for(provider, self.span, kind, self.join_blocks),
         };
         let placement = Placement { operatory, provider: Some(provider), span: self.span };
-        let decision = at.decide(
-            cx,
-            &Command::Book(Book {
-                appointment: AppointmentId(id),
-                placement,
-                appointment_type: kind,
-                expires: Timestamp::MAX,
-                // 0 is never the number of a hold: slot tokens number holds, and none has 0.
-                hold: 0,
-                join_blocks: self.join_blocks,
-                closed: Closed::default(),
-                key: None,
-                patient: BookPatient { id: PatientId(patient_id), is_new, missing_fields, date_of_birth: None },
-                by_rules: false,
-                channel: None,
-                rules: None,
-            }),
-        )?;
+        let offer = OfferedSlot {
+            appointment_type: kind,
+            join_blocks: self.join_blocks,
+            ..OfferedSlot::new(placement, Timestamp::MAX)
+        };
+        let book = Book {
+            appointment: AppointmentId(id),
+            offer,
+            key: None,
+            patient: BookPatient { id: PatientId(patient_id), is_new, missing_fields, date_of_birth: None },
+            by_rules: false,
+        };
+        let decision = at.decide(cx, &Command::Book(book))?;
         let name_of = known.as_ref().unwrap_or(&guardian);
         let (first_name, last_name) = match &dependent {
             Some(details) => (details.first_name.clone(), details.last_name.clone()),

@@ -2,19 +2,22 @@
 
 use location::{command::Hold, decision::Reply};
 
-use super::prelude::*;
+use super::{book_slot::Offer, prelude::*};
 
-/// The requested hold. The location fills in `closed`.
 #[derive(Clone)]
-pub struct HoldSlot(pub Hold);
+pub struct HoldSlot {
+    pub offer: Offer,
+    /// Digest of the client's API key.
+    pub holder: u64,
+}
 
 impl Request for HoldSlot {
     /// The expiry of the hold.
     type Reply = Timestamp;
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, _: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
-        let closed = at.closed_to_patients(self.0.appointment_type)?;
-        let decision = at.decide(cx, &Command::Hold(Hold { closed, ..self.0.clone() }))?;
+        let offer = self.offer.slot(at.closed_to_patients(self.offer.appointment_type)?);
+        let decision = at.decide(cx, &Command::Hold(Hold { offer, holder: Some(self.holder) }))?;
         match decision.reply {
             Reply::Held { until } => Ok((decision, until)),
             _ => Err(Reject::Damaged("a hold with an unexpected reply")),

@@ -40,20 +40,13 @@ impl Request for RescheduleVisit {
         let claimed_by = Claim::owner(&claim_key, cx.now, unit)?;
         let found = unit.get::<Record<Appointment>>(0, id.0)?.filter(|record| record.location() == at.setup.id.0);
         let before = found.ok_or(Unmet::NotFound { resource: Resource::Appointments, id: id.0 })?;
-        // The visit keeps its type, whatever type the slot was offered for.
-        let appointment_type = before.appointment_type_id.map(AppointmentTypeId).or(self.offer.appointment_type);
+        let appointment_type = before.appointment_type_id.map(AppointmentTypeId);
+        let closed = at.closed_to_patients(appointment_type.or(self.offer.appointment_type))?;
         let command = Command::Reschedule(Reschedule {
             appointment: id,
-            to,
             appointment_type,
-            expires: self.offer.expires,
-            hold: self.offer.hold,
-            join_blocks: self.offer.join_blocks,
+            offer: self.offer.slot(closed),
             key: Some(KeyUse { key: hex::encode(digest), fingerprint: self.fingerprint(), claimed_by }),
-            closed: at.closed_to_patients(appointment_type)?,
-            channel: self.offer.channel.clone(),
-            // The token has the digest of the rules for its own type.
-            rules: self.offer.rules.filter(|_| appointment_type == self.offer.appointment_type),
         });
         let decision = at.decide(cx, &command)?;
         let replay = match decision.reply {
