@@ -495,6 +495,25 @@ async fn a_change_within_the_notice_of_the_practice_is_refused() {
 }
 
 #[actix_web::test]
+async fn a_slot_of_another_type_and_length_is_refused_with_the_type_to_search_for() {
+    let world = world().await;
+    let (visit, offers) = booked(&world).await;
+    let asked = json!({"start_date": world.monday().to_string(), "limit": 1, "appointment_type_id": CLEANING});
+    let search = "/intent/booking/search?subdomain=acme&location_id=1";
+    let cleaning = world.post(search, asked).ok().await["slots"][0].clone();
+    assert_ne!(cleaning["duration_minutes"], visit["duration_minutes"]);
+    let refused = world.post(RESCHEDULE, change(&visit, &cleaning, "r1")).answers(422).await;
+    assert_eq!((&refused["ok"], &refused["reason"]), (&json!(false), &json!("refused")), "{refused}");
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.starts_with("slot_token ") && message.ends_with("appointment_type_id 2."), "{message}");
+    let found = world.post(FIND, json!({"patient": mia()})).ok().await;
+    assert_eq!(found["visits"][0]["appointment_type_id"], json!(CHECKUP));
+    // The key of the refused change is free.
+    let moved = world.post(RESCHEDULE, change(&visit, &offers[2], "r1")).ok().await;
+    assert_eq!(moved["booking"]["duration_minutes"], visit["duration_minutes"]);
+}
+
+#[actix_web::test]
 async fn a_rule_for_the_type_of_a_visit_refuses_a_slot_that_was_offered_for_another_type() {
     let mut setup = setup();
     let place = Arc::make_mut(setup.locations.get_mut(&LocationId(MAIN)).unwrap());

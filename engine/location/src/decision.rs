@@ -2,7 +2,7 @@
 
 use crate::{
     event::Event,
-    ids::{AppointmentId, WriteId},
+    ids::{AppointmentId, AppointmentTypeId, WriteId},
     resource::Resource,
     rules::{Instead, Reason},
     schedule::{
@@ -141,6 +141,11 @@ pub enum Refusal {
         rule: Reason,
         /// Alternative slots under the new rules, nearest first.
         alternatives: Vec<Slot>,
+    },
+    /// The slot was offered for another type than that of the visit, and has another length.
+    OfferOfOtherType {
+        /// The type of the visit.
+        appointment_type: AppointmentTypeId,
     },
     /// The start of the visit is closer than the notice that changes need.
     ChangeTooLate {

@@ -661,8 +661,9 @@ fn booking_intent() -> Vec<Route> {
             .noting(
                 "The visit is named by `booking_ref`, or by a `visit_token` from POST /intent/booking/find. \
                  `slot_token` comes from a search at the same location; time, length, provider and operatory are those \
-                 of the slot. The visit keeps its `booking_ref`, its `appointment_id` and its type. Until the \
-                 practice's system has moved it, the old and the new time are both taken, and `reschedule.status` is \
+                 of the slot. The visit keeps its `booking_ref`, its `appointment_id` and its type. A slot with \
+                 another length than the visit must be from a search with the visit's `appointment_type_id`, if the \
+                 visit has a type (otherwise `refused`, 422). Until the practice's system has moved it, the old and the new time are both taken, and `reschedule.status` is \
                  `pending`. If the system refuses (`failed`), the visit stays at the old time and the new time is free \
                  again. The call also works while the visit is being written to the practice's system. Of several \
                  changes, the last one wins. `idempotency_key` works as in POST /intent/booking/book. The call is \

@@ -279,6 +279,10 @@ impl From<Refusal> for ApiError {
             Refusal::NotBookable { rule, .. } | Refusal::RulesChanged { rule, .. } => {
                 ApiError::new(failure, &[&refused_by(rule)])
             }
+            Refusal::OfferOfOtherType { appointment_type } => ApiError::refused(format!(
+                "slot_token was offered for another appointment type and another length than those of the visit: send \
+                 one from a search with appointment_type_id {appointment_type}."
+            )),
             Refusal::ChangeTooLate { notice } => ApiError::new(failure, &[&notice_in_words(notice)]),
             Refusal::TooManyHours { limit } => ApiError::new(failure, &[&limit]),
             Refusal::TooManyHolds { limit, free_in, .. } => {
@@ -300,6 +304,7 @@ pub fn failure_of(refusal: &Refusal) -> Failure {
         Refusal::SlotTaken { fit: Fit::Free | Fit::Busy(_), .. } => Failure::SlotTaken,
         Refusal::NotBookable { .. } => Failure::NotBookable,
         Refusal::RulesChanged { .. } => Failure::RulesChanged,
+        Refusal::OfferOfOtherType { .. } => Failure::Refused,
         Refusal::ChangeTooLate { .. } => Failure::ChangeTooLate,
         Refusal::Member { refusal, .. } => failure_of(refusal),
         Refusal::PatientTwice => Failure::PatientTwice,

@@ -8,6 +8,7 @@ use crate::{
     event::Event,
     ids::AppointmentId,
     schedule::calendar::Holder,
+    state::CalendarAppointment,
     writes::{
         intent::{ChangedDetails, WriteIntent},
         order::OrderingKey,
@@ -16,7 +17,7 @@ use crate::{
 
 impl Location {
     /// Moves an appointment to an offered slot. Checks, in this order: idempotency key, appointment, notice, offer,
-    /// slot, booking rules, and the EHR. A slot that the appointment has already needs no check and no write.
+    /// type, slot, booking rules, and the EHR. A slot that the appointment has already needs no check and no write.
     pub(crate) fn reschedule(&self, cx: DecisionContext, wanted: &Reschedule) -> Decision {
         let (now, id) = (cx.now, wanted.appointment);
         let OfferedSlot { placement: to, hold, .. } = wanted.offer;
@@ -31,7 +32,7 @@ impl Location {
         };
         let mut events = Vec::new();
         if appointment.placement != to {
-            if let Some(refusal) = self.reschedule_refusal(cx, wanted) {
+            if let Some(refusal) = self.reschedule_refusal(cx, appointment, wanted) {
                 return Decision::refuse(refusal);
             }
             match self.queue_move(cx, id, appointment, to) {
@@ -50,7 +51,12 @@ impl Location {
 
     /// Returns the reason why the slot of the token cannot be taken. The places of the appointment itself, and the hold
     /// of the token, count as free. Rules about the patient are not repeated: patient and type stay the same.
-    fn reschedule_refusal(&self, cx: DecisionContext, wanted: &Reschedule) -> Option<Refusal> {
+    fn reschedule_refusal(
+        &self,
+        cx: DecisionContext,
+        appointment: &CalendarAppointment,
+        wanted: &Reschedule,
+    ) -> Option<Refusal> {
         let (now, id, offer) = (cx.now, wanted.appointment, &wanted.offer);
         if let Some(notice) = self.change_too_late(now, id, false, offer.channel.as_deref()) {
             return Some(Refusal::ChangeTooLate { notice });
@@ -61,6 +67,7 @@ impl Location {
         let wish = PlacementRequest { appointment_type, ..PlacementRequest::of_offer(offer) };
         // A hold was checked against the rules of its slot when it was placed.
         offer_refusal(now, offer, held)
+            .or_else(|| type_refusal(appointment, wanted))
             .or_else(|| self.placement_refusal(now, wish, own.clone()))
             .or_else(|| if held { None } else { self.slot_rule_refusal(now, wish, own) })
     }
@@ -89,4 +96,13 @@ impl Location {
         }
         Decision::new(Reply::Saved { queued }, events)
     }
+}
+
+/// Returns the refusal of an offer for another type that would change the length of the visit. If the length is the
+/// same, the hours and rules for the type of the visit decide about the slot.
+fn type_refusal(appointment: &CalendarAppointment, wanted: &Reschedule) -> Option<Refusal> {
+    let offer = &wanted.offer;
+    let appointment_type = wanted.appointment_type.filter(|kind| offer.appointment_type != Some(*kind))?;
+    let differs = offer.placement.span.length() != appointment.placement.span.length();
+    differs.then_some(Refusal::OfferOfOtherType { appointment_type })
 }

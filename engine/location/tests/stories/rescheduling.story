@@ -155,6 +155,14 @@ reschedule a1 op2 prov1 11:00 30m closed op2 -> refused slot_taken outside_hours
 reschedule a1 op2 prov1 11:00 30m closed_type -> refused type_not_online
 expect keys none
 
+story a slot that was offered for another type must have the length of the visit
+book a1 op1 prov1 10:00 60m patient p1 type t5 -> booked a1
+reschedule a1 op2 prov1 11:00 30m visit t5 type t6 -> refused offer_of_other_type t5
+reschedule a1 op2 prov1 11:00 30m visit t5 -> refused offer_of_other_type t5
+reschedule a1 op2 prov1 11:00 60m visit t5 type t6 -> rescheduled
+reschedule a1 op2 prov1 12:00 30m visit t5 type t5 -> rescheduled
+reschedule a1 op2 prov1 13:00 60m type t6 -> rescheduled
+
 story a reschedule obeys the booking rules, and does not count the visit itself
 rules buffer_before=30m buffer_after=30m daily_visits=1
 settings unintegrated

@@ -226,10 +226,10 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
             to: place(now, places(2)?)?,
             join_blocks: true,
         },
-        // `reschedule a1 op2 prov1 11:00 30m key k1 data x hold h1`
+        // `reschedule a1 op2 prov1 11:00 30m key k1 data x hold h1`; with `visit t5`, the visit is of that type
         "reschedule" => Command::Reschedule(Reschedule {
             appointment: AppointmentId(id("a", word(1)?)?),
-            appointment_type: None,
+            appointment_type: options.value("visit").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId),
             offer: offer(world, words.get(2..6), &mut options)?,
             key: key_use(&mut options)?,
         }),

@@ -425,6 +425,7 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
             let starts: Vec<_> = alternatives.iter().map(|slot| show_time(now, slot.span.start)).collect();
             format!("rules_changed {rule} alternatives {}", starts.join(" "))
         }
+        Refusal::OfferOfOtherType { appointment_type } => format!("offer_of_other_type t{appointment_type}"),
         Refusal::ChangeTooLate { notice } => format!("change_too_late {}", show_length(*notice)),
         Refusal::Member { index, refusal } => format!("member {index} {}", show_refusal(now, refusal)),
         Refusal::PatientTwice => "patient_twice".into(),

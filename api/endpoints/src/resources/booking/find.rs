@@ -63,6 +63,8 @@ struct VisitView {
     provider: Option<String>,
     /// Name of the appointment type; null if unknown.
     appointment_type: Option<String>,
+    /// Id of the appointment type, to search for another slot; null if unknown.
+    appointment_type_id: Option<u32>,
     /// The location of the visit.
     location: OfferLocation,
     /// Reference of the booking; null for a visit that the practice booked itself.
@@ -297,6 +299,7 @@ fn view(
         duration_minutes: it.placement.span.length() / MINUTE,
         provider: it.placement.provider.map(|id| names.get(id.0)).transpose()?.flatten(),
         appointment_type: kind.map(|kind| kind.body.name),
+        appointment_type_id: it.appointment_type_id,
         location: OfferLocation { location_id: here.location_id.0, name: here.name.to_owned(), address: here.address },
         booking_ref: it.booking.as_ref().map(|booking| booking.booking_ref.clone()),
         can,
