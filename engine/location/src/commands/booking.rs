@@ -10,8 +10,7 @@ use crate::{
     rules::{Candidate, Companion, PatientFacts, patient_reason},
     schedule::{
         calendar::{Holder, Placement},
-        hours::WorkingHour,
-        slots::{Fit, Slot, SlotQuery, Wanted, fits, free_slots, nearest_by},
+        slots::{Fit, Slot, Wanted, fits},
     },
     settings::Moves,
     state::{CalendarAppointment, Key},
@@ -226,25 +225,13 @@ impl Location {
             return Some(Refusal::SlotTaken { fit: Fit::OutsideHours, alternatives: Vec::new() });
         };
         let wanted = Wanted { slot, appointment_type, join_blocks, own };
-        let (state, zone) = (&self.state, &self.settings.zone);
         let shut = |room| intent.is_some_and(|offer| offer.closed.operatories.contains(&room));
         let hours = self.hours().filter(|hour| !hour.operatory.is_some_and(shut));
-        match fits(hours.clone(), &state.calendar, zone, &wanted) {
+        match fits(hours, &self.state.calendar, &self.settings.zone, &wanted) {
             Fit::Free if !also_taken.iter().any(|other| other.slot.prevents(&slot)) => None,
             // `Free` if only an earlier member of the request takes the slot.
             fit => {
-                let others = [also_taken, later].concat();
-                let alternatives = match intent.filter(|_| !self.settings.rules.is_neutral()) {
-                    Some(offer) => self.offered_alternatives(now, &wanted, offer, &others),
-                    None => {
-                        let count = usize::from(self.settings.booking.alternatives);
-                        let hours: Vec<&WorkingHour> = hours.collect();
-                        let search =
-                            |query: &SlotQuery| free_slots(hours.iter().copied(), &state.calendar, zone, query);
-                        let slots: Vec<Slot> = others.iter().map(|other| other.slot).collect();
-                        nearest_by(search, zone, &wanted, now, count, &slots)
-                    }
-                };
+                let alternatives = self.alternatives(now, &wanted, intent, &[also_taken, later].concat());
                 Some(Refusal::SlotTaken { fit, alternatives })
             }
         }
@@ -269,7 +256,7 @@ impl Location {
         let Candidate { slot, appointment_type, join_blocks, own, .. } = candidate;
         let wanted = Wanted { slot, appointment_type, join_blocks, own };
         let others = [wish.also_taken, wish.later].concat();
-        let alternatives = self.offered_alternatives(now, &wanted, offer, &others);
+        let alternatives = self.alternatives(now, &wanted, Some(offer), &others);
         Some(Refusal::RulesChanged { rule, alternatives })
     }
 

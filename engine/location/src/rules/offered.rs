@@ -12,7 +12,7 @@ use crate::{
     Location,
     command::{Closed, OfferedSlot},
     schedule::{
-        calendar::Entry,
+        calendar::{Calendar, Entry, Holder},
         hours::WorkingHour,
         slots::{Restrictions, Slot, SlotQuery, Wanted, free_slots, nearest_by, next_available, restricted_slots},
         zone::Date,
@@ -35,7 +35,7 @@ impl Location {
             return Vec::new();
         }
         let in_force = self.settings.rules.in_force(query.appointment_type, channel);
-        self.offered(now, query, &self.open_hours(closed), &in_force)
+        self.offered(now, query, &self.open_hours(closed), &in_force, &self.state.calendar, &[])
     }
 
     /// Returns the first local date with an offered slot, among the `horizon_days` dates after those of the query.
@@ -66,7 +66,7 @@ impl Location {
             if !next.problems().is_empty() {
                 return None;
             }
-            if let Some(slot) = self.offered(now, &next, &hours, &in_force).first() {
+            if let Some(slot) = self.offered(now, &next, &hours, &in_force, &self.state.calendar, &[]).first() {
                 return Some(zone.local_date(slot.span.start));
             }
             left -= next.days;
@@ -75,24 +75,48 @@ impl Location {
         None
     }
 
-    /// Returns the slots nearest to a refused one that rules offer next to the other visits of the request.
-    pub(crate) fn offered_alternatives(
+    /// Returns the free slots nearest to a refused one, next to the other visits of the request. Those of an intent
+    /// obey the booking rules. An appointment that moves does not count as taken, unless its EHR replaces appointments
+    /// and thus keeps the old one until it has the new one. The present place is no alternative.
+    pub(crate) fn alternatives(
         &self,
         now: Timestamp,
         wanted: &Wanted,
-        offer: &OfferedSlot,
+        intent: Option<&OfferedSlot>,
         others: &[Companion],
     ) -> Vec<Slot> {
-        let (closed, channel) = (&offer.closed, offer.channel.as_deref());
+        let (rules, zone) = (&self.settings.rules, &self.settings.zone);
+        let nothing = Closed::default();
+        let (closed, channel) = intent.map_or((&nothing, None), |offer| (&offer.closed, offer.channel.as_deref()));
         let hours = self.open_hours(closed);
-        let in_force = self.settings.rules.in_force(wanted.appointment_type, channel);
-        let search = |query: &SlotQuery| self.offered(now, query, &hours, &in_force);
+        let in_force = intent.filter(|_| !rules.is_neutral()).map(|_| rules.in_force(wanted.appointment_type, channel));
+        // A hold stays taken, because an alternative has another token.
+        let moving: Vec<Holder> =
+            wanted.own.iter().copied().filter(|holder| !matches!(holder, Holder::Hold(_))).collect();
+        let capabilities = &self.settings.capabilities;
+        let is_vacated = !capabilities.integrated || capabilities.reschedules;
+        let calendar = self.state.calendar.without(if is_vacated { &moving[..] } else { &[] });
+        let present = moving.iter().find_map(|holder| match holder {
+            Holder::Appointment(id) => self.state.appointments.get(id).and_then(|it| Slot::of(&it.placement)),
+            Holder::Vacating(_) | Holder::Hold(_) => None,
+        });
+        let search = |query: &SlotQuery| {
+            // The present place must not hide the same time in another operatory.
+            let overlapping_operatory_slots = query.overlapping_operatory_slots || present.is_some();
+            let query = SlotQuery { overlapping_operatory_slots, ..query.clone() };
+            let mut found = match &in_force {
+                Some(in_force) => self.offered(now, &query, &hours, in_force, &calendar, &moving),
+                None => free_slots(hours.iter().copied(), &calendar, zone, &query),
+            };
+            found.retain(|slot| Some(*slot) != present);
+            found
+        };
         let count = usize::from(self.settings.booking.alternatives);
         let slots: Vec<Slot> = others.iter().map(|other| other.slot).collect();
         // The rules may refuse some of them because of the other visits.
-        let margin = others.len().saturating_mul(count);
-        let mut found = nearest_by(search, &self.settings.zone, wanted, now, count.saturating_add(margin), &slots);
-        if !others.is_empty() {
+        let margin = if in_force.is_some() { others.len().saturating_mul(count) } else { 0 };
+        let mut found = nearest_by(search, zone, wanted, now, count.saturating_add(margin), &slots);
+        if let Some(in_force) = in_force.as_ref().filter(|_| !others.is_empty()) {
             let Wanted { appointment_type, join_blocks, ref own, .. } = *wanted;
             found.retain(|slot| {
                 let (slot, own) = (*slot, own.clone());
@@ -100,7 +124,7 @@ impl Location {
                 let also_taken = others;
                 let candidate =
                     Candidate { slot, appointment_type, join_blocks, own, closed, channel, patient, also_taken };
-                self.slot_reason(now, &in_force, &candidate).is_none()
+                self.slot_reason(now, in_force, &candidate).is_none()
             });
         }
         found.truncate(count);
@@ -113,14 +137,18 @@ impl Location {
         self.hours().filter(|hour| !is_closed(hour)).collect()
     }
 
+    /// Returns the slots of a query that are free in a calendar and that the rules offer. The visits of `moving` do not
+    /// count towards daily caps.
     fn offered(
         &self,
         now: Timestamp,
         query: &SlotQuery,
         hours: &[&WorkingHour],
         in_force: &RulesInForce<'_>,
+        calendar: &Calendar,
+        moving: &[Holder],
     ) -> Vec<Slot> {
-        let (calendar, zone, rules) = (&self.state.calendar, &self.settings.zone, &in_force.rules);
+        let (zone, rules) = (&self.settings.zone, &in_force.rules);
         let query = SlotQuery { not_before: query.not_before.max(now), ..query.clone() };
         if in_force.is_neutral() {
             return free_slots(hours.iter().copied(), calendar, zone, &query);
@@ -148,7 +176,7 @@ impl Location {
             let mut counted = counted.borrow_mut();
             let day = match counted.take().filter(|day| day.date == date) {
                 Some(day) => day,
-                None => DayLoad::count(&self.state, zone, date, rules, query.appointment_type, &[]),
+                None => DayLoad::count(&self.state, zone, date, rules, query.appointment_type, moving),
             };
             let exceeds = day.exceeds(rules, slot);
             *counted = Some(day);

@@ -1,6 +1,7 @@
 //! The calendar of busy spans: a column per operatory, and one per provider for entries without an operatory.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
@@ -128,6 +129,15 @@ impl Calendar {
         self.columns
             .iter()
             .flat_map(|(column, column_entries)| column_entries.entries.iter().map(|entry| (*column, entry)))
+    }
+
+    /// Returns the calendar without the entries of some holders in columns.
+    pub(crate) fn without(&self, holders: &[Holder]) -> Cow<'_, Calendar> {
+        let left_out = self.entries().filter(|(_, entry)| holders.contains(&entry.holder));
+        left_out.fold(Cow::Borrowed(self), |mut calendar, (column, entry)| {
+            calendar.to_mut().remove(column, entry.span, entry.holder);
+            calendar
+        })
     }
 
     /// Returns the number of entries in columns.

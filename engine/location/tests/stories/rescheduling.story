@@ -144,6 +144,43 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 reschedule a1 op1 prov1 10:15 30m key k1 data x -> rescheduled
 expect appointment a1 op1 prov1 10:15 30m pending
 
+story alternatives of a reschedule do not count the old time of the visit
+settings alternatives=2
+book a1 op1 prov1 10:30 60m patient p1 -> booked a1
+book a2 op2 prov2 08:30 570m patient p2 -> booked a2
+book a3 op3 prov2 08:30 570m patient p3 -> booked a3
+reschedule a1 op2 prov1 10:00 60m -> refused slot_taken busy(a2) alternatives op1/prov1/10:00 op1/prov1/09:00
+move a1 op2 prov1 10:00 60m -> refused slot_taken busy(a2) alternatives op1/prov1/10:00 op1/prov1/09:00
+
+story alternatives of a reschedule do not count the visit towards daily caps
+rules daily_visits=3
+settings alternatives=1
+book a1 op1 prov1 10:30 60m patient p1 -> booked a1
+book a2 op2 prov2 08:30 570m patient p2 -> booked a2
+book a3 op3 prov2 08:30 570m patient p3 -> booked a3
+reschedule a1 op2 prov1 10:00 60m -> refused slot_taken busy(a2) alternatives op1/prov1/10:00
+
+story the present place of a visit is no alternative
+settings alternatives=2
+book a1 op1 prov1 10:00 60m patient p1 -> booked a1
+book a2 op2 prov2 08:30 570m patient p2 -> booked a2
+book a3 op3 prov2 08:30 570m patient p3 -> booked a3
+reschedule a1 op2 prov1 10:00 60m -> refused slot_taken busy(a2) alternatives op1/prov1/09:00 op1/prov1/11:00
+
+story the present place of a visit does not hide the same time in another operatory
+settings alternatives=1
+book a1 op1 prov1 10:00 60m patient p1 -> booked a1
+book a2 op2 prov2 08:30 570m patient p2 -> booked a2
+reschedule a1 op2 prov1 10:00 60m -> refused slot_taken busy(a2) alternatives op3/prov1/10:00
+
+story the old time of a visit is no alternative in an EHR that replaces appointments
+settings no_reschedules alternatives=2
+after 10m
+book a1 op1 prov1 10:30 60m patient p1 -> booked a1
+book a2 op2 prov2 08:30 570m patient p2 -> booked a2
+book a3 op3 prov2 08:30 570m patient p3 -> booked a3
+reschedule a1 op2 prov1 10:00 60m -> refused slot_taken busy(a2) alternatives op1/prov1/09:00 op1/prov1/12:00
+
 story a reschedule is refused for an expired, taken or closed slot
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 book a2 op2 prov1 10:00 30m patient p2 -> booked a2
