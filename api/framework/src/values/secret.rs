@@ -81,7 +81,12 @@ impl Secret {
 
     /// Derives a key for one purpose. Keys of different purposes are independent.
     pub fn key(&self, purpose: &str) -> MacKey {
-        MacKey(keyed(&mac(keyed(&self.0), &[purpose.as_bytes()])))
+        MacKey(keyed(&self.derive(purpose)))
+    }
+
+    /// Derives the bytes of a key for one purpose, such as a cipher.
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        mac(keyed(&self.0), &[purpose.as_bytes()])
     }
 }
 

@@ -1,29 +1,30 @@
-//! Visit tokens: `vis_` and hex of an authentication tag and an encrypted appointment. Stateless; a token can be
-//! neither altered nor guessed, and it shows no ids to its holder.
+//! Visit tokens: `vis_` and hex of a nonce and an appointment sealed with XAES-256-GCM, the cipher of the store.
+//! Stateless; a token can be neither altered nor guessed, and it shows no ids to its holder.
 //!
-//! The tag authenticates the plain text, which contains a nonce, and is the input of the key stream. Two tokens thus
-//! never share a key stream.
+//! A nonce has 24 random bytes, so that two tokens never share one.
 
 use location::{
     ids::{AppointmentId, InstitutionId, LocationId, PatientId},
     time::{MINUTE, Millis, Timestamp},
 };
+use xaes_256_gcm::{
+    Key, Nonce, Tag, Xaes256Gcm,
+    aead::{AeadInOut, KeyInit, inout::InOutBuf},
+};
 
-use crate::values::secret::{MacKey, Secret, random};
+use crate::values::secret::{Secret, random};
 
 /// Lifetime of a visit token.
 pub const LIFETIME: Millis = 30 * MINUTE;
 
 const PREFIX: &str = "vis_";
-/// Bytes of the authentication tag in a token.
+const NONCE: usize = 24;
+/// Bytes of the encrypted appointment.
+const VISIT: usize = 4 + 4 + 8 + 4 + 8;
+/// Bytes of the authentication tag.
 const TAG: usize = 16;
-/// Bytes of the plain text: as many as one block of the key stream.
-const VISIT: usize = 4 + 4 + 8 + 4 + 8 + 4;
 
-pub struct VisitTokens {
-    tag: MacKey,
-    stream: MacKey,
-}
+pub struct VisitTokens(Xaes256Gcm);
 
 /// The appointment that a token names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,45 +39,40 @@ pub struct SealedVisit {
 
 impl VisitTokens {
     pub fn new(secret: &Secret) -> VisitTokens {
-        VisitTokens { tag: secret.key("visit token"), stream: secret.key("visit token cipher") }
+        let key: Key = secret.derive("visit token seal").into();
+        VisitTokens(Xaes256Gcm::new(&key))
     }
 
     /// Returns a token for a visit. Two calls return two tokens.
     pub fn seal(&self, visit: SealedVisit) -> String {
-        let mut bytes = encode(visit, random::<4>());
-        let tag = self.tag.tag(&[&bytes]);
-        self.apply_stream(&tag[..TAG], &mut bytes);
-        format!("{PREFIX}{}{}", hex::encode(&tag[..TAG]), hex::encode(bytes))
+        let (nonce, mut bytes) = (random::<NONCE>(), encode(visit));
+        let tag = self
+            .0
+            .encrypt_inout_detached(&Nonce::from(nonce), &[], InOutBuf::from(&mut bytes[..]))
+            .expect("an appointment is far shorter than the limit of the cipher");
+        format!("{PREFIX}{}{}{}", hex::encode(nonce), hex::encode(bytes), hex::encode(tag))
     }
 
     /// Returns `None` for tokens that were not sealed with this secret. The caller checks the expiry.
     pub fn open(&self, token: &str) -> Option<SealedVisit> {
-        let digits = token.strip_prefix(PREFIX).filter(|digits| digits.len() == 2 * (TAG + VISIT))?;
-        let sealed = hex::decode(digits).ok()?;
-        let (tag, sealed) = sealed.split_at(TAG);
-        let mut bytes: [u8; VISIT] = sealed.try_into().ok()?;
-        self.apply_stream(tag, &mut bytes);
-        if !self.tag.verifies(&[&bytes], tag) {
-            return None;
-        }
-        decode(&bytes)
-    }
-
-    /// Encrypts or decrypts.
-    fn apply_stream(&self, tag: &[u8], bytes: &mut [u8; VISIT]) {
-        let stream = self.stream.tag(&[tag]);
-        bytes.iter_mut().zip(stream).for_each(|(byte, mask)| *byte ^= mask);
+        let mut sealed = [0; NONCE + VISIT + TAG];
+        // Fails for a text of another length.
+        hex::decode_to_slice(token.strip_prefix(PREFIX)?, &mut sealed).ok()?;
+        let (nonce, rest) = sealed.split_first_chunk_mut::<NONCE>()?;
+        let (visit, tag) = rest.split_first_chunk_mut::<VISIT>()?;
+        let (nonce, tag) = (Nonce::from(*nonce), Tag::from(*tag.first_chunk::<TAG>()?));
+        self.0.decrypt_inout_detached(&nonce, &[], InOutBuf::from(&mut visit[..]), &tag).ok()?;
+        decode(visit)
     }
 }
 
-fn encode(visit: SealedVisit, nonce: [u8; 4]) -> [u8; VISIT] {
+fn encode(visit: SealedVisit) -> [u8; VISIT] {
     let mut bytes = [0; VISIT];
     bytes[..4].copy_from_slice(&visit.institution.0.to_be_bytes());
     bytes[4..8].copy_from_slice(&visit.location.0.to_be_bytes());
     bytes[8..16].copy_from_slice(&visit.appointment.0.to_be_bytes());
     bytes[16..20].copy_from_slice(&visit.patient.0.to_be_bytes());
-    bytes[20..28].copy_from_slice(&visit.expires.0.to_be_bytes());
-    bytes[28..].copy_from_slice(&nonce);
+    bytes[20..].copy_from_slice(&visit.expires.0.to_be_bytes());
     bytes
 }
 
@@ -121,8 +117,8 @@ mod tests {
     #[test]
     fn a_visit_token_shows_no_ids() {
         let tokens = VisitTokens::new(&Secret::from_bytes([1; 32]));
-        let plain = encode(visit(), [0; 4]);
-        for part in [&plain[..8], &plain[8..16], &plain[20..28]] {
+        let plain = encode(visit());
+        for part in [&plain[..8], &plain[8..16], &plain[20..]] {
             assert!(!tokens.seal(visit()).contains(&hex::encode(part)));
         }
     }
