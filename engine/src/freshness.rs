@@ -27,14 +27,17 @@ impl Engine {
         }
     }
 
-    /// Reads the EHR's appointments if the schedule is older than `within`, for at most two seconds and within the
-    /// quota. Concurrent calls share a read. Returns the reason if the schedule is still older.
+    /// Returns `true` if changes that the EHR made before the last `within` milliseconds may be unknown.
+    pub fn is_schedule_older(&self, location: LocationId, within: Millis) -> bool {
+        let since = clock::now().minus(within);
+        self.schedule_as_of(location).is_none_or(|as_of| as_of < since)
+    }
+
+    /// Waits until the schedule is not older than `within`, for at most two seconds. The EHR's appointments are read if
+    /// its quota allows. Concurrent calls share a read. Returns the reason if the schedule is still older.
     pub async fn refresh_schedule(&self, location: LocationId, within: Millis) -> Option<&'static str> {
         let now = clock::now();
         let since = now.minus(within);
-        if self.schedule_as_of(location).is_some_and(|as_of| as_of >= since) {
-            return None;
-        }
         let until = now.plus(Millis::try_from(PATIENCE.as_millis()).unwrap_or(Millis::MAX));
         let asked = self.directory().ask(location, |reply| LocationMessage::Refresh { since, until, reply });
         match tokio::time::timeout(PATIENCE, asked).await {

@@ -13,6 +13,7 @@ use engine::{
     records::ehr::{Description, Ehr, EhrAppointment, EhrFuture, EhrRecord, Page, Receipt, Resource, Write},
     setup::Setup,
 };
+use futures_util::future::join_all;
 use location::{
     ids::LocationId,
     pause::Directions,
@@ -21,6 +22,7 @@ use location::{
 };
 use serde_json::{Value, json};
 use testing::{Counter, until};
+use tokio::runtime;
 
 use crate::{
     practice::{Books, PracticeEhr},
@@ -218,6 +220,28 @@ async fn concurrent_requests_share_a_read() {
     for found in [a, b, c, d] {
         assert_eq!(found["description"], Value::Null);
     }
+}
+
+#[test]
+fn searches_that_wait_for_the_practice_leave_the_threads_to_other_reads() {
+    const THREADS: usize = 4;
+    let runtime = || runtime::Builder::new_current_thread().enable_all().max_blocking_threads(THREADS).build().unwrap();
+    actix_web::rt::System::with_tokio_rt(runtime).block_on(async {
+        let (world, ehr) = open().await;
+        let reads = ehr.reads.get();
+        ehr.shut.store(true, Ordering::SeqCst);
+        grow_old(1).await;
+        let waiting = join_all((0..4 * THREADS).map(|_| search(&world, 1).ok()));
+        let other = async {
+            until("the read of the practice", async || ehr.reads.get() > reads).await;
+            let read = world.get("/operatories?subdomain=acme&location_id=1").ok();
+            tokio::time::timeout(Duration::from_secs(1), read).await.expect("no thread waits for the practice");
+        };
+        let (found, ()) = tokio::join!(waiting, other);
+        for found in found {
+            assert!(found["description"].as_str().unwrap().contains("did not answer in time"), "{found}");
+        }
+    });
 }
 
 #[actix_web::test]

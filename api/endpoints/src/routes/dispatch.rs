@@ -31,7 +31,7 @@ use framework::{
 
 use super::{
     placing::{self, Placed},
-    route::{Answering, Route, Serves},
+    route::{Answering, Begun, Route, Serves},
     route_map::RouteMap,
 };
 use crate::{prelude::*, resources::ehr_events};
@@ -208,26 +208,50 @@ const MAX_READ_ATTEMPTS: usize = 3;
 
 /// Runs the handler, on the blocking pool behind a semaphore if `read_permits` is set. Slow reads can thus neither
 /// delay other responses, such as health probes, nor occupy all cores. Writes take this path if the store is on another
-/// machine, because they read from it too.
+/// machine, because they read from it too. A call that waits for the EHR leaves the pool meanwhile.
 async fn answer(
     route: &'static Route,
     call: Box<ApiCall>,
     read_permits: Option<FairSemaphore>,
 ) -> Result<HttpResponse, Error> {
-    let Some(turns) = read_permits else { return route.answer(call).ok_or_else(ApiError::internal)?.await };
-    let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
-    let read = web::block(move || {
-        let Some(answering) = route.answer(call) else {
-            return Finished::from_response(ApiError::internal().error_response());
+    let Some(turns) = read_permits else {
+        return match route.begin(call).ok_or_else(ApiError::internal)? {
+            Begun::Answering(answering) => answering.await,
+            Begun::Waiting(waiting) => (waiting.wait().await)().await,
         };
-        let answer = runtime.block_on(turns.run(on_behalf_of(origin, answering)));
-        Finished::from_response(answer.unwrap_or_else(|error| error.error_response()))
+    };
+    let begun = on_pool(route, turns.clone(), move || async move {
+        match route.begin(call) {
+            Some(Begun::Answering(answering)) => Ok(Finished::from_answer(answering.await)),
+            Some(Begun::Waiting(waiting)) => Err(waiting),
+            None => Ok(Finished::from_answer(Err(ApiError::internal().into()))),
+        }
     });
-    let finished = read.await.map_err(|_| {
+    let finished = match begun.await? {
+        Ok(finished) => finished,
+        Err(waiting) => {
+            let run = waiting.wait().await;
+            on_pool(route, turns, move || async move { Finished::from_answer(run().await) }).await?
+        }
+    };
+    Ok(finished.answer())
+}
+
+/// Runs work on the blocking pool behind a semaphore.
+async fn on_pool<F: Future + 'static>(
+    route: &'static Route,
+    turns: FairSemaphore,
+    work: impl FnOnce() -> F + Send + 'static,
+) -> Result<F::Output, ApiError>
+where
+    F::Output: Send + 'static,
+{
+    let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
+    let done = web::block(move || runtime.block_on(turns.run(on_behalf_of(origin, work()))));
+    done.await.map_err(|_| {
         tracing::error!(route = route.path, "a request ended in a panic");
         ApiError::internal()
-    })?;
-    Ok(finished.answer())
+    })
 }
 
 /// Response that can be sent to another thread.
@@ -238,6 +262,10 @@ struct Finished {
 }
 
 impl Finished {
+    fn from_answer(answer: Result<HttpResponse, Error>) -> Finished {
+        Finished::from_response(answer.unwrap_or_else(|error| error.error_response()))
+    }
+
     fn from_response(answer: HttpResponse) -> Finished {
         let (mut head, body) = answer.into_parts();
         let (status, headers) = (head.status(), mem::take(head.headers_mut()));

@@ -17,10 +17,43 @@ use framework::{
     values::audience::Audience,
 };
 
-use crate::{prelude::*, resources::operators::operator_actions::Action};
+use crate::{
+    prelude::*,
+    resources::{
+        booking::freshness::{NeedsSchedule, OutdatedSchedule, freshen, outdated_schedule},
+        operators::operator_actions::Action,
+    },
+};
 
 /// Future of a handler's response.
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;
+
+/// A call that has begun.
+pub enum Begun {
+    /// The handler can run.
+    Answering(Answering),
+    /// The handler must wait for a read of the schedule.
+    Waiting(Box<WaitingCall>),
+}
+
+/// A call whose handler waits. It can be sent to another thread.
+pub struct WaitingCall {
+    call: Box<ApiCall>,
+    schedule: OutdatedSchedule,
+    run: HandlerRun,
+}
+
+/// The run of a handler with the arguments of its call.
+type HandlerRun = Box<dyn FnOnce(Box<ApiCall>) -> Answering + Send>;
+
+impl WaitingCall {
+    /// Waits. Returns the run of the handler.
+    pub(crate) async fn wait(self) -> impl FnOnce() -> Answering + Send {
+        let WaitingCall { mut call, schedule, run } = self;
+        freshen(&mut call, schedule).await;
+        move || run(call)
+    }
+}
 
 pub struct Route {
     endpoint: Endpoint,
@@ -38,7 +71,7 @@ impl Deref for Route {
 }
 
 pub enum Serves {
-    Call { answer: Box<dyn Fn(Box<ApiCall>) -> Answering + Send + Sync>, describe: fn(ApiCall) },
+    Call { begin: Box<dyn Fn(Box<ApiCall>) -> Begun + Send + Sync>, describe: fn(ApiCall) },
     Open(Box<dyn Fn(HttpRequest, Payload) -> Answering + Send + Sync>),
 }
 
@@ -93,24 +126,54 @@ where
 }
 
 fn route<H: Handler<Arguments>, Arguments: 'static>(method: Method, path: &'static str, handler: H) -> Route {
-    let answer = move |mut call: Box<ApiCall>| -> Answering {
-        let notices = call.notices.clone();
-        Box::pin(async move {
-            let answer = match H::read(&mut call) {
-                Ok(arguments) => handler.handle(*call, arguments).await,
-                Err(refused) => Err(refused.into()),
-            };
-            let mut answer = match answer {
-                Ok(answer) => answer.into_response(),
-                Err(failed) => failed.answer(notices.sentence().as_deref()),
-            };
-            notices.put_into(&mut answer);
-            Ok(answer)
-        })
+    let begin = move |mut call: Box<ApiCall>| {
+        Begun::Answering(Box::pin(async move {
+            let arguments = H::read(&mut call);
+            run_handler(handler, call, arguments).await
+        }))
     };
-    let serves = Serves::Call { answer: Box::new(answer), describe: describe::<H, Arguments> };
+    let serves = Serves::Call { begin: Box::new(begin), describe: describe::<H, Arguments> };
     Route::new(method, path, Access::Token, serves)
         .with(|it| (it.status, it.success) = (H::Answer::STATUS, H::Answer::success()))
+}
+
+/// Runs a handler if its arguments are valid.
+async fn run_handler<H: Handler<Arguments>, Arguments>(
+    handler: H,
+    call: Box<ApiCall>,
+    arguments: Result<Arguments, ApiError>,
+) -> Result<HttpResponse, Error> {
+    let notices = call.notices.clone();
+    let answer = match arguments {
+        Ok(arguments) => handler.handle(*call, arguments).await,
+        Err(refused) => Err(refused.into()),
+    };
+    let mut answer = match answer {
+        Ok(answer) => answer.into_response(),
+        Err(failed) => failed.answer(notices.sentence().as_deref()),
+    };
+    notices.put_into(&mut answer);
+    Ok(answer)
+}
+
+/// Declares a POST whose handler waits for a read of the schedule if its arguments need a younger one.
+pub(crate) fn post_when_fresh<H, S>(path: &'static str, handler: H) -> Route
+where
+    H: Handler<(S,)>,
+    S: NeedsSchedule + Send + 'static,
+{
+    let begin = move |mut call: Box<ApiCall>| {
+        let arguments = H::read(&mut call);
+        let schedule = arguments.as_ref().ok().and_then(|(scope,)| outdated_schedule(&call, scope));
+        let run = move |call: Box<ApiCall>| -> Answering { Box::pin(run_handler(handler, call, arguments)) };
+        match schedule {
+            Some(schedule) => Begun::Waiting(Box::new(WaitingCall { call, schedule, run: Box::new(run) })),
+            None => Begun::Answering(run(call)),
+        }
+    };
+    let mut route = post(path, handler);
+    route.serves = Serves::Call { begin: Box::new(begin), describe: describe::<H, (S,)> };
+    route
 }
 
 /// Runs only the argument readers. The error that ends the description is ignored.
@@ -269,10 +332,10 @@ impl Route {
         self.with(|it| it.group = group)
     }
 
-    /// Returns `None` for routes without a call.
-    pub fn answer(&self, call: Box<ApiCall>) -> Option<Answering> {
+    /// Begins a call. Returns `None` for routes without a call.
+    pub(crate) fn begin(&self, call: Box<ApiCall>) -> Option<Begun> {
         match &self.serves {
-            Serves::Call { answer, .. } => Some(answer(call)),
+            Serves::Call { begin, .. } => Some(begin(call)),
             Serves::Open(_) => None,
         }
     }

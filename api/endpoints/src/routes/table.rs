@@ -80,7 +80,7 @@ use crate::{
     },
     routes::{
         dispatch,
-        route::{Route, action, delete, get, open, patch, post, unguarded, websocket},
+        route::{Route, action, delete, get, open, patch, post, post_when_fresh, unguarded, websocket},
     },
     views::{
         catalogue::{AdjustmentTypeView, FeeScheduleView, FeeView, PaymentTypeView},
@@ -538,7 +538,7 @@ fn booking_intent() -> Vec<Route> {
     let search = "/intent/booking/search";
     let hold = "/intent/booking/hold";
     vec![
-        post(search, booking::search::create)
+        post_when_fresh(search, booking::search::create)
             .about("Search for slots that can be booked", "4.8")
             .noting(
                 "Every field of the body is optional; `{}` searches the next seven days. A `slot_token` is an offer, \
@@ -553,7 +553,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[503])
             .reading()
             .named("search_slots"),
-        post("/intent/booking/explain", booking::explain::create)
+        post_when_fresh("/intent/booking/explain", booking::explain::create)
             .about("Explain why times can or cannot be booked", "4.8")
             .noting(
                 "The body has the fields of a search, or one time: a `slot_token`, or `start_iso` with optional \
@@ -570,7 +570,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[404])
             .reading()
             .named("explain_slots"),
-        post(hold, booking::hold::create)
+        post_when_fresh(hold, booking::hold::create)
             .about("Hold a slot", "4.8")
             .noting(
                 "Holding a slot is optional. Until `held_until` (by default five minutes), only POST \
@@ -587,7 +587,7 @@ fn booking_intent() -> Vec<Route> {
             .noting("The slot is free immediately. `slot_token` may be sent in the query or in the body.")
             .fails_as::<BookingRefusal>(&[404, 409, 410])
             .named("release_slot"),
-        post("/intent/booking/book", booking::book::create)
+        post_when_fresh("/intent/booking/book", booking::book::create)
             .about("Book a slot for a patient", "4.8")
             .noting(
                 "`slot_token` comes from a search; the token in the example is a placeholder. Choose one \

@@ -2,7 +2,7 @@
 
 use engine::{
     PatientDetails,
-    commands::{BookSlot, BookSlots, SlotBooking},
+    commands::{BookSlot, BookSlots, Offer, SlotBooking},
     records::values::Address,
 };
 use framework::values::{
@@ -18,7 +18,7 @@ use location::decision::Refusal;
 use super::{
     BookingAnswer, BookingView, described_booking,
     failure::BookingFailure,
-    freshness::{IntentCall, fresh_within, freshen, schedule_as_of},
+    freshness::{IntentCall, NeededSchedule, NeedsSchedule, fresh_within, schedule_as_of},
     offers::{like, offers, open, recall},
 };
 use crate::prelude::*;
@@ -156,13 +156,25 @@ struct BookedAddress {
     country: Option<String>,
 }
 
+impl NeedsSchedule for InLocations<BookingInput> {
+    fn schedule(&self, call: &ApiCall) -> Option<NeededSchedule> {
+        let InLocations(tenant, at, BookingInput { slot_token, bookings, fresh_within, .. }) = self;
+        let of_group = bookings.iter().flatten().map(|booking| &booking.slot_token);
+        let opened = slot_token.iter().chain(of_group).map(|token| open(call, tenant, at.as_ref(), token).ok());
+        // A token of an earlier secret can only be that of a retry, which is answered without a schedule.
+        let opened: Vec<(OpenLocation, Offer)> = opened.collect::<Option<_>>()?;
+        let (location, _) = opened.into_iter().next()?;
+        Some(NeededSchedule { location, intent: IntentCall::Book, fresh_within: *fresh_within })
+    }
+}
+
 pub async fn create(
     mut call: ApiCall,
     InLocations(tenant, at, asked): InLocations<BookingInput>,
 ) -> BookingAnswer<BookResponse<'static>> {
-    let BookingInput { slot_token, idempotency_key, patient, note, bookings, fresh_within } = asked;
+    let BookingInput { slot_token, idempotency_key, patient, note, bookings, .. } = asked;
     if let Some(bookings) = bookings {
-        return create_group(call, &tenant, at.as_ref(), idempotency_key, bookings, fresh_within).await;
+        return create_group(call, &tenant, at.as_ref(), idempotency_key, bookings).await;
     }
     // Without bookings, both are required.
     let (slot_token, patient) = slot_token.zip(patient).ok_or_else(ApiError::internal)?;
@@ -170,9 +182,6 @@ pub async fn create(
     let vouched = opened.is_ok();
     // A retry finds its booking even if the secret of its token was lost.
     let (location, offer) = opened.or_else(|_| recall(&call, &tenant, at.as_ref(), &slot_token))?;
-    if vouched {
-        freshen(&mut call, &location, IntentCall::Book, fresh_within).await;
-    }
     let wanted = like(&offer);
     let created_by = call.key.name.clone();
     let request = BookSlot { offer, idempotency_key, patient: patient.0, note, created_by };
@@ -196,7 +205,6 @@ async fn create_group(
     at: Option<&OpenLocation>,
     idempotency_key: String,
     bookings: Vec<GroupBooking>,
-    fresh_within: Option<i64>,
 ) -> BookingAnswer<BookResponse<'static>> {
     let mut location: Option<OpenLocation> = None;
     let (mut requested, mut properties) = (Vec::new(), Vec::new());
@@ -213,9 +221,6 @@ async fn create_group(
         requested.push(SlotBooking { offer, patient: patient.0, note });
     }
     let location = location.ok_or_else(ApiError::internal)?;
-    if properties.iter().all(|(_, vouched)| *vouched) {
-        freshen(&mut call, &location, IntentCall::Book, fresh_within).await;
-    }
     let created_by = call.key.name.clone();
     let request = BookSlots { bookings: requested, idempotency_key, created_by };
     let answer = call.api.engine.book_group(location.setup.id, request).await;

@@ -17,7 +17,7 @@ use location::{
 
 use super::{
     failure::BookingAnswer,
-    freshness::{IntentCall, freshen},
+    freshness::{IntentCall, NeededSchedule, NeedsSchedule},
     offers::open,
     reasons::{self, NextTime},
     search::{SearchInput, unknown},
@@ -169,6 +169,18 @@ impl ExplainInput {
     }
 }
 
+impl NeedsSchedule for InLocations<ExplainInput> {
+    fn schedule(&self, call: &ApiCall) -> Option<NeededSchedule> {
+        let InLocations(tenant, at, asked) = self;
+        let location = match &asked.slot_token {
+            Some(token) => open(call, tenant, at.as_ref(), token).ok()?.0,
+            None => at.clone()?,
+        };
+        let fresh_within = asked.search.fresh_within;
+        Some(NeededSchedule { location, intent: IntentCall::Search, fresh_within })
+    }
+}
+
 pub async fn create(
     mut call: ApiCall,
     InLocations(tenant, at, asked): InLocations<ExplainInput>,
@@ -197,7 +209,6 @@ pub async fn create(
     if search.party_size.is_some() {
         call.warn("party_size has no effect: each time is explained for one patient.");
     }
-    freshen(&mut call, &location, IntentCall::Search, search.fresh_within).await;
     let explained = match asked.time(offer.as_ref(), &query) {
         Some(time) => one_time(&mut call, &location, &asked, time, query).await?,
         None => {

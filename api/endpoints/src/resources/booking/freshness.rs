@@ -1,9 +1,24 @@
-//! The age of the schedule in the answers of the booking intent, and reads of the EHR before them.
+//! The age of the schedule in the answers of the booking intent, and reads of the EHR before them. A call waits for a
+//! read before its handler runs, so that it occupies no thread of the blocking pool.
 
 use framework::values::{limits::MAX_FRESH_WITHIN, times};
 use location::{settings::VerifyOn, time::SECOND};
 
 use crate::prelude::*;
+
+/// The arguments of a call of the booking intent that depends on the schedule.
+pub(crate) trait NeedsSchedule {
+    /// Returns the needed schedule, or `None` if the call will be refused or replays an earlier one.
+    fn schedule(&self, call: &ApiCall) -> Option<NeededSchedule>;
+}
+
+/// The schedule that a call needs.
+pub(crate) struct NeededSchedule {
+    pub(super) location: OpenLocation,
+    pub(super) intent: IntentCall,
+    /// Maximum age in seconds, if the client set one.
+    pub(super) fresh_within: Option<i64>,
+}
 
 /// The calls of the booking intent that depend on the schedule.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,19 +46,28 @@ pub(super) fn fresh_within() -> Kind<i64> {
     integer(1..=MAX_FRESH_WITHIN).about(about).omit_from_example()
 }
 
-/// Reads the practice's appointments first if the schedule is older than the client or the configuration accepts. Adds
-/// a warning if it stays older.
-pub(super) async fn freshen(
-    call: &mut ApiCall,
-    location: &OpenLocation,
-    intent: IntentCall,
-    fresh_within: Option<i64>,
-) {
+/// A schedule that is older than a client or the configuration accepts.
+pub(crate) struct OutdatedSchedule {
+    location: OpenLocation,
+    /// The accepted age.
+    within: Millis,
+}
+
+/// Returns the schedule that must be read before the handler runs, if any.
+pub(crate) fn outdated_schedule(call: &ApiCall, arguments: &impl NeedsSchedule) -> Option<OutdatedSchedule> {
+    let NeededSchedule { location, intent, fresh_within } = arguments.schedule(call)?;
     let setup = &location.setup;
     call.api.engine.note_intent(setup.id);
     let verified = Some(setup.booking.verify_within).filter(|_| intent.is_verified(setup.booking.verify_on));
     let asked = fresh_within.map(|seconds| seconds * SECOND);
-    let Some(within) = asked.into_iter().chain(verified).min() else { return };
+    let within = asked.into_iter().chain(verified).min()?;
+    let is_outdated = call.api.engine.is_schedule_older(setup.id, within);
+    is_outdated.then_some(OutdatedSchedule { location, within })
+}
+
+/// Reads the practice's appointments. Adds a warning if the schedule stays older.
+pub(crate) async fn freshen(call: &mut ApiCall, OutdatedSchedule { location, within }: OutdatedSchedule) {
+    let setup = &location.setup;
     let Some(reason) = call.api.engine.refresh_schedule(setup.id, within).await else { return };
     let read = match call.api.engine.schedule_as_of(setup.id) {
         Some(at) => format!("was last read on {}", times::for_people(at, setup.zone)),

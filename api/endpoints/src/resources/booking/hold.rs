@@ -4,7 +4,7 @@ use framework::values::{kinds::shared::slot_token, times};
 
 use super::{
     failure::{BookingAnswer, BookingFailure},
-    freshness::{IntentCall, fresh_within, freshen, schedule_as_of},
+    freshness::{IntentCall, NeededSchedule, NeedsSchedule, fresh_within, schedule_as_of},
     offers::{like, offers, open},
 };
 use crate::prelude::*;
@@ -35,12 +35,19 @@ pub struct NewHold {
     fresh_within: Option<i64>,
 }
 
+impl NeedsSchedule for InLocations<NewHold> {
+    fn schedule(&self, call: &ApiCall) -> Option<NeededSchedule> {
+        let InLocations(tenant, at, NewHold { slot_token, fresh_within }) = self;
+        let (location, _) = open(call, tenant, at.as_ref(), slot_token).ok()?;
+        Some(NeededSchedule { location, intent: IntentCall::Hold, fresh_within: *fresh_within })
+    }
+}
+
 pub async fn create(
-    mut call: ApiCall,
-    InLocations(tenant, at, NewHold { slot_token, fresh_within }): InLocations<NewHold>,
+    call: ApiCall,
+    InLocations(tenant, at, NewHold { slot_token, .. }): InLocations<NewHold>,
 ) -> BookingAnswer<SlotHold<'static>> {
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
-    freshen(&mut call, &location, IntentCall::Hold, fresh_within).await;
     let (start, wanted) = (offer.span.start, like(&offer));
     let held = call.api.engine.hold(offer, call.key.short()).await;
     let until =

@@ -8,7 +8,7 @@ pub mod confirm;
 pub mod explain;
 mod failure;
 pub mod find;
-mod freshness;
+pub(crate) mod freshness;
 pub mod hold;
 mod offer_view;
 mod offers;

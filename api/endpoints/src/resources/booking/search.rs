@@ -23,7 +23,7 @@ use serde_json::json;
 
 use super::{
     failure::{BookingAnswer, BookingFailure},
-    freshness::{IntentCall, fresh_within, freshen, schedule_as_of},
+    freshness::{IntentCall, NeededSchedule, NeedsSchedule, fresh_within, schedule_as_of},
     offer_view::OfferView,
     offers::{OfferProperties, offers},
 };
@@ -119,6 +119,13 @@ pub(super) fn unknown(named: Reference, location: Option<LocationId>) -> ApiErro
     }
 }
 
+impl NeedsSchedule for AtLocation<SearchInput> {
+    fn schedule(&self, _: &ApiCall) -> Option<NeededSchedule> {
+        let AtLocation(location, SearchInput { fresh_within, .. }) = self;
+        Some(NeededSchedule { location: location.clone(), intent: IntentCall::Search, fresh_within: *fresh_within })
+    }
+}
+
 pub async fn create(
     mut call: ApiCall,
     AtLocation(location, asked): AtLocation<SearchInput>,
@@ -130,7 +137,6 @@ pub async fn create(
     check_start_date(from, now).map_err(all)?;
     let (query, kind) = asked.query(&call, &location, from, now).map_err(all)?;
     asked.warn_about_new_patients(&mut call, &location)?;
-    freshen(&mut call, &location, IntentCall::Search, asked.fresh_within).await;
     let closed = kind.filter(|kind| !kind.bookable_online);
     let wanted_type = asked.appointment_type.map(AppointmentTypeId);
     let channel = call.key.channel.as_deref();
