@@ -1,5 +1,7 @@
 //! Reads from the store without an actor: they see durable data, and never wait for a location.
 
+use std::sync::Arc;
+
 use location::{
     ids::{AppointmentId, InstitutionId, LocationId},
     pull::Resource,
@@ -12,7 +14,7 @@ use processor::{
 };
 use query::{
     feed::{self, Changes, Reader},
-    lists::{ListError, ListQuery, Lists, Page, PageRequest, Range},
+    lists::{ListError, ListQuery, Lists, Order, Page, PageRequest, Position, Range},
 };
 use records::{
     self,
@@ -20,11 +22,11 @@ use records::{
     ehr::Description,
     record::{Body, Record, Scope},
     rules,
-    schema::scope_of,
+    schema::{EhrRecord, Visitor, on, scope_of},
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use setup::LocationSetup;
-use store::{Direction, keys};
+use setup::{LocationSetup, Setup};
+use store::{Direction, StoreError, keys};
 use webhooks::views::{RelatedRecords, ViewContext, ViewError};
 
 use crate::{
@@ -49,6 +51,21 @@ struct Frame {
     location_id: Option<u32>,
     #[serde(default)]
     deleted_at: Option<Timestamp>,
+}
+
+/// Reads the stored records of an owner.
+struct StoredRecords<'a> {
+    lists: Lists<'a>,
+    query: ListQuery,
+    range: Range,
+}
+
+impl Visitor for StoredRecords<'_> {
+    type Output = Result<Vec<(Position, Vec<u8>)>, StoreError>;
+
+    fn visit<T: Body<Ehr: Into<EhrRecord>>>(self) -> Self::Output {
+        self.lists.scan_raw::<Record<T>>(&self.query, self.range)
+    }
 }
 
 /// Maximum rows of lists that are read as a whole, such as the working hours of a location.
@@ -227,12 +244,68 @@ impl Engine {
         let scope = scope_of(resource, place.institution.0, place.source, location.0);
         let Some(stored) = store.stored(resource, scope, id)? else { return Ok(None) };
         let frame: Frame = parsed(DocumentKind::Of(resource), &stored)?;
-        let context = ViewContext { setup: &setup, location: place, version, amounts, now: self.now() };
-        let record = self.views.record(&context, resource, &stored, &store).map_err(|error| match error {
+        let record = self.view((&*setup, place), resource, &stored, version, amounts)?;
+        Ok(Some(Shown { made_at: frame.location_id, deleted: frame.deleted_at.is_some(), record }))
+    }
+
+    fn view(
+        &self,
+        (setup, location): (&Setup, &Arc<LocationSetup>),
+        resource: Resource,
+        stored: &[u8],
+        version: &str,
+        amounts: bool,
+    ) -> Result<serde_json::Value, EngineError> {
+        let context = ViewContext { setup, location, version, amounts, now: self.now() };
+        let store = &*self.deps().store;
+        self.views.record(&context, resource, stored, &store).map_err(|error| match error {
             ViewError::Store(error) => error.into(),
             ViewError::Damaged => EngineError::Damaged,
-        })?;
-        Ok(Some(Shown { made_at: frame.location_id, deleted: frame.deleted_at.is_some(), record }))
+        })
+    }
+
+    /// Returns up to `limit` records of a location, its data source or its institution after a position, as stored.
+    /// [`Engine::view_at`] selects those of the location. Records that change between two calls are repeated or stay in
+    /// their place; none is skipped.
+    pub fn stored_after(
+        &self,
+        location: LocationId,
+        resource: Resource,
+        after: Position,
+        limit: usize,
+    ) -> Result<Vec<(Position, Vec<u8>)>, EngineError> {
+        let place = self.location(location).ok_or(EngineError::UnknownLocation)?;
+        let query = match (rules(resource).scope, place.source) {
+            (Scope::Institution, _) => ListQuery::new([place.institution.0], Order::Id),
+            (Scope::Location, _) => ListQuery::new([place.id.0], Order::Id),
+            // In the order of ids, the records of all locations would be read.
+            (Scope::Everywhere, _) => ListQuery::new([place.id.0], Order::UpdatedAt),
+            (Scope::Source, Some(source)) => ListQuery::new([source], Order::Id),
+            // Locations without an EHR have no such records.
+            (Scope::Source, None) => return Ok(Vec::new()),
+        };
+        let range = Range { from: Some(after), ..Range::first(limit) };
+        Ok(on(resource, StoredRecords { lists: self.lists(), query, range })?)
+    }
+
+    /// Returns the view of a stored record. Returns `None` if the record is deleted, or is not one of the location, its
+    /// data source or its institution.
+    pub fn view_at(
+        &self,
+        location: LocationId,
+        resource: Resource,
+        stored: &[u8],
+        version: &str,
+        amounts: bool,
+    ) -> Result<Option<serde_json::Value>, EngineError> {
+        let setup = self.setup();
+        let place = setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
+        let frame: Frame = parsed(DocumentKind::Of(resource), stored)?;
+        let here = frame.location_id.is_none_or(|id| id == location.0);
+        if frame.deleted_at.is_some() || !here || !has_source_of(place, resource, &frame, stored)? {
+            return Ok(None);
+        }
+        self.view((&*setup, place), resource, stored, version, amounts).map(Some)
     }
 
     /// Returns `true` if a request to an institution may name a record, at a location if it names one. Also returns
@@ -279,6 +352,21 @@ impl Engine {
         let found = self.deps().store.scan(keys, range.direction, range.limit)?;
         found.iter().map(|(_, bytes)| parsed(T::KIND, bytes)).collect()
     }
+}
+
+/// Returns `true` if a record belongs to the data source of a location, as in the lists of the location.
+fn has_source_of(place: &LocationSetup, resource: Resource, frame: &Frame, stored: &[u8]) -> Result<bool, EngineError> {
+    let same = frame.source_id == place.source;
+    Ok(match (resource, place.source) {
+        // Without an EHR, patients belong to the locations that have a record of them.
+        (Resource::Patients, None) if same => {
+            let patient: Record<records::Patient> = parsed(DocumentKind::Of(resource), stored)?;
+            patient.location_ids.contains(&place.id.0)
+        }
+        // A type without a data source belongs to the whole institution.
+        (Resource::AppointmentTypes, _) => same || frame.source_id.is_none(),
+        _ => same || rules(resource).scope != Scope::Institution,
+    })
 }
 
 fn parsed<T: DeserializeOwned>(kind: DocumentKind, bytes: &[u8]) -> Result<T, EngineError> {
