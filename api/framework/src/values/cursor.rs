@@ -8,8 +8,6 @@ use location::time::Timestamp;
 use crate::values::secret::{MacKey, Secret};
 
 const TAG: usize = 16;
-/// Position, id, and the time of the walk's first page.
-const CONTENT: usize = 24;
 
 pub struct Cursors(MacKey);
 
@@ -31,7 +29,8 @@ impl Cursors {
     }
 }
 
-/// Encoder and decoder for the cursors of one query.
+/// Encoder and decoder for the cursors of one query. The cursor of a list contains position, id, and the time of the
+/// walk's first page.
 #[derive(Clone)]
 pub struct QueryCursors {
     key: MacKey,
@@ -45,21 +44,32 @@ impl QueryCursors {
     }
 
     pub fn seal(&self, position: Position, as_of: Timestamp) -> String {
-        let mut bytes = [position.at.0.to_be_bytes(), position.id.to_be_bytes(), as_of.0.to_be_bytes()].concat();
+        self.seal_numbers([position.at.0 as u64, position.id, as_of.0 as u64])
+    }
+
+    pub fn open(&self, cursor: &str) -> Option<(Position, Timestamp)> {
+        let [at, id, as_of] = self.open_numbers(cursor)?;
+        Some((Position { at: Timestamp(at as i64), id }, Timestamp(as_of as i64)))
+    }
+
+    pub fn seal_numbers<const N: usize>(&self, numbers: [u64; N]) -> String {
+        let mut bytes = numbers.map(u64::to_be_bytes).concat();
         let tag = self.key.tag(&[&self.query_tag(), &bytes]);
         bytes.extend_from_slice(&tag[..TAG]);
         BASE64.encode(bytes)
     }
 
-    pub fn open(&self, cursor: &str) -> Option<(Position, Timestamp)> {
-        let bytes = BASE64.decode(cursor).ok().filter(|bytes| bytes.len() == CONTENT + TAG)?;
-        let (content, tag) = bytes.split_at(CONTENT);
+    pub fn open_numbers<const N: usize>(&self, cursor: &str) -> Option<[u64; N]> {
+        let bytes = BASE64.decode(cursor).ok().filter(|bytes| bytes.len() == 8 * N + TAG)?;
+        let (content, tag) = bytes.split_at(8 * N);
         if !self.key.verifies(&[&self.query_tag(), content], tag) {
             return None;
         }
-        let part = |at: usize| content.get(at..at + 8)?.try_into().ok();
-        let position = Position { at: Timestamp(i64::from_be_bytes(part(0)?)), id: u64::from_be_bytes(part(8)?) };
-        Some((position, Timestamp(i64::from_be_bytes(part(16)?))))
+        let mut numbers = [0; N];
+        for (number, bytes) in numbers.iter_mut().zip(content.chunks_exact(8)) {
+            *number = u64::from_be_bytes(bytes.try_into().ok()?);
+        }
+        Some(numbers)
     }
 }
 
