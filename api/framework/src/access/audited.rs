@@ -59,6 +59,12 @@ pub struct AuditCaller {
 impl AuditCaller {
     /// Returns `None` without a trail.
     pub fn from_call(call: &ApiCall, context: Option<&RequestContext>) -> Option<AuditCaller> {
+        let id = context.and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
+        AuditCaller::of_request(call, id)
+    }
+
+    /// Returns `None` without a trail.
+    pub fn of_request(call: &ApiCall, id: &str) -> Option<AuditCaller> {
         call.api.audit.as_ref()?;
         let name = call.key.name.clone();
         let actor = match call.endpoint.access {
@@ -67,7 +73,6 @@ impl AuditCaller {
             _ if call.key.role.is_some() => Actor::Operator(name),
             _ => Actor::Key(name),
         };
-        let id = context.and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
         Some(AuditCaller {
             actor,
             client: call.client,
@@ -114,6 +119,13 @@ impl AuditCaller {
             return AuditCaller { actor: Actor::Service, client: None, request_id, route, shown };
         };
         let actor = if operator { Actor::Operator(name) } else { Actor::Key(name) };
+        AuditCaller { actor, client, request_id, route, shown }
+    }
+
+    /// Returns the caller of a part of the response, with the records of that part.
+    pub fn of_part(&self, shown: AccessLog) -> AuditCaller {
+        let (actor, client) = (self.actor.clone(), self.client);
+        let (request_id, route) = (self.request_id.clone(), self.route.clone());
         AuditCaller { actor, client, request_id, route, shown }
     }
 
@@ -196,6 +208,26 @@ impl Api {
                     tracing::error!(%error, entry, withheld = !is_committed, "the audit trail refused an entry of a response");
                 }
                 if is_committed { answer } else { Err(without_trail().into()) }
+            }
+        }
+    }
+
+    /// Returns once the entries of a part of a response are durable. Fails if they cannot be written; the part must not
+    /// be sent then.
+    pub async fn audited_part(&self, part: &AuditCaller) -> Result<(), ApiError> {
+        let entries = part.entries(self.engine.now(), StatusCode::OK.as_str(), None);
+        self.keep(&entries).await.map_err(|error| {
+            tracing::error!(%error, "the audit trail refused entries of a streamed response");
+            without_trail()
+        })
+    }
+
+    /// Appends the entry of the end of a response without waiting. Usable while the response is dropped.
+    pub fn append_end(&self, end: &AuditCaller, status: &str) {
+        let Some(trail) = &self.audit else { return };
+        for entry in end.entries(self.engine.now(), status, None) {
+            if let (Err(error), Ok(entry)) = (trail.append_soon(&entry), serde_json::to_string(&entry)) {
+                tracing::error!(%error, entry, "the audit trail refused the entry of the end of a response");
             }
         }
     }
