@@ -30,7 +30,7 @@ pub(super) enum ClientStream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// Set with each response: a stream without a length, such as server-sent events or a WebSocket, has no deadline.
+/// Set with each response: a stream without an end, such as server-sent events or a WebSocket, has no deadline.
 #[derive(Default)]
 pub(super) struct Live(pub Cell<bool>);
 

@@ -19,7 +19,7 @@ use actix_web::{
     error::InternalError,
     http::{
         ConnectionType, Method, StatusCode,
-        header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, USER_AGENT, X_CONTENT_TYPE_OPTIONS},
+        header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::Next,
     web::Data,
@@ -33,7 +33,7 @@ use framework::{
         cors,
         errors::{ApiError, is_intent},
         rate_limit::RateLimitState,
-        response_body::{SLICE, SlicedBody, StaticBody},
+        response_body::{NDJSON, SLICE, SlicedBody, StaticBody},
         rules::HttpRules,
     },
     nodes::{
@@ -142,7 +142,9 @@ pub async fn guard(
 fn sliced(api: &Api, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let (request, response) = response.into_parts();
     if let Some(Live(live)) = request.conn_data::<Rc<Live>>().map(Rc::as_ref) {
-        live.set(response.body().size() == BodySize::Stream);
+        // A stream of records ends as soon as its client has read it.
+        let is_of_records = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == NDJSON);
+        live.set(response.body().size() == BodySize::Stream && !is_of_records);
     }
     if matches!(response.body().size(), BodySize::Sized(size) if size <= SLICE as u64) {
         return ServiceResponse::new(request, response);

@@ -22,6 +22,7 @@ use framework::{
     http::{
         describe::Described,
         endpoint::{ALL_VERSIONS, Access, Group, Success},
+        response_body::NDJSON,
     },
     values::{audience::Audience, expected::Expected, kinds, limits::MAX_IDEMPOTENCY_KEY, versions::Version},
 };
@@ -349,7 +350,10 @@ fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut S
     let reads = |name: &str| told.query.iter().any(|it| it.name == name);
     let numbered = reads("page") && !reads("end_cursor");
     if let Some(schema) = schemas.success(&route.success, route.nested_as(), numbered) {
-        response["content"] = json!({"application/json": schemas.with_example(schema)});
+        response["content"] = match route.is_stream() {
+            true => json!({(NDJSON): {"schema": schema}}),
+            false => json!({"application/json": schemas.with_example(schema)}),
+        };
     }
     response
 }

@@ -4,6 +4,7 @@ use framework::{
     http::{
         endpoint::{SchemaOf, Success},
         paging::PageInfo,
+        response_body::NDJSON,
     },
     values::versions::Version,
 };
@@ -35,6 +36,11 @@ impl Schemas {
         match success {
             Success::Empty | Success::Never => None,
             Success::Plain(of) => Some(self.view(*of)),
+            Success::Lines(of) => {
+                let line = self.view(*of);
+                let about = "Lines that each contain a JSON object of the schema `contentSchema`.";
+                Some(json!({"type": "string", "description": about, "contentMediaType": NDJSON, "contentSchema": line}))
+            }
             Success::One(of) => Some(self.envelope(*of, "Answer", |view| (view, json!({})))),
             Success::List(of) => Some(self.envelope(*of, "List", |view| (rows(view), json!({"count": count()})))),
             Success::Page(of) if numbered => Some(self.envelope(*of, "Page", |view| {

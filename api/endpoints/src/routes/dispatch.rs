@@ -112,7 +112,8 @@ async fn find_and_answer(
         Placed::Here(institution, payload) => (institution, payload),
         Placed::Answered(answer) => return Ok(answer),
     };
-    let read_permits = (route.reads || api.engine.reads_wait()).then(|| api.readers(route.role.is_some()));
+    let blocks = (route.reads || api.engine.reads_wait()) && !route.is_stream();
+    let read_permits = blocks.then(|| api.readers(route.role.is_some()));
     for _ in 0..MAX_READ_ATTEMPTS {
         let generation = api.rights_generation();
         let payload = mem::replace(&mut payload, dev::Payload::None);
@@ -124,7 +125,11 @@ async fn find_and_answer(
             return run_to_completion(api, route, (call, caller), read_permits.clone(), here).await;
         }
         let tagging = route.is_conditional().then(|| api.tags.for_caller(&call.key, version));
-        let answer = answer(route, call, read_permits.clone()).await;
+        let mut answer = answer(route, call, read_permits.clone()).await;
+        if route.is_stream() && request.method() == Method::HEAD {
+            // The connection would read the stream to its end and send nothing.
+            answer = answer.map(|answer| answer.drop_body().map_into_boxed_body());
+        }
         // A read is valid only while this node owns the institution.
         if institution.is_some_and(|institution| api.engine.place(institution) != Place::Mine) {
             return Err(ApiError::from(Failure::LocationMoved).into());
@@ -271,7 +276,7 @@ impl Finished {
         let (status, headers) = (head.status(), mem::take(head.headers_mut()));
         match body.try_into_bytes() {
             Ok(body) => Finished { status, headers, body },
-            // No authenticated read responds with a stream.
+            // Streams are not answered on the blocking pool.
             Err(_) => Finished::from_response(ApiError::internal().error_response()),
         }
     }

@@ -32,7 +32,7 @@ use super::{
 use crate::{
     http::{
         connections::Connections, metrics::RequestMetrics, proxies, response_body::ResponseBytes, rules::HttpRules,
-        tls::Certificates,
+        running_streams::RunningStreams, tls::Certificates,
     },
     nodes::{admission::from_node, forward::Peers},
     values::{
@@ -63,6 +63,8 @@ pub struct Api {
     /// Open connections of the operators' listener.
     pub operators_connections: Arc<Connections>,
     pub response_bytes: Arc<ResponseBytes>,
+    /// Exports in progress.
+    pub exports: Arc<RunningStreams>,
     /// Semaphores of blocking reads: for clients, and for operators.
     readers: [FairSemaphore; 2],
     /// One permit per connected workstation.
@@ -101,6 +103,7 @@ impl Api {
             connections: Connections::new(rules.max_connections),
             operators_connections: Connections::new(OPERATORS_CONNECTIONS),
             response_bytes: Arc::default(),
+            exports: Arc::default(),
             readers: [(); 2].map(|()| FairSemaphore::for_readers(engine.reads_wait())),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             draining: AtomicBool::new(false),

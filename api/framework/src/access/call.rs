@@ -81,6 +81,13 @@ impl Deref for ApiRef {
     type Target = Api;
 
     fn deref(&self) -> &Api {
+        self.shared()
+    }
+}
+
+impl ApiRef {
+    /// Returns the shared pointer, for work that outlives the call.
+    pub fn shared(&self) -> &Data<Api> {
         self.0.as_ref().expect("a describing call runs no handler, and argument readers do not use the engine")
     }
 }

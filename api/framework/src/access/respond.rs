@@ -1,6 +1,6 @@
 //! Successful responses. Their types define status and schema, so that the signature of a handler states both.
 
-use std::{collections::BTreeMap, marker::PhantomData};
+use std::{collections::BTreeMap, convert::Infallible, future::Future, marker::PhantomData};
 
 use actix_web::{
     HttpResponse, HttpResponseBuilder,
@@ -8,7 +8,9 @@ use actix_web::{
         StatusCode,
         header::{HeaderName, HeaderValue},
     },
+    web::Bytes,
 };
+use futures_util::stream;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -18,6 +20,7 @@ use crate::http::{
     envelope::Envelope,
     errors::ApiError,
     paging::{ListInfo, ListPage},
+    response_body::NDJSON,
 };
 
 /// Result of a handler.
@@ -67,6 +70,8 @@ answers! {
     Listed: List;
     /// Body without envelope.
     Plain: Plain;
+    /// Stream of lines of JSON.
+    Lines: Lines;
 }
 
 /// Status 201 with the new record.
@@ -191,6 +196,21 @@ impl ApiCall {
     /// Responds with a body without envelope.
     pub fn plain<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
         A::wrap(self.build(A::STATUS).json(data))
+    }
+
+    /// Responds with lines of JSON. `next` returns the next lines and state, or `None` at the end. It is called when
+    /// the client has taken the previous lines.
+    pub fn lines<V, A, S, F>(&self, state: S, next: impl Fn(S) -> F + 'static) -> A
+    where
+        A: Wraps<V>,
+        S: 'static,
+        F: Future<Output = Option<(Bytes, S)>> + 'static,
+    {
+        let chunks = stream::unfold(state, move |state| {
+            let next = next(state);
+            async move { next.await.map(|(lines, state)| (Ok::<Bytes, Infallible>(lines), state)) }
+        });
+        A::wrap(self.build(A::STATUS).content_type(NDJSON).streaming(Box::pin(chunks)))
     }
 
     /// Responds with success and no body.

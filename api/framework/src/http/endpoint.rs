@@ -89,6 +89,8 @@ pub enum Success {
     One(SchemaOf),
     /// Body without envelope.
     Plain(SchemaOf),
+    /// Stream of lines, each a JSON object of the schema.
+    Lines(SchemaOf),
     Empty,
     /// The endpoint always fails.
     Never,
@@ -136,7 +138,12 @@ impl Endpoint {
 
     /// Returns `true` if responses have an entity tag for conditional requests.
     pub fn is_conditional(&self) -> bool {
-        self.method == Method::GET && self.access == Access::Token
+        self.method == Method::GET && self.access == Access::Token && !self.is_stream()
+    }
+
+    /// Returns `true` if the response is read and sent in parts. The handler then limits its reads itself.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.success, Success::Lines(_))
     }
 
     /// Returns `true` if calls count against the limits of API keys.

@@ -11,6 +11,7 @@
 //!  cors, proxies ◄── rules     describe   inputs of an endpoint       notices   ignored and withheld names
 //!  tls ──► rules     the certificates of listeners
 //!  connections ──► proxies     open connections       response_body     slices and their total
+//!  running_streams     streamed responses of a key
 //! ```
 
 pub mod body;
@@ -34,6 +35,7 @@ pub mod rejected_callers;
 pub mod response_body;
 pub mod row;
 pub mod rules;
+pub mod running_streams;
 mod service_errors;
 pub mod tls;
 pub mod version_header;

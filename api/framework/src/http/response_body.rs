@@ -22,6 +22,9 @@ pub const WRITE_BUFFER: usize = 16 * 1024;
 /// allocates.
 pub const SLICE: usize = WRITE_BUFFER - 64;
 
+/// Media type of streams of records, one JSON object per line.
+pub const NDJSON: &str = "application/x-ndjson";
+
 /// Marks a response whose body is static and costs no memory per response.
 pub struct StaticBody;
 

@@ -13,6 +13,9 @@ pub(crate) const MAX_SKIPPED: usize = 20_000;
 pub const MAX_WHOLE: usize = 1_000;
 /// Default page size of the feed of changes; larger than usual, because programs read it.
 pub const CHANGES_DEFAULT: usize = 100;
+/// Maximum number of concurrent exports of an API key on a node: one for each of two locations. Each reads as fast as
+/// its client.
+pub const MAX_EXPORTS: usize = 2;
 /// Maximum number of records read for one page, including those that its filter rejects: some tenths of a second.
 pub(crate) const READ_BUDGET: usize = if cfg!(test) { 1_000 } else { 20_000 };
 
