@@ -68,7 +68,7 @@ use crate::{
         },
         patients,
         practice::{
-            capabilities, changes, institutions, locations, operatories, providers, sync_status, write_requests,
+            capabilities, changes, export, institutions, locations, operatories, providers, sync_status, write_requests,
         },
         record_handlers::{list, list_in_use, show, show_at, show_of_any},
         schedule::{
@@ -455,6 +455,20 @@ fn writes_and_changes() -> Vec<Route> {
              appointment in all its changes since the previous page. Changes are stored for 30 days. Records \
              whose endpoints need a grant need the same grant here.",
         ),
+        get("/export", export::export)
+            .about("Export all records of a location", "4.10")
+            .since_v3()
+            .named("export_records")
+            .noting(
+                "The response is a stream of lines, each a JSON object: a record as in GET /changes, without deleted \
+                 ones, referenced resources first. A line of the type `resume` has a `cursor`: to continue an \
+                 interrupted export, call again with the `cursor` of the last such line. The last line has the type \
+                 `end`, with the `changes_cursor` for `since` of GET /changes. These changes begin before the export, \
+                 so that none is missed. Without the line `end` the export is incomplete; a line `error` contains the \
+                 reason. Records whose endpoints need a grant need the same grant here, and without the grant \
+                 `financial` the amounts of other records are null. The call counts once towards rate limits. An API \
+                 key may run two exports concurrently.",
+            ),
     ]
 }
 

@@ -5,7 +5,10 @@ use engine::{
     records::facts::{ChangedBy, VisitFact},
 };
 use framework::{
-    access::resource_names::{self, granted, name, resource},
+    access::{
+        resource_names::{self, granted, name, resource},
+        shown::AccessLog,
+    },
     http::paging::{ListInfo, PageInfo},
     records::visible::is_about_patients,
     values::{
@@ -101,8 +104,7 @@ pub async fn list(
     }
     let all = || resource_names::all().filter(|resource| granted(*resource, call.key.grants)).collect();
     let resources = if asked.is_empty() { all() } else { asked };
-    // Cursors are bound to the location only, not to other parameters.
-    let cursors = call.api.cursors.bound_to("/changes", vec![("location_id", &location.setup.id.to_string())]);
+    let cursors = cursors(&call.api, location.setup.id);
     let from = since.as_deref().map(|since| opened(&cursors, since)).transpose()?;
     let changes =
         call.api.engine.changes(location.setup.id, from, &resources, per_page).map_err(|error| match error {
@@ -117,9 +119,19 @@ pub async fn list(
         has_previous_page: false,
         has_next_page: changes.more,
         start_cursor: since.unwrap_or_default(),
-        end_cursor: cursors.seal(Position::id(changes.next), Timestamp(0)),
+        end_cursor: end_cursor(&cursors, changes.next),
     };
     Ok(call.page(&ListPage { rows, info: ListInfo::Cursors(info) }))
+}
+
+/// Returns the cursors of a location's changes. They are bound to the location only, not to other parameters.
+pub(super) fn cursors(api: &Api, location: LocationId) -> QueryCursors {
+    api.cursors.bound_to("/changes", vec![("location_id", &location.to_string())])
+}
+
+/// Returns the cursor after a change.
+pub(super) fn end_cursor(cursors: &QueryCursors, position: u64) -> String {
+    cursors.seal(Position::id(position), Timestamp(0))
 }
 
 fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
@@ -139,14 +151,20 @@ fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Op
         (Some(shown), ChangeKind::Created) => (shown.record, "created"),
         (Some(shown), ChangeKind::Updated) => (shown.record, "updated"),
     };
-    match entry.resource {
-        _ if record.is_null() => {}
-        Resource::Patients => call.audit("read", "patient", entry.id),
-        Resource::Appointments => call.audit("read", "appointment", entry.id),
-        framed if is_about_patients(framed) => call.audit("read", name_of(framed), entry.id),
-        _ => {}
+    if !record.is_null() {
+        audit_read(&call.shown, entry.resource, entry.id);
     }
     let (resource, changed_at) = (name(entry.resource), At(entry.at));
     let facts = entry.facts.iter().map(VisitFactView::from_entry).collect();
     Ok(Some(RecordChangeView { resource, id: entry.id, change, changed_at, facts, record }))
+}
+
+/// Audits the read of a record about a patient.
+pub(super) fn audit_read(shown: &AccessLog, resource: Resource, id: u64) {
+    match resource {
+        Resource::Patients => shown.audit("read", "patient", id),
+        Resource::Appointments => shown.audit("read", "appointment", id),
+        framed if is_about_patients(framed) => shown.audit("read", name_of(framed), id),
+        _ => {}
+    }
 }

@@ -1,7 +1,8 @@
-//! Institutions, locations, providers and operatories, their status, and their changes.
+//! Institutions, locations, providers and operatories, their status, their changes, and the export.
 
 pub mod capabilities;
 pub mod changes;
+pub mod export;
 pub mod institutions;
 pub mod locations;
 pub mod operatories;
