@@ -31,7 +31,8 @@ def _empty(value):
 @schemathesis.hook
 def filter_query(context, query):
     """Skips empty parameters, which count as missing and not as invalid. Cursors are empty (schemathesis.toml)."""
-    given = {name: value for name, value in (query or {}).items() if not (name.endswith("_cursor") or name == "since")}
+    cursors = ("cursor", "since")
+    given = {name: value for name, value in (query or {}).items() if not (name.endswith("_cursor") or name in cursors)}
     encoded = urlencode(given, doseq=True, errors="replace")
     return len(encoded) < LONGEST_QUERY and not any(_empty(value) for value in given.values())
 

@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use actix_web::{rt::task::JoinHandle, web::Data};
+use actix_web::{http::Method, rt::task::JoinHandle, web::Data};
 use audit::{Disk, Filter, RealDisk, Rules, Trail};
 use engine::{
     setup::BackupRules,
@@ -481,4 +481,41 @@ async fn backups_and_changes_of_store_keys_leave_entries() {
     world.delete(&format!("/store/keys/{old}")).ok().await;
     assert_eq!(entry("drop store key").await["status"], "200");
     assert!(told.iter().all(|entry| entry["action"] != "drop store key"), "refused, nothing was changed");
+}
+
+#[actix_web::test]
+async fn an_export_has_entries_of_its_start_its_records_and_its_end() {
+    let world = watched().await;
+    let path = format!("/export?subdomain=acme&location_id={MAIN}");
+    let lines = world.get(&path).with("X-Request-Id", "of-the-export").reply().await.lines();
+    let ended = async || {
+        let mut entries = Vec::new();
+        until("the entry of the end", async || {
+            entries.extend(world.entries());
+            entries.iter().any(|entry| entry["action"] == "end export")
+        })
+        .await;
+        entries
+    };
+    let entries = ended().await;
+    for entry in &entries {
+        assert_eq!(
+            (&entry["request_id"], &entry["actor"]),
+            (&json!("of-the-export"), &json!({"key": NAME})),
+            "{entry}"
+        );
+        assert_eq!((&entry["institution"], &entry["location"]), (&json!(1), &json!(MAIN)), "{entry}");
+    }
+    let (first, last) = (&entries[0], entries.last().unwrap());
+    assert_eq!(
+        (&first["action"], &first["record"], &first["ids"]),
+        (&json!("export"), &json!("location"), &json!([MAIN]))
+    );
+    assert_eq!(last["status"], format!("complete, {} records", lines.last().unwrap()["count"]));
+    let patients = lines.iter().filter(|line| line["type"] == "patient").map(|line| line["id"].clone());
+    let read = entries.iter().filter(|entry| entry["record"] == "patient");
+    let read = read.flat_map(|entry| entry["ids"].as_array().unwrap().clone());
+    assert_eq!(read.collect::<Vec<_>>(), patients.collect::<Vec<_>>());
+    world.ask(Method::HEAD, &path).reply().await;
+    assert_eq!(ended().await.last().unwrap()["status"], "interrupted, 0 records");
 }

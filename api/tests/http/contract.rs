@@ -8,7 +8,10 @@ use std::{
 
 use actix_web::http::Method;
 use endpoints::openapi;
-use framework::values::{audience::Audience, versions::Version};
+use framework::{
+    http::response_body::NDJSON,
+    values::{audience::Audience, versions::Version},
+};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -82,10 +85,12 @@ impl Contract {
         match validator {
             None => assert_eq!(reply.text, "", "{endpoint}: a body where none is described"),
             Some(validator) => {
-                let body = reply.json();
-                let problems: Vec<String> =
-                    validator.iter_errors(&body).map(|it| format!("{it} at {}", it.instance_path())).collect();
-                assert!(problems.is_empty(), "{endpoint}: not as described: {problems:#?} in {body:#}");
+                let bodies = if reply.is_lines() { reply.lines() } else { vec![reply.json()] };
+                for body in bodies {
+                    let problems: Vec<String> =
+                        validator.iter_errors(&body).map(|it| format!("{it} at {}", it.instance_path())).collect();
+                    assert!(problems.is_empty(), "{endpoint}: not as described: {problems:#?} in {body:#}");
+                }
             }
         }
         for header in reply.headers.keys().filter(|name| ["retry-after", "idempotent-replay"].contains(&name.as_str()))
@@ -100,7 +105,12 @@ impl Contract {
 fn validator(document: &Value, operation: &Value, status: u16, endpoint: &str) -> Option<Rc<Validator>> {
     let described = operation["responses"].get(status.to_string());
     let described = resolve(document, described.unwrap_or_else(|| panic!("{endpoint}: the status is not described")));
-    Some(Rc::new(build(document, described.get("content")?["application/json"]["schema"].clone())))
+    let content = described.get("content")?;
+    let schema = match content.get(NDJSON) {
+        Some(lines) => &lines["schema"]["contentSchema"],
+        None => &content["application/json"]["schema"],
+    };
+    Some(Rc::new(build(document, schema.clone())))
 }
 
 fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {

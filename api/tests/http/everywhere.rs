@@ -450,7 +450,7 @@ type Ids = BTreeMap<&'static str, BTreeSet<u64>>;
 async fn own_ids(world: &ApiWorld, asking: &CallParameters<'_>) -> (Ids, Vec<(&'static str, bool)>) {
     let (mut ids, mut named) = (Ids::new(), Vec::new());
     for it in client_endpoints().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {
-        if it.route.path.contains('{') {
+        if it.route.path.contains('{') || it.route.is_stream() {
             continue;
         }
         let sized = if it.has("per_page") { "&per_page=1000" } else { "" };

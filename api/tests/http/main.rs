@@ -36,6 +36,7 @@ mod edge;
 mod ehr_events;
 mod envelope;
 mod everywhere;
+mod export;
 mod fee_schedules;
 mod file_records;
 mod filled;

@@ -36,7 +36,10 @@ use framework::{
         keys::{ApiKey, Grants, KeyRing, hash},
         operators::OperatorToken,
     },
-    http::rules::{HttpRules, RateRules},
+    http::{
+        response_body::NDJSON,
+        rules::{HttpRules, RateRules},
+    },
     values::{role::Role, secret::Secret},
 };
 use location::{
@@ -514,6 +517,18 @@ impl ApiRequest<'_> {
 impl ApiResponse {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {}", self.text))
+    }
+
+    pub fn is_lines(&self) -> bool {
+        self.header("Content-Type") == Some(NDJSON)
+    }
+
+    /// Returns the objects of a body with one per line.
+    pub fn lines(&self) -> Vec<Value> {
+        self.text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}")))
+            .collect()
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {

@@ -19,7 +19,9 @@ use super::{
 const VERSIONS: [Version; 3] = [Version::V3_0_0, Version::V3_1_0, Version::V2_2_2];
 
 /// Routes that are not requested.
-const LEFT_OUT: [&str; 2] = [
+const LEFT_OUT: [&str; 3] = [
+    // A stream of lines, which `api/tests/http/export.rs` compares with the lists.
+    "/export",
     // The EHR is outside the server.
     "/locations/{id}/simulated_ehr",
     // No message is sent.
