@@ -37,7 +37,7 @@ const INSTITUTION: u32 = 1;
 const ROWS: usize = 25;
 const RUNS: usize = 101;
 /// Patients per commit, and commits in flight.
-const AT_ONCE: u32 = 250;
+const AT_ONCE: usize = 250;
 const COMMITS: usize = 8;
 /// Number of distinct names: a few are frequent, most are rare.
 const LAST_NAMES: u32 = 40_000;
@@ -60,7 +60,7 @@ fn measure(dir: &Path, count: u32, report: &mut BenchReport) -> BenchResult {
     let store = practices::store(dir)?;
     let index = Arc::new(Index::default());
     let started = Instant::now();
-    actix_rt::System::new().block_on(load(&store, &index, count))?;
+    actix_rt::System::new().block_on(load(&store, &index, (1..=count).map(|n| patient(n, count))))?;
     let rate = f64::from(count) / started.elapsed().as_secs_f64();
     report.number("patients written with their index and feed", rate, "/s", Aim::None);
 
@@ -88,15 +88,24 @@ fn measure(dir: &Path, count: u32, report: &mut BenchReport) -> BenchResult {
     Ok(())
 }
 
-async fn load(store: &Arc<dyn Store>, index: &Arc<Index>, count: u32) -> BenchResult {
+/// Writes patients of the institution to the store, with their index.
+pub(super) async fn load(
+    store: &Arc<dyn Store>,
+    index: &Arc<Index>,
+    mut patients: impl Iterator<Item = Record<Patient>>,
+) -> BenchResult {
     let merging = tokio::spawn(index::run(index.clone(), store.clone()));
     let pool = Pool::default();
     let mut under_way = VecDeque::new();
-    for first in (1..=count).step_by(AT_ONCE as usize) {
+    loop {
+        let some: Vec<_> = patients.by_ref().take(AT_ONCE).collect();
+        if some.is_empty() {
+            break;
+        }
         let home = TurnContext { institution: 1, source: Some(1), location: 1, now: Timestamp(0) };
         let mut docs = UnitOfWork::new(&**store, &pool, index, home);
-        for n in first..=count.min(first + AT_ONCE - 1) {
-            docs.put(&patient(n, count))?;
+        for patient in &some {
+            docs.put(patient)?;
         }
         let mut batch = Batch::new();
         docs.into_batch(&mut batch, 1, None)?;
@@ -115,7 +124,7 @@ async fn load(store: &Arc<dyn Store>, index: &Arc<Index>, count: u32) -> BenchRe
     Ok(())
 }
 
-fn patient(n: u32, count: u32) -> Record<Patient> {
+pub(super) fn patient(n: u32, count: u32) -> Record<Patient> {
     let body = Patient {
         first_name: first_name(n),
         last_name: last_name(n),

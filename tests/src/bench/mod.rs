@@ -5,6 +5,7 @@ mod adapter;
 mod audit;
 pub mod bodies;
 pub mod bookings;
+mod export;
 mod fairness;
 mod floor;
 mod frames;
@@ -65,6 +66,7 @@ fn run(options: &Options) -> BenchResult {
         Section::Webhooks,
         Section::Workstations,
         Section::Fairness,
+        Section::Export,
         Section::Freshness,
         Section::Bookings,
         Section::Frames,
@@ -92,6 +94,7 @@ fn run(options: &Options) -> BenchResult {
             Section::Pulls => pull::run(options, &mut report)?,
             Section::Webhooks => webhooks::run(options, &mut report)?,
             Section::Fairness => fairness::run(options, &mut report)?,
+            Section::Export => export::run(options, &mut report)?,
             Section::Freshness => freshness::run(options, &mut report)?,
             Section::Workstations => workstations::run(options, &mut report)?,
         }

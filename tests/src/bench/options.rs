@@ -44,6 +44,9 @@ pub struct Options {
     /// Number of patients in the list.
     #[arg(long, default_value_t = 1_000_000)]
     pub(super) patients: u32,
+    /// Number of patients of the exported location.
+    #[arg(long, default_value_t = 200_000)]
+    pub(super) exported: u32,
     /// Patients of the pulled practice, which has four operatories per thousand patients.
     #[arg(long, default_value_t = 10_000)]
     pub(super) pulled: u32,
@@ -98,6 +101,8 @@ pub(super) enum Section {
     Webhooks,
     /// Bookings of a healthy practice next to overloaded neighbours.
     Fairness,
+    /// Bookings beside exports of a large location.
+    Export,
     /// Bookings of an EHR that staff change meanwhile, with and without `fresh_within`.
     Freshness,
     /// Connected workstations, and the queue behind a gate that opens.
