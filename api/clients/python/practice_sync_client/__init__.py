@@ -1,0 +1,8 @@
+"""A client of the practice-sync API."""
+
+from . import types
+from .client import AsyncClient, ChangeBatch, Client
+from .errors import ApiError, ConnectionFailed
+from .webhooks import WebhookError, verify_webhook
+
+__all__ = ["ApiError", "AsyncClient", "ChangeBatch", "Client", "ConnectionFailed", "WebhookError", "types", "verify_webhook"]
