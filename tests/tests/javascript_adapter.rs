@@ -5,12 +5,7 @@ use tests::harness::process::binary;
 
 use adapter_host::Host;
 use setup::guests::HostLimits;
-use tests::harness::{
-    components::root,
-    external::Suite,
-    javascript::Toolbox,
-    packages::{Project, run},
-};
+use tests::harness::{clients, components::root, external::Suite, javascript::Toolbox, packages::run};
 
 use crate::adapter_tool::AdapterToolEhr;
 
@@ -125,7 +120,7 @@ async fn the_typings_fit_the_adapter_and_find_a_missing_field() {
     if Suite::Node.is_skipped() {
         return;
     }
-    let typescript = Project::new("client-typescript", "clients/typescript", Suite::Node).npm().await;
+    let typescript = clients::typescript_tools().await;
     let work = tempfile::tempdir().unwrap();
     let dir = scaffolded(work.path());
     let check = || {

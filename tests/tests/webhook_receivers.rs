@@ -1,5 +1,5 @@
-//! Verification of real messages by receivers: the Standard Webhooks libraries from npm and PyPI, and the
-//! documentation's snippets in five languages. Each accepts our messages, with either secret during a rotation, and
+//! Verification of real messages by receivers: the Standard Webhooks libraries from npm and PyPI, our typed clients,
+//! and the documentation's snippets in five languages. Each accepts our messages, with either secret during a rotation, and
 //! rejects all others. Ruby and Go are used if installed.
 
 use std::{
@@ -16,6 +16,7 @@ use setup::{EngineRules, Setup};
 use store::MemoryStore;
 use testing::until;
 use tests::harness::{
+    clients::{PythonClient, TypescriptClient},
     components::root,
     external::{Suite, say},
     packages::Project,
@@ -166,6 +167,31 @@ async fn pypi_library_and_python_snippet_verify_our_messages() {
     let folder = program("python", &["standard.py", "snippet.py", "verify.py"]);
     sent.are_judged_by("standardwebhooks from PyPI", &[python, "standard.py"], folder.path()).await;
     sent.are_judged_by("the snippet for Python", &[python, "snippet.py"], folder.path()).await;
+}
+
+#[actix::test]
+async fn typescript_client_verifies_our_messages() {
+    if Suite::Node.is_skipped() {
+        return;
+    }
+    let client = TypescriptClient::installed().await;
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(root().join("tests/clients/typescript/verify.mjs"), folder.path().join("verify.mjs")).unwrap();
+    std::os::unix::fs::symlink(&client.modules, folder.path().join("node_modules")).unwrap();
+    let sent = Sent::of_a_rotation().await;
+    sent.are_judged_by("the TypeScript client", &["node", "verify.mjs"], folder.path()).await;
+}
+
+#[actix::test]
+async fn python_client_verifies_our_messages() {
+    if Suite::Python.is_skipped() {
+        return;
+    }
+    let client = PythonClient::installed().await;
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(root().join("tests/clients/python/verify.py"), folder.path().join("verify.py")).unwrap();
+    let sent = Sent::of_a_rotation().await;
+    sent.are_judged_by("the Python client", &[client.python.to_str().unwrap(), "verify.py"], folder.path()).await;
 }
 
 #[actix::test]

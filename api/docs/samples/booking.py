@@ -1,39 +1,25 @@
-"""Subscribes to bookings, books the first free slot, and follows it into the practice's system. The client: openapi-python-client generate
---url http://127.0.0.1:8080/openapi.json. Arguments: address, API key, subdomain, location, URL of the receiver."""
+"""Subscribes to bookings, books the first free slot, and follows it into the practice's system. The client: api/clients/python.
+Arguments: address, API key, subdomain, location, URL of the receiver."""
 
-import datetime, sys, time, uuid
-from typing import Any
+import sys, time
 
-from practice_sync_client import AuthenticatedClient, models
-from practice_sync_client.api.access import authenticate
-from practice_sync_client.api.booking_intent import book, get_booking, hold_slot, search_slots
-from practice_sync_client.api.webhooks import create_webhook_endpoint, create_webhook_subscription
+from practice_sync_client import Client, types
 
 address, api_key, subdomain, location, target_url = sys.argv[1:]
-version, headers = models.ApiVersion.V3_0_0, {"User-Agent": "booking-sample/1.0"}
+with Client(address, api_key, user_agent="booking-sample/1.0", subdomain=subdomain) as api:
+    endpoint = api.create_webhook_endpoint({"target_url": target_url})["data"]
+    api.create_webhook_subscription(endpoint["id"], {"resource_type": "Appointment", "event": "appointment_insertion"})
 
-
-def ok(answer: Any) -> Any:
-    if answer is None or isinstance(answer, (models.Failure, models.BookingRefusal)):
-        raise SystemExit(f"refused: {answer}")
-    return answer
-
-
-key = AuthenticatedClient(base_url=address, token=api_key, prefix="", headers=headers)
-token = ok(authenticate.sync(client=key, svc_api_version=version)).data.token
-api: dict[str, Any] = {"client": AuthenticatedClient(base_url=address, token=token, headers=headers), "svc_api_version": version}
-practice, at = {**api, "subdomain": subdomain}, {**api, "subdomain": subdomain, "location_id": int(location)}
-
-endpoint = ok(create_webhook_endpoint.sync(**api, body=models.CreateWebhookEndpointBody(target_url=target_url))).data
-event = models.CreateWebhookSubscriptionBody(resource_type="Appointment", event="appointment_insertion")
-ok(create_webhook_subscription.sync(endpoint.id, **practice, body=event))
-slots = ok(search_slots.sync(**at, body=models.SearchSlotsBody(days=14, limit=1))).slots
-ok(hold_slot.sync(**at, body=models.HoldSlotBody(slot_token=slots[0].slot_token)))
-born, phone = datetime.date(1990, 4, 12), "+1 555 010 4321"
-patient = models.BookBodyPatientType0(first_name="Pia", last_name="Sample", date_of_birth=born, phone_number=phone, email="pia@mail.example")
-body = models.BookBody(slot_token=slots[0].slot_token, idempotency_key=str(uuid.uuid4()), patient=patient)
-booking = ok(book.sync(**at, body=body)).booking
-while booking.ehr_writeback == "pending":
-    time.sleep(1)
-    booking = ok(get_booking.sync(**practice, booking_ref=booking.booking_ref)).booking
-print(booking.booking_ref, booking.start_local, booking.ehr_writeback)
+    search = api.search_slots({"days": 14, "limit": 1}, location_id=int(location))
+    if not search["slots"]:
+        raise SystemExit(search["message"])
+    token = search["slots"][0]["slot_token"]
+    api.hold_slot({"slot_token": token}, location_id=int(location))
+    patient: types.BookBodyPatient = {"first_name": "Pia", "last_name": "Sample", "date_of_birth": "1990-04-12"}
+    patient |= {"phone_number": "+1 555 010 4321", "email": "pia@mail.example"}
+    booking = api.book({"slot_token": token, "patient": patient}).get("booking")
+    while booking and booking["booking_ref"] and booking["ehr_writeback"] == "pending":
+        time.sleep(1)
+        booking = api.get_booking(booking_ref=booking["booking_ref"])["booking"]
+if booking:
+    print(booking["booking_ref"], booking["start_local"], booking["ehr_writeback"])

@@ -22,10 +22,12 @@
 //! | `fixtures.rs` | the demo's institution, locations and sources |
 //! | `components.rs` | adapters, built when their sources changed |
 //! | `javascript.rs` | adapters in JavaScript, built and tested by npm |
+//! | `clients.rs` | the typed clients, built as packages and installed into empty projects |
 //! | `external.rs`, `packages.rs` | suites with requirements beyond Rust, and their packages in `target/` |
 //! | `random.rs` | random numbers derived from a seed |
 
 pub mod chromium;
+pub mod clients;
 pub mod components;
 pub mod ehr_server;
 pub mod external;

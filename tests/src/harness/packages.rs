@@ -92,9 +92,10 @@ impl Project {
         }
         let unfinished = folder.with_extension("unfinished");
         let _ = fs::remove_dir_all(&unfinished);
-        fs::create_dir_all(&unfinished).expect("the target folder can be written");
         for file in pinned {
-            fs::copy(self.sources.join(file), unfinished.join(file)).expect("a file can be copied");
+            let copy = unfinished.join(file);
+            fs::create_dir_all(copy.parent().expect("the file is in the folder")).expect("a folder can be created");
+            fs::copy(self.sources.join(file), copy).expect("a file can be copied");
         }
         if let Err(why) = install(&unfinished).await {
             self.suite.lacks(&why);
