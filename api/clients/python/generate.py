@@ -52,6 +52,10 @@ def annotation(schema: dict[str, Any]) -> str:
     return {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}[schema["type"]]
 
 
+def is_stream(operation: dict[str, Any]) -> bool:
+    return "application/x-ndjson" in operation["responses"].get("200", {}).get("content", {})
+
+
 def success(operation: dict[str, Any]) -> str:
     answers = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
     found = {annotation(it["content"]["application/json"]["schema"]) if "content" in it else "None" for it in answers}
@@ -63,6 +67,8 @@ def methods(document: dict[str, Any], result: str, records: str) -> str:
     shared, schemas, text = document["components"]["parameters"], document["components"]["schemas"], ""
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
+            if is_stream(operation):
+                continue
             given = [shared[it["$ref"].rsplit("/")[-1]] if "$ref" in it else it for it in operation["parameters"]]
             used = {it["name"].removesuffix("[]"): it for it in given if it["name"] not in NOT_ARGUMENTS}
             # A client has a default subdomain.
