@@ -8,13 +8,17 @@ use location::{
     decision::Reply,
     ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
 };
-use records::{self, Booking, Writeback};
+use records::{self, Booking, Writeback, demographics::name};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use store::{Key, keys};
 
 use super::prelude::*;
 use crate::{patients::describe_patient, processor::decode};
+
+/// Prefix of idempotency keys that are derived from the slots and the patients of a booking, because the caller chooses
+/// none. A repetition with such a key may differ in its notes and in other details of the patients.
+pub const DERIVED_KEY: &str = "derived-";
 
 /// A slot that may be booked, as sealed into a slot token. The HTTP layer seals and unseals; the engine decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,7 +141,7 @@ impl Request for BookSlot {
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Booked> {
         let drafts = [Draft { offer: &self.offer, patient: &self.patient, note: &self.note }];
-        let fingerprint = fingerprint(&drafts[0].contents());
+        let fingerprint = fingerprint(&drafts[0].contents(&self.idempotency_key));
         let (key, created_by) = (&self.idempotency_key, &self.created_by);
         let request = BookingRequest { drafts: &drafts, is_group: false, key, fingerprint, created_by };
         let (decision, BookedGroup { mut appointments, replay, warnings }) = request.prepare(at, cx, unit)?;
@@ -155,7 +159,7 @@ impl Request for BookSlots {
             .iter()
             .map(|booking| Draft { offer: &booking.offer, patient: &booking.patient, note: &booking.note })
             .collect();
-        let contents = drafts.iter().map(Draft::contents).collect();
+        let contents = drafts.iter().map(|draft| draft.contents(&self.idempotency_key)).collect();
         let fingerprint = fingerprint(&serde_json::Value::Array(contents));
         let (key, created_by) = (&self.idempotency_key, &self.created_by);
         BookingRequest { drafts: &drafts, is_group: true, key, fingerprint, created_by }.prepare(at, cx, unit)
@@ -273,9 +277,16 @@ impl BookingRequest<'_> {
 }
 
 impl Draft<'_> {
-    /// Returns the data that identifies the booking: the offer, the patient and the note.
-    fn contents(&self) -> serde_json::Value {
-        serde_json::json!([self.offer.hold, self.patient, self.note])
+    /// Returns the data that identifies the booking: the offer, the patient and the note. With a derived key, the
+    /// patient's name and date of birth suffice.
+    fn contents(&self, key: &str) -> serde_json::Value {
+        let PatientDetails { first_name, last_name, date_of_birth, .. } = self.patient;
+        match key.starts_with(DERIVED_KEY) {
+            true => {
+                serde_json::json!([self.offer.hold, name::fold(first_name), name::fold(last_name), date_of_birth])
+            }
+            false => serde_json::json!([self.offer.hold, self.patient, self.note]),
+        }
     }
 
     fn booking(&self, patient: &DraftPatient, appointment: u64, at: &Processor) -> Result<Book, Reject> {

@@ -35,7 +35,7 @@ pub use ::records::PatientChange;
 
 pub use self::{
     appointment_types::{AppointmentTypeChange, WriteAppointmentType},
-    book_slot::{BookSlot, BookSlots, Booked, BookedGroup, Offer, SlotBooking},
+    book_slot::{BookSlot, BookSlots, Booked, BookedGroup, DERIVED_KEY, Offer, SlotBooking},
     cancel_appointment::CancelAppointment,
     change_appointment::{AppointmentChange, ChangeAppointment},
     change_patient::ChangePatient,
