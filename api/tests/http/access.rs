@@ -27,6 +27,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
         "/appointments?subdomain={tenant}&location_id={place}&start=2026-12-01T00:00:00Z&end=2026-12-02T00:00:00Z",
         "",
     ),
+    ("GET", "/intent/practice/info?subdomain={tenant}&location_id={place}", ""),
     ("POST", "/intent/booking/search?subdomain={tenant}&location_id={place}", "{}"),
     ("POST", "/intent/booking/explain?subdomain={tenant}&location_id={place}", "{}"),
     ("POST", "/intent/booking/hold?subdomain={tenant}&location_id={place}", r#"{"slot_token": "slt_00"}"#),

@@ -552,6 +552,15 @@ fn booking_intent() -> Vec<Route> {
     let search = "/intent/booking/search";
     let hold = "/intent/booking/hold";
     vec![
+        get("/intent/practice/info", booking::practice::show)
+            .about("Retrieve the facts about a practice that callers ask for", "4.8")
+            .noting(
+                "Address, opening hours of the next seven days, appointment types and providers to choose from, the \
+                 booking rules in words, and the requests that the location can carry out. `message` can be read to \
+                 the caller. Opening hours are those of any provider; closures of the practice are left out.",
+            )
+            .fails_as::<BookingRefusal>(&[])
+            .named("get_practice_info"),
         post_when_fresh(search, booking::search::create)
             .about("Search for slots that can be booked", "4.8")
             .noting(

@@ -1,6 +1,6 @@
 //! Booking by intent (specification 4.8): search returns slot tokens, hold reserves a slot for a while, book uses the
 //! token, status follows the booking. Explain returns the reasons why times cannot be booked. Confirm, reschedule and
-//! cancel change a visit, which find returns to its patient.
+//! cancel change a visit, which find returns to its patient. Practice returns the facts that callers ask for first.
 
 pub mod book;
 pub mod cancel;
@@ -12,6 +12,7 @@ pub(crate) mod freshness;
 pub mod hold;
 mod offer_view;
 mod offers;
+pub mod practice;
 pub mod reasons;
 pub mod reschedule;
 pub mod search;
