@@ -9,15 +9,17 @@ pub(super) fn request(fields: &[Expected], operation: &str, schemas: &mut Schema
     if fields.is_empty() {
         return None;
     }
-    let mut body = FieldNode::default();
-    for field in fields {
-        body.place(&field.name, field);
-    }
+    let body = FieldNode::from_fields(fields);
     let name: String = operation.split('_').map(capital).chain(["Body".to_owned()]).collect();
     let required = body.children.iter().any(|(_, child)| child.is_required());
     let example = body.example();
     let schema = schemas.named(&name, body.object());
     Some(json!({"required": required, "content": {"application/json": {"schema": schema, "example": example}}}))
+}
+
+/// Returns the schema of an object with these fields.
+pub(crate) fn object_schema(fields: &[Expected]) -> Value {
+    FieldNode::from_fields(fields).object()
 }
 
 fn capital(word: &str) -> String {
@@ -34,6 +36,14 @@ struct FieldNode {
 }
 
 impl FieldNode {
+    fn from_fields(fields: &[Expected]) -> FieldNode {
+        let mut body = FieldNode::default();
+        for field in fields {
+            body.place(&field.name, field);
+        }
+        body
+    }
+
     fn place(&mut self, path: &str, field: &Expected) {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         let name = first.trim_end_matches("[]");

@@ -1,13 +1,14 @@
 //! The OpenAPI 3.1 documents, generated from the table of routes and the inputs that each handler reads. v2.2.2 pages
 //! and nests its lists differently, so it has its own document. Operators and workstations have their own documents,
-//! too. No code that serves requests depends on this module: the server passes the text to `resources::documentation`.
+//! too. No code that serves requests depends on this file: the server passes the text to `resources::documentation`.
+//! The tools of agents take the schemas of their arguments from `bodies`.
 //!
 //! ```text
 //!  examples ◄── schemas ◄── bodies, failures, messages ◄── this file
 //!  shared                       moves repeated parts of operations to `components`
 //! ```
 
-mod bodies;
+pub(crate) mod bodies;
 mod examples;
 mod failures;
 pub mod messages;

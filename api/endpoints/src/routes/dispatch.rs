@@ -30,6 +30,7 @@ use framework::{
 };
 
 use super::{
+    agents::Agents,
     placing::{self, Placed},
     route::{Answering, Begun, Route, Serves},
     route_map::RouteMap,
@@ -41,10 +42,22 @@ use crate::{prelude::*, resources::ehr_events};
 pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
     let of_listener = |operators| RouteMap::new(table.iter().filter(|route| route.is_served_to(operators)));
     let routes: &'static [RouteMap; 2] = Box::leak(Box::new([false, true].map(of_listener)));
+    let agents: &'static Agents = Box::leak(Box::new(Agents::new(&routes[0])));
     // A handler of actix-web would box the future once more.
     app.default_service(fn_service(move |mut request: ServiceRequest| async move {
         let payload = request.extract::<Payload>().await?;
-        let answer = dispatch(routes, request.request(), payload).await.unwrap_or_else(HttpResponse::from_error);
+        let answer = match agents.route_of(&request) {
+            Some(route) => {
+                let tool_call = async |request: &HttpRequest, body: Bytes| {
+                    let payload = Payload::from_request(request, &mut dev::Payload::from(body)).await?;
+                    dispatch(routes, request, payload).await
+                };
+                // Boxed, because other requests need not reserve the memory of its future.
+                Box::pin(agents.answer(route, &mut request, payload.into_inner(), tool_call)).await
+            }
+            None => dispatch(routes, request.request(), payload).await,
+        };
+        let answer = answer.unwrap_or_else(HttpResponse::from_error);
         Ok::<_, Error>(ServiceResponse::new(request.into_parts().0, answer))
     }));
 }

@@ -5,9 +5,11 @@
 //!  route ◄── dispatch ◄── table
 //!  (a row)   (request → row → call → answer)   (all rows)
 //!               ├──► route_map   (path → rows)
-//!               └──► placing   (which node answers)
+//!               ├──► placing   (which node answers)
+//!               └──► agents   (messages of agents → requests of intents)
 //! ```
 
+mod agents;
 pub mod dispatch;
 mod placing;
 pub mod route;

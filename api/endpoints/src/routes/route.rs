@@ -71,8 +71,13 @@ impl Deref for Route {
 }
 
 pub enum Serves {
-    Call { begin: Box<dyn Fn(Box<ApiCall>) -> Begun + Send + Sync>, describe: fn(ApiCall) },
+    Call {
+        begin: Box<dyn Fn(Box<ApiCall>) -> Begun + Send + Sync>,
+        describe: fn(ApiCall),
+    },
     Open(Box<dyn Fn(HttpRequest, Payload) -> Answering + Send + Sync>),
+    /// Messages of agents, whose tool calls become calls of other routes (`routes::agents`).
+    Agents,
 }
 
 /// Async function of a call and its arguments: optional path parameters, then a scope with its input.
@@ -228,6 +233,11 @@ where
     Route::new(method, path, Access::Anyone, serves)
 }
 
+/// Declares the POST of messages from agents.
+pub(super) fn agents(path: &'static str) -> Route {
+    Route::new(Method::POST, path, Access::Anyone, Serves::Agents)
+}
+
 impl Route {
     fn new(method: Method, path: &'static str, access: Access, serves: Serves) -> Route {
         Route { endpoint: Endpoint::new(method, path, access), serves, fields: OnceLock::new() }
@@ -336,7 +346,7 @@ impl Route {
     pub(crate) fn begin(&self, call: Box<ApiCall>) -> Option<Begun> {
         match &self.serves {
             Serves::Call { begin, .. } => Some(begin(call)),
-            Serves::Open(_) => None,
+            Serves::Open(_) | Serves::Agents => None,
         }
     }
 

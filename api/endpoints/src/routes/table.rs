@@ -80,7 +80,7 @@ use crate::{
     },
     routes::{
         dispatch,
-        route::{Route, action, delete, get, open, patch, post, post_when_fresh, unguarded, websocket},
+        route::{Route, action, agents, delete, get, open, patch, post, post_when_fresh, unguarded, websocket},
     },
     views::{
         catalogue::{AdjustmentTypeView, FeeScheduleView, FeeView, PaymentTypeView},
@@ -161,6 +161,7 @@ fn operation() -> Vec<Route> {
         unguarded(Method::POST, "/ehr_events/{source}", ehr_events::take),
         // FHIR R4 sends resources as an update at a base URL.
         unguarded(Method::PUT, "/ehr_events/{source}/{resource}/{id}", ehr_events::take),
+        agents("/mcp"),
     ]
 }
 
@@ -1016,7 +1017,7 @@ pub fn serve(app: &mut ServiceConfig) {
     dispatch::serve(&TABLE, app);
 }
 
-/// Returns `true` for probes, the documentation and reports of EHRs, which need no credentials of a client.
+/// Returns `true` for probes, the documentation, reports of EHRs and messages of agents, which need no User-Agent.
 pub fn is_open(path: &str) -> bool {
     ehr_events::has_path(path) || TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
 }

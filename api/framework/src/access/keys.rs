@@ -67,7 +67,7 @@ impl ApiKey {
         self.hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
-    pub(crate) fn reaches_institution(&self, institution: &Institution) -> bool {
+    pub fn reaches_institution(&self, institution: &Institution) -> bool {
         let granted = || self.environment == institution.environment && self.institutions.contains(&institution.id);
         self.role.is_some() || granted()
     }

@@ -91,6 +91,12 @@ fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
 pub struct JsonBytes(pub(crate) Bytes);
 
 impl JsonBytes {
+    /// Returns the body without its byte order mark.
+    pub fn into_json(self) -> Bytes {
+        let skipped = self.0.len() - self.json().len();
+        self.0.slice(skipped..)
+    }
+
     fn json(&self) -> &[u8] {
         self.0.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.0)
     }
@@ -185,6 +191,7 @@ mod tests {
         let marked = |json: &str| format!("\u{feff}{json}").into_bytes();
         let body = JsonBytes(marked("{\"a\": \"\u{feff}\"}").into());
         assert_eq!(body.value(), serde_json::json!({"a": "\u{feff}"}));
+        assert_eq!(body.into_json(), "{\"a\": \"\u{feff}\"}".as_bytes());
         assert!(parse(&marked(" {}")).is_ok());
         assert!(problem(&marked("{\"a\": }")).contains("at byte 10"), "counted from the first byte of the body");
         assert!(problem(&marked("\u{feff}{}")).contains("at byte 4"), "one mark and no more");

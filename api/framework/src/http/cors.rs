@@ -16,8 +16,10 @@ use actix_web::{
 use super::compatibility::Compatibility;
 
 /// Headers that a page may send and read.
-const SENT: [&str; 6] =
-    ["Authorization", "Content-Type", "Svc-Api-Version", "Idempotency-Key", "If-None-Match", "X-Request-Id"];
+const SENT: [&str; 9] = [
+    "Authorization", "Content-Type", "Svc-Api-Version", "Idempotency-Key", "If-None-Match", "X-Request-Id",
+    "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name",
+];
 const READ: HeaderValue = HeaderValue::from_static(
     "X-Request-Id, ETag, Retry-After, Idempotent-Replay, X-Ignored-Parameters, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset",
 );

@@ -119,6 +119,18 @@ impl IntentAbilities {
         Ok(IntentAbilities::new(location, ehr.as_ref(), channel))
     }
 
+    /// Returns the abilities of which one of two locations has each.
+    pub fn or(self, other: IntentAbilities) -> IntentAbilities {
+        IntentAbilities {
+            book: self.book || other.book,
+            new_patients: self.new_patients || other.new_patients,
+            reschedule: self.reschedule || other.reschedule,
+            cancel: self.cancel || other.cancel,
+            operatories: self.operatories || other.operatories,
+            reads_schedule: self.reads_schedule || other.reads_schedule,
+        }
+    }
+
     fn new(location: &LocationSetup, ehr: Option<&Description>, channel: Option<&str>) -> IntentAbilities {
         let writes = |kind: &str| ehr.is_none_or(|ehr| ehr.supports(kind));
         IntentAbilities {

@@ -1,0 +1,303 @@
+//! Tool calls as requests of intents, and the responses of intents as results of tools.
+
+use actix_web::{
+    dev::ServiceRequest,
+    http::{
+        Method, StatusCode, Uri,
+        header::{
+            ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, IF_NONE_MATCH, TRANSFER_ENCODING, USER_AGENT,
+        },
+    },
+    web::Bytes,
+};
+use chrono_tz::Tz;
+use engine::{commands::DERIVED_KEY, records::demographics::name};
+use framework::{
+    access::{idempotency, keys::ApiKey},
+    http::version_header,
+};
+use serde_json::Map;
+use sha2::{Digest, Sha256};
+
+use super::tools::{ACTION, KEY, LOCATION, ServedTool, ToolRoute, VERSION};
+use crate::prelude::*;
+
+/// User-Agent of the requests of intents, because platforms often send the default one of their library.
+const AGENT: HeaderValue = HeaderValue::from_static("practice-sync-mcp");
+/// For the patient if the arguments or the permissions are wrong. `problems` are for the model.
+const WRONG_CALL: &str = "One moment please, I need to check one of the details.";
+/// For the patient if the service is busy.
+const BUSY: &str = "I cannot reach the practice's system at the moment; please wait a little.";
+
+type Arguments = Map<String, Value>;
+
+/// A request of an intent.
+pub(super) struct IntentRequest {
+    method: Method,
+    uri: Uri,
+    body: Bytes,
+}
+
+/// The location of a call: its own, or that of the key.
+pub(super) fn place_of(places: &[OpenLocation], arguments: &mut Arguments) -> Result<OpenLocation, String> {
+    let given = arguments.remove(LOCATION).filter(|id| !id.is_null());
+    let named = |wrong: &str| {
+        let names: Vec<String> =
+            places.iter().take(20).map(|it| format!("{} ({})", it.setup.id, it.setup.name)).collect();
+        format!("{LOCATION} {wrong}: send one of {}.", names.join(", "))
+    };
+    match (given, places) {
+        (_, []) => Err("The API key has no open location.".to_owned()),
+        (None, [only]) => Ok(only.clone()),
+        (None, _) => Err(named("is missing")),
+        (Some(id), _) => {
+            let id = id.as_u64().or_else(|| id.as_str()?.trim().parse().ok());
+            let found = places.iter().find(|it| Some(u64::from(it.setup.id.0)) == id);
+            found.cloned().ok_or_else(|| named("is no location of this API key"))
+        }
+    }
+}
+
+impl IntentRequest {
+    /// Converts the arguments of a call. The intent itself checks them.
+    pub(super) fn new(
+        tool: &ServedTool,
+        mut arguments: Arguments,
+        key: &ApiKey,
+        place: &OpenLocation,
+    ) -> Result<IntentRequest, String> {
+        let target = tool_route(tool, &mut arguments)?;
+        let route = target.route;
+        arguments.remove(KEY);
+        let mut query = format!("subdomain={}", encoded(&place.institution.subdomain));
+        if target.at_location {
+            query.push_str(&format!("&{LOCATION}={}", place.setup.id));
+        }
+        let body = if route.method == Method::GET {
+            for (name, value) in &arguments {
+                let text = match value {
+                    Value::Null => continue,
+                    Value::String(text) => text.clone(),
+                    Value::Bool(_) | Value::Number(_) => value.to_string(),
+                    Value::Array(_) | Value::Object(_) => return Err(format!("{name} must be a text.")),
+                };
+                query.push_str(&format!("&{}={}", encoded(name), encoded(&text)));
+            }
+            Bytes::new()
+        } else {
+            if target.takes(KEY) {
+                let derived = derived_key(key, tool.tool.name, &arguments);
+                arguments.insert(KEY.to_owned(), Value::String(derived));
+            }
+            Bytes::from(Value::Object(arguments).to_string())
+        };
+        let uri: Result<Uri, _> = format!("{}?{query}", route.path).parse();
+        let uri = uri.map_err(|_| "The arguments are too long.".to_owned())?;
+        Ok(IntentRequest { method: route.method.clone(), uri, body })
+    }
+
+    /// Turns the request of the message into this one. Returns the body.
+    pub(super) fn redirect(self, request: &mut ServiceRequest) -> Bytes {
+        let IntentRequest { method, uri, body } = self;
+        redirect(request, method, uri);
+        let headers = request.headers_mut();
+        for name in [ACCEPT, CONTENT_LENGTH, IF_NONE_MATCH, TRANSFER_ENCODING, idempotency::KEY] {
+            headers.remove(name);
+        }
+        let set: [(HeaderName, HeaderValue); 4] = [
+            (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+            (CONTENT_LENGTH, HeaderValue::from(body.len())),
+            (USER_AGENT, AGENT),
+            (version_header::VERSION, HeaderValue::from_static(VERSION.name())),
+        ];
+        for (name, value) in set {
+            headers.insert(name, value);
+        }
+        body
+    }
+}
+
+/// Changes the method and the target of a request, as middleware does.
+pub(super) fn redirect(request: &mut ServiceRequest, method: Method, uri: Uri) {
+    request.match_info_mut().get_mut().update(&uri);
+    let head = request.head_mut();
+    (head.method, head.uri) = (method, uri);
+}
+
+/// Returns the route that `action` selects.
+fn tool_route<'t>(tool: &'t ServedTool, arguments: &mut Arguments) -> Result<&'t ToolRoute, String> {
+    if let [only] = tool.routes.as_slice() {
+        return Ok(only);
+    }
+    let given = arguments.remove(ACTION);
+    let found = tool.routes.iter().find(|it| given.as_ref().is_some_and(|given| given == it.action));
+    found.ok_or_else(|| {
+        let actions: Vec<&str> = tool.routes.iter().map(|it| it.action).collect();
+        format!("{ACTION} must be {}.", actions.join(" or "))
+    })
+}
+
+/// Derives the idempotency key of a call, so that a repeated call is the same request. A booking is identified by its
+/// tokens and by the names and dates of birth of its patients.
+fn derived_key(key: &ApiKey, tool: &str, arguments: &Arguments) -> String {
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().trim().to_owned();
+    let mut parts = vec![key.id(), tool.to_owned()];
+    let whole = Value::Object(arguments.clone());
+    let bookings = whole.get("bookings").and_then(Value::as_array);
+    let is_booking = whole.get("patient").is_some() || bookings.is_some();
+    if is_booking {
+        for one in bookings.map_or(std::slice::from_ref(&whole), Vec::as_slice) {
+            let patient = &one["patient"];
+            let names = ["first_name", "last_name"].map(|part| name::fold(&text(patient, part)));
+            parts.push(text(one, "slot_token"));
+            parts.extend(names);
+            parts.push(text(patient, "date_of_birth"));
+        }
+    } else {
+        let names = ["booking_ref", "visit_token", "slot_token", "reason"];
+        parts.extend(names.map(|name| text(&whole, name)));
+    }
+    let mut hash = Sha256::new();
+    for part in &parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    format!("{DERIVED_KEY}{}", hex::encode(hash.finalize()))
+}
+
+/// Encodes a text as a part of a query.
+fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        byte if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// Converts the response of an intent into the result of the tool.
+pub(super) fn result(status: StatusCode, answer: Value, today: Date, zone: Tz) -> Value {
+    let Value::Object(mut answer) = answer else {
+        let facts = json!({"reason": Failure::InternalError});
+        return shown(BUSY, facts, true, today, zone);
+    };
+    let message = answer.remove("message");
+    let message = message.as_ref().and_then(Value::as_str).unwrap_or_default();
+    answer.remove("ok");
+    if status.is_success() {
+        return shown(message, Value::Object(answer), false, today, zone);
+    }
+    let speech = match status.as_u16() {
+        400 | 403 | 408 | 413 | 415 => WRONG_CALL,
+        429 | 500 => BUSY,
+        503 if answer.get("reason") != Some(&json!(Failure::ScheduleOfNameNotRead)) => BUSY,
+        _ => message,
+    };
+    for name in ["code", "data"] {
+        answer.remove(name);
+    }
+    let problems = answer.remove("error").unwrap_or_else(|| json!([message]));
+    answer.insert("problems".to_owned(), problems);
+    shown(speech, Value::Object(answer), true, today, zone)
+}
+
+/// Returns the result for a call that no intent receives.
+pub(super) fn refusal(problem: &str, today: Date, zone: Tz) -> Value {
+    let facts = json!({"reason": Failure::InvalidRequest, "problems": [problem]});
+    shown(WRONG_CALL, facts, true, today, zone)
+}
+
+fn shown(speech: &str, facts: Value, is_error: bool, today: Date, zone: Tz) -> Value {
+    let structured = json!({"speech": speech, "today": today.to_string(), "timezone": zone.name(), "facts": facts});
+    let text = structured.to_string();
+    json!({"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": is_error})
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use engine::setup::Environment;
+    use framework::access::keys::Grants;
+
+    use super::*;
+
+    fn key(hash: u8) -> ApiKey {
+        ApiKey {
+            name: "k".into(),
+            hash: [hash; 32],
+            environment: Environment::Sandbox,
+            institutions: Vec::new(),
+            locations: None,
+            grants: Grants::default(),
+            organisation: "o".into(),
+            channel: None,
+            role: None,
+        }
+    }
+
+    fn derived(hash: u8, tool: &str, arguments: Value) -> String {
+        let Value::Object(arguments) = arguments else { panic!("{arguments}") };
+        derived_key(&key(hash), tool, &arguments)
+    }
+
+    fn booking(token: &str, first_name: &str, born: &str) -> Value {
+        json!({"slot_token": token, "patient": {"first_name": first_name, "last_name": "Meier", "date_of_birth": born}})
+    }
+
+    #[test]
+    fn a_derived_key_follows_from_slot_and_patient() {
+        let first = derived(1, "book", booking("slt_1", "Zoë", "1990-02-03"));
+        let mut again = booking("slt_1", " zoe ", "1990-02-03");
+        again["note"] = json!("prefers mornings");
+        again["patient"]["phone_number"] = json!("+1 555 010 9999");
+        assert_eq!(derived(1, "book", again), first);
+        for other in [
+            derived(2, "book", booking("slt_1", "Zoë", "1990-02-03")),
+            derived(1, "book", booking("slt_2", "Zoë", "1990-02-03")),
+            derived(1, "book", booking("slt_1", "Mia", "1990-02-03")),
+            derived(1, "book", booking("slt_1", "Zoë", "1990-02-04")),
+            derived(
+                1,
+                "book",
+                json!({"bookings": [booking("slt_1", "Zoë", "1990-02-03"), booking("slt_2", "Mia", "2019-02-03")]}),
+            ),
+        ] {
+            assert_ne!(other, first);
+        }
+        assert!(first.starts_with(DERIVED_KEY) && !first.contains("slt_1"));
+    }
+
+    #[test]
+    fn a_move_to_another_time_has_another_key() {
+        let moved = |token: &str| derived(1, "change_visit", json!({"booking_ref": "bkg_1", "slot_token": token}));
+        assert_eq!(moved("slt_1"), moved("slt_1"));
+        assert_ne!(moved("slt_1"), moved("slt_2"));
+    }
+
+    #[test]
+    fn texts_are_encoded_for_a_query() {
+        assert_eq!(encoded("bkg_1-a.b~"), "bkg_1-a.b~");
+        assert_eq!(encoded("a&b=é #"), "a%26b%3D%C3%A9%20%23");
+    }
+
+    #[test]
+    fn a_result_separates_the_sentence_from_the_facts() {
+        let zone = Tz::America__New_York;
+        let done = json!({"ok": true, "message": "Booked.", "replay": false});
+        let shown = result(StatusCode::OK, done, Date(20_000), zone);
+        let structured = json!({"speech": "Booked.", "today": Date(20_000).to_string(), "timezone": "America/New_York",
+            "facts": {"replay": false}});
+        assert_eq!((&shown["structuredContent"], &shown["isError"]), (&structured, &json!(false)));
+        let text: Value = serde_json::from_str(shown["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(text, structured);
+
+        let refused = json!({"ok": false, "message": "limit must be a number.", "code": false, "reason": "invalid_request",
+            "error": ["limit must be a number."], "data": null, "description": null});
+        let shown = result(StatusCode::BAD_REQUEST, refused, Date(20_000), zone);
+        let facts = &shown["structuredContent"]["facts"];
+        assert_eq!((&shown["isError"], &facts["reason"]), (&json!(true), &json!("invalid_request")));
+        assert_eq!(facts["problems"], json!(["limit must be a number."]));
+        assert_eq!(shown["structuredContent"]["speech"], json!(WRONG_CALL));
+        assert_eq!((facts.get("ok"), facts.get("error")), (None, None));
+    }
+}
