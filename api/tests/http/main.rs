@@ -4,6 +4,7 @@
 mod access;
 mod adapters;
 mod adjustments;
+mod agents;
 mod appointment_types;
 mod appointment_writes;
 mod appointments;
