@@ -148,6 +148,25 @@ async fn patient_data_does_not_leak_into_logs_metrics_or_files() {
         let (_, refused) = caller.get(&format!("{path}?subdomain={}", process::SUBDOMAIN)).await.unwrap();
         refusals.push(refused.to_string());
     }
+    // Calls of an agent's tools: twice the same booking, one with a wrong date, and a search.
+    let booking =
+        json!({"slot_token": offers.pop().unwrap(), "patient": patient(), "note": format!("for {}", CANARIES[1])});
+    let mut wrong = booking.clone();
+    wrong["patient"]["date_of_birth"] = json!(format!("{} or so", CANARIES[4]));
+    let sought = json!({"patient": {"last_name": CANARIES[1], "date_of_birth": CANARIES[4], "email": CANARIES[2]}});
+    for (tool, arguments, is_error) in [
+        ("book", booking.clone(), false),
+        ("book", booking, false),
+        ("book", wrong, true),
+        ("find_visits", sought, false),
+    ] {
+        let mut params = json!({"name": tool, "arguments": arguments});
+        params["arguments"]["location_id"] = json!(LOCATIONS[0].0);
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let (status, answered) = caller.post("/mcp", &call).await.unwrap();
+        assert_eq!((status, &answered["result"]["isError"]), (200, &json!(is_error)), "{tool}: {answered}");
+        refusals.extend(is_error.then(|| answered.to_string()));
+    }
     assert_clean("a refusal", &refusals.join("\n"));
 
     until("the writes to end", async || {
