@@ -48,7 +48,7 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
         let payload = request.extract::<Payload>().await?;
         let answer = match agents.route_of(&request) {
             Some(route) => {
-                let tool_call = async |request: &HttpRequest, body: Bytes| {
+                let tool_call = async move |request: &HttpRequest, body: Bytes| {
                     let payload = Payload::from_request(request, &mut dev::Payload::from(body)).await?;
                     dispatch(routes, request, payload).await
                 };

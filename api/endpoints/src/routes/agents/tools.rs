@@ -171,7 +171,7 @@ pub(super) fn served(table: &RouteMap) -> Vec<ServedTool> {
     };
     let served = |tool: &'static Tool| {
         let routes: Vec<ToolRoute> =
-            tool.routes.iter().filter_map(|(action, label)| Some(ToolRoute::new(action, route_of(label)?))).collect();
+            tool.routes.iter().filter_map(|&(action, label)| Some(ToolRoute::new(action, route_of(label)?))).collect();
         let output = output_schema(&routes);
         ServedTool { tool, routes, output }
     };
