@@ -418,8 +418,8 @@ impl Sim {
                 assert!(ids.iter().all(booked), "the whole group is booked");
                 for (index, one) in bookings.iter().enumerate() {
                     let same_room = |other: &&Book| {
-                        other.placement.operatory == one.placement.operatory
-                            && other.placement.span.overlaps(one.placement.span)
+                        other.offer.placement.operatory == one.offer.placement.operatory
+                            && other.offer.placement.span.overlaps(one.offer.placement.span)
                     };
                     assert_eq!(bookings[index + 1..].iter().find(same_room).map(|it| it.appointment), None);
                 }
