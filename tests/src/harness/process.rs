@@ -52,6 +52,8 @@ confirm_after = "1s"
 per_minute = 1000000
 burst = 100000
 "#;
+/// No limits of refused callers and of searches for visits.
+const HTTP_RULES: &str = "refused_per_minute = 0\nfinds_per_minute = 0\nfinds_per_contact = 0";
 /// Variables that cargo sets for a test. Passed on, they would change the build of [`binary`].
 const OF_THE_TEST: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_", "RUSTC_BOOTSTRAP"];
 
@@ -311,7 +313,7 @@ base_url = "{base_url}"
 {source}
 {locations}
 "#,
-        common = common(dir, listen, "error", "refused_per_minute = 0", (adapter, rules)),
+        common = common(dir, listen, "error", HTTP_RULES, (adapter, rules)),
     )
 }
 
