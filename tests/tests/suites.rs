@@ -6,6 +6,7 @@ mod adapter_author;
 mod adapter_rollout;
 mod adapter_settings;
 mod adapter_tool;
+mod agents;
 mod audit;
 mod backup;
 mod benchmark;

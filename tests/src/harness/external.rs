@@ -72,7 +72,7 @@ impl Suite {
             Suite::FhirServer => &["conformance", "fhir_server", "main_story"],
             Suite::GnuHealth => &["conformance", "gnuhealth", "main_story"],
             Suite::Chromium => &["browser"],
-            Suite::Node => &["browser", "clients", "conformance", "javascript_adapter", "webhook_receivers"],
+            Suite::Node => &["agents", "browser", "clients", "conformance", "javascript_adapter", "webhook_receivers"],
             Suite::Python => &["clients", "fhir_server", "open_dental", "schemathesis", "webhook_receivers"],
             Suite::Postgres => &["kill9", "nodes", "postgres", "simulation"],
             Suite::Shell => &["adapter_author", "installed", "sessions"],
