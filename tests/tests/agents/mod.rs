@@ -1,5 +1,16 @@
-//! `POST /mcp` as agents use it: the conformance suite and the official SDK of the Model Context Protocol, and the
-//! guide for builders of agents.
+//! `POST /mcp` as agents use it: the conformance suite and the official SDK of the Model Context Protocol, the guide
+//! for builders of agents, and a scripted model that makes every mistake.
+//!
+//! | file | content |
+//! |---|---|
+//! | `mod.rs` | third-party clients, and the guide |
+//! | `bad_model.rs` | thousands of dialogues of a bad model, and the state of the practice afterwards |
+//! | `dialogue.rs` | one dialogue: calls, and the rules for each result |
+//! | `patients.rs` | patients whose data is recognised in any result |
+
+mod bad_model;
+mod dialogue;
+mod patients;
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
@@ -25,7 +36,7 @@ const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 /// A practice with an EHR, as agents reach it.
 struct AgentsPractice {
     installation: Installation,
-    _ehr: EhrServer,
+    ehr: EhrServer,
     _process: Process,
     _dir: TempDir,
 }
@@ -36,7 +47,7 @@ impl AgentsPractice {
         let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
         let process = installation.start().await.unwrap();
         process::first_sync(&mut installation.sign_in().await.unwrap()).await.unwrap();
-        AgentsPractice { installation, _ehr: ehr, _process: process, _dir: dir }
+        AgentsPractice { installation, ehr, _process: process, _dir: dir }
     }
 
     fn url(&self) -> String {
