@@ -1019,7 +1019,9 @@ pub fn serve(app: &mut ServiceConfig) {
 
 /// Returns `true` for probes, the documentation, reports of EHRs and messages of agents, which need no User-Agent.
 pub fn is_open(path: &str) -> bool {
-    ehr_events::has_path(path) || TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
+    let is_open = |route: &Route| route.access == Access::Anyone && route.path == path;
+    // The pages of the documentation share one route.
+    ehr_events::has_path(path) || path.starts_with("/docs/") || TABLE.iter().any(is_open)
 }
 
 /// Endpoint names of rate limits: `GET /appointments`.
