@@ -15,7 +15,7 @@ use sandbox_ehr::{
 };
 use serde_json::{Value, json};
 use testing::until;
-use tests::harness::{http_client::Caller, random::SeededRandom, webhook_receiver::WebhookReceiver};
+use tests::harness::{http_client::Caller, process::API_KEY, random::SeededRandom, webhook_receiver::WebhookReceiver};
 use tokio::time::sleep;
 
 use crate::nodes::{
@@ -127,6 +127,24 @@ impl Members {
     }
 }
 
+/// Calls a tool of agents at each location through each node. Clocks differ, and the API key is sent in place of a token.
+async fn call_tools(nodes: &Nodes) {
+    for (name, node) in NAMES.iter().zip(&nodes.nodes[..FIRST]) {
+        let mut caller = Caller::operator(node.installation.address, API_KEY).await.unwrap();
+        for location in 1..=INSTITUTIONS {
+            let params = json!({"name": "practice_info", "arguments": {"location_id": location}});
+            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+            // A location that is moving refuses calls.
+            until("the result of a tool", async || {
+                let (status, answer) = caller.post("/mcp", &call).await.unwrap();
+                assert_eq!(status, 200, "node {name}, location {location}: {answer}");
+                (answer["result"]["isError"] == false).then_some(())
+            })
+            .await;
+        }
+    }
+}
+
 #[actix::test]
 async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     if is_skipped() {
@@ -144,6 +162,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
         ..Behaviours::default()
     };
     let mut nodes = Nodes::started(&behaviours, &CLOCKS).await;
+    call_tools(&nodes).await;
     let mut caller = nodes.sign_in(0).await;
     let mut free = Vec::new();
     for location in 1..=INSTITUTIONS {

@@ -56,9 +56,6 @@ use super::{
 };
 use crate::prelude::*;
 
-/// Lifetime of the token that replaces an API key for one request.
-const TOKEN_LIFETIME: Millis = 60 * SECOND;
-
 /// Rules for every model, in addition to the descriptions of the tools.
 const INSTRUCTIONS: &str = "Every result has `speech`, a sentence for the patient, and `facts`. Take dates from \
     `today` and `timezone` of a result, never from memory, and compute days of the week from them. Use only ids and \
@@ -289,7 +286,7 @@ fn is_of_this_machine(origin: &str) -> bool {
 }
 
 /// Replaces an API key, with or without `Bearer`, by a token. Platforms for agents send one fixed header and cannot get
-/// tokens.
+/// tokens. The token has the lifetime of others, because it may be verified by a node with another clock.
 fn exchange_key(api: &Api, headers: &mut HeaderMap) {
     let mut sent = headers.get_all(AUTHORIZATION);
     let (Some(value), None) = (sent.next(), sent.next()) else { return };
@@ -297,7 +294,7 @@ fn exchange_key(api: &Api, headers: &mut HeaderMap) {
     let scheme = text.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("Bearer"));
     let presented = scheme.map_or(text, |(_, key)| key.trim());
     let Some(key) = api.keys().presented(presented).cloned() else { return };
-    let token = api.tokens.mint(key.id(), api.engine.now(), TOKEN_LIFETIME);
+    let token = api.tokens.mint(key.id(), api.engine.now(), api.token_lifetime(key.environment));
     if let Ok(value) = HeaderValue::from_str(&format!("Bearer {token}")) {
         headers.insert(AUTHORIZATION, value);
     }
