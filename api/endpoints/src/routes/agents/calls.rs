@@ -152,7 +152,9 @@ fn derived_key(key: &ApiKey, tool: &str, arguments: &Arguments) -> String {
             let names = ["first_name", "last_name"].map(|part| name::fold(&text(patient, part)));
             parts.push(text(one, "slot_token"));
             parts.extend(names);
-            parts.push(text(patient, "date_of_birth"));
+            let born = text(patient, "date_of_birth");
+            // A model may repeat a date in another form.
+            parts.push(birth_date(Date::MAX).text(&born).map_or(born, |date| date.to_string()));
         }
     } else {
         let names = ["booking_ref", "visit_token", "slot_token", "reason"];
@@ -249,6 +251,7 @@ mod tests {
         let first = derived(1, "book", booking("slt_1", "Zoë", "1990-02-03"));
         let mut again = booking("slt_1", " zoe ", "1990-02-03");
         again["note"] = json!("prefers mornings");
+        again["patient"]["date_of_birth"] = json!("February 3 1990");
         again["patient"]["phone_number"] = json!("+1 555 010 9999");
         assert_eq!(derived(1, "book", again), first);
         for other in [
