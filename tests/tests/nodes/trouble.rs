@@ -127,7 +127,7 @@ impl Members {
     }
 }
 
-/// Calls a tool of agents at each location through each node. Clocks differ, and the API key is sent in place of a token.
+/// Calls a tool of agents at each location through each node, whose clocks differ. The API key replaces a token.
 async fn call_tools(nodes: &Nodes) {
     for (name, node) in NAMES.iter().zip(&nodes.nodes[..FIRST]) {
         let mut caller = Caller::operator(node.installation.address, API_KEY).await.unwrap();

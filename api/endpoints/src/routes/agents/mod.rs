@@ -3,9 +3,9 @@
 //! A tool call becomes the request of an intent and is dispatched again. Rules, grants, limits, placement on nodes and
 //! audit entries are thus those of the intent.
 //!
-//! The protocol is served here, because its four methods are less than an adapter of a crate. `rmcp` is a tower service,
-//! and `rust-mcp-sdk` mounts an actix scope with its own sessions. Neither can turn a tool call into another request of
-//! this app, which keys, limits and nodes need.
+//! The protocol is served here, because its four methods are less than an adapter of a crate. `rmcp` is a tower
+//! service, and `rust-mcp-sdk` mounts an actix scope with its own sessions. Neither can turn a tool call into another
+//! request of this app, which keys, limits and nodes need.
 //!
 //! ```text
 //!  this file ──► rpc     (messages, versions, errors)
