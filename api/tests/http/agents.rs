@@ -188,6 +188,12 @@ async fn each_tool_gives_the_result_of_its_intent() {
         json!({"book": true, "new_patients": true, "reschedule": true, "cancel": true, "operatories": true})
     );
 
+    let bare = call(&world, BARE_KEY, "practice_info", json!({})).await;
+    assert_eq!(
+        bare["speech"],
+        json!("Place 7 is at 1 Main Street, Springfield, NY 10001. The opening hours of Place 7 are not known.")
+    );
+
     let slots = times(&world).await;
     let token = &slots[0]["slot_token"];
     let explained = facts(&world, "explain_times", json!({"slot_token": token})).await;

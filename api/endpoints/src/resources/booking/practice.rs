@@ -25,7 +25,8 @@ const DAY_MINUTES: u16 = 1_440;
 pub struct PracticeInfo<'a> {
     /// Always true: the request was carried out.
     ok: bool,
-    /// Address, telephone number and today's opening hours, in words that may be read to the patient.
+    /// Address, telephone number and today's opening hours, in words that may be read to the patient. Without any
+    /// working hours, it reports that the opening hours are not known.
     message: String,
     /// The location.
     location: BookingLocation<'a>,
@@ -156,7 +157,9 @@ pub async fn show(call: ApiCall, AtLocation(location, ()): AtLocation<()>) -> Bo
     let opening_hours: Vec<OpeningDay> =
         (0..DAYS).map(|days| opening_day(today.add_days(days), &hours, &rules.closures)).collect();
     let here = booking_location(setup);
-    let message = message(&here, setup.phone_number.as_deref(), opening_hours.first());
+    // Hours that were not read yet, or that the EHR does not have, are not those of a closed practice.
+    let known_today = opening_hours.first().filter(|_| !hours.is_empty());
+    let message = message(&here, setup.phone_number.as_deref(), known_today);
     Ok(call.plain(PracticeInfo {
         ok: true,
         message,
@@ -240,10 +243,11 @@ fn message(here: &BookingLocation<'_>, phone_number: Option<&str>, today: Option
         sentences.push(format!("{name} is at {}.", here.address));
     }
     sentences.extend(phone_number.map(|number| format!("The telephone number is {number}.")));
-    let open: Vec<String> = today.into_iter().flat_map(|day| &day.open).map(in_words).collect();
-    sentences.push(match open.is_empty() {
-        true => format!("{name} is closed today."),
-        false => format!("{name} is open today from {}.", open.join(" and from ")),
+    let open = today.map(|day| day.open.iter().map(in_words).collect::<Vec<String>>().join(" and from "));
+    sentences.push(match open.as_deref() {
+        None => format!("The opening hours of {name} are not known."),
+        Some("") => format!("{name} is closed today."),
+        Some(open) => format!("{name} is open today from {open}."),
     });
     sentences.join(" ")
 }
