@@ -24,7 +24,7 @@ use crate::prelude::*;
 
 /// User-Agent of the requests of intents, because platforms often send the default one of their library.
 const AGENT: HeaderValue = HeaderValue::from_static("practice-sync-mcp");
-/// For the patient if the arguments or the permissions are wrong. `problems` are for the model.
+/// For the patient if the arguments, the tokens or the permissions are wrong. `problems` are for the model.
 const WRONG_CALL: &str = "One moment please, I need to check one of the details.";
 /// For the patient if the service is busy.
 const BUSY: &str = "I cannot reach the practice's system at the moment; please wait a little.";
@@ -190,9 +190,11 @@ pub(super) fn result(status: StatusCode, answer: Value, today: Date, zone: Tz) -
         return shown(message, Value::Object(answer), false, today, zone);
     }
     let speech = match status.as_u16() {
-        400 | 403 | 408 | 413 | 415 => WRONG_CALL,
+        400 | 403 | 404 | 408 | 410 | 413 | 415 => WRONG_CALL,
         429 | 500 => BUSY,
         503 if answer.get("reason") != Some(&json!(Failure::ScheduleOfNameNotRead)) => BUSY,
+        // Only names of fields have underscores.
+        _ if message.contains('_') => WRONG_CALL,
         _ => message,
     };
     for name in ["code", "data"] {
@@ -302,5 +304,26 @@ mod tests {
         assert_eq!(facts["problems"], json!(["limit must be a number."]));
         assert_eq!(shown["structuredContent"]["speech"], json!(WRONG_CALL));
         assert_eq!((facts.get("ok"), facts.get("error")), (None, None));
+    }
+
+    #[test]
+    fn names_of_fields_and_tokens_are_not_read_to_the_patient() {
+        let speech = |status: u16, message: &str| {
+            let refused = json!({"ok": false, "message": message, "reason": "any", "error": [message]});
+            let shown = result(StatusCode::from_u16(status).unwrap(), refused, Date(20_000), Tz::UTC);
+            assert_eq!(shown["structuredContent"]["facts"]["problems"], json!([message]));
+            shown["structuredContent"]["speech"].clone()
+        };
+        for (status, message) in [
+            (404, "Unknown visit; please find the visit again."),
+            (410, "The visit token has expired; please find the visit again."),
+            (422, "The practice needs more to register the patient: date_of_birth, phone_number."),
+            (422, "slot_token was offered for another appointment type."),
+        ] {
+            assert_eq!(speech(status, message), json!(WRONG_CALL), "{message}");
+        }
+        for message in ["Please call the practice.", "That day can no longer be booked; please choose a later day."] {
+            assert_eq!(speech(422, message), json!(message));
+        }
     }
 }
