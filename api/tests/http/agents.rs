@@ -229,10 +229,16 @@ async fn each_tool_gives_the_result_of_its_intent() {
         assert_eq!((&moved["replay"], &moved["booking"]["booking_ref"]), (&json!(replay), &reference));
         assert_eq!(moved["booking"]["start_iso"], slots[2]["start_iso"]);
     }
+    let moved_again = json!({"action": "reschedule", "visit_token": visit, "slot_token": slots[3]["slot_token"]});
+    facts(&world, "change_visit", moved_again).await;
+    // Back to the earlier time: the repeated call must not report the later move as its own.
+    assert_eq!(refused(&world, MAIN_KEY, "change_visit", moved).await.0, "slot_expired");
     for _ in 0..2 {
         let cancelled = facts(&world, "cancel_visit", json!({"visit_token": visit})).await;
         assert_eq!(cancelled["booking"]["booking_status"], json!("cancelled"));
     }
+    let again = json!({"slot_token": token, "patient": mia()});
+    assert_eq!(refused(&world, MAIN_KEY, "book", again).await.0, "slot_expired", "the visit is cancelled");
 }
 
 #[actix_web::test]

@@ -2,7 +2,7 @@
 
 use engine::{
     PatientDetails,
-    commands::{BookSlot, BookSlots, Offer, SlotBooking},
+    commands::{BookSlot, BookSlots, DERIVED_KEY, Offer, SlotBooking},
     records::values::Address,
 };
 use framework::values::{
@@ -184,6 +184,7 @@ pub async fn create(
     let (location, offer) = opened.or_else(|_| recall(&call, &tenant, at.as_ref(), &slot_token))?;
     let wanted = like(&offer);
     let created_by = call.key.name.clone();
+    let is_derived = idempotency_key.starts_with(DERIVED_KEY);
     let request = BookSlot { offer, idempotency_key, patient: patient.0, note, created_by };
     let answer = call.api.engine.book(request).await;
     let made = answer.map_err(|refused| match refused {
@@ -192,6 +193,10 @@ pub async fn create(
     })?;
     made.warnings.iter().for_each(|warning| call.warn(warning));
     audit(&call, &made.appointment, made.replay);
+    // An agent that books a time again after a cancellation repeats a call. It needs a new token.
+    if made.replay && is_derived && made.appointment.cancelled {
+        return Err(BookingFailure::slot_used());
+    }
     let (booking, message) = described_booking(&call, &location, &made.appointment)?;
     let (booking, schedule_as_of) = (Some(booking), schedule_as_of(&call, &location));
     let (replay, description) = (made.replay, call.description());

@@ -76,6 +76,11 @@ impl BookingFailure {
         BookingFailure::new(Failure::SlotNotFound, &[])
     }
 
+    /// Refuses a repeated call whose effect a later call has changed.
+    pub(super) fn slot_used() -> BookingFailure {
+        BookingFailure::new(Failure::OfferExpired, &[])
+    }
+
     /// Before the first complete read of a practice its free times are unknown.
     pub(crate) fn not_read(name: &str) -> BookingFailure {
         BookingFailure::new(Failure::ScheduleOfNameNotRead, &[&name])

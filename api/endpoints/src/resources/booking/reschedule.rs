@@ -1,6 +1,9 @@
 //! POST /intent/booking/reschedule (our addition): moves a visit to the slot of a token.
 
-use engine::{commands::RescheduleVisit, records::Reschedule};
+use engine::{
+    commands::{DERIVED_KEY, RescheduleVisit},
+    records::Reschedule,
+};
 use framework::values::{kinds::shared::slot_token, limits::MAX_IDEMPOTENCY_KEY};
 use location::{decision::Refusal, ids::AppointmentId};
 
@@ -42,7 +45,8 @@ pub async fn create(
         let why = format!("The visit is at {here} and the slot at {there}: search for slots at {here}.");
         return Err(ApiError::refused(why).into());
     }
-    let wanted = like(&offer);
+    let (wanted, start) = (like(&offer), offer.span.start);
+    let is_derived = asked.idempotency_key.starts_with(DERIVED_KEY);
     let request = RescheduleVisit {
         appointment: AppointmentId(appointment.id),
         offer,
@@ -61,6 +65,11 @@ pub async fn create(
         false => call.audit("reschedule", "appointment", appointment.id),
     }
     let appointment = read_again(&call, appointment.id)?;
+    // An agent that moves a visit back to an earlier time repeats a call. It needs a new token.
+    let is_outdated = appointment.reschedule.as_ref().is_some_and(|change| change.to != start);
+    if moved.replay && is_derived && vouched && is_outdated {
+        return Err(BookingFailure::slot_used());
+    }
     let view = booking_view(&call, &location, &appointment)?;
     let from = appointment.reschedule.as_ref().map(|change| times::for_people(change.from, location.setup.zone));
     let in_ehr = appointment.booking.as_ref().is_none_or(|booking| booking.writeback == Writeback::Confirmed);
