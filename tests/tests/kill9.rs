@@ -5,7 +5,8 @@
 //! In the end, each acknowledged booking exists and its key returns it. The EHR has exactly one live appointment for
 //! it, at the last acknowledged time and with the acknowledged confirmation, and none if it is cancelled. The
 //! subscriber received each booking and each confirmation under one delivery id, and the audit trail contains each
-//! creation. The store key is rotated in each life, and finally all data is sealed with the newest key. `KILL9_ROUNDS` is the number of kills.
+//! creation. The store key is rotated in each life, and finally all data is sealed with the newest key. `KILL9_ROUNDS`
+//! is the number of kills.
 
 mod ledger;
 

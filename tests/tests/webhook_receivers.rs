@@ -1,6 +1,6 @@
 //! Verification of real messages by receivers: the Standard Webhooks libraries from npm and PyPI, our typed clients,
-//! and the documentation's snippets in five languages. Each accepts our messages, with either secret during a rotation, and
-//! rejects all others. Ruby and Go are used if installed.
+//! and the documentation's snippets in five languages. Each accepts our messages, with either secret during a rotation,
+//! and rejects all others. Ruby and Go are used if installed.
 
 use std::{
     fs,

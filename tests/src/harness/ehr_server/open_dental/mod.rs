@@ -1,7 +1,8 @@
 //! A fake of Open Dental's REST API, written from its public documentation and never compared with a real Open
 //! Dental. It implements the documented rows, checks, formats, caps and throttle. Unknown fields of a body are
 //! refused. Unknown parameters of a list are ignored and recorded, as clients of real offices have observed, except
-//! for the list of patients. It sends API events to subscribers (`events.rs`). Its test API seeds and reads rows, acts as staff, and injects faults.
+//! for the list of patients. It sends API events to subscribers (`events.rs`). Its test API seeds and reads rows, acts
+//! as staff, and injects faults.
 
 mod database;
 mod events;
