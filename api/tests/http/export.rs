@@ -194,10 +194,14 @@ async fn changes_during_an_export_follow_its_cursor() {
     let since = end["changes_cursor"].as_str().unwrap();
     let changes = world.get(&format!("/changes?subdomain=acme&location_id=1&since={since}")).ok().await;
     assert_eq!(each(&changes["data"], "resource"), ["patients"]);
-    // A copy made of both has the current state.
+    // A copy made of both has the current state. The name of a patient in other records is not a change of these.
     let mut copy = records(&[first_page, &rest[..]].concat());
     copy.extend(changes["data"].as_array().unwrap().iter().map(|row| (named(row), row["record"].clone())));
-    assert_eq!(copy, changed(&world, MAIN, ACME_KEY).await);
+    let without_names = |mut records: Records| {
+        records.values_mut().filter_map(Value::as_object_mut).for_each(|record| drop(record.remove("patient_name")));
+        records
+    };
+    assert_eq!(without_names(copy), without_names(changed(&world, MAIN, ACME_KEY).await));
 }
 
 #[actix_web::test]
@@ -316,7 +320,7 @@ async fn a_client_that_does_not_read_holds_one_page_until_it_is_cut() {
     .await;
     // Reads and writes of others are answered meanwhile.
     world.get("/patients?subdomain=acme&location_id=1").ok().await;
-    world.patch("/appointments/1?subdomain=acme", json!({"appt": {"note": "Hello"}})).ok().await;
+    world.post("/webhook_endpoints", json!({"target_url": "https://127.0.0.1:9/hook"})).answers(201).await;
     assert_eq!(lines(world.get(PATH)).await.last().unwrap()["type"], "end");
     until("the connection is cut", async || {
         most = most.max(world.api.response_bytes.in_flight());
