@@ -156,6 +156,9 @@ for (const [per_page, seen] of Object.entries(ids)) {
 assert((ids[25]?.length ?? 0) > 50);
 assert.deepEqual(ids[25], ids[1000]);
 
+// @ts-expect-error A stream of lines is not one document: its end could be missing.
+export const lines = () => api.get("/export", { query: at });
+
 // Refusals, limits and lost connections.
 const unknown = await refused(api.get("/operatories", { query: { subdomain, location_id: 999_999 } }));
 assert.deepEqual([unknown.status, unknown.reason], [404, "location_not_found"]);

@@ -3,17 +3,17 @@ import type { components, paths, webhooks } from "./schema.js";
 
 export type Schemas = components["schemas"];
 export type Method = "get" | "post" | "patch" | "delete";
-/** The paths with this method. */
+/** The paths with this method whose response is one JSON document or empty. Streams of lines have no method here. */
 export type PathsWith<M extends Method> = {
-  [P in keyof paths]: paths[P] extends Record<M, { responses: unknown }> ? P : never;
+  [P in keyof paths]: paths[P] extends Record<M, { responses: Responses }> ? P : never;
 }[keyof paths];
 export type Operation<P extends keyof paths, M extends Method> = NonNullable<paths[P][M]>;
 
 type Json<B> = { content: { "application/json": B } };
-type Success = 200 | 201 | 202 | 204;
+type Responses = Partial<Record<200 | 201 | 202 | 204, Json<unknown> | { content?: never }>>;
 /** The body of a successful response. */
 export type Answer<O> = O extends { responses: infer R }
-  ? { [S in keyof R & Success]: R[S] extends Json<infer B> ? B : undefined }[keyof R & Success]
+  ? { [S in keyof R & keyof Responses]: R[S] extends Json<infer B> ? B : undefined }[keyof R & keyof Responses]
   : never;
 
 // The client makes the key if the caller gives none.
