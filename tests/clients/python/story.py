@@ -43,6 +43,8 @@ class Faults(httpx.HTTPTransport):
         if path == "/changes" and self.is_planned("cursor expired"):
             failure = {"code": False, "reason": "cursor_expired", "description": None, "error": ["expired"], "data": None}
             return httpx.Response(400, json=failure)
+        if path == "/me" and self.is_planned("proxy refuses"):
+            return httpx.Response(403, json={"error": "Forbidden"})
         response = super().handle_request(request)
         if path != "/authenticates" and self.is_planned("response lost"):
             response.close()
@@ -174,6 +176,9 @@ assert len(ids) > 50 and [it["id"] for it in api.iter_patients(location_id=at, p
 unknown = refused(lambda: api.list_operatories(location_id=999_999))
 assert (unknown.status, unknown.reason) == (404, "location_not_found")
 assert unknown.request_id and "999999" in unknown.message
+faults.planned.add("proxy refuses")
+forbidden = refused(api.get_me)
+assert (forbidden.status, forbidden.reason, forbidden.message) == (403, None, "Forbidden")
 not_found = refused(lambda: api.book({"slot_token": "slt_altered", "patient": patient}, location_id=at, idempotency_key="mine"))
 assert (not_found.status, not_found.reason, not_found.body["ok"]) == (404, "slot_not_found", False)
 assert json.loads(faults.sent[-1].content)["idempotency_key"] == "mine"

@@ -25,6 +25,7 @@ const faulty: typeof fetch = async (input, init) => {
     const failure = { code: false, reason: "cursor_expired", description: null, error: ["expired"], data: null };
     return new Response(JSON.stringify(failure), { status: 400 });
   }
+  if (path === "/me" && faults.delete("proxy refuses")) return Response.json({ error: "Forbidden" }, { status: 403 });
   const response = await fetch(input, { ...init, headers });
   if (path !== "/authenticates" && faults.delete("response lost")) throw new TypeError("the response was lost");
   return response;
@@ -163,6 +164,10 @@ export const lines = () => api.get("/export", { query: at });
 const unknown = await refused(api.get("/operatories", { query: { subdomain, location_id: 999_999 } }));
 assert.deepEqual([unknown.status, unknown.reason], [404, "location_not_found"]);
 assert(unknown.requestId && unknown.message.includes("999999"));
+faults.add("proxy refuses");
+sent.length = 0;
+const forbidden = await refused(api.get("/me"));
+assert.deepEqual([forbidden.status, forbidden.reason, forbidden.message, sent.length], [403, undefined, "Forbidden", 1]);
 const altered = { slot_token: "slt_altered", patient };
 const notFound = await refused(api.post("/intent/booking/book", { query: at, body: altered, idempotencyKey: "mine" }));
 assert.deepEqual([notFound.status, notFound.reason, notFound.body.ok], [404, "slot_not_found", false]);

@@ -28,8 +28,9 @@ class ApiError(Exception):
         after: str = response.headers.get("retry-after", "")
         self.retry_after = float(after) if after.isdecimal() else None
         """Seconds."""
-        errors = " ".join(self.body.get("error") or [f"HTTP status {self.status} without a body of this API"])
-        self.message: str = self.body.get("message") or errors
+        # `error` is a text in the JSON of some proxies.
+        error = self.body.get("error") or f"HTTP status {self.status} without a body of this API"
+        self.message: str = self.body.get("message") or (" ".join(error) if isinstance(error, list) else str(error))
         super().__init__(self.message)
 
 

@@ -14,7 +14,7 @@ export class ApiError extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(response: Response, body: Partial<Schemas["BookingRefusal"]>, sentId: string) {
-    super(body.message ?? body.error?.join(" ") ?? `HTTP status ${response.status} without a body of this API`);
+    super(body.message ?? ([body.error].flat().join(" ") || `HTTP status ${response.status} without a body of this API`));
     this.status = response.status;
     this.reason = body.reason;
     this.body = body;
