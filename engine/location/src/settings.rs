@@ -211,8 +211,8 @@ crate::settings! {
 const SHORTEST_PAUSE: Millis = 10 * SECOND;
 
 impl WriteRules {
-    /// Returns the queue limit for changes of accepted records, which still fit when the queue is full for bookings. The
-    /// cancellation of an appointment that its visit does not need is queued beyond it, at most one for each.
+    /// Returns the queue limit for changes of accepted records, which still fit when the queue is full for bookings.
+    /// The cancellation of an appointment that its visit does not need is queued beyond it, at most one for each.
     pub fn max_changes(&self) -> u32 {
         self.max_queue.saturating_mul(3)
     }

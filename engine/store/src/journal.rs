@@ -65,9 +65,9 @@ pub fn is_lock(key: &[u8]) -> bool {
 
 /// Appends a record, with the precondition that `seq` is the next number.
 ///
-/// A process that fell far behind does not find record `seq` in a trimmed journal either. The record before
-/// it must therefore exist or be in the batch; trimming keeps the newest record. The first record requires that
-/// no snapshot exists.
+/// A process that fell far behind does not find record `seq` in a trimmed journal either. The record before it must
+/// therefore exist or be in the batch; trimming keeps the newest record. The first record requires that no snapshot
+/// exists.
 pub fn append(batch: &mut Batch, location: u32, seq: u64, record: Vec<u8>) {
     if seq <= FIRST_SEQ {
         batch.expect_absent(keys::snapshot(location));

@@ -214,8 +214,8 @@ impl Intake<'_, '_, '_> {
         self.processor.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
     }
 
-    /// Returns `true` if an appointment is shown without a confirmation or check-in, and our writes reached it since the
-    /// page was requested. The machine compares places, but does not know these details.
+    /// Returns `true` if an appointment is shown without a confirmation or check-in, and our writes reached it since
+    /// the page was requested. The machine compares places, but does not know these details.
     fn lacks_written_details(&self, ours: &Record<Appointment>, shown: &Record<Appointment>) -> bool {
         let calling = self.processor.machine.state.pulls.calling.as_ref();
         let is_written = calling.is_some_and(|call| call.written_during_pull.contains(&ours.id));
