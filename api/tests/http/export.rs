@@ -170,13 +170,20 @@ async fn an_export_resumed_at_any_line_has_the_rest() {
 }
 
 #[actix_web::test]
-async fn referenced_patients_come_before_the_records_about_them() {
+async fn referenced_people_rooms_and_types_come_before_other_records() {
     let (world, _) = filled(4).await;
     let exported = lines(world.get(PATH)).await;
     let first = |resource: &str| exported.iter().position(|line| line["resource"] == resource).unwrap();
-    for (earlier, later) in
-        [("providers", "patients"), ("patients", "appointments"), ("patients", "charges"), ("charges", "payments")]
-    {
+    for (earlier, later) in [
+        ("providers", "patients"),
+        ("operatories", "appointments"),
+        ("appointment_types", "appointments"),
+        ("patients", "appointments"),
+        ("patients", "charges"),
+        ("charges", "payments"),
+        ("payment_types", "payments"),
+        ("adjustment_types", "adjustments"),
+    ] {
         assert!(first(earlier) < first(later), "{earlier} after {later}");
     }
 }

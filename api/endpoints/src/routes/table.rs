@@ -462,13 +462,13 @@ fn writes_and_changes() -> Vec<Route> {
             .named("export_records")
             .noting(
                 "The response is a stream of lines, each a JSON object: a record as in GET /changes, without deleted \
-                 ones, referenced resources first. A line of the type `resume` has a `cursor`: to continue an \
-                 interrupted export, call again with the `cursor` of the last such line. The last line has the type \
-                 `end`, with the `changes_cursor` for `since` of GET /changes. These changes begin before the export, \
-                 so that none is missed. Without the line `end` the export is incomplete; a line `error` contains the \
-                 reason. Records whose endpoints need a grant need the same grant here, and without the grant \
-                 `financial` the amounts of other records are null. The call counts once towards rate limits. An API \
-                 key may run two exports concurrently.",
+                 ones. Providers, operatories, types and patients come before the records that refer to them. A line \
+                 of the type `resume` has a `cursor`: to continue an interrupted export, call again with the `cursor` \
+                 of the last such line. The last line has the type `end`, with the `changes_cursor` for `since` of GET \
+                 /changes. These changes begin before the export, so that none is missed. Without the line `end` the \
+                 export is incomplete; a line `error` contains the reason. Records whose endpoints need a grant need \
+                 the same grant here, and without the grant `financial` the amounts of other records are null. The \
+                 call counts once towards rate limits. An API key may run two exports concurrently.",
             ),
     ]
 }

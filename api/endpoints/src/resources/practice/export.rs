@@ -227,7 +227,7 @@ struct ExportPage {
 }
 
 impl ExportPage {
-    /// Reads the records after a position, referenced resources first.
+    /// Reads the records after a position, in the order of resources.
     fn read(
         api: &Api,
         location: LocationId,
