@@ -69,7 +69,7 @@ failures! {
     "invalid_json" "" { InvalidJson 400 "{}", }
     "cursor_expired" "" {
         CursorExpired 400 "The cursor is too old: leave it empty to start again.",
-        SinceExpired 400 "since is too old: changes are stored for 30 days. List the records again, and call without since for the current position.",
+        SinceExpired 400 "since is too old: changes are stored for 30 days. Export the records again, or call without since for the current position and then list them.",
     }
     "upload_not_supported" "" { UploadNotSupported 400 "EMR does not support uploading documents.", }
     "operatory_required" "The location has `map_by_operatory`: send the operatory of the slot." {
