@@ -11,13 +11,13 @@ use std::{
 
 use actix_web::{dev::ServerHandle, http::Method, rt::task::spawn_blocking};
 use api::server;
-use engine::{lists::Position, records::ehr::Resource};
+use engine::{lists::Position, records::ehr::Resource, simulated::NoSimulatedEhrs};
 use framework::{
     access::keys::{ApiKey, Grants},
     http::{endpoint::Success, rules::HttpRules},
     values::versions::Version,
 };
-use location::time::Timestamp;
+use location::{ids::LocationId, time::Timestamp};
 use serde_json::{Value, json};
 use testing::until;
 
@@ -232,8 +232,8 @@ async fn a_cursor_of_another_export_is_refused() {
     let (world, _) = filled(SEVERAL_PAGES).await;
     let whole = lines(world.get(PATH)).await;
     let path = resuming(&whole[resume_lines(&whole)[0]]);
-    let message = "cursor is not one of an export of this location, with this API key, its grants and this version. \
-                   Start again without cursor.";
+    let message = "cursor is not one of an export of this location and its EHR, with this API key, its grants and \
+                   this version. Start again without cursor.";
     let elsewhere = path.replace("location_id=1", "location_id=2");
     for ask in [
         world.get(&elsewhere),
@@ -246,6 +246,16 @@ async fn a_cursor_of_another_export_is_refused() {
     let poorer = |key: ApiKey| ApiKey { grants: Grants { financial: false, ..key.grants }, ..key };
     world.api.replace_keys(keys().into_iter().map(poorer).collect());
     assert_eq!(world.get(&path).fails(400).await, [message], "with fewer grants");
+    world.api.replace_keys(keys());
+    without_ehr(&world).await;
+    assert_eq!(world.get(&path).fails(400).await, [message], "with another EHR");
+}
+
+/// Disconnects the exported location from its EHR.
+async fn without_ehr(world: &ApiWorld) {
+    let mut next = setup();
+    next.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().source = None;
+    world.api.reconfigure(next, &NoSimulatedEhrs).await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[actix_web::test]
@@ -367,11 +377,27 @@ async fn an_export_of_a_revoked_key_ends_with_an_error() {
         let held = asking(&world, address);
         stalled(&world).await;
         world.api.replace_keys(changed);
-        let text = rest_of(held).await;
-        let last = text.lines().rfind(|line| line.starts_with('{')).unwrap();
-        let error: Value = serde_json::from_str(last).unwrap();
-        assert_eq!((&error["type"], &error["reason"]), (&json!("error"), &json!(reason)), "{error}");
+        assert_eq!(error_of(held).await["reason"], reason);
         world.api.replace_keys(keys());
     }
     handle.stop(true).await;
+}
+
+#[actix_web::test]
+async fn an_export_of_a_location_with_another_ehr_ends_with_an_error() {
+    let (world, address, handle) = serving(free_rates()).await;
+    let held = asking(&world, address);
+    stalled(&world).await;
+    without_ehr(&world).await;
+    assert_eq!(error_of(held).await["reason"], "out_of_reach");
+    handle.stop(true).await;
+}
+
+/// Returns the last line of an export, which is an error.
+async fn error_of(stream: TcpStream) -> Value {
+    let text = rest_of(stream).await;
+    let last = text.lines().rfind(|line| line.starts_with('{')).unwrap();
+    let error: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(error["type"], "error", "{error}");
+    error
 }

@@ -153,12 +153,14 @@ pub async fn export(
     Ok(call.lines(export, Export::next))
 }
 
-/// Returns the cursors of one location, API key and version. Other keys may read other records.
+/// Returns the cursors of one location, data source, API key and version. Other keys may read other records, and the
+/// records of two data sources are no copy of either.
 fn cursors(call: &ApiCall, location: &OpenLocation) -> QueryCursors {
     let (key, place) = (call.key.id(), location.setup.id.to_string());
-    let grants = format!("{:?}", call.key.grants);
+    let (grants, source) = (format!("{:?}", call.key.grants), format!("{:?}", location.setup.source));
     let bound = vec![
         ("location_id", place.as_str()),
+        ("source", source.as_str()),
         ("key", key.as_str()),
         ("grants", grants.as_str()),
         ("version", call.version.name()),
@@ -167,8 +169,8 @@ fn cursors(call: &ApiCall, location: &OpenLocation) -> QueryCursors {
 }
 
 fn opened(cursors: &QueryCursors, cursor: &str) -> Result<ExportPosition, ApiError> {
-    let problem = "cursor is not one of an export of this location, with this API key, its grants and this version. \
-                   Start again without cursor.";
+    let problem = "cursor is not one of an export of this location and its EHR, with this API key, its grants and \
+                   this version. Start again without cursor.";
     ExportPosition::open(cursors, cursor).ok_or_else(|| ApiError::bad(problem))
 }
 
@@ -340,7 +342,7 @@ impl Export {
         Ok(lines)
     }
 
-    /// Returns an error if the key has lost a permission since the start.
+    /// Returns an error if the key has lost a permission, or the location has another data source, since the start.
     fn check_rights(&mut self) -> Result<(), ApiError> {
         let generation = self.api.rights_generation();
         if generation == self.generation {
@@ -348,10 +350,10 @@ impl Export {
         }
         let (keys, directory) = (self.api.keys(), self.api.directory());
         let key = keys.by_id(&self.key.id()).ok_or(Failure::KeyRevoked)?;
-        let (id, institution) = (self.location.setup.id, self.location.institution.id);
-        let open = directory
-            .location(id)
-            .is_some_and(|known| known.institution == institution && known.status == LocationStatus::Active);
+        let (started, institution) = (&self.location.setup, self.location.institution.id);
+        let open = directory.location(started.id).is_some_and(|known| {
+            known.institution == institution && known.source == started.source && known.status == LocationStatus::Active
+        });
         if **key != *self.key || !open {
             let why = "The permissions of the API key or the location have changed. Start again without `cursor`.";
             return Err(ApiError::from(Failure::OutOfReach).explained(why));
