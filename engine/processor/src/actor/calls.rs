@@ -136,7 +136,6 @@ impl LocationActor {
             let (resource, call) = (pulling.request.resource, pulling.call);
             let requests = charge(&pulling.request.page.ehr, ctx);
             if act.loads != loads {
-                // The load forgot deferred requests, so another request may have the number of this one.
                 return;
             }
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
@@ -144,7 +143,8 @@ impl LocationActor {
                 act.prefetch_next(page, &pulling, requests);
             }
             let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
-            send_to_self(ctx, SelfMessage::Do(RequestJob::internal(IngestPage { resource, call, outcome })));
+            let job = RequestJob::internal(IngestPage { resource, call, outcome });
+            send_to_self(ctx, SelfMessage::Page { job, loads });
         }));
     }
 

@@ -139,6 +139,11 @@ pub enum LocationMessage {
 #[rtype(result = "()")]
 pub(crate) enum SelfMessage {
     Do(Box<dyn Job>),
+    /// A page that was requested after that many loads.
+    Page {
+        job: Box<dyn Job>,
+        loads: u64,
+    },
     Snapshot,
     Described(Result<Description, Fault>),
     Idle,
@@ -879,7 +884,9 @@ impl Handler<SelfMessage> for LocationActor {
 
     fn handle(&mut self, own: SelfMessage, ctx: &mut Self::Context) -> Self::Result {
         AtomicResponse::new(match own {
-            SelfMessage::Do(job) => {
+            // A load forgets deferred requests, so another request may have the number of the page.
+            SelfMessage::Page { loads, .. } if loads != self.loads || self.processor.is_none() => self.done(),
+            SelfMessage::Do(job) | SelfMessage::Page { job, .. } => {
                 let of_page = job.reads();
                 let turn = self.turn_in_log(job).map(|done, act, ctx| act.internal_turn_done(done, ctx));
                 Box::pin(turn.then(move |(), act, _| if of_page { act.drop_prefetched() } else { act.done() }))

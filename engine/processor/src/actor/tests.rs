@@ -30,6 +30,7 @@ use super::*;
 use crate::{
     call_changes,
     commands::CreateRecord,
+    ingest::IngestPage,
     testing::{deps, turn},
 };
 
@@ -326,6 +327,23 @@ fn journal_records(store: &MemoryStore, event: &str) -> usize {
     let journal = KeyRange::new(keys::journal(1, 0), keys::journal(2, 0));
     let records = store.scan(journal, Direction::Forward, 99).unwrap();
     records.iter().filter(|(_, value)| String::from_utf8_lossy(value).contains(event)).count()
+}
+
+/// After the load, another request may have the number of the one that the page answers.
+#[actix::test]
+async fn page_that_was_requested_before_a_load_is_dropped() {
+    let (store, ehr) = (Arc::new(MemoryStore::default()), patients(1));
+    ehr.readable.send_replace(false);
+    let deps = deps(store.clone(), Arc::new(practice_of(1)));
+    let actor = LocationActor::new(LocationId(1), deps, means_of(1, &ehr), Arc::default(), Arc::default()).start();
+    until("the request of a page", async || ehr.pulled.get() == 1).await;
+    // The actor has loaded once.
+    for (loads, stored) in [(0, 0), (1, 1)] {
+        let (call, outcome) = (State::default().pulls.next_call, Ok(Box::new((ehr.page)(0).unwrap())));
+        let job = RequestJob::internal(IngestPage { resource: Resource::Patients, call, outcome });
+        actor.send(SelfMessage::Page { job, loads }).await.unwrap();
+        assert_eq!(store.scan_keys(patient_keys(), Direction::Forward, 9).unwrap().len(), stored);
+    }
 }
 
 fn cursors(of: &[&str]) -> Vec<Option<String>> {
