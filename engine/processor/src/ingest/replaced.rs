@@ -90,7 +90,9 @@ impl Intake<'_, '_, '_> {
     /// clients cannot cancel it either.
     fn is_late(&mut self, key: &IssuedKey, shown: &EhrAppointment) -> Result<bool, Reject> {
         let is_replacement = matches!(key.work, WriteIntent::Replace(_));
-        if self.processor.machine.state.appointments.contains_key(&key.appointment) {
+        let known = self.processor.machine.state.appointments.get(&key.appointment);
+        // A visit that is gone is known only until its other late appointments are cancelled.
+        if known.is_some_and(|known| is_replacement || !known.gone) {
             return Ok(is_replacement);
         }
         let has_begun = Timestamp(shown.start.saturating_mul(SECOND)) <= self.cx.now;

@@ -342,8 +342,8 @@ async fn late_replacement_of_a_cancelled_visit_is_cancelled_in_the_ehr() {
     assert!(world.kept(id).cancelled && world.queued().is_empty(), "{:?}", world.queued());
 }
 
-#[tokio::test]
-async fn late_appointment_of_a_cancelled_booking_is_cancelled_in_the_ehr() {
+/// Books a visit whose insert has no reply, and cancels it. Returns its id, and its appointment in the EHR.
+async fn cancelled_booking() -> (IngestWorld, u64, EhrAppointment) {
     let mut world = IngestWorld::with_visit(false).await;
     let patient = PatientDetails {
         first_name: "Ada".into(),
@@ -365,9 +365,27 @@ async fn late_appointment_of_a_cancelled_booking_is_cancelled_in_the_ehr() {
     let late = EhrAppointment { patient: Some("ada".into()), write_key: Some(key.clone()), ..at(NEW, 2) };
     world.lost_and_cancelled(&insert).await;
     assert!(world.kept(*id).cancelled && world.queued().is_empty(), "{:?}", world.queued());
+    (world, *id, late)
+}
+
+#[tokio::test]
+async fn late_appointment_of_a_cancelled_booking_is_cancelled_in_the_ehr() {
+    let (mut world, id, late) = cancelled_booking().await;
     world.show_page(page([late])).await;
-    assert_eq!(world.vacating(*id), [world.place(2)]);
-    world.cancel_late(*id, NEW, "ill").await;
+    assert_eq!(world.vacating(id), [world.place(2)]);
+    world.cancel_late(id, NEW, "ill").await;
+}
+
+/// Two attempts of the insert had no reply, and the EHR shows the second appointment while the first is cancelled.
+#[tokio::test]
+async fn second_late_appointment_of_a_cancelled_booking_does_not_revive_it() {
+    let (mut world, id, late) = cancelled_booking().await;
+    let second = EhrAppointment { id: "second".into(), ..late.clone() };
+    world.show_page(page([late.clone()])).await;
+    world.show_page(page([late, second])).await;
+    assert!(world.kept(id).cancelled && world.link(Resource::Appointments, "second").is_replaced());
+    let writes = world.queued();
+    assert!(writes.len() == 2 && writes.iter().all(|work| matches!(work, WriteIntent::CancelReplaced { .. })));
 }
 
 #[tokio::test]
