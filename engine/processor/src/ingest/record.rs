@@ -204,7 +204,7 @@ impl Intake<'_, '_, '_> {
         fresh.set_flag_times(self.cx.now);
         let ours = before.as_ref().filter(|_| elsewhere.is_none());
         let fresh = self.changed_here(fresh, ours)?;
-        self.page.outdated |= ours.is_some_and(|ours| self.lacks_written_details(ours, &fresh));
+        self.page.outdated |= ours.is_some_and(|ours| self.lacks_written_details(ours, &fresh, link));
         self.appointments.push((fresh, before));
         Ok(())
     }
@@ -214,14 +214,22 @@ impl Intake<'_, '_, '_> {
         self.processor.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
     }
 
-    /// Returns `true` if an appointment is shown without a confirmation or check-in, and our writes reached it since
-    /// the page was requested. The machine compares places, but does not know these details.
-    fn lacks_written_details(&self, ours: &Record<Appointment>, shown: &Record<Appointment>) -> bool {
+    /// Returns `true` if an appointment is shown without a confirmation, check-in or note, and our writes reached it
+    /// since the page was requested. The machine compares places, but does not know these details. `link` is from
+    /// before the page.
+    fn lacks_written_details(
+        &self,
+        ours: &Record<Appointment>,
+        shown: &Record<Appointment>,
+        link: Option<Link>,
+    ) -> bool {
         let calling = self.processor.machine.state.pulls.calling.as_ref();
         let is_written = calling.is_some_and(|call| call.written_during_pull.contains(&ours.id));
-        let is_older =
+        let lacks_flag =
             (ours.confirmed && !shown.confirmed) || (ours.checkin_at.is_some() && shown.checkin_at.is_none());
-        is_written && is_older
+        // The insert itself may have been the write, and the EHR may have another form of its note.
+        let has_other_note = link.is_some_and(Link::pulled) && ours.note != shown.note;
+        is_written && (lacks_flag || has_other_note)
     }
 
     /// Keeps pending local changes of an appointment, and stores the EHR's version as their merge base.

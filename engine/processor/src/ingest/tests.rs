@@ -30,7 +30,7 @@ use store::{MemoryStore, Store, journal, keys::Space};
 
 use super::*;
 use crate::{
-    commands::ConfirmVisit,
+    commands::{AppointmentChange, ChangeAppointment, ConfirmVisit},
     processor::Deps,
     request::Request,
     testing::{deps, turn},
@@ -294,30 +294,45 @@ async fn visit_moved_by_staff_belongs_to_the_new_location() {
     }
 }
 
-/// The write of a confirmation ends while the EHR is answering a page request.
-#[tokio::test]
-async fn page_from_before_a_confirmation_is_read_again() {
+/// Ends the write of a change while the EHR is answering a page request. Asserts that the page is requested again, and
+/// returns the record.
+async fn changed_during_page<R: Request>(
+    write: &str,
+    change: impl FnOnce(AppointmentId) -> R,
+) -> Record<records::Appointment> {
     let mut world = IngestWorld::new(false);
     world.show(A, patient("pat"));
     world.show(A, visit("x", "pat"));
     world.read(A).await;
     let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: false };
     let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
-    let writes = vec!["confirm-appointment".to_owned()];
+    let writes = vec![write.to_owned()];
     world.processors.get_mut(&A).unwrap().described(Description { pulls, writes, ..Description::default() });
     let id = world.link(Resource::Appointments, "x").id;
     let patients = world.begin(A).await.unwrap();
     let appointments = world.answer(A, &patients, last()).await.unwrap();
-    let call = world.turn(A, &ConfirmVisit { appointment: AppointmentId(id) }).await.pop();
-    let Some(Call::Write { write, attempt, .. }) = call else { panic!("the confirmation is sent at once: {call:?}") };
+    let call = world.turn(A, &change(AppointmentId(id))).await.pop();
+    let Some(Call::Write { write, attempt, .. }) = call else { panic!("the change is sent at once: {call:?}") };
     let outcome = Ok(Written { foreign_id: "x".to_owned(), version: None });
     world.turn(A, &Command::Pushed { write, attempt, outcome }).await;
 
     let older = EhrPage { records: vec![visit("x", "pat")], ..last() };
     let again = world.answer(A, &appointments, older).await;
     assert!(matches!(again, Some(Call::Pull { resource: Resource::Appointments, .. })), "{again:?}");
-    let kept: Record<records::Appointment> = world.document(0, id);
+    world.document(0, id)
+}
+
+#[tokio::test]
+async fn page_from_before_a_confirmation_is_read_again() {
+    let kept = changed_during_page("confirm-appointment", |appointment| ConfirmVisit { appointment }).await;
     assert!(kept.confirmed && kept.patient_confirmed);
+}
+
+#[tokio::test]
+async fn page_from_before_a_note_is_read_again() {
+    let change = AppointmentChange { note: Some("wheelchair".to_owned()), ..AppointmentChange::default() };
+    let kept = changed_during_page("note-appointment", |id| ChangeAppointment { id, change }).await;
+    assert_eq!(kept.note.as_deref(), Some("wheelchair"));
 }
 
 #[tokio::test]
