@@ -65,11 +65,13 @@ impl Location {
         let own = vec![Holder::Hold(offer.hold), Holder::Appointment(id), Holder::Vacating(id)];
         let appointment_type = wanted.appointment_type.or(offer.appointment_type);
         let wish = PlacementRequest { appointment_type, ..PlacementRequest::of_offer(offer) };
-        // A hold was checked against the rules of its slot when it was placed.
+        // A hold was checked against the rules for the type of its token when it was placed.
+        let rules = &self.settings.rules;
+        let is_checked = held && rules.digest(appointment_type) == rules.digest(offer.appointment_type);
         offer_refusal(now, offer, held)
             .or_else(|| type_refusal(appointment, wanted))
             .or_else(|| self.placement_refusal(now, wish, own.clone()))
-            .or_else(|| if held { None } else { self.slot_rule_refusal(now, wish, own) })
+            .or_else(|| if is_checked { None } else { self.slot_rule_refusal(now, wish, own) })
     }
 
     /// Records the patient's confirmation, and queues its write if the EHR takes confirmations. Otherwise the

@@ -263,6 +263,14 @@ after 1m
 book a1 op1 prov1 10:00 30m patient p1 -> refused slot_taken busy(h1) *
 book a1 op1 prov1 10:00 30m patient p1 hold h1 -> booked a1
 
+story a hold of another type does not lift the rules for the type of a visit that moves
+rules minimum_notice=1h t5:closures=2026-12-01T11:00..2026-12-01T12:00
+book a1 op1 prov1 14:00 30m patient p1 type t5 -> booked a1
+hold h1 op2 prov1 11:00 30m -> held *
+hold h2 op2 prov1 13:00 30m -> held *
+reschedule a1 op2 prov1 11:00 30m visit t5 hold h1 -> refused not_bookable closed
+reschedule a1 op2 prov1 13:00 30m visit t5 hold h2 -> rescheduled
+
 story rules that changed after the offer are reported with alternatives
 rules closures=2026-12-01T09:00..2026-12-01T12:00
 settings alternatives=1
