@@ -155,7 +155,9 @@ impl Processor {
             Event::PageApplied { sweeping, needs_full_pass, .. } => !sweeping && !needs_full_pass,
             _ => false,
         };
-        self.marked && self.deferred.len() < MAX_DEFERRED && events.iter().all(is_progress)
+        // A lost record is a request that the quota does not count any more.
+        let most = MAX_DEFERRED.min(self.settings().quota.burst as usize / 2);
+        self.marked && self.deferred.len() < most && events.iter().all(is_progress)
     }
 
     /// Adds the deferred records to a batch, before the record of its turn.

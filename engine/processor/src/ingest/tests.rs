@@ -13,7 +13,7 @@ use location::{
     decision::Call,
     ids::{InstitutionId, LocationId},
     pull::Pulls,
-    settings::PullRules,
+    settings::{PullRules, Quota},
     time::{DAY, MINUTE, SECOND, Timestamp},
 };
 use query::{
@@ -231,7 +231,23 @@ async fn pages_without_changes_are_written_with_the_end_of_their_cycle() {
     assert!(loaded.machine.state == world.processors[&A].machine.state);
 }
 
-/// Deferred records are bounded, and a snapshot or the end of the process writes them.
+/// A crash forgets the requests of deferred records, which the EHR has counted.
+#[tokio::test]
+async fn deferred_records_are_at_most_half_of_the_burst() {
+    let mut world = IngestWorld::new(false);
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    let machine = &mut world.processors.get_mut(&A).unwrap().machine;
+    Arc::make_mut(&mut machine.settings).quota = Quota { per_minute: 1_000_000, burst: 4 };
+    let journal = |world: &IngestWorld| journal::load(&*world.store, A).unwrap().next_seq;
+    let mut call = world.begin(A).await.unwrap();
+    let before = journal(&world);
+    for written in [0, 0, 3] {
+        call = world.answer(A, &call, EhrPage { last: false, ..last() }).await.unwrap();
+        assert_eq!(journal(&world) - before, written);
+    }
+}
+
 #[tokio::test]
 async fn deferred_records_are_written_before_a_snapshot_and_before_the_location_leaves() {
     for leaves in [false, true] {
