@@ -58,6 +58,9 @@ pub enum Event {
         /// The appointment type, if booking rules refer to it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         appointment_type: Option<AppointmentTypeId>,
+        /// The channel of the holder's API key, if booking rules refer to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<String>,
     },
     /// A hold was released, used, or has expired.
     HoldEnded {

@@ -51,9 +51,10 @@ impl State {
                     self.pin_key(*appointment, pinned);
                 }
             }
-            Event::Held { hold, placement, until, holder, appointment_type } => {
-                let (placement, until, appointment_type) = (*placement, *until, *appointment_type);
-                self.put_hold(*hold, Hold { placement, until, holder: *holder, appointment_type })
+            Event::Held { hold, placement, until, holder, appointment_type, channel } => {
+                let (placement, until, holder) = (*placement, *until, *holder);
+                let (appointment_type, channel) = (*appointment_type, channel.clone());
+                self.put_hold(*hold, Hold { placement, until, holder, appointment_type, channel })
             }
             Event::HoldEnded { hold } => self.remove_hold(*hold),
             Event::KeyUsed { appointment, key } => self.pin_key(*appointment, key),

@@ -154,7 +154,7 @@ pub enum Insert {
 }
 
 /// A slot that is kept for a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
     /// Operatory, provider and time span.
     pub placement: Placement,
@@ -166,6 +166,9 @@ pub struct Hold {
     /// The appointment type, if booking rules refer to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub appointment_type: Option<AppointmentTypeId>,
+    /// The channel of the holder's API key, if booking rules refer to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
 }
 
 /// The booking that an idempotency key replays.

@@ -208,7 +208,7 @@ fn the_hold_of_the_client_is_no_obstacle() {
     let (provider, operatory, ten) = (ProviderId(1), Some(OperatoryId(1)), span("10:00", "10:30"));
     let placement = Placement { operatory, provider: Some(provider), span: ten };
     let until = now().plus(HOUR);
-    let held = Event::Held { hold: 7, placement, until, holder: None, appointment_type: None };
+    let held = Event::Held { hold: 7, placement, until, holder: None, appointment_type: None, channel: None };
     location.evolve(now(), &held);
     let reason = |own: Vec<Holder>| {
         let place = Place::Exact { provider, operatory };

@@ -146,6 +146,7 @@ fn state(random: &mut Random, noon: Timestamp) -> State {
             until: Timestamp::MAX,
             holder: None,
             appointment_type: kind(random),
+            channel: None,
         };
         state.put_hold(id, hold);
     }

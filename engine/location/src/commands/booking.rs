@@ -116,8 +116,9 @@ impl Location {
         if let Some(refusal) = self.placement_refusal(now, wish, own.clone()) {
             return Err(refusal);
         }
-        // A hold was checked against the rules of its slot when it was placed.
-        if !held && let Some(refusal) = self.slot_rule_refusal(now, wish, own) {
+        if !self.is_checked(now, &book.offer, appointment_type)
+            && let Some(refusal) = self.slot_rule_refusal(now, wish, own)
+        {
             return Err(refusal);
         }
         let capabilities = &self.settings.capabilities;
@@ -180,6 +181,22 @@ impl Location {
     pub(crate) fn is_held(&self, now: Timestamp, offer: &OfferedSlot) -> bool {
         let hold = self.state.holds.get(&offer.hold);
         hold.is_some_and(|hold| hold.placement == offer.placement && now < hold.until)
+    }
+
+    /// Returns `true` if a live hold keeps the place of an offer, and was placed under the same rules: those for the
+    /// type of the visit and the channel of the caller. The rules were checked then, and need not hold any more.
+    pub(crate) fn is_checked(
+        &self,
+        now: Timestamp,
+        offer: &OfferedSlot,
+        appointment_type: Option<AppointmentTypeId>,
+    ) -> bool {
+        let hold = self.state.holds.get(&offer.hold).filter(|_| self.is_held(now, offer));
+        let rules = &self.settings.rules;
+        hold.is_some_and(|hold| {
+            rules.refusing(hold.appointment_type, hold.channel.as_deref())
+                == rules.refusing(appointment_type, offer.channel.as_deref())
+        })
     }
 
     /// Returns an idempotency key with its expiry. `others` are the appointments of the request after the first.

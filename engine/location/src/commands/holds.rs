@@ -25,9 +25,11 @@ impl Location {
             return Decision::refuse(refusal);
         }
         let until = now.plus(self.settings.booking.hold);
+        let rules = &self.settings.rules;
         let OfferedSlot { hold, placement, appointment_type, .. } = *offer;
-        let appointment_type = appointment_type.filter(|id| self.settings.rules.types.contains_key(id));
-        let held = Event::Held { hold, placement, until, holder, appointment_type };
+        let appointment_type = appointment_type.filter(|id| rules.types.contains_key(id));
+        let channel = offer.channel.clone().filter(|name| rules.channels.contains_key(name));
+        let held = Event::Held { hold, placement, until, holder, appointment_type, channel };
         Decision::new(Reply::Held { until }, vec![held])
     }
 

@@ -65,9 +65,7 @@ impl Location {
         let own = vec![Holder::Hold(offer.hold), Holder::Appointment(id), Holder::Vacating(id)];
         let appointment_type = wanted.appointment_type.or(offer.appointment_type);
         let wish = PlacementRequest { appointment_type, ..PlacementRequest::of_offer(offer) };
-        // A hold was checked against the rules for the type of its token when it was placed.
-        let rules = &self.settings.rules;
-        let is_checked = held && rules.digest(appointment_type) == rules.digest(offer.appointment_type);
+        let is_checked = self.is_checked(now, offer, appointment_type);
         offer_refusal(now, offer, held)
             .or_else(|| type_refusal(appointment, wanted))
             .or_else(|| self.placement_refusal(now, wish, own.clone()))

@@ -92,13 +92,17 @@ impl RuleSet {
         }
         let (mut hasher, mut refuses) = (Fnv(0xcbf2_9ce4_8422_2325), false);
         for channel in iter::once(None).chain(self.channels.keys().map(|name| Some(name.as_str()))) {
-            let rules = self.effective(appointment_type, channel);
-            // Notices of changes and `instead` refuse no slot.
-            let rules = VisitRules { cancel_notice: 0, reschedule_notice: 0, instead: None, ..rules };
+            let rules = self.refusing(appointment_type, channel);
             refuses |= !rules.is_neutral();
             (channel, rules).hash(&mut hasher);
         }
         if refuses { hasher.finish().max(1) } else { 0 }
+    }
+
+    /// Returns the rules for a type and a channel without notices of changes and `instead`, which refuse no slot.
+    pub(crate) fn refusing(&self, appointment_type: Option<AppointmentTypeId>, channel: Option<&str>) -> VisitRules {
+        let rules = self.effective(appointment_type, channel);
+        VisitRules { cancel_notice: 0, reschedule_notice: 0, instead: None, ..rules }
     }
 
     /// Returns the rules for a type and a channel, with what else decides about a time.

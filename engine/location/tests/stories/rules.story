@@ -271,6 +271,18 @@ hold h2 op2 prov1 13:00 30m -> held *
 reschedule a1 op2 prov1 11:00 30m visit t5 hold h1 -> refused not_bookable closed
 reschedule a1 op2 prov1 13:00 30m visit t5 hold h2 -> rescheduled
 
+story a hold of another channel does not lift the rules of the channel that books
+rules voice:closures=2026-12-01T09:00..2026-12-01T12:00
+hold h1 op1 prov1 10:00 30m channel chat -> held *
+book a1 op1 prov1 10:00 30m patient p1 hold h1 channel voice -> refused not_bookable closed
+book a1 op1 prov1 10:00 30m patient p1 hold h1 channel chat -> booked a1
+
+story a hold keeps its right for the channel that placed it
+rules voice:minimum_notice=2h
+hold h1 op1 prov1 10:00 30m channel voice -> held *
+after 1m
+book a1 op1 prov1 10:00 30m patient p1 hold h1 channel voice -> booked a1
+
 story rules that changed after the offer are reported with alternatives
 rules closures=2026-12-01T09:00..2026-12-01T12:00
 settings alternatives=1

@@ -221,7 +221,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
             let alone = if *integrated { "" } else { " unintegrated" };
             format!("booked a{appointment} {} patient p{patient}{key}{alone}", stands(placement))
         }
-        Event::Held { hold, placement, until, holder: _, appointment_type: _ } => {
+        Event::Held { hold, placement, until, holder: _, appointment_type: _, channel: _ } => {
             format!("held h{hold} {} until {}", stands(placement), at(until))
         }
         Event::HoldEnded { hold } => format!("hold_ended h{hold}"),
