@@ -65,7 +65,7 @@ impl IngestWorld {
         let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: self.by_absence };
         let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
         let writes = writes.iter().map(|write| (*write).to_owned()).collect();
-        let description = Description { pulls, writes, ..Description::default() };
+        let description = Description { pulls, writes, new_patients: true, ..Description::default() };
         self.processors.get_mut(&A).unwrap().described(description);
     }
 
