@@ -235,3 +235,8 @@ pub fn text(value: &Value) -> String {
 pub fn moment(value: &Value) -> DateTime<Utc> {
     DateTime::parse_from_rfc3339(&text(value)).expect("a time of ISO 8601").to_utc()
 }
+
+pub fn new_patient(first_name: &str, last_name: &str, n: u32) -> Value {
+    json!({"first_name": first_name, "last_name": last_name, "date_of_birth": "1990-02-28",
+        "phone_number": format!("+1 555 010 77{n:02}"), "email": format!("somebody{n}@mail.example"), "gender": "Female"})
+}

@@ -6,8 +6,7 @@ use std::{future::Future, path::Path};
 use chrono::NaiveDate;
 
 use super::{
-    client::{Client, text},
-    new_patient,
+    client::{Client, new_patient, text},
     practice::{RULES, StoryPractice, StoryVisit},
 };
 use crate::harness::process::{Installation, SOURCE};

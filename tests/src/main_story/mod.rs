@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::harness::process::{Installation, Process};
 use testing::until;
 
-use client::{Client, StoryBooking, moment, text};
+use client::{Client, StoryBooking, moment, new_patient, text};
 pub use ehrs::{
     fhir::{FhirEvents, FhirPractice},
     gnuhealth::GnuHealthPractice,
@@ -262,9 +262,4 @@ impl<P: StoryPractice> Story<P> {
         self.subscriber.has_heard_all(&mut self.client).await;
         assert_eq!(self.installation.panics().expect("its log can be read"), [""; 0]);
     }
-}
-
-fn new_patient(first_name: &str, last_name: &str, n: u32) -> Value {
-    json!({"first_name": first_name, "last_name": last_name, "date_of_birth": "1990-02-28",
-        "phone_number": format!("+1 555 010 77{n:02}"), "email": format!("somebody{n}@mail.example"), "gender": "Female"})
 }

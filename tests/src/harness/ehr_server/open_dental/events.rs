@@ -15,9 +15,6 @@ use super::{
     table::OpenDentalRow,
 };
 
-/// The tables that can be watched.
-pub const WATCHED: [&str; 7] =
-    ["Appointment", "AppointmentDeleted", "Operatory", "PatField", "Patient", "Provider", "Schedule"];
 /// Pause between two looks at the subscriptions.
 const PAUSE: Duration = Duration::from_millis(100);
 const LIMIT: Duration = Duration::from_secs(15);

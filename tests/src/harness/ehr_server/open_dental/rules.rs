@@ -5,11 +5,14 @@ use serde_json::{Value, json};
 
 use super::{
     database::{Database, number, plain},
-    events::WATCHED,
     table::{NEVER, OpenDentalRefusal, OpenDentalRow},
 };
 
 type RuleResult = Result<(), OpenDentalRefusal>;
+
+/// The tables that can be watched.
+const WATCHED: [&str; 7] =
+    ["Appointment", "AppointmentDeleted", "Operatory", "PatField", "Patient", "Provider", "Schedule"];
 
 /// Checks and completes a new or changed row. `sent` contains the names of the sent fields.
 pub fn check(table: &str, database: &Database, row: &mut OpenDentalRow, sent: &[String]) -> RuleResult {
