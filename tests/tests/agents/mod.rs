@@ -138,6 +138,9 @@ fn documented_tools() -> BTreeMap<String, Vec<String>> {
     let rows = rows.take_while(|line| line.starts_with('|')).map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
         let [tool, _, arguments] = cells.as_slice() else { panic!("not three columns: {line}") };
+        // Values of an argument follow it in parentheses.
+        let arguments: String =
+            arguments.split('(').map(|part| part.split_once(')').map_or(part, |(_, rest)| rest)).collect();
         let words = arguments.split('`').skip(1).step_by(2).map(str::to_owned);
         (tool.trim().trim_matches('`').to_owned(), words.collect())
     });

@@ -47,7 +47,7 @@ use framework::{
 
 use self::{
     calls::IntentRequest,
-    rpc::{CALL, Message, NEGOTIATED, RpcError, STATELESS, server_info},
+    rpc::{CALL, Message, NEGOTIATED, RpcError, server_info, supported},
     tools::ServedTool,
 };
 use super::{
@@ -147,7 +147,7 @@ impl Agents {
             }
             ("ping", false) => message.result(json!({})),
             ("server/discover", true) => message.cacheable_result(json!({
-                "supportedVersions": [STATELESS], "capabilities": capabilities, "instructions": INSTRUCTIONS,
+                "supportedVersions": supported(), "capabilities": capabilities, "instructions": INSTRUCTIONS,
             })),
             ("tools/list", _) => {
                 let tools = self.listed(caller).await?;

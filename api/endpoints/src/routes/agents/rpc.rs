@@ -53,6 +53,11 @@ pub(super) struct RpcError {
     data: Option<Value>,
 }
 
+/// Returns the supported versions, newest first.
+pub(super) fn supported() -> Vec<&'static str> {
+    [STATELESS].into_iter().chain(NEGOTIATED).collect()
+}
+
 impl RpcError {
     fn new(code: i32, message: impl Into<String>) -> RpcError {
         RpcError { status: StatusCode::BAD_REQUEST, id: None, code, message: message.into(), data: None }
@@ -70,9 +75,8 @@ impl RpcError {
 
     fn of_version(requested: &str) -> RpcError {
         let requested = echo(requested);
-        let supported: Vec<&str> = [STATELESS].into_iter().chain(NEGOTIATED).collect();
         let message = format!("The protocol version {requested} is not supported.");
-        let data = Some(json!({"supported": supported, "requested": requested}));
+        let data = Some(json!({"supported": supported(), "requested": requested}));
         RpcError { data, ..RpcError::new(UNSUPPORTED_VERSION, message) }
     }
 
