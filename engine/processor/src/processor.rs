@@ -245,15 +245,20 @@ impl Processor {
 
     pub fn snapshot_due(&self) -> bool {
         let after = SNAPSHOT_AFTER.max(self.machine.state.appointments.len() as u64);
-        self.since_snapshot >= after.max(self.snapshot_not_before)
+        self.is_recorded() && self.since_snapshot >= after.max(self.snapshot_not_before)
     }
 
+    /// Returns `true` if the store has the state in memory.
+    pub fn is_recorded(&self) -> bool {
+        self.deferred.is_empty()
+    }
+
+    /// Returns the batch that stores the state, which must be recorded.
     pub fn snapshot(&self) -> Result<Batch, Reject> {
         let mut batch = Batch::new();
-        if self.since_snapshot > 0 || !self.deferred.is_empty() {
+        if self.since_snapshot > 0 {
             let state = serde_json::to_vec(&self.machine.state).map_err(|_| Reject::Damaged("the state"))?;
-            self.append_deferred(&mut batch);
-            let last = self.next_number() - 1;
+            let last = self.next_seq - 1;
             journal::write_snapshot(&mut batch, self.setup.id.0, last, &state);
             // Without changes by calls, the audit trail need not read the journal.
             if self.last_call == 0 {
@@ -264,8 +269,6 @@ impl Processor {
     }
 
     pub fn snapshot_taken(&mut self) {
-        self.next_seq = self.next_number();
-        self.deferred.clear();
         (self.since_snapshot, self.snapshot_not_before) = (0, 0);
     }
 

@@ -19,9 +19,11 @@ use super::{
 const VERSIONS: [Version; 3] = [Version::V3_0_0, Version::V3_1_0, Version::V2_2_2];
 
 /// Routes that are not requested.
-const LEFT_OUT: [&str; 3] = [
+const LEFT_OUT: [&str; 4] = [
     // A stream of lines, which `api/tests/http/export.rs` compares with the lists.
     "/export",
+    // Depends on the time of the day.
+    "/intent/practice/info",
     // The EHR is outside the server.
     "/locations/{id}/simulated_ehr",
     // No message is sent.
@@ -53,6 +55,10 @@ struct Recorder<'a> {
 
 /// Returns the answers as lines.
 pub async fn record(practice: &Practice, normaliser: Option<Normaliser>) -> Vec<String> {
+    let mut routes: Vec<Route> = VERSIONS.into_iter().flat_map(routes).collect();
+    // Lists before their records, which need an id of the list. The versions of a route keep their order.
+    routes.sort_by_cached_key(|route| route.path.clone());
+    // Opened last, because the server closes a connection whose first request takes long.
     let mut recorder = Recorder {
         practice,
         connection: Connection::open(practice.installation.address).await.unwrap(),
@@ -60,9 +66,6 @@ pub async fn record(practice: &Practice, normaliser: Option<Normaliser>) -> Vec<
         known: practice.known.clone(),
         answers: Vec::new(),
     };
-    let mut routes: Vec<Route> = VERSIONS.into_iter().flat_map(routes).collect();
-    // Lists before their records, which need an id of the list. The versions of a route keep their order.
-    routes.sort_by_cached_key(|route| route.path.clone());
     let mut without_answer = BTreeSet::new();
     for route in &routes {
         let paths = recorder.expand(&route.path);

@@ -350,7 +350,7 @@ impl Sim {
     }
 
     fn snapshot(&mut self, id: LocationId) {
-        let Some(host) = self.process.hosts.get_mut(&id) else { return };
+        let Some(host) = self.process.hosts.get_mut(&id).filter(|host| host.processor.is_recorded()) else { return };
         let batch = host.processor.snapshot().expect("a state can be written");
         if self.store.commit_now(batch).is_ok() {
             host.processor.snapshot_taken();
