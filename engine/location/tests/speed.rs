@@ -1,18 +1,19 @@
 //! The time of decisions of a location with 5,000 future appointments. Always printed, asserted in release builds only.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crate::support::{date, hour, new_york, shortest, slot_query, utc};
 use location::{
     Location,
     command::{
         Book, BookPatient, Closed, Command, DecisionContext, OfferedSlot, Placement, PulledAppointment,
-        PulledOperatory, Written,
+        PulledOperatory, PulledPage, Written,
     },
     decision::{Refusal, Reply},
     event::Event,
     hours::{Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    pull::Resource,
     rules::{Closure, VisitRules},
     settings::{Capabilities, MachineSettings},
     slots::{SlotQuery, free_slots},
@@ -158,6 +159,20 @@ fn searches_and_bookings_with_rules_meet_their_time_limits() {
     let (cx, free) = (DecisionContext { now: now(), random: 1 }, book(&location, 7, 8));
     assert!(matches!(location.decide(cx, &free).reply, Reply::Booked { .. }));
     report("booking an offered slot", shortest(|| location.decide(cx, &free)), Duration::from_micros(40));
+}
+
+/// Applied once per page of a first pull, and in each read cycle.
+#[test]
+fn page_without_deletions_meets_its_time_limit() {
+    let mut location = full(|_, _, _| false);
+    let (resource, call) = (Resource::Appointments, location.state.pulls.next_call);
+    let until = now().plus(MINUTE);
+    location.evolve(now(), &Event::CycleStarted);
+    location.evolve(now(), &Event::PullStarted { resource, call, until, asked_at: None, written: BTreeSet::new() });
+    let cx = DecisionContext { now: now(), random: 1 };
+    let page = Command::Pulled { resource, call, outcome: Ok(PulledPage { last: true, ..PulledPage::default() }) };
+    assert!(matches!(location.decide(cx, &page).reply, Reply::PageApplied { .. }));
+    report("a page without deletions", shortest(|| location.decide(cx, &page)), Duration::from_micros(10));
 }
 
 #[test]

@@ -106,8 +106,9 @@ impl Location {
         Decision { reply: Reply::Done, events, calls }
     }
 
-    /// Returns the known records that a page deletes, those missing for the first time, and the number of known
-    /// records. A sweep determines them at its end. A `short` pass deletes only records reported as deleted.
+    /// Returns the known records that a page deletes, those missing for the first time, and, if there are any of the
+    /// two, the number of known records. A sweep determines them at its end. A `short` pass deletes only records
+    /// reported as deleted.
     pub(super) fn deletions(
         &self,
         now: Timestamp,
@@ -122,7 +123,8 @@ impl Location {
         let absent: Vec<u64> = page.absent.iter().copied().filter(|id| !short && !deleted.contains(id)).collect();
         let (confirmed, mut unconfirmed) = self.confirmed(resource, &absent);
         deleted.extend(confirmed);
-        if resource.shared() {
+        // Most pages delete nothing. The guard does not need the number of known records then.
+        if resource.shared() || (deleted.is_empty() && unconfirmed.is_empty()) {
             return (deleted, unconfirmed, page.known);
         }
         let known = self.known(now, resource);
