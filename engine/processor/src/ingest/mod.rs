@@ -49,8 +49,10 @@ impl Request for IngestPage {
         true
     }
 
+    /// An empty page of changes needs no blocking thread. At the end of a whole pass, missing records are searched for.
     fn is_long(&self) -> bool {
-        self.outcome.is_ok()
+        let entries = |page: &ehr::Page| page.records.len() + page.deleted.len() + page.skipped.len();
+        self.outcome.as_ref().is_ok_and(|page| page.whole || entries(page) > 0)
     }
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<()> {

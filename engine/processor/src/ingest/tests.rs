@@ -231,6 +231,18 @@ async fn pages_without_changes_are_written_with_the_end_of_their_cycle() {
     assert!(loaded.machine.state == world.processors[&A].machine.state);
 }
 
+#[test]
+fn only_an_empty_page_of_changes_needs_no_blocking_thread() {
+    let is_long =
+        |page: EhrPage| IngestPage { resource: Resource::Appointments, call: 1, outcome: Ok(Box::new(page)) }.is_long();
+    assert!(!is_long(last()));
+    assert!(is_long(EhrPage { whole: true, ..last() }));
+    assert!(is_long(EhrPage { records: vec![visit("x", "pat")], ..last() }));
+    assert!(is_long(EhrPage { deleted: vec!["x".to_owned()], ..last() }));
+    let skipped = vec![Skipped { id: "x".to_owned(), reason: "it has no end".to_owned() }];
+    assert!(is_long(EhrPage { skipped, ..last() }));
+}
+
 /// A crash forgets the requests of deferred records, which the EHR has counted.
 #[tokio::test]
 async fn deferred_records_are_at_most_half_of_the_burst() {
