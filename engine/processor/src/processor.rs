@@ -84,7 +84,7 @@ pub struct Processor {
     pub last_turn: Option<Timestamp>,
     /// Number of the first record that is not stored.
     pub(crate) next_seq: u64,
-    /// Records that are written with the next commit: the progress of a read cycle that found nothing new.
+    /// Records that are written with the next commit: the start and progress of a read cycle that found nothing new.
     pub(crate) deferred: Vec<Vec<u8>>,
     /// The number of the last record that may have a caller and not be followed by the audit trail, or 0.
     pub(crate) last_call: u64,

@@ -64,7 +64,9 @@ pub(crate) async fn turn<R: Request>(
             Err(error) => panic!("{error}"),
         };
         let values = turn.batch.writes().len() + turn.batch.appends().len();
-        deps.store.commit(std::mem::take(&mut turn.batch)).await.unwrap();
+        if !turn.is_free() {
+            deps.store.commit(std::mem::take(&mut turn.batch)).await.unwrap();
+        }
         return (reply, processor.finish(turn), values);
     }
 }

@@ -33,7 +33,7 @@ use crate::{
     unit_of_work::{TurnContext, UnitOfWork},
 };
 
-/// Maximum number of deferred records: the pages of a read cycle without changes.
+/// Maximum number of deferred records: the start and the pages of a read cycle without changes.
 const MAX_DEFERRED: usize = 64;
 
 /// A decision ready to be committed.
@@ -148,10 +148,10 @@ impl Processor {
     }
 
     /// Returns `true` if the events only record the progress of a read cycle. Their record can wait for the next
-    /// commit: a process that loses it reads the pages again.
+    /// commit: a process that loses it reads the pages again, or starts the cycle again.
     fn may_defer(&self, events: &[Event]) -> bool {
         let is_progress = |event: &Event| match event {
-            Event::PullStarted { .. } => true,
+            Event::CycleStarted | Event::PullStarted { .. } => true,
             Event::PageApplied { sweeping, needs_full_pass, .. } => !sweeping && !needs_full_pass,
             _ => false,
         };

@@ -33,7 +33,7 @@ use crate::{
     commands::{AppointmentChange, ChangeAppointment, ConfirmVisit},
     processor::Deps,
     request::Request,
-    testing::{deps, turn},
+    testing::{DOCUMENTS, deps, turn},
 };
 
 const START: Timestamp = Timestamp(1_795_255_200_000);
@@ -212,8 +212,9 @@ async fn pages_without_changes_are_written_with_the_end_of_their_cycle() {
     world.show(A, visit("x", "pat"));
     world.read(A).await;
     let journal = |world: &IngestWorld| journal::load(&*world.store, A).unwrap().next_seq;
-    let begun = world.begin(A).await.unwrap();
+    world.turn(A, &Command::SyncNow).await;
     let (before, values) = (journal(&world), world.values);
+    let begun = world.turn(A, &Command::Wake).await.pop().unwrap();
     let second = world.answer(A, &begun, last()).await.unwrap();
     // A page of records that are known takes no commit either.
     let page = EhrPage { records: vec![visit("x", "pat")], ..last() };
@@ -221,14 +222,39 @@ async fn pages_without_changes_are_written_with_the_end_of_their_cycle() {
     assert_eq!((journal(&world), world.values), (before, values), "nothing is written in the cycle");
 
     let mut loaded = Processor::load(world.deps.clone(), LocationId(A)).unwrap();
-    assert!(loaded.machine.state.pulls.calling.is_some(), "a load repeats the first page");
+    assert!(loaded.machine.state.pulls.cycle.is_none(), "a load repeats the cycle");
+    assert!(loaded.wake_at().is_some_and(|at| at <= world.now));
     loaded.replay_deferred(&world.processors[&A]).unwrap();
     assert!(loaded.machine.state == world.processors[&A].machine.state);
 
     world.turn(A, &Command::Wake).await;
-    assert_eq!(journal(&world), before + 3, "two pages and the end of the cycle");
+    assert_eq!(journal(&world), before + 4, "start and end of the cycle, and two pages");
     let loaded = Processor::load(world.deps.clone(), LocationId(A)).unwrap();
     assert!(loaded.machine.state == world.processors[&A].machine.state);
+}
+
+/// Idle locations are mostly read cycles without changes, so their commits bound the number of locations of a node.
+#[tokio::test]
+async fn read_cycle_without_changes_takes_one_commit_and_decodes_no_document() {
+    let mut world = IngestWorld::new(false);
+    world.show(A, patient("pat"));
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    world.show(A, patient("pat"));
+    world.show(A, visit("x", "pat"));
+    world.turn(A, &Command::SyncNow).await;
+    let cost = |world: &IngestWorld| (world.store.commits(), world.store.reads(), DOCUMENTS.get());
+    let (commits, reads, documents) = cost(&world);
+    let mut next = world.turn(A, &Command::Wake).await.pop();
+    while let Some(call) = next {
+        let Call::Pull { resource, .. } = &call else { panic!("nothing is written here") };
+        let page = world.pages.get_mut(&(A, *resource)).and_then(VecDeque::pop_front).unwrap();
+        next = world.answer(A, &call, page).await;
+    }
+    assert_eq!(cost(&world), (commits, reads + 2, documents), "the links of both records are read");
+    world.turn(A, &Command::Wake).await;
+    assert!(world.processors[&A].machine.state.pulls.cycle.is_none());
+    assert_eq!(world.store.commits(), commits + 1);
 }
 
 #[test]
@@ -254,7 +280,7 @@ async fn deferred_records_are_at_most_half_of_the_burst() {
     let journal = |world: &IngestWorld| journal::load(&*world.store, A).unwrap().next_seq;
     let mut call = world.begin(A).await.unwrap();
     let before = journal(&world);
-    for written in [0, 0, 3] {
+    for written in [0, 3, 3] {
         call = world.answer(A, &call, EhrPage { last: false, ..last() }).await.unwrap();
         assert_eq!(journal(&world) - before, written);
     }
