@@ -1,7 +1,7 @@
 //! A location in memory: its machine, its setup, and its position in the store. `turn` changes it, `actor` owns it.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Arc, OnceLock},
 };
 
@@ -101,6 +101,8 @@ pub struct Processor {
     pub(crate) closed: OnceLock<BTreeSet<OperatoryId>>,
     /// Cached foreign ids of providers, operatories and appointment types. A record never changes its foreign id.
     pub(crate) foreign_ids: Mutex<HashMap<(Resource, u64), String>>,
+    /// Patients that are stored as patients of this location, which they never leave. Kept during a read cycle.
+    pub(crate) patients_here: Mutex<HashSet<u32>>,
 }
 
 impl Processor {
@@ -162,6 +164,7 @@ impl Processor {
             restored,
             closed: OnceLock::new(),
             foreign_ids: Mutex::default(),
+            patients_here: Mutex::default(),
         })
     }
 

@@ -16,6 +16,7 @@ use location::{
     replacement::Replacement,
     time::Timestamp,
 };
+use parking_lot::Mutex;
 use records::record::Record;
 use runtime::origin::{Origin, OriginChange};
 use store::{Batch, due, journal, keys};
@@ -233,6 +234,9 @@ impl Processor {
             if matches!(event, Event::PageApplied { resource, .. } | Event::RecordSaved { resource, .. } if *resource == operatories)
             {
                 self.closed = OnceLock::new();
+            }
+            if let Event::CycleFinished { .. } = event {
+                self.patients_here = Mutex::default();
             }
         }
         if let Some((change, records)) = &turn.call {

@@ -677,6 +677,22 @@ async fn patient_belongs_to_every_location_with_an_appointment() {
     assert_eq!(at(&world, "later"), [A, B]);
 }
 
+#[tokio::test]
+async fn patient_of_several_pulled_appointments_is_read_once() {
+    let mut world = IngestWorld::new(false);
+    world.show(A, patient("pat"));
+    let page = |(id, is_last): (&str, bool)| {
+        let records = vec![visit(id, "pat")];
+        EhrPage { records, cursor: id.to_owned(), last: is_last, ..EhrPage::default() }
+    };
+    world.pages.insert((A, Resource::Appointments), [("x", false), ("y", false), ("z", true)].map(page).into());
+    let (decoded, _) = DOCUMENTS.get();
+    world.read(A).await;
+    assert_eq!(world.visit("z"), (A, false));
+    assert_eq!(DOCUMENTS.get().0 - decoded, 1, "the document of the patient");
+    assert!(world.processors[&A].patients_here.lock().is_empty(), "the cycle has ended");
+}
+
 /// A location that pulls every ten minutes leaves memory as often. Snapshots that are not due are not written, and none
 /// contains the calendar.
 #[tokio::test]

@@ -7,13 +7,25 @@ use records::{Appointment, Patient};
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
+/// Maximum number of patients in `Processor::patients_here`, about a megabyte.
+const MAX_REMEMBERED: usize = 50_000;
+
 impl Processor {
     /// Adds this location to a patient with an appointment here. Patients are shared. Only one without this location
     /// is read with a precondition, so that other commits do not require unchanged patients.
     pub fn seen_here(&self, cx: DecisionContext, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
-        let known = unit.peek::<Record<Patient>>(scope, id)?;
-        if known.is_none_or(|patient| patient.location_ids.contains(&here)) {
+        // Most patients of a pull have several appointments.
+        if self.patients_here.lock().contains(&patient) {
+            return Ok(());
+        }
+        let Some(known) = unit.peek::<Record<Patient>>(scope, id)? else { return Ok(()) };
+        if known.location_ids.contains(&here) {
+            let (mut remembered, is_reading) = (self.patients_here.lock(), self.machine.state.pulls.cycle.is_some());
+            // A patient that this turn writes is not stored yet.
+            if is_reading && remembered.len() < MAX_REMEMBERED && !unit.is_written::<Record<Patient>>(scope, id) {
+                remembered.insert(patient);
+            }
             return Ok(());
         }
         unit.change::<Record<Patient>>(scope, id, |patient| {

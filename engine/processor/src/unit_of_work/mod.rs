@@ -211,6 +211,11 @@ impl<'a> UnitOfWork<'a> {
         value.map(|bytes| decode(&bytes)).transpose()
     }
 
+    /// Returns `true` if the turn writes the document.
+    pub(crate) fn is_written<T: Document>(&self, scope: u32, id: u64) -> bool {
+        self.written.contains_key(&keys::record(T::KIND.byte(), scope, id))
+    }
+
     /// Reads a value that only this location writes.
     pub fn read_unshared(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(value) = self.written.get(&key).or_else(|| self.read.get(&key)) {
