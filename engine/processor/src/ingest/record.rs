@@ -84,18 +84,30 @@ impl Intake<'_, '_, '_> {
     ) -> Result<(Option<Record<T>>, Record<T>), IngestError> {
         let (institution, location) = (self.processor.institution.id.0, self.processor.setup.id.0);
         let before: Option<Record<T>> = self.unit.get(T::SCOPE.number(institution, Some(self.source), location), id)?;
+        let fresh = self.fresh(id, foreign_id, shown, before.as_ref())?;
+        Ok((before, fresh))
+    }
+
+    /// Returns the record as the EHR shows it now. `before` is the stored record.
+    fn fresh<T: Body>(
+        &mut self,
+        id: u64,
+        foreign_id: &str,
+        shown: &T::Ehr,
+        before: Option<&Record<T>>,
+    ) -> Result<Record<T>, IngestError> {
+        let (institution, location) = (self.processor.institution.id.0, self.processor.setup.id.0);
         let mut ours = |to, foreign: &str| Ok(self.unit.id_of(self.source, to, foreign)?.id);
-        let body = T::resolve::<IngestError>(shown, before.as_ref().map(|before| &before.body), &mut ours)?;
+        let body = T::resolve::<IngestError>(shown, before.map(|before| &before.body), &mut ours)?;
         let here = matches!(T::SCOPE, Scope::Location | Scope::Everywhere).then_some(location);
-        let fresh = Record {
+        Ok(Record {
             source_id: Some(self.source),
-            location_id: here.or(before.as_ref().and_then(|before| before.location_id)),
+            location_id: here.or(before.and_then(|before| before.location_id)),
             foreign_id: Some(foreign_id.to_owned()),
             last_sync_time: Some(self.cx.now),
-            write: before.as_ref().and_then(|before| before.write.clone()),
+            write: before.and_then(|before| before.write.clone()),
             ..Record::new(narrow(id)?, institution, self.cx.now, body)
-        };
-        Ok((before, fresh))
+        })
     }
 
     /// Keeps pending local changes, and stores the EHR's version as their merge base.
@@ -139,7 +151,16 @@ impl Intake<'_, '_, '_> {
     fn working_hour(&mut self, shown: &EhrWorkingHour) -> Result<(), IngestError> {
         self.page.unmatched += u32::from(self.unit.link(self.source, Resource::WorkingHours, &shown.id)?.is_none());
         let (id, news) = self.seen(Resource::WorkingHours, &shown.id, shown)?;
-        let (before, fresh) = self.stored_and_fresh::<WorkingHour>(id, &shown.id, shown)?;
+        // Of unchanged hours, the document is read only if the machine does not know their source.
+        let source = if news { None } else { self.processor.source_of_hours(id) };
+        let (before, fresh) = match source {
+            Some(source) => {
+                let mut fresh = self.fresh::<WorkingHour>(id, &shown.id, shown, None)?;
+                fresh.body.source = source;
+                (None, fresh)
+            }
+            None => self.stored_and_fresh::<WorkingHour>(id, &shown.id, shown)?,
+        };
         let hour = working_hours::rules(&fresh);
         if let Err(problems) = hour.validate() {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();

@@ -22,7 +22,10 @@ use query::{
 };
 use records::{
     document::Document,
-    ehr::{Description, EhrAppointment, EhrPatient, EhrProvider, EhrRecord, Page as EhrPage, PullAbility, Skipped},
+    ehr::{
+        Description, EhrAppointment, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page as EhrPage, PullAbility,
+        Skipped,
+    },
     record::Record,
 };
 use setup::{LocationSetup, Setup};
@@ -691,6 +694,25 @@ async fn patient_of_several_pulled_appointments_is_read_once() {
     assert_eq!(world.visit("z"), (A, false));
     assert_eq!(DOCUMENTS.get().0 - decoded, 1, "the document of the patient");
     assert!(world.processors[&A].patients_here.lock().is_empty(), "the cycle has ended");
+}
+
+#[tokio::test]
+async fn document_of_unchanged_working_hours_is_not_read() {
+    let mut world = IngestWorld::new(false);
+    let pulls = vec![PullAbility { resource: Resource::WorkingHours, delta: true, deletions_by_absence: false }];
+    world.processors.get_mut(&A).unwrap().described(Description { pulls, ..Description::default() });
+    for (end, decoded) in [("17:00", 0), ("17:00", 0), ("18:00", 1)] {
+        let hours = testing::working_hour("08:00", end);
+        let hours =
+            EhrWorkingHour { id: "hours".into(), provider: "anna".into(), operatory: Some("chair".into()), ..hours };
+        world.show(A, EhrRecord::WorkingHour(hours));
+        let (before, _) = DOCUMENTS.get();
+        world.read(A).await;
+        assert_eq!(DOCUMENTS.get().0 - before, decoded, "until {end}");
+        let id = world.link(Resource::WorkingHours, "hours").id;
+        let stored = world.document::<Record<records::WorkingHour>>(A, id);
+        assert_eq!(format!("{}:00", stored.end / 60), end);
+    }
 }
 
 /// A location that pulls every ten minutes leaves memory as often. Snapshots that are not due are not written, and none

@@ -47,6 +47,12 @@ fn set(record: &mut Record<WorkingHour>, hour: &hours::WorkingHour) {
 }
 
 impl Processor {
+    /// Returns the place where working hours were first entered, if the machine knows the hours.
+    pub(crate) fn source_of_hours(&self, id: u64) -> Option<HourSource> {
+        let (id, state) = (WorkingHourId(u32::try_from(id).ok()?), &self.machine.state);
+        state.hours.get(&id).or_else(|| state.confirmed_hours.get(&id)).map(|hour| hour.source)
+    }
+
     /// Handles a successful write of working hours.
     pub fn hour_written(
         &self,
