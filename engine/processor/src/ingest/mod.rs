@@ -172,6 +172,11 @@ impl IssuedKey {
 
 impl Intake<'_, '_, '_> {
     fn take(&mut self, resource: Resource, page: &ehr::Page) -> Result<(), IngestError> {
+        let shown = page.records.iter().map(|record| record.id()).chain(page.deleted.iter().map(String::as_str));
+        let shown = shown.chain(page.skipped.iter().map(|skipped| skipped.id.as_str()));
+        let (source, kind) = (self.source, DocumentKind::Of(resource).byte());
+        let links: BTreeSet<_> = shown.map(|id| keys::link(source, kind, id.as_bytes())).collect();
+        self.unit.prefetch(links).map_err(Reject::from)?;
         if resource == Resource::Appointments {
             self.find_replacements(page)?;
         }

@@ -30,6 +30,7 @@ use records::{
 };
 use setup::{LocationSetup, Setup};
 use store::{MemoryStore, Store, journal, keys::Space};
+use testing::HookedStore;
 
 use super::*;
 use crate::{
@@ -694,6 +695,23 @@ async fn patient_of_several_pulled_appointments_is_read_once() {
     assert_eq!(world.visit("z"), (A, false));
     assert_eq!(DOCUMENTS.get().0 - decoded, 1, "the document of the patient");
     assert!(world.processors[&A].patients_here.lock().is_empty(), "the cycle has ended");
+}
+
+/// On a remote store, each read is a round trip.
+#[tokio::test]
+async fn unchanged_page_takes_one_read_of_all_its_links() {
+    let store = Arc::new(MemoryStore::new());
+    let counted = Arc::new(HookedStore::over(store.clone()));
+    let deps = deps(counted.clone(), Arc::new(setup()));
+    let mut world = IngestWorld { deps, store, ..IngestWorld::new(false) };
+    world.load(A);
+    let page = EhrPage { records: (0..50).map(|it| patient(&number(it))).collect(), ..last() };
+    world.pages.insert((A, Resource::Patients), [page.clone()].into());
+    world.read(A).await;
+    let call = world.begin(A).await.unwrap();
+    let (reads, keys) = (counted.reads_of_many.get(), counted.found.get());
+    world.answer(A, &call, page).await;
+    assert_eq!((counted.reads_of_many.get() - reads, counted.found.get() - keys), (1, 50));
 }
 
 #[tokio::test]

@@ -190,6 +190,9 @@ impl<'a> UnitOfWork<'a> {
     pub fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), StoreError> {
         let unread = |key: &Key| !self.written.contains_key(key) && !self.expected.contains_key(key);
         let keys: Vec<Key> = keys.into_iter().filter(unread).collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
         let found = self.store.read_many(&keys)?;
         self.expected.extend(keys.into_iter().zip(found));
         Ok(())
