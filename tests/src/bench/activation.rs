@@ -92,7 +92,7 @@ fn query(from: i32) -> SlotQuery {
 }
 
 /// Returns the shared state of an engine's locations, without an engine.
-async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn Error>> {
+pub async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<dyn Error>> {
     let ids = Arc::new(Ids::new(store.clone()));
     let secrets = Secrets::load(&store).await?;
     let change_counter = ChangeCounter::new(&setup);

@@ -5,6 +5,7 @@ mod adapter;
 mod audit;
 pub mod bodies;
 pub mod bookings;
+mod day;
 mod export;
 mod fairness;
 mod floor;
@@ -59,6 +60,7 @@ fn run(options: &Options) -> BenchResult {
         Section::Adapter,
         Section::Activation,
         Section::Idle,
+        Section::Day,
         Section::Lists,
         Section::Reads,
         Section::Probes,
@@ -87,6 +89,7 @@ fn run(options: &Options) -> BenchResult {
             Section::Slots => slots::run(&mut report)?,
             Section::Activation => activation::run(options, &mut report)?,
             Section::Idle => idle::run(options, &mut report)?,
+            Section::Day => day::run(options, &mut report)?,
             Section::Adapter => adapter::run(&mut report)?,
             Section::Lists => lists::run(options, &mut report)?,
             Section::Reads => reads::run(options, &mut report)?,

@@ -41,6 +41,12 @@ pub struct Options {
     /// Number of idle locations.
     #[arg(long, default_value_t = 100_000)]
     pub(super) idle: u32,
+    /// Number of locations whose days are simulated.
+    #[arg(long, default_value_t = 200)]
+    pub(super) simulated: u32,
+    /// Simulated hours of each kind of day. Less than 24 are hours in which practices are open.
+    #[arg(long, default_value_t = 24)]
+    pub(super) hours: u32,
     /// Number of patients in the list.
     #[arg(long, default_value_t = 1_000_000)]
     pub(super) patients: u32,
@@ -87,6 +93,8 @@ pub(super) enum Section {
     Activation,
     /// Start with many idle locations.
     Idle,
+    /// Days of many locations in virtual time: processor time, memory, commits.
+    Day,
     /// Cost of an adapter's sandbox.
     Adapter,
     /// Pages of a long list.

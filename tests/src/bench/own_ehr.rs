@@ -54,7 +54,7 @@ impl InProcessEhr {
         InProcessEhr { appointments: (0..count).map(appointment).collect(), ..InProcessEhr::new(Writes::Wait) }
     }
 
-    fn records(&self, resource: Resource) -> Vec<EhrRecord> {
+    pub(super) fn records(&self, resource: Resource) -> Vec<EhrRecord> {
         match resource {
             Resource::Providers => (0..PROVIDERS).map(provider).collect(),
             Resource::Operatories => (0..OPERATORIES).map(operatory).collect(),
