@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::bench::{bodies::PlainSlot, bookings::halves};
 
 const LITTLE: &str = "--seconds 1 --warm-up 0 --connections 4 --locations 2 --bookings 300 --sessions 4 --appointments 50 --journal 600 \
-                      --idle 200 --simulated 3 --hours 2 --patients 1000 --exported 1000 --pulled 250 --lead 1 --events 5 --workstations 20 --watched 1 --gated 10";
+                      --idle 200 --simulated 3 --hours 2 --patients 1000 --exported 1000 --pulled 250 --lead 1 --events 5 --readers 20 --workstations 20 --watched 1 --gated 10";
 
 fn section(name: &str, figures: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_bench")).arg(name).args(LITTLE.split_whitespace()).output().unwrap();
@@ -78,6 +78,11 @@ fn reads() {
 #[test]
 fn probes() {
     section("probes", &["alone: clients, /healthz", "under load: operators, /readyz"]);
+}
+
+#[test]
+fn slow_readers() {
+    section("slow-readers", &["/openapi.json, not read", "their 99th percentile / alone"]);
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod report;
 mod rules;
 mod servers;
 mod slots;
+mod slow_readers;
 mod webhooks;
 mod workstations;
 
@@ -64,6 +65,7 @@ fn run(options: &Options) -> BenchResult {
         Section::Lists,
         Section::Reads,
         Section::Probes,
+        Section::SlowReaders,
         Section::Pulls,
         Section::Webhooks,
         Section::Workstations,
@@ -94,6 +96,7 @@ fn run(options: &Options) -> BenchResult {
             Section::Lists => lists::run(options, &mut report)?,
             Section::Reads => reads::run(options, &mut report)?,
             Section::Probes => probes::run(options, &mut report)?,
+            Section::SlowReaders => slow_readers::run(options, &mut report)?,
             Section::Pulls => pull::run(options, &mut report)?,
             Section::Webhooks => webhooks::run(options, &mut report)?,
             Section::Fairness => fairness::run(options, &mut report)?,
@@ -122,6 +125,9 @@ fn serve(arguments: &[String]) -> BenchResult {
                 servers::product::serve(dir.as_ref(), locations.parse()?, writes, database, node).await?;
             }
             ["configured", file] => servers::configured::serve(file.as_ref()).await?,
+            ["readers", server, count, request] => {
+                servers::readers::hold(server.parse()?, count.parse()?, request.as_ref()).await?;
+            }
             ["gateway", dir, workstations] => {
                 servers::gateway::serve(dir.as_ref(), workstations.parse()?).await?;
             }

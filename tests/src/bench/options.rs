@@ -62,6 +62,9 @@ pub struct Options {
     /// Events sent to each webhook endpoint.
     #[arg(long, default_value_t = 100)]
     pub(super) events: usize,
+    /// Number of connections that do not read their responses.
+    #[arg(long, default_value_t = 10_000)]
+    pub(super) readers: usize,
     /// Number of connected workstations.
     #[arg(long, default_value_t = 10_000)]
     pub(super) workstations: usize,
@@ -103,6 +106,8 @@ pub(super) enum Section {
     Reads,
     /// Probes of the server, alone and under load by clients.
     Probes,
+    /// Memory of connections that do not read their responses, and latency of others.
+    SlowReaders,
     /// First pull of a practice, and later pulls with few changes.
     Pulls,
     /// Webhook deliveries per second, compared with a plain client.

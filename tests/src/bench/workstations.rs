@@ -36,7 +36,7 @@ use testing::until;
 /// Concurrent handshakes.
 const AT_ONCE: usize = 64;
 /// Descriptors that a process needs in addition to its sockets.
-const SPARE: usize = 500;
+pub(super) const SPARE: usize = 500;
 /// Well below the limit of a workstation: each call has up to four requests, and a workstation answers at most forty
 /// per second.
 const PER_MINUTE: u32 = 480;
@@ -47,7 +47,7 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
 }
 
 fn connected(options: &Options, report: &mut BenchReport) -> BenchResult {
-    let most = descriptors()?.saturating_sub(SPARE);
+    let most = open_files()?.0.saturating_sub(SPARE);
     let count = options.workstations.min(most);
     report.section(
         "workstations connected",
@@ -95,12 +95,12 @@ fn connected(options: &Options, report: &mut BenchReport) -> BenchResult {
     })
 }
 
-/// Returns the limit of open files of this process.
-fn descriptors() -> io::Result<usize> {
+/// Returns the soft and the hard limit of open files of this process.
+pub(super) fn open_files() -> io::Result<(usize, usize)> {
     let limits = fs::read_to_string("/proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let soft = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    soft.ok_or_else(|| io::Error::other("no limit of open files"))
+    let mut numbers = line.unwrap_or_default().split_whitespace().map_while(|number| number.parse().ok());
+    numbers.next().zip(numbers.next()).ok_or_else(|| io::Error::other("no limit of open files"))
 }
 
 /// Returns the processor time that a process spends per second.

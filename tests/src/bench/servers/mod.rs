@@ -6,6 +6,7 @@ pub mod echo;
 pub mod gateway;
 pub mod postgres;
 pub mod product;
+pub mod readers;
 pub mod sink;
 
 use std::{
@@ -20,6 +21,8 @@ use super::report::say;
 pub const SERVER: &str = "server";
 /// Threads that answer requests, in each of the servers.
 pub const WORKERS: usize = 2;
+/// Runs a program with as many open files as its process may have.
+const WITH_FILES: &str = "ulimit -n \"$(ulimit -Hn)\"; exec \"$0\" \"$@\"";
 const READY: &str = "ready ";
 const OPERATORS: &str = "operators ";
 
@@ -35,8 +38,9 @@ pub struct BenchServer {
 
 impl BenchServer {
     pub fn start(arguments: &[&str]) -> io::Result<BenchServer> {
-        let mut command = Command::new(std::env::current_exe()?);
-        let mut child = command.arg(SERVER).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut command = Command::new("sh");
+        command.args(["-c", WITH_FILES]).arg(std::env::current_exe()?).arg(SERVER).args(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().ok_or_else(|| io::Error::other("no output of the server"))?;
         let (mut operators, mut said) = (None, Vec::new());
         for line in BufReader::new(out).lines() {

@@ -35,6 +35,8 @@ async fn settle(engine: &Engine) {
     }
 }
 
+/// Room for clients next to ten thousand connections that do not read.
+const CONNECTIONS: usize = 20_000;
 pub const API_KEY: &str = "psk_of_the_benchmark";
 
 /// `writes`: `wait` or taken immediately; `+audit` adds an audit trail, `+log` an access log,
@@ -93,7 +95,8 @@ pub async fn serve(
     parts.own = in_process_ehrs(locations, writes);
     let engine = Arc::new(Engine::start(setup, parts).await?);
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    let rules = HttpRules { workers: WORKERS, rate_limits: rates, ..HttpRules::default() };
+    let rules =
+        HttpRules { workers: WORKERS, max_connections: CONNECTIONS, rate_limits: rates, ..HttpRules::default() };
     let key = ApiKey {
         name: "benchmark".to_owned(),
         hash: hash(API_KEY),
