@@ -2,10 +2,11 @@
 //! position, in the order of their ids or of a field that may change, using the most selective filter.
 //!
 //! ```text
-//!  ListQuery, PageRequest ──► list (latest_first) ──► rows ──► source ──┬► store: the records
+//!  ListQuery, PageRequest ──► list (latest_first) ──► rows ──► source ──┬► store: the records (by_id)
 //!        Filter ──► Criterion ──┴── holds ─────────────────────┘        └► index: conditions, orders
 //! ```
 
+mod by_id;
 mod filter;
 mod latest_first;
 mod merge;

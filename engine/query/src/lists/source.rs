@@ -1,5 +1,5 @@
-//! Sources of a list: the records, their times of change, an index order, the entries of a condition, or a
-//! few collected records.
+//! Sources of a list: the records themselves, or positions from their times of change, an index order, the entries
+//! of a condition, or a few collected records.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +11,7 @@ use records::{
 use store::{Direction, Key, Store, StoreError, keys, prefix_end};
 
 use super::{
+    by_id::read_by_id,
     filter::Criterion,
     merge::Merge,
     query::{Order, Position, Range, Window, beyond},
@@ -47,10 +48,6 @@ pub(super) struct OwnerList<'a> {
 
 /// The source of positions.
 enum Source {
-    /// The records themselves.
-    Records {
-        from: Option<Position>,
-    },
     /// The times of change in the order of ids, as long as enough of them match. `credit` is the number of
     /// further mismatches allowed.
     Changed {
@@ -87,9 +84,12 @@ impl<'a> OwnerList<'a> {
         range: Range,
         take: impl Fn(&[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
-        let mut source = match self.order.by_time() {
+        let source = match self.order.by_time() {
             None => self.by_id(range.from)?,
-            Some(order) => self.by_time::<D>(order, range.from)?,
+            Some(order) => Some(self.by_time::<D>(order, range.from)?),
+        };
+        let Some(mut source) = source else {
+            return read_by_id(self.store, (self.kind, self.scope), range, take);
         };
         let (mut rows, mut lookup) = (Vec::new(), self.view.lookup());
         while rows.len() < range.limit {
@@ -107,10 +107,11 @@ impl<'a> OwnerList<'a> {
         Ok(rows)
     }
 
-    fn by_id(&self, from: Option<Position>) -> Result<Source, StoreError> {
+    /// Selects the source for the order of ids. Returns `None` for the records themselves.
+    fn by_id(&self, from: Option<Position>) -> Result<Option<Source>, StoreError> {
         let mut conditions = self.conditions()?;
         if let Some(ids) = self.one_of() {
-            return Ok(self.few(ids.iter().copied().map(Position::id), from, conditions));
+            return Ok(Some(self.few(ids.iter().copied().map(Position::id), from, conditions)));
         }
         let since = self.updated_since();
         let best = match conditions.as_slice() {
@@ -119,21 +120,21 @@ impl<'a> OwnerList<'a> {
             _ => self.most_selective(&conditions)?,
         };
         let few = match (best, since) {
-            (None, Some(since)) if self.listed_by_id => return Ok(self.changed(since, from)),
+            (None, Some(since)) if self.listed_by_id => return Ok(Some(self.changed(since, from))),
             (best, Some(since)) if best.is_none_or(|(_, count)| count > COUNTED) => self.updated(since)?,
             _ => None,
         };
         if let Some(positions) = few {
-            return Ok(self.few(positions, from, conditions));
+            return Ok(Some(self.few(positions, from, conditions)));
         }
-        let Some((best, _)) = best else { return Ok(Source::Records { from }) };
-        Ok(match conditions.swap_remove(best) {
+        let Some((best, _)) = best else { return Ok(None) };
+        Ok(Some(match conditions.swap_remove(best) {
             Condition::Under(prefixes) => {
                 let merge = Merge::new(self.view, &prefixes, self.direction, from);
                 Source::Indexed { merge, also: conditions }
             }
             Condition::Ids(ids) => self.few(ids.into_iter().map(Position::id), from, conditions),
-        })
+        }))
     }
 
     /// Selects the source for an order by time. A condition helps only if it leaves few enough records to sort.
@@ -376,7 +377,6 @@ impl<'a> OwnerList<'a> {
     /// Returns the next positions of a source, or none at its end.
     fn next(&self, source: &mut Source, lookup: &mut PointLookup, limit: usize) -> Result<Vec<Position>, StoreError> {
         match source {
-            Source::Records { from } => self.next_records(from, limit),
             Source::Changed { since, credit, cursor, from } => {
                 if let Some(found) = self.next_changed(*since, credit, cursor, limit)? {
                     *from = found.last().copied().or(*from);
@@ -427,22 +427,6 @@ impl<'a> OwnerList<'a> {
                 break;
             }
         }
-        Ok(found)
-    }
-
-    fn next_records(&self, from: &mut Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
-        let mut range = keys::records(self.kind, self.scope);
-        if let Some(from) = from {
-            let key = keys::record(self.kind, self.scope, from.id);
-            match self.direction {
-                Direction::Forward => range = range.after(&key),
-                Direction::Backward => range.end = key,
-            }
-        }
-        let found = self.store.scan_keys(range, self.direction, limit)?;
-        let found: Vec<Position> =
-            found.iter().filter_map(|key| keys::parse_record(key)).map(|(.., id)| Position::id(id)).collect();
-        *from = found.last().copied().or(*from);
         Ok(found)
     }
 
