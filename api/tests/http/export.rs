@@ -337,7 +337,7 @@ async fn a_client_that_does_not_read_holds_one_page_until_it_is_cut() {
     .await;
     // Reads and writes of others are answered meanwhile.
     world.get("/patients?subdomain=acme&location_id=1").ok().await;
-    world.post("/webhook_endpoints", json!({"target_url": "https://127.0.0.1:9/hook"})).answers(201).await;
+    world.post("/webhook_endpoints", json!({"target_url": "https://receiver.example/hook"})).answers(201).await;
     assert_eq!(lines(world.get(PATH)).await.last().unwrap()["type"], "end");
     until("the connection is cut", async || {
         most = most.max(world.api.response_bytes.in_flight());
