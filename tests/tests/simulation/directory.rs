@@ -102,7 +102,7 @@ impl Sim {
         let batch = host.processor.leave().expect("a state can be written");
         match self.store.commit_now(batch) {
             Ok(()) => {
-                invariants::memory_equals_replay::check(self, id);
+                invariants::memory_equals_replay::check_left(self, id);
                 self.say(|| format!("location {id} leaves memory"));
                 self.process.hosts.remove(&id);
                 self.load_due_locations();

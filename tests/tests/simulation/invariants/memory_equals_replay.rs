@@ -2,14 +2,27 @@
 //! the progress of a read cycle, and a load adds nothing.
 
 use location::ids::LocationId;
-use processor::processor::Processor;
+use processor::{error::LoadError, processor::Processor};
 
 use crate::simulation::sim::Sim;
 
 pub fn check(sim: &Sim, location: LocationId) {
+    check_after(sim, location, |loaded, memory| loaded.replay_deferred(memory));
+}
+
+/// Checks a location whose deferred records were written when it left.
+pub fn check_left(sim: &Sim, location: LocationId) {
+    check_after(sim, location, |_, _| Ok(()));
+}
+
+fn check_after(
+    sim: &Sim,
+    location: LocationId,
+    replay: impl FnOnce(&mut Processor, &Processor) -> Result<(), LoadError>,
+) {
     let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
     let loaded = Processor::load(sim.process.deps.clone(), location).and_then(|mut processor| {
-        processor.replay_deferred(&host.processor)?;
+        replay(&mut processor, &host.processor)?;
         Ok(processor)
     });
     let replayed = match loaded {
