@@ -34,6 +34,9 @@ const PARALLEL: usize = 8;
 /// Begin of the notes of all bookings.
 const NOTE: &str = "agent ";
 
+/// Begin, end and id of an appointment.
+type Stay = (DateTime<Utc>, DateTime<Utc>, u64);
+
 #[actix::test]
 async fn bad_model_books_nothing_twice_and_sees_no_data_of_patients() {
     let variable = |name: &str, default: usize| env::var(name).ok().map_or(default, |number| number.parse().unwrap());
@@ -43,8 +46,7 @@ async fn bad_model_books_nothing_twice_and_sees_no_data_of_patients() {
     let marked = Patients::mark(&ehr);
     let overlapping = overlaps(&ehr);
     let practice = AgentsPractice::start(ehr).await;
-    let mut caller = practice.installation.sign_in().await.unwrap();
-    let patients = Patients::identified(marked, &mut caller).await;
+    let patients = Patients::identified(marked, &mut practice.installation.sign_in().await.unwrap()).await;
 
     let began = Instant::now();
     let worker = |first: usize| {
@@ -84,6 +86,8 @@ async fn bad_model_books_nothing_twice_and_sees_no_data_of_patients() {
     ] {
         assert!(total.outcomes.contains_key(outcome), "AGENT_SEED={seed}: no call had the outcome {outcome}");
     }
+    // The server has closed connections that were idle during the dialogues.
+    let mut caller = practice.installation.sign_in().await.unwrap();
     each_booking_is_one_visit(&practice, &mut caller, &total.booking_refs, seed).await;
     let new: Vec<_> = overlaps(&practice.ehr).into_iter().filter(|pair| !overlapping.contains(pair)).collect();
     assert!(new.is_empty(), "AGENT_SEED={seed}: appointments overlap in the EHR: {new:?}");
@@ -107,7 +111,7 @@ async fn each_booking_is_one_visit(practice: &AgentsPractice, caller: &mut Calle
     }
     let calendar = calendar(caller).await;
     let mut foreign_ids = BTreeSet::new();
-    let mut places: BTreeMap<String, Vec<(DateTime<Utc>, DateTime<Utc>, u64)>> = BTreeMap::new();
+    let mut places: BTreeMap<String, Vec<Stay>> = BTreeMap::new();
     for (id, row) in &calendar {
         let span = (moment(&row["start_time"]), moment(&row["end_time"]), *id);
         places.entry(row["operatory_id"].to_string()).or_default().push(span);
