@@ -102,7 +102,7 @@ fn fairness() {
 
 #[test]
 fn export() {
-    section("export", &["records of an export alone", "beside exports / alone"]);
+    section("export", &["records of an export alone", "during exports / alone"]);
 }
 
 #[test]

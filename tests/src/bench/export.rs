@@ -1,4 +1,4 @@
-//! Bookings at a constant rate, alone and beside exports of a large location, and the memory of the exports.
+//! Bookings at a constant rate, alone and during exports of a large location, and the memory of the exports.
 
 use std::{
     error::Error,
@@ -50,7 +50,7 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
         "export",
         format!(
             "{RATE} bookings a second for {} s over {CLIENTS} connections at {LOCATIONS} locations, times counted from when a booking was \
-             due; first alone, then beside exports of {} patients, one after the other; the same server",
+             due; first alone, then during exports of {} patients, one after the other; the same server",
             options.seconds, options.exported
         ),
     );
@@ -86,12 +86,12 @@ async fn measure(options: &Options, dir: &Path, report: &mut BenchReport) -> Ben
     let quiet = book(address, &caller, &offers[..count], 0).await?;
     let before = resident(server.pid())?;
     let exporter = Exporter::start(address, authorization, server.pid());
-    let beside = book(address, &caller, &offers[count..2 * count], count).await?;
+    let during = book(address, &caller, &offers[count..2 * count], count).await?;
     let (exports, most) = exporter.end()?;
     report.time("alone: 99 of 100 bookings within", quiet, Aim::None);
-    report.time("beside exports: 99 of 100 bookings within", beside, Aim::None);
-    let ratio = beside.as_secs_f64() / quiet.as_secs_f64().max(1e-9);
-    report.number("  beside exports / alone", ratio, "", Aim::AtMost(MOST));
+    report.time("during exports: 99 of 100 bookings within", during, Aim::None);
+    let ratio = during.as_secs_f64() / quiet.as_secs_f64().max(1e-9);
+    report.number("  during exports / alone", ratio, "", Aim::AtMost(MOST));
     report.megabytes("memory that exports added at most", (most - before).max(0.0), Aim::BelowMegabytes(MEMORY));
     report.note(format!("{exports} exports were read meanwhile"));
     Ok(())

@@ -114,7 +114,7 @@ pub(super) enum Section {
     Webhooks,
     /// Bookings of a healthy practice next to overloaded neighbours.
     Fairness,
-    /// Bookings beside exports of a large location.
+    /// Bookings during exports of a large location.
     Export,
     /// Bookings of an EHR that staff change meanwhile, with and without `fresh_within`.
     Freshness,

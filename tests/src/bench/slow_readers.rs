@@ -29,7 +29,7 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "slow readers",
         format!(
-            "{count} connections that send a request and read nothing; beside them {} connections that read lists of 100 appointments in a \
+            "{count} connections that send a request and read nothing; meanwhile {} connections that read lists of 100 appointments in a \
              closed loop, {} s after {} s of warm-up; the server with {WORKERS} HTTP workers in a process of its own",
             options.connections, options.seconds, options.warm_up
         ),
