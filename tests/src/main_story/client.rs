@@ -1,6 +1,6 @@
 //! A client of the product's HTTP API, including an operator's requests.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::SystemTime};
 
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -202,13 +202,16 @@ impl Client {
         self.operation(false).await["last_sync_at"].clone()
     }
 
-    /// Runs a read cycle to its end.
+    /// Runs a read cycle to its end. If one is running, it may have read some resources too early; the requested one
+    /// follows it and is due until it starts.
     pub async fn sync(&mut self) {
         let before = self.last_read().await;
         self.operation(true).await;
         until("a read cycle", async || {
             let now = self.operation(false).await;
-            (now["last_sync_at"] != before && now["reading"].is_null()).then_some(())
+            let is_due =
+                now["next_cycle_at"].is_null() || moment(&now["next_cycle_at"]) <= DateTime::from(SystemTime::now());
+            (now["last_sync_at"] != before && !is_due).then_some(())
         })
         .await;
     }
