@@ -20,7 +20,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Map;
 use sha2::{Digest, Sha256};
 
-use super::tools::{ACTION, KEY, LOCATION, ServedTool, ToolRoute, VERSION};
+use super::tools::{ACTION, KEY, LOCATION, ServedTool, ToolRoute, VERSION, omit_patients};
 use crate::prelude::*;
 
 /// User-Agent of the requests of intents, because platforms often send the default one of their library.
@@ -183,7 +183,9 @@ pub(super) fn result(status: StatusCode, answer: Value, today: Date, zone: Tz) -
     let message = message.as_ref().and_then(Value::as_str).unwrap_or_default();
     answer.remove("ok");
     if status.is_success() {
-        return shown(message, Value::Object(answer), false, today, zone);
+        let mut facts = Value::Object(answer);
+        omit_patients(&mut facts);
+        return shown(message, facts, false, today, zone);
     }
     let speech = match status.as_u16() {
         400 | 403 | 404 | 408 | 410 | 413 | 415 => WRONG_CALL,

@@ -22,6 +22,9 @@ pub(super) const ACTION: &str = "action";
 pub(super) const LOCATION: &str = "location_id";
 /// The field that is derived from the other arguments.
 pub(super) const KEY: &str = "idempotency_key";
+/// The field of a booking with the stored names of its patient. A visit can be found without the first name, and a model
+/// that knows whom it speaks to needs neither.
+const PATIENT: &str = "patient";
 /// Maximum number of locations that are enumerated and whose abilities are compared.
 const LOCATIONS: usize = 100;
 
@@ -278,7 +281,9 @@ fn output_schema(routes: &[ToolRoute]) -> Value {
     let mut facts: Vec<Value> = Vec::new();
     for ToolRoute { route, .. } in routes {
         if let Success::Plain(view) = route.success {
-            facts.push(facts_schema(view(&mut schemas).to_value(), &["ok", "message"]));
+            let mut view = facts_schema(view(&mut schemas).to_value(), &["ok", "message"]);
+            omit_patients(&mut view);
+            facts.push(view);
         }
         if let Some(view) = route.failure_view {
             let mut refusal = facts_schema(view(&mut schemas).to_value(), &["ok", "message", "code", "error", "data"]);
@@ -318,6 +323,21 @@ fn facts_schema(mut view: Value, without: &[&str]) -> Value {
         required.retain(|name| name.as_str().is_none_or(|name| !without.contains(&name)));
     }
     view
+}
+
+/// Removes the names of patients from the facts of a result, or from their schema.
+pub(super) fn omit_patients(facts: &mut Value) {
+    match facts {
+        Value::Object(object) => {
+            object.remove(PATIENT);
+            if let Some(Value::Array(required)) = object.get_mut("required") {
+                required.retain(|name| name != PATIENT);
+            }
+            object.values_mut().for_each(omit_patients);
+        }
+        Value::Array(all) => all.iter_mut().for_each(omit_patients),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Removes keywords that validators of other programs do not know, and names tools instead of routes.
@@ -381,6 +401,7 @@ mod tests {
                     assert!(!text.contains(word), "{}: {word} in {text}", it.tool.name);
                 }
             }
+            assert!(!it.output.to_string().contains(&format!("\"{PATIENT}\"")), "{}: {}", it.tool.name, it.output);
             let without = it.input_schema(&routes, can(false), &[]).to_string();
             for name in ["party_size", "new_patient", "operatory_ids", "fresh_within"] {
                 assert!(!without.contains(&format!("\"{name}\"")), "{}: {name}", it.tool.name);
