@@ -14,7 +14,7 @@ use location::{
     time::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp},
     zone::Date,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use runtime::clock;
 use setup::{BackupRules, current::Current};
 use store::{BackedUp, Store};
@@ -91,7 +91,7 @@ struct UnderWay(Arc<Backups>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.state().under_way = None;
+        self.0.state.lock().under_way = None;
     }
 }
 
@@ -125,17 +125,13 @@ impl Backups {
         self.setup.now().engine.backup.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, BackupsState> {
-        self.state.lock()
-    }
-
     /// Begins a backup on a separate thread, and returns its name. `now` reports the reason if the backup fails.
     pub(crate) fn begin(self: &Arc<Self>, now: Timestamp) -> Result<String, BackupError> {
         let rules = self.rules().ok_or(BackupError::NotConfigured)?;
         let folder = rules.folder.clone();
         let (name, values) = (name_at(now), Arc::new(AtomicU64::new(0)));
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if let Some((name, _)) = &state.under_way {
                 return Err(BackupError::UnderWay(name.clone()));
             }
@@ -171,7 +167,7 @@ impl Backups {
             Ok(BackedUp { values, bytes }) => {
                 let milliseconds = clock::now().since(now);
                 tracing::info!(file = %file.display(), values, bytes, milliseconds, "a backup was made");
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 (state.failed, state.newest) = (None, Some(now));
                 drop(state);
                 self.report(true);
@@ -205,7 +201,7 @@ impl Backups {
     fn failed(&self, now: Timestamp, why: String) {
         tracing::error!(why, "a backup failed");
         self.failures.fetch_add(1, Ordering::Relaxed);
-        self.state().failed = Some((now, why));
+        self.state.lock().failed = Some((now, why));
         self.report(false);
     }
 
@@ -215,7 +211,7 @@ impl Backups {
         let now = clock::now();
         let files = files(&rules.folder, now);
         let files = files.map_err(|source| BackupError::Folder { folder: rules.folder.clone(), source })?;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.newest = newest(&files, now).map(|newest| newest.made_at);
         let under_way = state.under_way.as_ref().map(|(name, values)| (name.clone(), values.load(Ordering::Relaxed)));
         Ok(BackupsNow { files, under_way, failed: state.failed.as_ref().map(|(_, why)| why.clone()) })
@@ -224,12 +220,12 @@ impl Backups {
     /// Returns the time of the newest backup at the last read of the folder. The outer `None` means that backups are
     /// not configured. Waits for no disk.
     pub(crate) fn newest(&self) -> Option<Option<Timestamp>> {
-        self.rules().map(|_| self.state().newest)
+        self.rules().map(|_| self.state.lock().newest)
     }
 
     /// Returns the name of the backup in progress.
     pub(crate) fn under_way(&self) -> Option<String> {
-        self.state().under_way.as_ref().map(|(name, _)| name.clone())
+        self.state.lock().under_way.as_ref().map(|(name, _)| name.clone())
     }
 
     pub(crate) fn folder(&self) -> Option<PathBuf> {
@@ -255,8 +251,8 @@ impl Backups {
     fn begin_if_due(self: &Arc<Self>, now: Timestamp) {
         let Some(rules) = self.rules() else { return };
         // If the folder cannot be read, the attempt to begin a backup reports the reason.
-        let newest = self.now().ok().and_then(|_| self.state().newest);
-        let failed = self.state().failed.as_ref().map(|(at, _)| *at);
+        let newest = self.now().ok().and_then(|_| self.state.lock().newest);
+        let failed = self.state.lock().failed.as_ref().map(|(at, _)| *at);
         let Some(every) = rules.every else { return };
         if is_due(newest, failed, now, every)
             && let Err(error) = self.begin(now)
@@ -352,7 +348,7 @@ mod tests {
     }
 
     fn ended(backups: &Backups) -> BackupsNow {
-        while backups.state().under_way.is_some() {
+        while backups.state.lock().under_way.is_some() {
             std::thread::sleep(Duration::from_millis(5));
         }
         backups.now().unwrap()
@@ -423,10 +419,10 @@ mod tests {
         assert!(failed.contains("in a database or in memory") && in_memory.failures() == 1, "{failed}");
         let no_folder = backups(&dir.path().join("none"), Arc::new(MemoryStore::new()), 2);
         no_folder.begin(Timestamp(0)).unwrap();
-        while no_folder.state().under_way.is_some() {
+        while no_folder.state.lock().under_way.is_some() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let failed = no_folder.state().failed.clone().unwrap().1;
+        let failed = no_folder.state.lock().failed.clone().unwrap().1;
         assert!(failed.contains("mount its disk") && !dir.path().join("none").exists(), "{failed}");
         assert_eq!((no_folder.failures(), no_folder.newest()), (1, Some(None)));
         assert!(matches!(no_folder.now(), Err(BackupError::Folder { .. })));

@@ -9,7 +9,7 @@ use location::ids::InstitutionId;
 use membership::{
     Member, MembershipChange, MembershipRules, Moment, Node, NodeId, Place, Proposal, Snapshot, read_snapshot,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use runtime::clock;
 use setup::{NodeRules, Setup};
 use sha2::{Digest, Sha256};
@@ -66,7 +66,7 @@ impl Cluster {
     pub(crate) fn set_up(&self, setup: &Setup) {
         // The digest of many locations takes a while, so it is computed without the lock.
         let places = places(setup);
-        self.member().set_configuration(places);
+        self.member.lock().set_configuration(places);
         self.soon.notify_one();
     }
 
@@ -76,7 +76,7 @@ impl Cluster {
     }
 
     fn note_otherwise(&self, look: &Snapshot) {
-        let member = self.member();
+        let member = self.member.lock();
         let (names, found): (Vec<&str>, Vec<String>) =
             member.nodes_configured_differently(look).map(|node| (node.id.name.as_str(), node.address.clone())).unzip();
         let mut otherwise = self.otherwise.lock();
@@ -91,12 +91,12 @@ impl Cluster {
 
     pub(crate) fn place(&self, institution: InstitutionId) -> Place {
         let now = self.now();
-        self.member().place(institution.0, now)
+        self.member.lock().place(institution.0, now)
     }
 
     pub(crate) fn nodes(&self) -> Nodes {
         let now = self.now();
-        let member = self.member();
+        let member = self.member.lock();
         Nodes {
             name: self.name.clone(),
             view: member.view().epoch,
@@ -107,12 +107,12 @@ impl Cluster {
     }
 
     pub(crate) fn has_left(&self) -> bool {
-        self.member().has_left()
+        self.member.lock().has_left()
     }
 
     /// Confirms that nothing of other nodes under the view of `epoch` is in memory any more.
     pub(crate) fn let_go(&self, epoch: u64) {
-        self.member().confirm_release(epoch);
+        self.member.lock().confirm_release(epoch);
         self.soon.notify_one();
     }
 
@@ -143,7 +143,7 @@ impl Cluster {
 
     /// Hands everything over, and waits up to `grace` until the membership has ended.
     pub(crate) async fn leave(&self, grace: Duration) {
-        self.member().leave();
+        self.member.lock().leave();
         self.soon.notify_one();
         let left = async {
             while !self.has_left() {
@@ -161,11 +161,11 @@ impl Cluster {
     pub(crate) async fn beat(&self, webhooks: &EndpointRegistry) -> Result<Option<MembershipChange>, CommitError> {
         let look = self.reading(read_snapshot).await?;
         self.note_otherwise(&look);
-        let settles = self.member().settles(&look);
+        let settles = self.member.lock().settles(&look);
         // Must precede `apply`, and thus the first message about an institution that comes here. Institutions that stay
         // are served meanwhile.
         let news = match if settles { webhooks.arrive().await } else { Ok(()) } {
-            Ok(()) => self.member().apply(&look, self.now()),
+            Ok(()) => self.member.lock().apply(&look, self.now()),
             Err(error) => {
                 tracing::error!(%error, "webhooks could not be taken over; nothing comes to this node before they are");
                 None
@@ -185,12 +185,12 @@ impl Cluster {
             }
         }
         let (begun, renewal, told) = {
-            let mut member = self.member();
+            let mut member = self.member.lock();
             (self.now(), member.renewal(), member.published())
         };
         match self.store.commit(renewal).await {
             Ok(()) => {
-                self.member().renewed(begun);
+                self.member.lock().renewed(begun);
                 if self.told.lock().replace(told) != Some(told) {
                     self.say(&look);
                 }
@@ -204,7 +204,7 @@ impl Cluster {
 
     fn proposal(&self, look: &Snapshot) -> Option<Proposal> {
         let now = self.now();
-        self.member().proposal(look, now)
+        self.member.lock().proposal(look, now)
     }
 
     async fn reading<T: Send + 'static>(
@@ -214,10 +214,6 @@ impl Cluster {
         let store = self.store.clone();
         let read = tokio::task::spawn_blocking(move || read(&*store)).await;
         read.unwrap_or_else(|ended| Err(StoreError::Refusing { why: ended.to_string() }))
-    }
-
-    fn member(&self) -> MutexGuard<'_, Member> {
-        self.member.lock()
     }
 
     fn now(&self) -> Moment {
@@ -240,7 +236,7 @@ fn places(setup: &Setup) -> u64 {
 impl Placement for Cluster {
     fn is_here(&self, endpoint: EndpointId) -> bool {
         let (now, placed) = (self.now(), format!("webhook endpoint {endpoint}"));
-        self.member().place_of(placed.as_bytes(), now) == Place::Mine
+        self.member.lock().place_of(placed.as_bytes(), now) == Place::Mine
     }
 
     fn name(&self) -> String {

@@ -75,10 +75,6 @@ impl Rotation {
         Arc::new(Self { store, file, nodes, backups, state, changing, stopped })
     }
 
-    fn state(&self) -> MutexGuard<'_, RotationState> {
-        self.state.lock()
-    }
-
     fn file(&self) -> Result<&Path, KeyError> {
         self.file.as_deref().filter(|_| self.store.sealed().is_some()).ok_or(KeyError::NotSealed)
     }
@@ -102,14 +98,14 @@ impl Rotation {
         if keys.ids().count() > 1 && !self.nodes {
             return self.begin(keys.newest());
         }
-        self.state().left = (keys.ids().count() == 1).then_some(0);
+        self.state.lock().left = (keys.ids().count() == 1).then_some(0);
         Ok(())
     }
 
     /// Adds a key that seals all values from now on. Waits for a disk.
     pub(crate) fn rotate(self: &Arc<Self>) -> Result<KeyId, KeyError> {
         let (file, _changing) = (self.file()?, self.change()?);
-        if self.state().passes {
+        if self.state.lock().passes {
             return Err(KeyError::UnderWay);
         }
         let keys = StoreKeys::load(file)?.and_a_new_one()?;
@@ -121,7 +117,7 @@ impl Rotation {
     }
 
     fn begin(self: &Arc<Self>, to: KeyId) -> Result<(), StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         (state.left, state.failed) = (None, None);
         if state.to.replace(to).is_some() {
             // The running thread notices the new key.
@@ -147,25 +143,25 @@ impl Rotation {
                 Ok(false) => return,
                 Err(error) => {
                     tracing::warn!(%error, "resealing with the newest key failed; retrying in a minute");
-                    let mut state = self.state();
+                    let mut state = self.state.lock();
                     (state.passes, state.failed) = (false, Some(error.to_string()));
                 }
             }
             let again = Instant::now() + AGAIN;
-            while Instant::now() < again && self.state().to == Some(to) && !self.is_stopped() {
+            while Instant::now() < again && self.state.lock().to == Some(to) && !self.is_stopped() {
                 thread::sleep(LOOK);
             }
         }
     }
 
     fn pass(&self) -> Option<KeyId> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.passes = true;
         state.to.filter(|_| !self.is_stopped())
     }
 
     fn is_over(&self, to: KeyId) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let over = state.to == Some(to);
         if over {
             *state = RotationState { left: Some(0), ..RotationState::default() };
@@ -177,7 +173,7 @@ impl Rotation {
     /// in memory, or while bookings need the disk space.
     fn go_on(&self, left: Option<u64>) -> bool {
         if left.is_some() {
-            self.state().left = left;
+            self.state.lock().left = left;
         }
         thread::sleep(PAUSE);
         let tight = || {
@@ -201,19 +197,19 @@ impl Rotation {
 
     pub(crate) fn now(&self) -> Result<KeysNow, KeyError> {
         let keys = StoreKeys::load(self.file()?)?.ids().collect();
-        let state = self.state();
+        let state = self.state.lock();
         Ok(KeysNow { keys, left: state.left(), failed: state.failed.clone() })
     }
 
     /// Returns the number of values not sealed with the newest key, once they are counted.
     pub(crate) fn left(&self) -> Option<u64> {
-        self.state().left()
+        self.state.lock().left()
     }
 
     /// Removes an unneeded key from the file, after a check of all values and of all backups in the folder.
     pub(crate) fn drop_key(&self, id: KeyId) -> Result<(), KeyError> {
         let (file, _changing) = (self.file()?, self.change()?);
-        if self.state().to.is_some() {
+        if self.state.lock().to.is_some() {
             return Err(KeyError::UnderWay);
         }
         // Later backups contain no value sealed with the key, but one in progress may.

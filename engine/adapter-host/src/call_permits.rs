@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// The purpose of a call. Within a data source, writes accepted from clients precede reads.
@@ -92,7 +92,7 @@ struct QueuedCall<'a> {
 
 impl Drop for QueuedCall<'_> {
     fn drop(&mut self) {
-        let mut lines = self.shared.lines();
+        let mut lines = self.shared.lines.lock();
         if let Some(source) = lines.source(self.payer) {
             source.waiting.remove(&self.ticket);
         }
@@ -102,18 +102,14 @@ impl Drop for QueuedCall<'_> {
 
 impl Drop for CallPermit {
     fn drop(&mut self) {
-        self.shared.lines().release(&self.payer, self.purpose);
+        self.shared.lines.lock().release(&self.payer, self.purpose);
         self.shared.serve();
     }
 }
 
 impl PermitPool {
-    fn lines(&self) -> MutexGuard<'_, PermitQueues> {
-        self.lines.lock()
-    }
-
     fn enter(&self, payer: &Payer, purpose: Purpose, sender: oneshot::Sender<CallPermit>) -> Ticket {
-        let mut lines = self.lines();
+        let mut lines = self.lines.lock();
         let ticket = (purpose, lines.next_ticket);
         lines.next_ticket += 1;
         let host = lines.hosts.entry(payer.host.clone()).or_default();
@@ -124,7 +120,7 @@ impl PermitPool {
     /// Gives free permits to waiting calls.
     fn serve(self: &Arc<Self>) {
         loop {
-            let mut lines = self.lines();
+            let mut lines = self.lines.lock();
             let Some((payer, purpose, sender)) = lines.next(self) else { return };
             lines.occupy(&payer, purpose);
             drop(lines);
@@ -249,8 +245,8 @@ mod tests {
         held.pop();
         assert!(now(&places, &payer(2, 1), Purpose::Write).await.is_some());
         held.clear();
-        assert!(places.0.lines().hosts.is_empty(), "nothing is kept of who has gone");
-        assert_eq!(places.0.lines().free, 128);
+        assert!(places.0.lines.lock().hosts.is_empty(), "nothing is kept of who has gone");
+        assert_eq!(places.0.lines.lock().free, 128);
     }
 
     #[tokio::test]
@@ -273,7 +269,7 @@ mod tests {
         calls: usize,
         began: &mpsc::UnboundedSender<(String, CallPermit)>,
     ) -> Vec<JoinHandle<()>> {
-        let waiting = || places.0.lines().source(&payer).map_or(0, |source| source.waiting.len());
+        let waiting = || places.0.lines.lock().source(&payer).map_or(0, |source| source.waiting.len());
         let before = waiting();
         let calls = (0..calls).map(|_| {
             let (places, payer, began) = (places.clone(), payer.clone(), began.clone());
@@ -329,7 +325,7 @@ mod tests {
         }
         assert_eq!(order.concat(), "231123123");
         drop(under_way);
-        assert!(places.0.lines().hosts.is_empty());
+        assert!(places.0.lines.lock().hosts.is_empty());
     }
 
     #[tokio::test]
@@ -374,7 +370,7 @@ mod tests {
         gone.abort();
         let _ = gone.await;
         drop(held);
-        assert!(places.0.lines().hosts.is_empty());
+        assert!(places.0.lines.lock().hosts.is_empty());
         assert!(now(&places, &payer(1, 1), Purpose::Write).await.is_some());
     }
 }

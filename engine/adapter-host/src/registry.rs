@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::RwLock;
 use records::ehr::Ehr;
 
 use super::{
@@ -54,11 +54,11 @@ impl AdapterRegistry {
 
     /// Removes a name from the configuration. Calls in flight end on its version.
     pub fn forget(&self, name: &str) {
-        self.write().configured.remove(name);
+        self.0.write().configured.remove(name);
     }
 
     fn set_state(&self, name: &str, load_state: LoadState) -> Option<LoadState> {
-        let mut named = self.write();
+        let mut named = self.0.write();
         match named.configured.get(name) {
             Some(slot) => Some(slot.0.send_replace(load_state)),
             None => {
@@ -70,20 +70,20 @@ impl AdapterRegistry {
 
     /// Sets the state of a rolled-out version.
     pub fn set_version_state(&self, name: &str, sha256: &str, load_state: LoadState) {
-        let mut named = self.write();
+        let mut named = self.0.write();
         let slot = named.versions.entry((name.to_owned(), sha256.to_owned()));
         slot.or_insert_with(|| Arc::new(AdapterSlot::new(LoadState::Preparing))).0.send_replace(load_state);
     }
 
     /// Returns the state of a rolled-out version; `None` if it is unknown here.
     pub fn version(&self, name: &str, sha256: &str) -> Option<LoadState> {
-        self.read().versions.get(&(name.to_owned(), sha256.to_owned())).map(|slot| slot.load_state())
+        self.0.read().versions.get(&(name.to_owned(), sha256.to_owned())).map(|slot| slot.load_state())
     }
 
     /// Sets the version for a location's next calls; `None` for the configured one. Calls wait for an unknown version.
     /// Calls in flight end on the version they began with.
     pub fn choose(&self, name: &str, location: &str, sha256: Option<&str>) {
-        let mut named = self.write();
+        let mut named = self.0.write();
         let of = (name.to_owned(), location.to_owned());
         let Some(sha256) = sha256 else {
             named.chosen.remove(&of);
@@ -95,12 +95,12 @@ impl AdapterRegistry {
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Adapter>> {
-        self.read().configured.get(name)?.current()
+        self.0.read().configured.get(name)?.current()
     }
 
     /// Returns the state of the configured version; `None` for an unknown name.
     pub fn load_state(&self, name: &str) -> Option<LoadState> {
-        self.read().configured.get(name).map(|slot| slot.load_state())
+        self.0.read().configured.get(name).map(|slot| slot.load_state())
     }
 
     pub fn get_at(&self, name: &str, location: &str) -> Option<Arc<Adapter>> {
@@ -115,7 +115,7 @@ impl AdapterRegistry {
     /// Connects a location to its EHR through the version that is current when a call starts. Returns `None` for an
     /// unknown name.
     pub fn connect(&self, name: &str, connection: Connection) -> Option<Result<Arc<dyn Ehr>, AddressError>> {
-        self.read().configured.get(name)?;
+        self.0.read().configured.get(name)?;
         let (registry, name) = (self.clone(), name.to_owned());
         let find = move |location: &str| {
             registry.slot_at(&name, location).unwrap_or_else(|| {
@@ -127,20 +127,12 @@ impl AdapterRegistry {
     }
 
     pub fn names(&self) -> Vec<String> {
-        self.read().configured.keys().cloned().collect()
+        self.0.read().configured.keys().cloned().collect()
     }
 
     fn slot_at(&self, name: &str, location: &str) -> Option<Arc<AdapterSlot>> {
-        let (named, of) = (self.read(), (name.to_owned(), location.to_owned()));
+        let (named, of) = (self.0.read(), (name.to_owned(), location.to_owned()));
         let Some(sha256) = named.chosen.get(&of) else { return named.configured.get(name).cloned() };
         named.versions.get(&(of.0, sha256.clone())).cloned()
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Named> {
-        self.0.read()
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Named> {
-        self.0.write()
     }
 }

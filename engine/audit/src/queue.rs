@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
 use crate::{entry::Body, error::AuditError};
@@ -129,7 +129,7 @@ impl AuditQueue {
     }
 
     pub(crate) fn push(&self, job: AuditJob, pace: Pace) -> Result<(), AuditError> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let bytes = job.body.json.len();
         if waiting.closed {
             return Err(AuditError::Closed);
@@ -158,7 +158,7 @@ impl AuditQueue {
     /// Blocks until there are entries to write, or until `patience` has elapsed. After the timeout, it still
     /// returns the count of refused entries.
     pub(crate) fn next(&self, patience: Option<Duration>) -> Turn {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let nothing = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
         match patience {
             None => self.arrived.wait_while(&mut waiting, nothing),
@@ -183,7 +183,7 @@ impl AuditQueue {
     /// Fails `jobs` and all queued entries with `error`. Later entries are refused with the same reason until
     /// `resume`.
     pub(crate) fn interrupt(&self, error: &AuditError, mut jobs: Vec<AuditJob>, refused: Refused) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         waiting.interrupted = Some(error.to_string());
         (waiting.bytes, waiting.at_once) = (0, false);
         jobs.append(&mut waiting.jobs);
@@ -204,12 +204,12 @@ impl AuditQueue {
     }
 
     pub(crate) fn resume(&self) {
-        self.lock().interrupted = None;
+        self.waiting.lock().interrupted = None;
     }
 
     /// Returns an error if an entry would be refused now.
     pub(crate) fn takes(&self) -> Result<(), AuditError> {
-        let waiting = self.lock();
+        let waiting = self.waiting.lock();
         match &waiting.interrupted {
             _ if waiting.closed => Err(AuditError::Closed),
             Some(why) => Err(AuditError::Interrupted { why: why.clone() }),
@@ -219,27 +219,23 @@ impl AuditQueue {
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.lock().interrupted.is_some()
+        self.waiting.lock().interrupted.is_some()
     }
 
     /// Closes the queue. Queued entries are still written; then the writer ends.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.waiting.lock().closed = true;
         self.arrived.notify_one();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
+        self.waiting.lock().closed
     }
 
     /// Closes the queue without a writer. Waiting callers receive `AuditError::Closed`.
     pub(crate) fn abandon(&self) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         waiting.closed = true;
         waiting.jobs.clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock()
     }
 }

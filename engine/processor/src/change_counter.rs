@@ -7,7 +7,7 @@ use std::{
 };
 
 use location::ids::InstitutionId;
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::RwLock;
 use setup::Setup;
 
 pub struct ChangeCounter(RwLock<HashMap<InstitutionId, Counters>>);
@@ -43,13 +43,9 @@ impl ChangeCounter {
         self.all_changed();
     }
 
-    fn all(&self) -> RwLockReadGuard<'_, HashMap<InstitutionId, Counters>> {
-        self.0.read()
-    }
-
     /// Advances the counter. Call it after the commit: data read with a stamp is then never older than the stamp.
     pub fn changed(&self, institution: InstitutionId) {
-        if let Some(counters) = self.all().get(&institution) {
+        if let Some(counters) = self.0.read().get(&institution) {
             counters.records.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -57,20 +53,20 @@ impl ChangeCounter {
     /// Advances the counters of an institution after a commit that changes providers, or that may have changed any
     /// record.
     pub fn providers_changed(&self, institution: InstitutionId) {
-        self.all().get(&institution).into_iter().for_each(Counters::advance);
+        self.0.read().get(&institution).into_iter().for_each(Counters::advance);
     }
 
     /// Advances all counters, because another process may have written.
     pub fn all_changed(&self) {
-        self.all().values().for_each(Counters::advance);
+        self.0.read().values().for_each(Counters::advance);
     }
 
     pub fn current(&self, institution: InstitutionId) -> Option<u64> {
-        self.all().get(&institution).map(|counters| counters.records.load(Ordering::SeqCst))
+        self.0.read().get(&institution).map(|counters| counters.records.load(Ordering::SeqCst))
     }
 
     /// Returns a number that rises with every change of an institution's providers. Take it before reading.
     pub fn providers(&self, institution: InstitutionId) -> Option<u64> {
-        self.all().get(&institution).map(|counters| counters.providers.load(Ordering::SeqCst))
+        self.0.read().get(&institution).map(|counters| counters.providers.load(Ordering::SeqCst))
     }
 }

@@ -3,7 +3,7 @@
 //! Reading pauses at the floor long before bookings do.
 
 use location::time::{MINUTE, Millis, Timestamp};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use records::ehr::Fault;
 use setup::EngineRules;
 use store::Health;
@@ -33,14 +33,14 @@ struct Used {
 impl DiskShare {
     /// Takes the bytes of a committed page from the bucket.
     pub fn take(&self, rules: &EngineRules, bytes: u64, now: Timestamp) {
-        let mut used = self.used();
+        let mut used = self.0.lock();
         let pause = (bytes.saturating_sub(AT_ONCE).saturating_mul(PAUSE_PER_MIB) >> 20).min(LONGEST_PAUSE);
         *used = Used { bytes: used.still(rules, now).saturating_add(bytes), at: now, pause: pause.cast_signed() };
     }
 
     /// Returns the wait until the bucket contains something again.
     pub fn wait(&self, rules: &EngineRules, now: Timestamp) -> Millis {
-        let over = self.used().still(rules, now).saturating_sub(rules.pull_burst_bytes);
+        let over = self.0.lock().still(rules, now).saturating_sub(rules.pull_burst_bytes);
         let wait =
             u128::from(over) * u128::from(MINUTE.unsigned_abs()) / u128::from(rules.pull_bytes_per_minute.max(1));
         Millis::try_from(wait).unwrap_or(Millis::MAX)
@@ -48,17 +48,13 @@ impl DiskShare {
 
     /// Returns `true` if the last page was followed by a pause. A prefetched page would be requested before the pause.
     pub fn has_large_pages(&self) -> bool {
-        self.used().pause > 0
+        self.0.lock().pause > 0
     }
 
     /// Returns the rest of the pause after a large page.
     fn pause(&self, now: Timestamp) -> Millis {
-        let used = self.used();
+        let used = self.0.lock();
         (used.pause - now.since(used.at).max(0)).max(0)
-    }
-
-    fn used(&self) -> MutexGuard<'_, Used> {
-        self.0.lock()
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::{
     range::{Key, KeyRange},
@@ -41,12 +41,12 @@ impl Audit {
     /// Starts the check. Must be called before the first commit.
     pub(crate) fn begin(&self, last: WatermarkRecord) {
         let found = WatermarkRecord::default();
-        *self.progress() = Some(AuditProgress { found, passed: Key::new(), last, since: Vec::new() });
+        *self.progress.lock() = Some(AuditProgress { found, passed: Key::new(), last, since: Vec::new() });
     }
 
     /// Makes a group visible and updates the sum atomically. Never waits for a page to be read.
     pub(crate) fn show(&self, next: WatermarkRecord, replaced: Vec<Replaced>, show: impl FnOnce()) {
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         show();
         let Some(progress) = &mut *progress else { return };
         progress.last = next;
@@ -59,7 +59,7 @@ impl Audit {
     /// Returns the remaining range, and a view from which on the sums include every group. Returns `None` if no
     /// check is running.
     pub(crate) fn next_page<T>(&self, view: impl FnOnce() -> T) -> Option<(KeyRange, T)> {
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         let progress = progress.as_mut()?;
         progress.since.clear();
         Some((KeyRange { start: progress.passed.clone(), ..KeyRange::prefix(&[]) }, view()))
@@ -67,7 +67,7 @@ impl Audit {
 
     /// Adds a page to the sum. Returns the sums after an empty page, which ends the check.
     pub(crate) fn add(&self, page: &[(Key, Version)]) -> Option<Sums> {
-        let mut guard = self.progress();
+        let mut guard = self.progress.lock();
         let progress = guard.as_mut()?;
         let Some((last, _)) = page.last() else {
             // Groups may have added values after the last page while this page was read.
@@ -85,7 +85,7 @@ impl Audit {
     }
 
     pub(crate) fn end(&self) {
-        self.progress().take();
+        self.progress.lock().take();
     }
 
     pub(crate) fn stop(&self) {
@@ -94,9 +94,5 @@ impl Audit {
 
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-
-    fn progress(&self) -> MutexGuard<'_, Option<AuditProgress>> {
-        self.progress.lock()
     }
 }

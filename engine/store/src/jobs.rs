@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
 use super::{
@@ -114,11 +114,11 @@ impl CommitQueue {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.lock().jobs.len()
+        self.waiting.lock().jobs.len()
     }
 
     pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         // An empty queue accepts a batch of any legal size.
         if waiting.jobs.len() >= self.limit || (waiting.bytes > 0 && waiting.bytes + job.bytes > self.limit_bytes) {
             return Err(StoreError::Busy);
@@ -132,14 +132,14 @@ impl CommitQueue {
 
     /// Closes the queue. Queued batches are still committed; then the thread ends.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.waiting.lock().closed = true;
         self.arrived.notify_one();
     }
 
     /// Returns the oldest queued batches, up to the limits of a group. Blocks while the queue is empty. Returns
     /// `None` once the queue is closed and empty.
     pub(crate) fn next_group(&self) -> Option<Vec<Job>> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         self.arrived.wait_while(&mut waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed);
         let (mut group, mut bytes) = (Vec::new(), 0);
         while let Some(job) = waiting
@@ -151,9 +151,5 @@ impl CommitQueue {
         }
         waiting.bytes -= bytes;
         (!group.is_empty()).then_some(group)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WaitingJobs> {
-        self.waiting.lock()
     }
 }

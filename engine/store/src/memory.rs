@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::{
     batch::{Append, Batch, check_key},
@@ -49,33 +49,33 @@ impl MemoryStore {
 
     /// Returns the state that a crash at this moment would leave on the disk: the values without the faults.
     pub fn fork(&self) -> Self {
-        let MemoryState { values, version, .. } = self.lock().clone();
+        let MemoryState { values, version, .. } = self.state.lock().clone();
         Self { state: Mutex::new(MemoryState { values, version, ..MemoryState::default() }) }
     }
 
     /// Queues a fault. Each commit takes one.
     pub fn fail_next_commit(&self, fault: Fault) {
-        self.lock().faults.push_back(fault);
+        self.state.lock().faults.push_back(fault);
     }
 
     /// Makes commits fail with `CommitError::Full` while `full` is set.
     pub fn set_full(&self, full: bool) {
-        self.lock().full = full;
+        self.state.lock().full = full;
     }
 
     /// Returns the number of batches written.
     pub fn commits(&self) -> u64 {
-        self.lock().commits
+        self.state.lock().commits
     }
 
     /// Returns the number of reads and scans.
     pub fn reads(&self) -> u64 {
-        self.lock().reads
+        self.state.lock().reads
     }
 
     pub fn commit_now(&self, batch: Batch) -> Result<(), CommitError> {
         batch.weigh()?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.full {
             return Err(CommitError::Full { free: 0, floor: 1 });
         }
@@ -88,10 +88,6 @@ impl MemoryStore {
         if lost { Err(StoreError::Unknown { why: "the answer was lost".into() }.into()) } else { Ok(()) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, MemoryState> {
-        self.state.lock()
-    }
-
     fn collect<T>(
         &self,
         range: KeyRange,
@@ -100,7 +96,7 @@ impl MemoryStore {
         take: impl Fn((&Key, &Versioned)) -> T,
     ) -> Vec<T> {
         let Some(KeyRange { start, end }) = range.clamped() else { return Vec::new() };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.reads += 1;
         let pairs = state.values.range(start..end);
         match direction {
@@ -147,7 +143,7 @@ impl MemoryState {
 impl Store for MemoryStore {
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.reads += 1;
         Ok(state.values.get(key).cloned())
     }
@@ -165,7 +161,7 @@ impl Store for MemoryStore {
     }
 
     fn health(&self) -> Health {
-        let full = self.lock().full;
+        let full = self.state.lock().full;
         Health {
             free: Some(if full { 0 } else { u64::MAX }),
             floor: 1,

@@ -9,7 +9,7 @@ use std::{
 
 use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
 use location::{gate::Gate as GateTold, ids::LocationId, time::Timestamp};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use records::sync_state::{GateStatus, Holder, QueueChange};
 use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};
 use tokio::{
@@ -101,11 +101,7 @@ impl GatewayLocation {
     }
 
     pub(super) fn set_rules(&self, rules: Rules) {
-        self.lock().lease.set_rules(rules);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock()
+        self.inner.lock().lease.set_rules(rules);
     }
 
     /// Adds the connection of a workstation, replacing an older one of the same workstation.
@@ -117,7 +113,7 @@ impl GatewayLocation {
         welcome: Welcome,
     ) {
         let now = Instant::now();
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         self.dismiss_workstation(&mut inner, workstation, ByeReason::Replaced);
         let (heard, counted_since) = (now, now);
         let connection = WorkstationConnection {
@@ -141,7 +137,7 @@ impl GatewayLocation {
     /// Removes a connection whose socket is closed.
     pub fn leave(&self, id: ConnectionId) {
         let now = Instant::now();
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         self.gone(&mut inner, id, "closed");
         let effects = inner.lease.gone(now, id);
         self.carry_out(&mut inner, effects, now);
@@ -149,7 +145,7 @@ impl GatewayLocation {
 
     /// Ends the connection of a workstation, if it has one.
     pub fn end(&self, workstation: Uuid, reason: ByeReason) {
-        self.dismiss_workstation(&mut self.lock(), workstation, reason);
+        self.dismiss_workstation(&mut self.inner.lock(), workstation, reason);
     }
 
     fn dismiss_workstation(&self, inner: &mut Inner, workstation: Uuid, reason: ByeReason) {
@@ -171,14 +167,14 @@ impl GatewayLocation {
     }
 
     fn end_where(&self, reason: ByeReason, ends: impl Fn(&Welcome) -> bool) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let chosen = inner.connections.iter().filter(|(_, connection)| ends(&connection.welcome));
         let chosen: Vec<ConnectionId> = chosen.map(|(id, _)| *id).collect();
         chosen.into_iter().for_each(|id| self.dismiss(&mut inner, id, reason));
     }
 
     pub fn end_one(&self, id: ConnectionId, reason: ByeReason) {
-        self.dismiss(&mut self.lock(), id, reason);
+        self.dismiss(&mut self.inner.lock(), id, reason);
     }
 
     fn dismiss(&self, inner: &mut Inner, id: ConnectionId, reason: ByeReason) {
@@ -197,7 +193,7 @@ impl GatewayLocation {
         self.count_frame(id)?;
         let message = FromWorkstation::parse(frame)?;
         let now = Instant::now();
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if !inner.connections.contains_key(&id) {
             // Dismissed meanwhile: its messages are ignored.
             return Ok(());
@@ -247,7 +243,7 @@ impl GatewayLocation {
 
     fn count_frame(&self, id: ConnectionId) -> Result<(), ByeReason> {
         let now = Instant::now();
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let Some(connection) = inner.connections.get_mut(&id) else { return Ok(()) };
         connection.heard = now;
         if now.duration_since(connection.counted_since) >= FRAMES_WITHIN {
@@ -260,7 +256,7 @@ impl GatewayLocation {
     /// Runs once a second. Ends silent connections, sends the pings that are due, sends the popup's figures, and ends
     /// late requests.
     pub fn beat(&self, second: u64, now: Instant, wall: Timestamp) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let silent = |connection: &WorkstationConnection| now.saturating_duration_since(connection.heard) >= SILENCE;
         let gone: Vec<ConnectionId> =
             inner.connections.iter().filter(|(_, connection)| silent(connection)).map(|(id, _)| *id).collect();
@@ -283,7 +279,7 @@ impl GatewayLocation {
 
     /// Updates the location's queue of writes after a turn.
     pub fn queue(&self, news: QueueChange) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let mut ended = std::mem::take(&mut inner.queue.ended);
         inner.unshown |= inner.queue.waiting != news.waiting || !news.ended.is_empty();
         ended.extend(news.ended);
@@ -293,11 +289,11 @@ impl GatewayLocation {
 
     /// Returns the state of the gate to report to the location. Returns `None` while it is uncertain.
     pub fn gate(&self) -> Option<GateTold> {
-        self.lock().lease.reported()
+        self.inner.lock().lease.reported()
     }
 
     pub fn status(&self, now: Instant, wall: Timestamp) -> GateStatus {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let age = now.saturating_duration_since(inner.lease.since()).as_millis();
         let holder = inner.lease.holder().and_then(|(id, _)| Some((id, inner.connections.get(&id)?)));
         GateStatus {
@@ -312,12 +308,12 @@ impl GatewayLocation {
 
     /// Returns the connected workstations.
     pub fn connected(&self) -> Vec<Uuid> {
-        self.lock().connections.values().map(|connection| connection.workstation).collect()
+        self.inner.lock().connections.values().map(|connection| connection.workstation).collect()
     }
 
     /// Returns the session state of a connected workstation, and `true` if it holds the lease.
     pub fn session_state(&self, workstation: Uuid) -> Option<(Option<SessionState>, bool)> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let (id, _) = inner.connections.iter().find(|(_, connection)| connection.workstation == workstation)?;
         Some((inner.lease.session_state(*id), inner.lease.holder().is_some_and(|(holder, _)| holder == *id)))
     }
@@ -412,7 +408,7 @@ impl GatewayLocation {
                 }
             };
             let now = Instant::now();
-            let mut inner = gated.lock();
+            let mut inner = gated.inner.lock();
             let effects = inner.lease.leased(now, id, number);
             if inner.lease.holder().is_some_and(|(holder, held)| holder == id && Some(held) == number)
                 && let Some(connection) = inner.connections.get(&id)
@@ -430,7 +426,7 @@ impl GatewayLocation {
         let write = request.write.as_ref().and_then(|tag| write_request(&tag.id));
         let asker = Asker { max_body: request.max_response_body, write, outcome };
         let number = {
-            let mut inner = self.lock();
+            let mut inner = self.inner.lock();
             let (number, effects) = inner.lease.request(now, until, request);
             inner.asked.insert(number, asker);
             self.carry_out(&mut inner, effects, now);
@@ -448,7 +444,7 @@ impl GatewayLocation {
     /// Ends a request for which no caller waits any more.
     fn give_up(&self, number: Number) {
         let now = Instant::now();
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let effects = inner.lease.gave_up(now, number);
         self.carry_out(&mut inner, effects, now);
     }
@@ -463,7 +459,7 @@ impl Inner {
 
 impl Gate for GatewayLocation {
     fn is_open(&self) -> bool {
-        self.lock().lease.is_open(Instant::now())
+        self.inner.lock().lease.is_open(Instant::now())
     }
 
     fn send(&self, request: GateRequest, deadline: Duration) -> GateFuture<'_> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use location::ids::{InstitutionId, LocationId};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 /// Action on one record, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,28 +34,24 @@ pub struct AccessScope {
 impl AccessLog {
     /// Adds a read or changed record.
     pub fn audit(&self, what: &'static str, record: &'static str, id: u64) {
-        self.inner().accesses.push(Access { what, record, id: Some(id) });
+        self.0.lock().accesses.push(Access { what, record, id: Some(id) });
     }
 
     /// Adds an action that concerns no record.
     pub fn audit_action(&self, what: &'static str, subject: &'static str) {
-        self.inner().accesses.push(Access { what, record: subject, id: None });
+        self.0.lock().accesses.push(Access { what, record: subject, id: None });
     }
 
     pub fn set_scope(&self, institution: InstitutionId, location: Option<LocationId>) {
-        let scope = &mut self.inner().scope;
+        let scope = &mut self.0.lock().scope;
         *scope = AccessScope { institution: Some(institution), location: location.or(scope.location) };
     }
 
     pub fn scope(&self) -> AccessScope {
-        self.inner().scope
+        self.0.lock().scope
     }
 
     pub(crate) fn accesses(&self) -> Vec<Access> {
-        self.inner().accesses.clone()
-    }
-
-    fn inner(&self) -> MutexGuard<'_, AccessLogState> {
-        self.0.lock()
+        self.0.lock().accesses.clone()
     }
 }

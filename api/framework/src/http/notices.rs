@@ -7,7 +7,7 @@ use actix_web::{
     HttpResponse,
     http::header::{HeaderName, HeaderValue},
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::values::limits::MAX_ECHOED_NAMES;
 
@@ -41,19 +41,15 @@ impl Notices {
             sentences.push(format!("Withheld because the API key lacks the grant `{grant}`: {}.", names.join(", ")));
         }
         let sentence = (!sentences.is_empty()).then(|| sentences.join(" "));
-        *self.inner() = Inner { sentence, header: header(&ignored) };
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock()
+        *self.0.lock() = Inner { sentence, header: header(&ignored) };
     }
 
     pub fn sentence(&self) -> Option<String> {
-        self.inner().sentence.clone()
+        self.0.lock().sentence.clone()
     }
 
     pub fn put_into(&self, answer: &mut HttpResponse) {
-        if let Some(names) = self.inner().header.take() {
+        if let Some(names) = self.0.lock().header.take() {
             answer.headers_mut().insert(IGNORED, names);
         }
     }

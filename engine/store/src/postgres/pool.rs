@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::session::{Connector, Purpose, Session};
 use crate::error::StoreError;
@@ -88,12 +88,12 @@ impl Slot {
     async fn connect(&self, attempts: &mut Attempts) -> Result<Arc<Session>, StoreError> {
         match self.connector.session(self.purpose).await {
             Ok(session) => {
-                if std::mem::take(&mut *lock(&self.away)).failed {
+                if std::mem::take(&mut *self.away.lock()).failed {
                     tracing::info!(purpose = ?self.purpose, "the database can be reached again");
                 }
                 self.made.fetch_add(1, Ordering::Relaxed);
                 *attempts = Attempts::default();
-                *lock(&self.session) = Some(session.clone());
+                *self.session.lock() = Some(session.clone());
                 Ok(session)
             }
             Err(error) => {
@@ -105,7 +105,7 @@ impl Slot {
                     StoreError::Away { why } | StoreError::Database { why } => why.clone(),
                     other => other.to_string(),
                 };
-                *lock(&self.away) = Away { why: Some(why), failed: true };
+                *self.away.lock() = Away { why: Some(why), failed: true };
                 Err(error)
             }
         }
@@ -117,7 +117,7 @@ impl Slot {
     }
 
     fn has_not_failed(&self) -> Result<(), StoreError> {
-        let away = lock(&self.away);
+        let away = self.away.lock();
         match (&away.why, away.failed) {
             (Some(why), true) => Err(StoreError::Away { why: why.clone() }),
             _ => Ok(()),
@@ -129,16 +129,16 @@ impl Slot {
     }
 
     fn living(&self) -> Option<Arc<Session>> {
-        lock(&self.session).as_ref().filter(|session| !session.is_closed()).cloned()
+        self.session.lock().as_ref().filter(|session| !session.is_closed()).cloned()
     }
 
     /// Drops a faulty connection. The next caller gets a new one.
     pub(super) fn give_up(&self, session: &Arc<Session>, why: &str) {
         session.close();
-        let mut held = lock(&self.session);
+        let mut held = self.session.lock();
         if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, session)) {
             *held = None;
-            *lock(&self.away) = Away { why: Some(why.to_owned()), failed: false };
+            *self.away.lock() = Away { why: Some(why.to_owned()), failed: false };
         }
     }
 
@@ -152,15 +152,11 @@ impl Slot {
     pub(super) fn away(&self) -> Option<String> {
         match self.living() {
             Some(_) => None,
-            None => lock(&self.away).why.clone().or_else(|| Some("the connection was lost".into())),
+            None => self.away.lock().why.clone().or_else(|| Some("the connection was lost".into())),
         }
     }
 
     pub(super) fn limit(&self) -> Duration {
         self.connector.statement_timeout
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
