@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use adapter_host::{CostsByCall, Host};
-use location::ids::LocationId;
+use location::LocationId;
 use records::sync_state::AdapterState;
 use runtime::metrics::Family;
 

@@ -8,7 +8,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use adapter_host::{Adapter, AdapterRegistry, Host, LoadError, LoadState};
-use location::{pull::Resource, time::Timestamp};
+use location::{Resource, Timestamp};
 use records::ehr::{Ehr, Fault};
 use runtime::clock;
 use serde::{Deserialize, Serialize};

@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use location::ids::LocationId;
+use location::LocationId;
 use parking_lot::Mutex;
 use processor::{
     call_changes::{self, CallChange, CallChanges},
@@ -205,7 +205,7 @@ impl AuditFollower {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use location::event::Event;
+    use location::Event;
     use runtime::origin::Caller;
     use store::MemoryStore;
 

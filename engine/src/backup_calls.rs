@@ -1,6 +1,6 @@
 //! Backups of the store, as the API layer asks for them.
 
-use location::time::Timestamp;
+use location::Timestamp;
 use runtime::clock;
 use tokio::sync::mpsc::UnboundedReceiver;
 

@@ -10,10 +10,7 @@ use std::{
     time::Duration,
 };
 
-use location::{
-    time::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp},
-    zone::Date,
-};
+use location::{DAY, Date, HOUR, MINUTE, Millis, SECOND, Timestamp};
 use parking_lot::Mutex;
 use runtime::clock;
 use setup::{BackupRules, current::Current};

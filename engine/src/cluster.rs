@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use location::ids::InstitutionId;
+use location::InstitutionId;
 use membership::{
     Member, MembershipChange, MembershipRules, Moment, Node, NodeId, Place, Proposal, Snapshot, read_snapshot,
 };

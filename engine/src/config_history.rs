@@ -1,6 +1,6 @@
 //! The times at which institutions and locations were first set up and last changed. Read without an actor.
 
-use location::time::Timestamp;
+use location::Timestamp;
 use records::document::DocumentKind;
 use serde::{Deserialize, Serialize};
 use setup::{Institution, LocationSetup, Setup};

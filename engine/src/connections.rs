@@ -9,7 +9,7 @@ use std::{
 use adapter_host::{
     Adapter, AddressError, Authorized, Connection, Gate, HttpTransport, LoadState, Transport, check_address,
 };
-use location::ids::LocationId;
+use location::LocationId;
 use parking_lot::{Mutex, RwLock};
 use processor::error::EngineError;
 use records::ehr::Ehr;

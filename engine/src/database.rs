@@ -124,7 +124,7 @@ pub async fn check_database(setup: &Setup, data_dir: &std::path::Path) -> Result
 mod tests {
     use std::collections::BTreeSet;
 
-    use location::ids::{InstitutionId, LocationId};
+    use location::{InstitutionId, LocationId};
     use store::{key_owner, keys};
 
     use super::*;

@@ -10,10 +10,7 @@ use std::{
 };
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, dev::ToEnvelope, prelude::SendError};
-use location::{
-    ids::{InstitutionId, LocationId},
-    time::Timestamp,
-};
+use location::{InstitutionId, LocationId, Timestamp};
 use membership::Place;
 use parking_lot::Mutex;
 use processor::{

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use location::ids::LocationId;
+use location::LocationId;
 use processor::actor::LocationMessage;
 use setup::LocationStatus;
 

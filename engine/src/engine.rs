@@ -8,13 +8,7 @@ use std::{
 };
 
 use adapter_host::{AdapterRegistry as Adapters, Host, HttpTransport, LoadState, Transport};
-use location::{
-    command::{Command, Placement},
-    ids::{AppointmentId, InstitutionId, LocationId},
-    pull::Resource,
-    time::Timestamp,
-    zone::Zone,
-};
+use location::{AppointmentId, Command, InstitutionId, LocationId, Placement, Resource, Timestamp, Zone};
 use membership::Place;
 use processor::{
     actor::LocationMessage,

@@ -1,8 +1,8 @@
 //! Explanations of times that can or cannot be booked.
 
 use location::{
+    LocationId,
     explain::{ExplainQuery, Explanation},
-    ids::LocationId,
 };
 use processor::{actor::LocationMessage, error::EngineError};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use location::ids::LocationId;
+use location::LocationId;
 use records::sync_state::{AdapterState, GateStatus};
 use runtime::{metrics::LocationHealth, recent_errors::RecentError};
 use webhooks::follower::Lag;

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use location::{
-    ids::LocationId,
-    pull::Freshness,
-    time::{Millis, Timestamp},
-};
+use location::{LocationId, Millis, Timestamp, pull::Freshness};
 use processor::actor::LocationMessage;
 use runtime::clock;
 

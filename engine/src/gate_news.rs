@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use location::{command::Command, ids::LocationId};
+use location::{Command, LocationId};
 use parking_lot::Mutex;
 use processor::error::EngineError;
 use runtime::doorbell::Doorbell;

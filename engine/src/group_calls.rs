@@ -1,9 +1,6 @@
 //! Several patients at once: groups of slots, and their booking.
 
-use location::{
-    ids::LocationId,
-    slots::{Party, SlotQuery},
-};
+use location::{LocationId, SlotQuery, slots::Party};
 use processor::{
     actor::LocationMessage,
     commands::{BookSlots, BookedGroup},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use location::{ids::InstitutionId, time::Timestamp};
+use location::{InstitutionId, Timestamp};
 use parking_lot::Mutex;
 
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use location::ids::InstitutionId;
+use location::InstitutionId;
 use membership::Place;
 use tokio::sync::watch;
 

@@ -1,6 +1,6 @@
 //! Pausing and resuming a location.
 
-use location::{command::Command, ids::LocationId, pause::Directions};
+use location::{Command, LocationId, pause::Directions};
 use processor::error::EngineError;
 
 use crate::Engine;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use location::ids::InstitutionId;
+use location::InstitutionId;
 use parking_lot::Mutex;
 
 /// Maximum number of cached names. A full cache is emptied.

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use location::{
-    ids::{AppointmentId, InstitutionId, LocationId},
-    pull::Resource,
-    time::Timestamp,
-};
+use location::{AppointmentId, InstitutionId, LocationId, Resource, Timestamp};
 use membership::Place;
 use processor::{
     error::EngineError,

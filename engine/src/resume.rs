@@ -6,10 +6,7 @@ use std::{
     ops::Bound,
 };
 
-use location::{
-    ids::LocationId,
-    time::{Millis, Timestamp},
-};
+use location::{LocationId, Millis, Timestamp};
 use setup::Setup;
 use store::{Direction, KeyRange, Store, StoreError, keys};
 
@@ -118,7 +115,7 @@ fn asleep(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use location::time::{HOUR, MINUTE};
+    use location::{HOUR, MINUTE};
     use store::{Batch, MemoryStore};
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Searches for slots, and holds.
 
-use location::{ids::LocationId, slots::SlotQuery, time::Timestamp};
+use location::{LocationId, SlotQuery, Timestamp};
 use processor::{
     actor::LocationMessage,
     commands::{HoldSlot, Offer},

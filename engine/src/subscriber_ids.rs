@@ -1,7 +1,7 @@
 //! Ids of insurance subscribers who are not patients. An EHR gives them none, so the first response that shows one
 //! allots it.
 
-use location::pull::Resource;
+use location::Resource;
 use processor::error::{EngineError, not_stored};
 use records::Coverage;
 use store::{Batch, CommitError, keys};

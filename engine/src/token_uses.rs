@@ -1,6 +1,6 @@
 //! Coarse times of the last uses of operators' tokens, kept across restarts. No call writes them itself.
 
-use location::time::Timestamp;
+use location::Timestamp;
 use store::{Batch, CommitError, Store, StoreError, keys};
 
 use crate::Engine;

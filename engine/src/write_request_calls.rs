@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use location::ids::{LocationId, WriteId};
+use location::{LocationId, WriteId};
 use processor::{
     actor::LocationMessage,
     commands::{DropWrite, RetryWrite},

@@ -16,7 +16,7 @@ use engine::{
     setup::{LocationSetup, Setup, guests::HostLimits},
 };
 use framework::http::tls::Certificates;
-use location::ids::LocationId;
+use location::LocationId;
 use serde_json::json;
 
 use crate::{

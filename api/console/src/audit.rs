@@ -2,7 +2,7 @@
 
 use audit::{Actor, AuditError, Filter, Recorded, Trail};
 use endpoints::resources::practice::write_requests::{parsed, public_id};
-use location::time::DAY;
+use location::DAY;
 
 use crate::{prelude::*, words};
 

@@ -8,7 +8,7 @@ pub(crate) use framework::{
     http::errors::ApiError,
     values::{role::Role, times},
 };
-pub(crate) use location::{ids::LocationId, time::Timestamp};
+pub(crate) use location::{LocationId, Timestamp};
 
 pub(crate) use crate::{
     page::{ConsoleError, PageFrame, live_address, query},

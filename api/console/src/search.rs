@@ -10,7 +10,7 @@ use engine::{
     records::{Appointment, record::Record},
     setup::Institution,
 };
-use location::ids::InstitutionId;
+use location::InstitutionId;
 
 use crate::{
     audit::AuditRow,

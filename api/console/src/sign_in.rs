@@ -14,7 +14,7 @@ use framework::{
     http::errors::ApiError,
     values::{failures::Failure, sessions::SESSION},
 };
-use location::time::{Millis, SECOND};
+use location::{Millis, SECOND};
 use serde::Deserialize;
 
 use crate::{

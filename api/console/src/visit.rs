@@ -20,7 +20,7 @@ use framework::{
     http::{context::RequestContext, errors::ApiError},
     values::{role::Role, sessions::OperatorSession},
 };
-use location::ids::LocationId;
+use location::LocationId;
 
 use crate::page::{ConsoleError, PageFrame, html};
 

@@ -17,7 +17,7 @@ use engine::{
     },
 };
 use framework::values::words::WireEnum;
-use location::ids::InstitutionId;
+use location::InstitutionId;
 use uuid::Uuid;
 
 use crate::prelude::*;

@@ -2,7 +2,7 @@
 
 use chrono_tz::Tz;
 use engine::records::sync_state::{AdapterStatus, GateState};
-use location::time::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp};
+use location::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp};
 
 use framework::values::times;
 

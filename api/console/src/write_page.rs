@@ -8,7 +8,7 @@ use engine::{
     write_history::{Happened, Step},
     write_requests::WriteRequest,
 };
-use location::{ids::AppointmentId, pull::Resource};
+use location::{AppointmentId, Resource};
 
 use crate::{audit as audit_page, location_page::Write, prelude::*};
 

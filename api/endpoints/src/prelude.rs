@@ -57,11 +57,7 @@ pub(crate) use framework::{
     },
 };
 pub(crate) use location::{
-    hours::HourSource,
-    ids::{InstitutionId, LocationId},
-    pull::Resource,
-    time::{DAY, MINUTE, Millis, SECOND, Timestamp},
-    zone::Date,
+    DAY, Date, HourSource, InstitutionId, LocationId, MINUTE, Millis, Resource, SECOND, Timestamp,
 };
 pub(crate) use schemars::JsonSchema;
 pub(crate) use serde::Serialize;

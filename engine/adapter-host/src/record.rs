@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use location::hours::WorkingHour;
+use location::WorkingHour;
 use records::{
     ehr::*,
     money::{Money, MoneyError},

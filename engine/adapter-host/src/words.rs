@@ -1,7 +1,7 @@
 //! Conversions between the contract's enums and the engine's, of lists with words of the EHR, and of conversation
 //! messages.
 
-use location::hours::{HourKind, RecurrenceUnit, Weekday};
+use location::{HourKind, Weekday, hours::RecurrenceUnit};
 use records::{schema::Limit, values::Json};
 use serde::{Deserialize, Serialize};
 

@@ -1,13 +1,6 @@
 //! The invariants of a location, numbered as in `engine/README.md`.
 
-use crate::{
-    Location,
-    resource::Resource,
-    schedule::calendar::Holder,
-    state::Insert,
-    time::Timestamp,
-    writes::{intent::WriteIntent, replacement::Replaced},
-};
+use crate::{Holder, Insert, Location, Resource, Timestamp, WriteIntent, writes::replacement::Replaced};
 
 impl Location {
     /// Asserts the invariants of the location at `now`; panics with the number of the one that does not hold.

@@ -4,19 +4,12 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    gate::Gate,
-    ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
-    pause::Directions,
-    resource::{Operation, Resource},
-    schedule::{hours::WorkingHour, zone::Date},
-    time::{Millis, Timestamp},
-    writes::{
-        intent::{ChangedDetails, WriteIntent},
-        order::OrderingKey,
-    },
+    AppointmentId, AppointmentTypeId, Date, LocationId, Millis, Operation, OperatoryId, OrderingKey, PatientId,
+    Resource, Timestamp, WorkingHour, WorkingHourId, WriteId, WriteIntent, gate::Gate, pause::Directions,
+    writes::intent::ChangedDetails,
 };
 pub use crate::{
-    schedule::calendar::Placement,
+    Placement,
     sync::page::{LateAppointment, PulledAppointment, PulledOperatory, PulledPage, PulledReplaced, SweepStep},
     writes::intent::{Failure, Outcome, Written},
 };

@@ -1,16 +1,8 @@
 //! The result of `decide`: a reply, events to commit, and calls to make once the events are durable.
 
 use crate::{
-    event::Event,
-    ids::{AppointmentId, AppointmentTypeId, WriteId},
-    resource::Resource,
-    rules::{Instead, Reason},
-    schedule::{
-        calendar::Placement,
-        slots::{Fit, Slot},
-    },
-    time::{Millis, Timestamp},
-    writes::intent::{CallKind, WriteIntent},
+    AppointmentId, AppointmentTypeId, Event, Millis, Placement, Reason, Resource, Slot, Timestamp, WriteId,
+    WriteIntent, rules::Instead, schedule::slots::Fit, writes::intent::CallKind,
 };
 
 /// The result of deciding one command.

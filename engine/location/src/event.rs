@@ -7,20 +7,17 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::writes::{breaker::Blocked, intent::CallKind};
 use crate::{
+    AppointmentId, AppointmentTypeId, Millis, Operation, OperatoryId, OrderingKey, PatientId, Placement, Resource,
+    Timestamp, WorkingHour, WorkingHourId, WriteId, WriteIntent,
     gate::Gate,
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId, WriteId},
     pause::Directions,
-    resource::{Operation, Resource},
-    schedule::{calendar::Placement, hours::WorkingHour},
     sync::{
         is_zero,
         page::{PulledAppointment, PulledOperatory},
         pulls::Skipped,
     },
-    time::{Millis, Timestamp},
     writes::{
-        intent::{ChangedDetails, WriteIntent, Written},
-        order::OrderingKey,
+        intent::{ChangedDetails, Written},
         replacement::{Replaced, Replacement},
     },
 };

@@ -2,25 +2,18 @@
 //! state.
 
 use crate::{
-    event::{Event, KeyPinned},
+    AppointmentId, CalendarAppointment, Event, HourSource, Insert, Millis, OrderingKey, Placement, Quota, Resource,
+    State, Timestamp, WorkingHour, WorkingHourId, WriteId, WriteIntent,
+    event::KeyPinned,
     gate::{Gate, GateSince},
-    ids::{AppointmentId, WorkingHourId, WriteId},
-    resource::Resource,
-    schedule::{
-        calendar::Placement,
-        hours::{HourSource, WorkingHour},
-    },
-    settings::Quota,
-    state::{CalendarAppointment, Hold, Insert, Key, State},
+    state::{Hold, Key},
     sync::{
         page::PulledAppointment,
         pulls::{DescribeFailure, PageShown, PullCall, Sweep},
     },
-    time::{Millis, Timestamp},
     writes::{
         breaker::CircuitBreaker,
-        intent::{CallKind, WriteIntent},
-        order::OrderingKey,
+        intent::CallKind,
         queue::{Write, WriteState},
     },
 };

@@ -7,17 +7,14 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use crate::{
-    Location,
+    AppointmentTypeId, Calendar, Date, Holder, Location, MINUTE, Millis, OperatoryId, ProviderId, Reason, Slot,
+    SlotQuery, Span, Timestamp, VisitRules, WorkingHour,
     command::Closed,
-    ids::{AppointmentTypeId, OperatoryId, ProviderId},
-    rules::{Candidate, PatientFacts, Reason, VisitRules},
+    rules::{Candidate, PatientFacts},
     schedule::{
-        calendar::{Calendar, Entry, Holder},
-        hours::WorkingHour,
-        slots::{Fit, Restrictions, Slot, SlotQuery, StartFilter, Wanted, fits, restricted_slots},
-        zone::Date,
+        calendar::Entry,
+        slots::{Fit, Restrictions, StartFilter, Wanted, fits, restricted_slots},
     },
-    time::{MINUTE, Millis, Span, Timestamp},
 };
 
 /// A question about the times of a location.

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, path::PathBuf, time::Duration};
 
-use crate::time::{MINUTE, Millis, SECOND};
+use crate::{MINUTE, Millis, SECOND};
 
 /// The effect of a change of a key on a running server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

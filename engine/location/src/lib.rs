@@ -40,7 +40,28 @@ pub mod time;
 mod wake;
 mod writes;
 
+pub use command::{Command, DecisionContext};
+pub use decision::{Call, Decision, Refusal, Reply};
+pub use event::Event;
+pub use ids::{
+    AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId,
+    WriteId,
+};
 pub use machine::Location;
-pub use schedule::{calendar, hours, slots, zone};
+pub use resource::{Operation, Resource};
+pub use rules::{Closure, Reason, RuleSet, VisitRules};
+pub use schedule::{
+    calendar::{self, Calendar, Holder, Placement},
+    hours::{self, HourKind, HourSource, Recurrence, Weekday, WorkingHour},
+    slots::{self, Slot, SlotQuery},
+    zone::{self, Date, Zone},
+};
+pub use settings::{Capabilities, MachineSettings, PullRules, Quota, WriteRules};
+pub use state::{CalendarAppointment, Insert, State};
 pub use sync::pulls as pull;
-pub use writes::{intent, order, queue, replacement};
+pub use time::{DAY, HOUR, MINUTE, Millis, SECOND, Span, Timestamp};
+pub use writes::{
+    intent::{self, WriteIntent},
+    order::{self, OrderingKey},
+    queue, replacement,
+};

@@ -3,15 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    command::{Command, DecisionContext},
-    decision::{Decision, Reply},
-    event::Event,
-    resource::Resource,
-    schedule::hours::WorkingHour,
-    settings::{MachineSettings, PullPlan},
-    state::State,
-    sync::prefetch::Prefetch,
-    time::Timestamp,
+    Command, Decision, DecisionContext, Event, MachineSettings, Reply, Resource, State, Timestamp, WorkingHour,
+    settings::PullPlan, sync::prefetch::Prefetch,
 };
 
 /// One location: its settings, its state, and the page request that is not part of the state yet.

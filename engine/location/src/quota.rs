@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    settings::Quota,
-    time::{MINUTE, Millis, Timestamp},
-};
+use crate::{MINUTE, Millis, Quota, Timestamp};
 
 /// Spent requests, draining at the rate of the quota. The bucket stores spent requests, so that a configured quota can
 /// change without changing state.

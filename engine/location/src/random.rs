@@ -1,6 +1,6 @@
 //! Randomness, derived from the random number of a command.
 
-use crate::time::Millis;
+use crate::Millis;
 
 /// Derives a random number for each of several uses (splitmix64).
 pub(crate) fn mix(random: u64, salt: u64) -> u64 {

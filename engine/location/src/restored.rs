@@ -1,14 +1,6 @@
 //! Recovery of a location after a restore from a backup. The EHR has changed since the backup was made.
 
-use crate::{
-    Location,
-    decision::{Decision, Reply},
-    event::Event,
-    ids::WriteId,
-    state::State,
-    time::Timestamp,
-    writes::queue::WriteState,
-};
+use crate::{Decision, Event, Location, Reply, State, Timestamp, WriteId, writes::queue::WriteState};
 
 /// Number of write ids skipped after a restore: more than a location allots between backup and restore.
 const SKIPPED_WRITES: u64 = 1_000_000;

@@ -4,13 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ids::LocationId,
-    resource::{Operation, Resource},
-    rules::RuleSet,
-    schedule::zone::Zone,
-    time::{DAY, HOUR, MINUTE, Millis, SECOND},
-};
+use crate::{DAY, HOUR, LocationId, MINUTE, Millis, Operation, Resource, RuleSet, SECOND, Zone};
 
 /// The settings of a location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

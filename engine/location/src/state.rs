@@ -5,17 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    AppointmentId, AppointmentTypeId, Calendar, Holder, OperatoryId, PatientId, Placement, Timestamp, WorkingHour,
+    WorkingHourId, WriteId,
     decision::NotOpenReason,
     gate::{GateSince, Shut},
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId, WriteId},
     pause::Paused,
     quota::Bucket,
-    schedule::{
-        calendar::{Calendar, Holder, Placement},
-        hours::WorkingHour,
-    },
     sync::pulls::Pulls,
-    time::Timestamp,
     writes::{
         breaker::CircuitBreaker,
         queue::{Queue, Write},

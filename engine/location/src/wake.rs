@@ -3,23 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Location,
-    command::DecisionContext,
-    decision::{Call, Decision, Reply},
-    event::{Event, InsertFailure, MoveReason, SLOT_LOST, TOO_LATE},
-    ids::{AppointmentId, WriteId},
+    AppointmentId, Call, Decision, DecisionContext, Event, HOUR, Holder, Location, OrderingKey, Placement, Reply, Slot,
+    Timestamp, WriteId, WriteIntent,
+    event::{InsertFailure, MoveReason, SLOT_LOST, TOO_LATE},
     random::mix,
-    schedule::{
-        calendar::{Holder, Placement},
-        slots::{Fit, Slot, Wanted, fits},
-    },
+    schedule::slots::{Fit, Wanted, fits},
     settings::ConflictRule,
-    time::{HOUR, Timestamp},
-    writes::{
-        intent::{CallKind, WriteIntent},
-        order::OrderingKey,
-        queue::Write,
-    },
+    writes::{intent::CallKind, queue::Write},
 };
 
 /// Maximum writes that one decision ends. Each changes its record and those that depend on it, and the commit delays

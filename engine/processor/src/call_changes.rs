@@ -5,12 +5,7 @@
 //! followed. It is stored after the entries are durable, so an entry may come twice but is never lost. Pruning keeps
 //! later records. A location without changes by calls since it was loaded stores the position with its snapshots.
 
-use location::{
-    event::Event,
-    ids::{InstitutionId, LocationId},
-    resource::{Operation, Resource},
-    time::Timestamp,
-};
+use location::{Event, InstitutionId, LocationId, Operation, Resource, Timestamp};
 use runtime::origin::{Caller, DecisionId};
 use serde::{Deserialize, de::IgnoredAny};
 use store::{

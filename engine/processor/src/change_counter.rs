@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use location::ids::InstitutionId;
+use location::InstitutionId;
 use parking_lot::RwLock;
 use setup::Setup;
 

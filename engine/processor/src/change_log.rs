@@ -1,13 +1,7 @@
 //! Entries of a turn in the log of changes, in addition to its changed records: ended writes, and changes of the read
 //! and write status. Followers turn them into messages; no code of this crate knows the followers.
 
-use location::{
-    event::{Event, InsertFailure},
-    intent::WriteIntent,
-    pull::Resource,
-    resource::Operation,
-    time::Timestamp,
-};
+use location::{Event, Operation, Resource, Timestamp, WriteIntent, event::InsertFailure};
 use query::stream::{EndedWrite, StatusChange, WriteResult};
 use records::sync_state::SyncSummary;
 

@@ -2,7 +2,7 @@
 //! and a floor of free space. Without them, an endless pull could make the store refuse the writes of all locations.
 //! Reading pauses at the floor long before bookings do.
 
-use location::time::{MINUTE, Millis, Timestamp};
+use location::{MINUTE, Millis, Timestamp};
 use parking_lot::Mutex;
 use records::ehr::Fault;
 use setup::EngineRules;
@@ -98,7 +98,7 @@ pub fn may_read(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use location::time::HOUR;
+    use location::HOUR;
     use store::{MemoryStore, Store};
 
     use super::*;

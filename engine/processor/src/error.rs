@@ -1,10 +1,6 @@
 //! Errors of a location. Refusals, damage, conflicts, overload and faults stay distinct up to the caller.
 
-use location::{
-    decision::{Decision, Refusal},
-    ids::LocationId,
-    pull::Resource,
-};
+use location::{Decision, LocationId, Refusal, Resource};
 use records::references::Missing;
 use store::{CommitError, StoreError, counters::IdError, journal};
 

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use location::{
-    event::{CancelledBy, Event},
-    ids::AppointmentId,
-};
+use location::{AppointmentId, Event, event::CancelledBy};
 use records::facts::{ChangedBy, VisitFact, VisitFacts, VisitState};
 use runtime::origin::{CallKind, Origin};
 
@@ -70,11 +67,7 @@ fn is_seen_in_ehr(event: &Event, kept: &BTreeSet<AppointmentId>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use location::{
-        command::Placement,
-        event::MoveReason,
-        time::{HOUR, Span, Timestamp},
-    };
+    use location::{HOUR, Placement, Span, Timestamp, event::MoveReason};
 
     use super::*;
 

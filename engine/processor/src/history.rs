@@ -3,10 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use location::{
-    ids::LocationId,
-    time::{DAY, Timestamp},
-};
+use location::{DAY, LocationId, Timestamp};
 use query::retention::steps;
 use records::{
     FinishedWrite,
@@ -148,7 +145,7 @@ fn trim_journal(store: &dyn Store, from: u32, age: Age, batch: &mut Batch) -> Re
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use location::{ids::PatientId, intent::WriteIntent};
+    use location::{PatientId, WriteIntent};
     use store::MemoryStore;
 
     use super::*;

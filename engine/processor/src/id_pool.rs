@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use location::pull::Resource;
+use location::Resource;
 use parking_lot::Mutex;
 use records::{
     ehr::singular,

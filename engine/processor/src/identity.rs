@@ -1,12 +1,8 @@
 //! Checks that an answer of the EHR does not name a record that is already linked to another record here.
 
 use location::{
-    command::{Command, Failure, Written},
-    ids::WriteId,
-    intent::WriteIntent,
-    pull::Resource,
-    resource::Operation,
-    time::Timestamp,
+    Command, Operation, Resource, Timestamp, WriteId, WriteIntent,
+    command::{Failure, Written},
 };
 use records::{
     Appointment,

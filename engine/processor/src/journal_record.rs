@@ -2,11 +2,7 @@
 
 use std::borrow::Cow;
 
-use location::{
-    event::Event,
-    ids::{InstitutionId, LocationId},
-    time::Timestamp,
-};
+use location::{Event, InstitutionId, LocationId, Timestamp};
 use runtime::origin::Caller;
 use serde::{Deserialize, Serialize};
 

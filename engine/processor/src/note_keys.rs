@@ -1,7 +1,7 @@
 //! Keys of facts about a location that others read without its actor: the EHR's capabilities, and the times of the last
 //! read and turn.
 
-use location::{ids::LocationId, time::Timestamp};
+use location::{LocationId, Timestamp};
 use records::document::DocumentKind;
 use store::{Key, KeyRange, keys};
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use location::pull::Resource;
+use location::Resource;
 use records::document::DocumentKind;
 use store::{Direction, Key, keys};
 

@@ -1,6 +1,6 @@
 //! Patients as requests describe them: matching, missing fields, and the index by date of birth and last name.
 
-use location::{command::DecisionContext, zone::Date};
+use location::{Date, DecisionContext};
 use records::{
     self,
     demographics::{name, phone::Number},

@@ -6,14 +6,8 @@ use std::{
 };
 
 use location::{
-    Location,
-    command::{Closed, Command, DecisionContext},
-    decision::{Decision, Reply},
-    ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId},
-    pull::Resource,
-    settings::MachineSettings,
-    state::State,
-    time::Timestamp,
+    AppointmentTypeId, Command, Decision, DecisionContext, InstitutionId, Location, LocationId, MachineSettings,
+    OperatoryId, Reply, Resource, State, Timestamp, command::Closed,
 };
 use parking_lot::Mutex;
 use query::index::Index;

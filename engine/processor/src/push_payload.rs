@@ -1,10 +1,8 @@
 //! The payload of a queued write: stored records with foreign ids, as they are when the write is sent.
 
 use location::{
-    command::{Failure, Outcome, Placement, Written},
-    intent::WriteIntent,
-    pull::Resource,
-    resource::Operation,
+    Operation, Placement, Resource, WriteIntent,
+    command::{Failure, Outcome, Written},
 };
 use records::{
     Patient, WorkingHour,

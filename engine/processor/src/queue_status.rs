@@ -2,12 +2,7 @@
 //! through workstations pass it on, also while none is connected: one that connects later shows the last writes.
 
 use chrono::{DateTime, SecondsFormat};
-use location::{
-    event::Event,
-    intent::WriteIntent,
-    pull::Resource,
-    time::{SECOND, Timestamp},
-};
+use location::{Event, Resource, SECOND, Timestamp, WriteIntent};
 use records::{
     ehr::{operation_word, write_kind},
     sync_state::{LastWrite, QueueChange},

@@ -1,6 +1,6 @@
 //! Replies shared by several requests. Other replies are in the file of their request in `commands`.
 
-use location::{slots::Slot, time::Timestamp, zone::Date};
+use location::{Date, Slot, Timestamp};
 
 /// A saved record.
 #[derive(Clone, Debug)]

@@ -1,9 +1,6 @@
 //! Requests to a location from outside its machine. Each request has a file in `commands`, with its reply.
 
-use location::{
-    command::{Command, DecisionContext},
-    decision::Decision,
-};
+use location::{Command, Decision, DecisionContext};
 use query::idempotency::{self, IdempotencyKey, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 

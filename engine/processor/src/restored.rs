@@ -1,6 +1,6 @@
 //! Handles a restore of the store from a backup once, when the location is first loaded.
 
-use location::command::{Command, DecisionContext};
+use location::{Command, DecisionContext};
 use store::keys;
 
 use crate::{error::Prepared, processor::Processor, request::Request, unit_of_work::UnitOfWork};

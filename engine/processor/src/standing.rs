@@ -3,13 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use location::{
-    Location,
-    event::{Event, InsertFailure},
-    gate::Gate,
-    ids::WriteId,
-    time::Timestamp,
-};
+use location::{Event, Location, Timestamp, WriteId, event::InsertFailure, gate::Gate};
 use records::sync_state::{SyncState, shut};
 use runtime::{
     metrics::LocationHealth,

@@ -2,10 +2,7 @@
 
 use std::ops::Bound;
 
-use location::{
-    command::{DecisionContext, SweepStep},
-    pull::Resource,
-};
+use location::{DecisionContext, Resource, command::SweepStep};
 use records::document::{DocumentKind, Link};
 use store::{Direction, keys};
 

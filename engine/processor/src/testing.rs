@@ -3,7 +3,7 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use location::{command::DecisionContext, decision::Call, time::Timestamp};
+use location::{Call, DecisionContext, Timestamp};
 use setup::{Setup, current::Current};
 use store::{Store, counters::Ids, secrets::Secrets};
 

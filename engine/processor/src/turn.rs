@@ -8,13 +8,8 @@ use std::{
 };
 
 use location::{
-    command::{Command, DecisionContext, PulledAppointment},
-    decision::{Call, Decision},
-    event::Event,
-    ids::AppointmentId,
-    pull::Resource,
+    AppointmentId, Call, Command, Decision, DecisionContext, Event, Resource, Timestamp, command::PulledAppointment,
     replacement::Replacement,
-    time::Timestamp,
 };
 use parking_lot::Mutex;
 use records::record::Record;

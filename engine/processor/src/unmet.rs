@@ -1,6 +1,6 @@
 //! Unmet preconditions of a request: invalid references or values, found before the machine decides.
 
-use location::pull::Resource;
+use location::Resource;
 
 /// A precondition that a request does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,7 @@
 //! The history of one write, read from the journal of its location: when it was queued, each call to the EHR, and each
 //! answer.
 
-use location::{
-    event::{CallKind, Event},
-    ids::{LocationId, WriteId},
-    time::Timestamp,
-};
+use location::{Event, LocationId, Timestamp, WriteId, event::CallKind};
 use serde::Deserialize;
 use store::{Direction, KeyRange, Store, StoreError, keys};
 
@@ -160,7 +156,7 @@ fn happened(event: &Event, id: WriteId) -> Option<Happened> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use location::{event::InsertFailure, ids::PatientId, intent::WriteIntent, order::OrderingKey};
+    use location::{OrderingKey, PatientId, WriteIntent, event::InsertFailure};
     use store::{Batch, MemoryStore, journal};
 
     use super::*;

@@ -1,10 +1,8 @@
 //! Writes to the EHR as operators and clients see them: queued ones and finished ones.
 
 use location::{
-    ids::WriteId,
-    intent::WriteIntent,
+    Timestamp, WriteId, WriteIntent,
     queue::{Write, WriteState},
-    time::Timestamp,
 };
 use query::lists::Range;
 use store::Direction;

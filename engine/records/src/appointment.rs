@@ -1,11 +1,6 @@
 //! Appointments and their booking data.
 
-use location::{
-    command::Placement,
-    ids::{OperatoryId, ProviderId},
-    pull::Resource,
-    time::{SECOND, Span, Timestamp},
-};
+use location::{OperatoryId, Placement, ProviderId, Resource, SECOND, Span, Timestamp};
 use record_macro::record_form;
 use serde::{Deserialize, Serialize};
 

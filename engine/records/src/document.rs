@@ -1,6 +1,6 @@
 //! The properties of a record that the store needs: kind, scope, and the link from its foreign id.
 
-use location::pull::Resource;
+use location::Resource;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::index::Indexed;

@@ -3,10 +3,7 @@
 
 use std::{future::Future, pin::Pin, time::Duration};
 
-pub use location::{
-    pull::{Resource, Skipped},
-    resource::Operation,
-};
+pub use location::{Operation, Resource, pull::Skipped};
 use serde::{Deserialize, Serialize};
 
 pub use crate::{

@@ -1,7 +1,7 @@
 //! Facts of a visit: the differences between two states of an appointment that clients act on. The processor derives
 //! them once, when it commits the change. Webhooks and the feed of changes read them from the log of changes.
 
-use location::time::Timestamp;
+use location::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::appointment::{Appointment, Progress};
@@ -161,7 +161,7 @@ impl VisitState {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use location::{command::Placement, time::Span};
+    use location::{Placement, Span};
     use proptest::prelude::*;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Names in the code that `record_macro` generates.
 
-pub(crate) use location::{pull::Resource, resource::Operation, time::Timestamp};
+pub(crate) use location::{Operation, Resource, Timestamp};
 
 pub(crate) use crate::{
     index::{Field, Findable, Term},

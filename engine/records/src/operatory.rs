@@ -1,6 +1,6 @@
 //! Operatories.
 
-use location::time::Timestamp;
+use location::Timestamp;
 use record_macro::record;
 
 use crate::record::Record;

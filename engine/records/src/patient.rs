@@ -1,6 +1,6 @@
 //! Patients, with their index terms and names.
 
-use location::zone::Date;
+use location::Date;
 use record_macro::record;
 
 use crate::{

@@ -6,7 +6,7 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
-use location::{pull::Resource, resource::Operation, time::Timestamp};
+use location::{Operation, Resource, Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! References to other records: foreign ids in the EHR, local ids here.
 
-use location::pull::Resource;
+use location::Resource;
 
 /// An identifier in the EHR, opaque to the engine.
 pub type ForeignId = String;

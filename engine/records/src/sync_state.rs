@@ -6,12 +6,11 @@ use std::{
 };
 
 use location::{
-    Location,
+    HOUR, Location, Millis, Resource, Timestamp,
     event::Blocked,
     gate::Shut,
     pause::Paused,
-    pull::{Progress, Resource, Skip},
-    time::{HOUR, Millis, Timestamp},
+    pull::{Progress, Skip},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

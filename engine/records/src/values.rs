@@ -3,10 +3,7 @@
 
 use std::{fmt, ops::Deref};
 
-use location::{
-    time::{SECOND, Timestamp},
-    zone::Date,
-};
+use location::{Date, SECOND, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::value::RawValue;
 

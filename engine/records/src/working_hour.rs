@@ -1,11 +1,6 @@
 //! Working hours of a provider, and blocks of the schedule.
 
-use location::{
-    hours::{HourKind, HourSource, Recurrence, RecurrenceUnit, Weekday},
-    pull::Resource,
-    time::Timestamp,
-    zone::Date,
-};
+use location::{Date, HourKind, HourSource, Recurrence, Resource, Timestamp, Weekday, hours::RecurrenceUnit};
 use record_macro::record_form;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Finished writes to the EHR.
 
-use location::{intent::WriteIntent, order::OrderingKey, time::Timestamp};
+use location::{OrderingKey, Timestamp, WriteIntent};
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -2,10 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use location::{
-    command::DecisionContext,
-    time::{Millis, SECOND, Timestamp},
-};
+use location::{DecisionContext, Millis, SECOND, Timestamp};
 
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -55,7 +52,7 @@ pub fn cx() -> DecisionContext {
 
 #[cfg(test)]
 mod tests {
-    use location::time::HOUR;
+    use location::HOUR;
 
     use super::*;
 

@@ -5,10 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use location::{
-    ids::LocationId,
-    time::{SECOND, Timestamp},
-};
+use location::{LocationId, SECOND, Timestamp};
 use parking_lot::Mutex;
 use prometheus::HistogramOpts;
 pub use prometheus::{Histogram, HistogramVec, core::Collector, proto::MetricFamily as Family};

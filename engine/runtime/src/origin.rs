@@ -3,7 +3,7 @@
 
 use std::{future::Future, net::IpAddr, ops::Deref, sync::Arc};
 
-use location::ids::LocationId;
+use location::LocationId;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 

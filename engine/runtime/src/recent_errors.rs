@@ -3,12 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use location::{
-    ids::{LocationId, WriteId},
-    intent::WriteIntent,
-    pull::Resource,
-    time::Timestamp,
-};
+use location::{LocationId, Resource, Timestamp, WriteId, WriteIntent};
 use parking_lot::Mutex;
 
 use crate::origin::Origin;

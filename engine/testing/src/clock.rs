@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use location::time::{Millis, Timestamp};
+use location::{Millis, Timestamp};
 
 /// A clock that changes only when it is set; clones share the time.
 #[derive(Clone)]

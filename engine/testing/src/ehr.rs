@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use location::pull::Resource;
+use location::Resource;
 use records::ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Write};
 use tokio::sync::watch;
 

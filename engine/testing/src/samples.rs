@@ -1,11 +1,6 @@
 //! Records and queries with the fields that most tests leave alone.
 
-use location::{
-    hours::{HourKind, Weekday},
-    slots::SlotQuery,
-    time::Timestamp,
-    zone::Date,
-};
+use location::{Date, HourKind, SlotQuery, Timestamp, Weekday};
 use records::{InsurancePlan, ehr::EhrWorkingHour, schema};
 use serde_json::json;
 

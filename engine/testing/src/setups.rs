@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use location::{
-    ids::{InstitutionId, LocationId},
-    settings::Quota,
-};
+use location::{InstitutionId, LocationId, Quota};
 
 use setup::{DataSource, Environment, Institution, LocationSetup, Setup};
 

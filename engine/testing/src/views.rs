@@ -1,6 +1,6 @@
 //! Views of records in webhook messages, for tests without the API's views.
 
-use location::pull::Resource;
+use location::Resource;
 use records::sync_state::SyncSummary;
 use serde_json::{Map, Value, json};
 use webhooks::views::{RelatedRecords, ViewContext, ViewError, Views};

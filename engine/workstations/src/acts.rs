@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::OnceLock};
 
-use location::{ids::LocationId, time::Timestamp};
+use location::{LocationId, Timestamp};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use uuid::Uuid;
 

@@ -4,10 +4,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use adapter_host::plain;
-use location::{
-    ids::LocationId,
-    time::{HOUR, Timestamp},
-};
+use location::{HOUR, LocationId, Timestamp};
 use runtime::clock;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use store::{Batch, CommitError, Direction, Store, StoreError, Version, keys, secrets::Secrets};

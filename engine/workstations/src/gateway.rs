@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use location::ids::LocationId;
+use location::LocationId;
 use parking_lot::RwLock;
 use tokio::{
     runtime::Handle,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
-use location::{gate::Gate as GateTold, ids::LocationId, time::Timestamp};
+use location::{LocationId, Timestamp, gate::Gate as GateTold};
 use parking_lot::Mutex;
 use records::sync_state::{GateStatus, Holder, QueueChange};
 use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};

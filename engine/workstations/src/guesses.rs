@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, net::IpAddr};
 
-use location::{quota::Bucket, settings::Quota, time::Timestamp};
+use location::{Quota, Timestamp, quota::Bucket};
 use parking_lot::Mutex;
 
 use super::limits::{GUESSERS, GUESSES_OF_ALL, GUESSES_OF_ONE};

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use location::{
-    settings::Quota,
-    time::{MINUTE, Millis},
-};
+use location::{MINUTE, Millis, Quota};
 
 /// One frame of an extension: 8 MiB of body in base64, and its headers.
 pub const FRAME_BYTES: usize = 12 << 20;

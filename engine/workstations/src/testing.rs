@@ -4,7 +4,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use adapter_host::{AdapterRegistry, Gate, GateError, GateRequest, HttpResponse, WriteTag};
-use location::ids::LocationId;
+use location::LocationId;
 use serde_json::{Value, json};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, current::Current};
 use store::{MemoryStore, secrets::Secrets};

@@ -6,7 +6,7 @@ use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
     records::{Appointment, Operatory, record::Record},
 };
-use location::{ids::OperatoryId, zone::Date};
+use location::{Date, OperatoryId};
 
 use crate::{prelude::*, words::clock};
 

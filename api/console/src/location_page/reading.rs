@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use engine::{adapter_host::CallCosts, records::sync_state::SyncState};
 use framework::access::resource_names::name;
-use location::pull::{Progress, Resource};
+use location::{Resource, pull::Progress};
 
 use crate::{prelude::*, words};
 

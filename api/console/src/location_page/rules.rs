@@ -4,12 +4,10 @@ use actix_web::web::Path;
 use endpoints::resources::{booking::reasons::detail, schedule::available_slots::minutes};
 use framework::values::limits::MAX_SLOTS_SIFTED;
 use location::{
+    AppointmentTypeId, Date, MINUTE, Millis, OperatoryId, ProviderId, Reason, RuleSet, SlotQuery, Span, VisitRules,
     explain::{ExplainQuery, ExplainedSlot, Explanation, Place, Question, TimeQuestion},
-    ids::{AppointmentTypeId, OperatoryId, ProviderId},
-    rules::{DailyCaps, PatientFacts, Reason, RuleSet, VisitRules},
-    slots::{SlotQuery, StartFilter},
-    time::{MINUTE, Millis, Span},
-    zone::Date,
+    rules::{DailyCaps, PatientFacts},
+    slots::StartFilter,
 };
 
 use crate::{prelude::*, words::span};

@@ -1,7 +1,7 @@
 //! Working hours and their labels.
 
 use chrono_tz::Tz;
-use location::hours::{Recurrence, RecurrenceUnit, Weekday};
+use location::{Recurrence, Weekday, hours::RecurrenceUnit};
 use sha2::{Digest, Sha256};
 
 use crate::{

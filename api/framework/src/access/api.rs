@@ -17,7 +17,7 @@ use engine::{
     simulated::{OpenSimulated, SimulatedEhr, SimulatedEhrs},
     turns::FairSemaphore,
 };
-use location::time::{Millis, Timestamp};
+use location::{Millis, Timestamp};
 use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 

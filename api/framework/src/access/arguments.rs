@@ -18,7 +18,7 @@ use engine::{
     Unmet,
     webhooks::model::{EndpointId, SubscriptionId},
 };
-use location::ids::LocationId;
+use location::LocationId;
 use uuid::Uuid;
 
 use super::{

@@ -22,7 +22,7 @@ use engine::{
     setup::Setup,
     workstations::Act,
 };
-use location::time::Timestamp;
+use location::Timestamp;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
@@ -406,7 +406,7 @@ fn append(trail: &Trail, entry: AuditEntry) {
 #[cfg(test)]
 mod tests {
     use engine::call_changes::ChangedRecord;
-    use location::ids::{InstitutionId, LocationId};
+    use location::{InstitutionId, LocationId};
 
     use super::*;
 

@@ -10,7 +10,7 @@ use actix_web::{
     web::{Bytes, Data},
 };
 use engine::idempotency::IdempotencyKey;
-use location::{time::Timestamp, zone::Date};
+use location::{Date, Timestamp};
 
 use super::{
     api::Api,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::setup::{Institution, LocationSetup, Setup};
-use location::ids::{InstitutionId, LocationId};
+use location::{InstitutionId, LocationId};
 
 /// Snapshot of the setup for the duration of one call.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use actix_web::{
     http::header::{HeaderMap, HeaderName},
 };
 use engine::idempotency::IdempotencyKey;
-use location::ids::LocationId;
+use location::LocationId;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

@@ -1,7 +1,7 @@
 //! Input of a call: query parameters and body fields.
 
 use chrono_tz::Tz;
-use location::{time::Timestamp, zone::Date};
+use location::{Date, Timestamp};
 
 use super::keys::Grants;
 use crate::{

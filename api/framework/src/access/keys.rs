@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 use engine::setup::{Environment, Institution};
-use location::ids::{InstitutionId, LocationId};
+use location::{InstitutionId, LocationId};
 use sha2::{Digest, Sha256};
 
 use crate::values::{grant::Grant, role::Role, secret::random, words::WireEnum};

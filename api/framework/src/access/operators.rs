@@ -10,7 +10,7 @@ use std::{
 };
 
 use engine::setup::Environment;
-use location::time::Timestamp;
+use location::Timestamp;
 
 use super::keys::{ApiKey, Grants, KeyHash, hash};
 use crate::values::{role::Role, secret::random};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use location::ids::{InstitutionId, LocationId};
+use location::{InstitutionId, LocationId};
 use parking_lot::Mutex;
 
 /// Action on one record, without its content.

@@ -6,7 +6,7 @@ use engine::{
     Engine,
     setup::{Institution, LocationSetup, LocationStatus},
 };
-use location::ids::LocationId;
+use location::LocationId;
 
 use super::{call::ApiCall, input::Input, shown::AccessScope};
 use crate::{

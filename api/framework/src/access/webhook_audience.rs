@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::webhooks::{catalogue::ResourceType, model::Owner, subscriptions::Audience};
-use location::ids::InstitutionId;
+use location::InstitutionId;
 
 use super::{
     keys::{ApiKey, KeyRing},

@@ -7,14 +7,7 @@ use actix_web::{
     http::{StatusCode, header},
 };
 use engine::{EngineError, Unmet, lists::MAX_SORTED};
-use location::{
-    calendar::Holder,
-    decision::{NotOpenReason, Refusal},
-    ids::LocationId,
-    pull::Resource,
-    slots::Fit,
-    time::SECOND,
-};
+use location::{Holder, LocationId, Refusal, Resource, SECOND, decision::NotOpenReason, slots::Fit};
 
 use crate::{
     http::{

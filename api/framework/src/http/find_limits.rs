@@ -7,7 +7,7 @@ use governor::{
     DefaultKeyedRateLimiter, Quota, RateLimiter,
     clock::{Clock, DefaultClock},
 };
-use location::ids::InstitutionId;
+use location::InstitutionId;
 use sha2::{Digest, Sha256};
 
 use crate::http::{errors::ApiError, rate_limit::whole_seconds};

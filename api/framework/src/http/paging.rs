@@ -4,7 +4,7 @@ use engine::{
     EngineError,
     lists::{self, PageAt, PageRequest, Position, Range},
 };
-use location::time::Timestamp;
+use location::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;

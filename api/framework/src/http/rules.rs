@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, thread::availab
 
 use actix_web::http::header::HeaderValue;
 use ipnet::IpNet;
-use location::time::{DAY, HOUR, MINUTE, Millis, SECOND};
+use location::{DAY, HOUR, MINUTE, Millis, SECOND};
 
 use super::{compatibility::Compatibility, cors, proxies};
 

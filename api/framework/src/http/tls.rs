@@ -10,7 +10,7 @@ use std::{
 };
 
 use chrono::NaiveDateTime;
-use location::time::{DAY, SECOND, Timestamp};
+use location::{DAY, SECOND, Timestamp};
 use parking_lot::{Mutex, RwLock};
 use rustls::{
     ServerConfig,

@@ -4,7 +4,7 @@ use engine::{
     lists::{Filter, ListQuery, Order},
     records::document::Document,
 };
-use location::time::Span;
+use location::Span;
 
 use crate::{
     access::{call::ApiCall, input::Input},

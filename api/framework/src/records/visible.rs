@@ -8,7 +8,7 @@ use engine::{
         schema::rules,
     },
 };
-use location::{ids::LocationId, pull::Resource};
+use location::{LocationId, Resource};
 
 use crate::{
     access::{

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 
 use engine::lists::Position;
-use location::time::Timestamp;
+use location::Timestamp;
 
 use crate::values::secret::{MacKey, Secret};
 

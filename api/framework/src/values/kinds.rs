@@ -10,7 +10,7 @@ use std::{ops::RangeInclusive, str::FromStr, sync::Arc};
 
 use chrono_tz::Tz;
 use engine::records::demographics::phone;
-use location::pull::Resource;
+use location::Resource;
 use rust_decimal::Decimal;
 use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};

@@ -1,9 +1,6 @@
 //! Sentences for booking rules that refuse a visit. They may be read to a patient.
 
-use location::{
-    rules::Reason,
-    time::{DAY, HOUR, MINUTE, Millis, SECOND},
-};
+use location::{DAY, HOUR, MINUTE, Millis, Reason, SECOND};
 
 /// Returns the length of a notice in its largest whole unit, such as `24 hours`.
 pub fn notice_in_words(notice: Millis) -> String {

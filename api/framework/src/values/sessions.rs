@@ -1,6 +1,6 @@
 //! Sessions of the console: the content of the cookie, and the CSRF token of its forms.
 
-use location::time::{HOUR, Millis, SECOND, Timestamp};
+use location::{HOUR, Millis, SECOND, Timestamp};
 
 use super::{
     secret::{MacKey, Secret},

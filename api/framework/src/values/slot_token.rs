@@ -2,11 +2,7 @@
 //! guessed, and the engine's `hold` is derived from it.
 
 use engine::commands::Offer;
-use location::{
-    ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
-    slots::Slot,
-    time::{Span, Timestamp},
-};
+use location::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId, Slot, Span, Timestamp};
 
 use crate::values::secret::{MacKey, Secret, random};
 

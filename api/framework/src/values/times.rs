@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Datelike, Offset, SecondsFormat, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
-use location::{time::Timestamp, zone::Date};
+use location::{Date, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 

@@ -2,7 +2,7 @@
 //! every call, so that revoking a key revokes its tokens.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
-use location::time::{Millis, SECOND, Timestamp};
+use location::{Millis, SECOND, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::values::{
@@ -83,7 +83,7 @@ pub(crate) fn looks_like_a_token(text: &str) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use location::time::HOUR;
+    use location::HOUR;
 
     const NOW: Timestamp = Timestamp(1_800_000_000_000);
 

@@ -3,10 +3,7 @@
 //!
 //! A nonce has 24 random bytes, so that two tokens never share one.
 
-use location::{
-    ids::{AppointmentId, InstitutionId, LocationId, PatientId},
-    time::{MINUTE, Millis, Timestamp},
-};
+use location::{AppointmentId, InstitutionId, LocationId, MINUTE, Millis, PatientId, Timestamp};
 use xaes_256_gcm::{
     Key, Nonce, Tag, Xaes256Gcm,
     aead::{AeadInOut, KeyInit, inout::InOutBuf},

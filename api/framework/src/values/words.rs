@@ -11,10 +11,7 @@ use engine::{
     setup::{Environment, LocationStatus},
     write_requests::Status as WriteRequestStatus,
 };
-use location::{
-    hours::{HourSource, RecurrenceUnit, Weekday},
-    rules::Reason,
-};
+use location::{HourSource, Reason, Weekday, hours::RecurrenceUnit};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 

@@ -1,21 +1,17 @@
 //! Booking, moving and cancelling (specification 4.8 and 7.4).
 
 use crate::{
-    Location,
-    command::{Book, BookPatient, DecisionContext, KeyUse, OfferedSlot},
-    decision::{Decision, NotOpenReason, Refusal, Reply},
-    event::{CancelledBy, Event, KeyPinned, MoveReason},
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
+    AppointmentId, AppointmentTypeId, CalendarAppointment, Decision, DecisionContext, Event, Holder, Location,
+    OperatoryId, OrderingKey, PatientId, Placement, ProviderId, Refusal, Reply, Slot, Span, Timestamp, WriteIntent,
+    command::{Book, BookPatient, KeyUse, OfferedSlot},
+    decision::NotOpenReason,
+    event::{CancelledBy, KeyPinned, MoveReason},
     random::mix,
     rules::{Candidate, Companion, PatientFacts, patient_reason},
-    schedule::{
-        calendar::{Holder, Placement},
-        slots::{Fit, Slot, Wanted, fits},
-    },
+    schedule::slots::{Fit, Wanted, fits},
     settings::Moves,
-    state::{CalendarAppointment, Key},
-    time::{Span, Timestamp},
-    writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
+    state::Key,
+    writes::queue::Write,
 };
 
 /// A requested placement of an appointment.

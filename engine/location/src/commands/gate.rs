@@ -1,10 +1,7 @@
 //! Changes of the workstation gate.
 
 use crate::{
-    Location,
-    command::DecisionContext,
-    decision::{Decision, Reply},
-    event::Event,
+    Decision, DecisionContext, Event, Location, Reply,
     gate::Gate,
     writes::queue::{Write, WriteState},
 };

@@ -1,14 +1,11 @@
 //! Several patients at once: groups of slots, and their booking as one decision.
 
 use crate::{
-    Location,
-    command::{BookGroup, Closed, DecisionContext},
+    AppointmentId, Decision, DecisionContext, Location, Refusal, Reply, Slot, SlotQuery, Timestamp,
+    command::{BookGroup, Closed},
     commands::Member,
-    decision::{Decision, Refusal, Reply},
-    ids::AppointmentId,
     rules::{Candidate, Companion},
-    schedule::slots::{Party, Slot, SlotQuery, groups_of},
-    time::Timestamp,
+    schedule::slots::{Party, groups_of},
 };
 
 impl Location {

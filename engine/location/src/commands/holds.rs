@@ -1,13 +1,9 @@
 //! Holds of slots for clients that have not booked yet.
 
 use crate::{
-    Location,
-    command::{DecisionContext, Hold, OfferedSlot},
+    Decision, DecisionContext, Event, Holder, Location, Refusal, Reply, Timestamp,
+    command::{Hold, OfferedSlot},
     commands::{PlacementRequest, offer_refusal},
-    decision::{Decision, Refusal, Reply},
-    event::Event,
-    schedule::calendar::Holder,
-    time::Timestamp,
 };
 
 impl Location {

@@ -3,14 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Location,
-    command::DecisionContext,
-    decision::{Decision, Refusal, Reply},
-    event::{Event, InsertFailure},
-    ids::{WorkingHourId, WriteId},
-    resource::{Operation, Resource},
-    schedule::hours::{HourSource, WorkingHour},
-    writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
+    Decision, DecisionContext, Event, HourSource, Location, Operation, OrderingKey, Refusal, Reply, Resource,
+    WorkingHour, WorkingHourId, WriteId, WriteIntent, event::InsertFailure, writes::queue::Write,
 };
 
 /// Maximum number of working hours of a location; each slot search examines all of them.

@@ -1,15 +1,10 @@
 //! Commands of operators: retry or drop a failed write, accept stopped deletions.
 
 use crate::{
-    Location,
-    command::{DecisionContext, Retried, Retry},
+    Decision, DecisionContext, Event, Location, Operation, Refusal, Reply, Resource, Timestamp, WriteId, WriteIntent,
+    command::{Retried, Retry},
     commands::PlacementRequest,
-    decision::{Decision, Refusal, Reply},
-    event::{Event, InsertFailure},
-    ids::WriteId,
-    resource::{Operation, Resource},
-    time::Timestamp,
-    writes::intent::WriteIntent,
+    event::InsertFailure,
 };
 
 impl Location {

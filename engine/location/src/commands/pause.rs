@@ -1,11 +1,6 @@
 //! Pausing and resuming of reads and writes.
 
-use crate::{
-    Location,
-    decision::{Decision, Reply},
-    event::Event,
-    pause::Directions,
-};
+use crate::{Decision, Event, Location, Reply, pause::Directions};
 
 impl Location {
     /// Pauses or resumes the directions in `which`. Calls in flight end normally, and deadlines of writes are

@@ -1,18 +1,11 @@
 //! Changes of a visit by its patient: to the slot of a slot token, and its confirmation.
 
 use crate::{
-    Location,
-    command::{DecisionContext, OfferedSlot, Reschedule},
+    AppointmentId, CalendarAppointment, Decision, DecisionContext, Event, Holder, Location, OrderingKey, Refusal,
+    Reply, WriteIntent,
+    command::{OfferedSlot, Reschedule},
     commands::{PlacementRequest, offer_refusal},
-    decision::{Decision, Refusal, Reply},
-    event::Event,
-    ids::AppointmentId,
-    schedule::calendar::Holder,
-    state::CalendarAppointment,
-    writes::{
-        intent::{ChangedDetails, WriteIntent},
-        order::OrderingKey,
-    },
+    writes::intent::ChangedDetails,
 };
 
 impl Location {

@@ -1,20 +1,13 @@
 //! Changes of records that the scheduling rules do not depend on, and of appointment details.
 
 use crate::{
-    Location,
-    command::{DecisionContext, Save},
-    decision::{Decision, NotOpenReason, Refusal, Reply},
-    event::{Event, InsertFailure},
-    ids::{AppointmentId, PatientId},
-    resource::{Operation, Resource},
-    schedule::calendar::Placement,
-    state::CalendarAppointment,
+    AppointmentId, CalendarAppointment, Decision, DecisionContext, Event, Location, Operation, OrderingKey, PatientId,
+    Placement, Refusal, Reply, Resource, WriteIntent,
+    command::Save,
+    decision::NotOpenReason,
+    event::InsertFailure,
     sync::page::PulledOperatory,
-    writes::{
-        intent::{ChangedDetails, WriteIntent},
-        order::OrderingKey,
-        queue::Write,
-    },
+    writes::{intent::ChangedDetails, queue::Write},
 };
 
 impl Location {

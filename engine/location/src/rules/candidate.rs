@@ -1,13 +1,9 @@
 //! A candidate time of an intent, and the facts about its patient.
 
 use crate::{
+    AppointmentTypeId, Date, Holder, Slot,
     command::{Book, Closed},
-    ids::AppointmentTypeId,
-    schedule::{
-        calendar::{Column, Holder},
-        slots::Slot,
-        zone::Date,
-    },
+    schedule::calendar::Column,
 };
 
 /// Facts about the patient of a request.

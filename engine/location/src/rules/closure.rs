@@ -4,10 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    schedule::zone::{Date, Zone},
-    time::Span,
-};
+use crate::{Date, Span, Zone};
 
 /// Minutes of a day by the clock.
 const DAY_MINUTES: u16 = 1440;

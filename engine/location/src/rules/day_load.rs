@@ -6,16 +6,7 @@ use super::{
     candidate::Companion,
     visit_rules::{DailyCaps, VisitRules},
 };
-use crate::{
-    ids::{AppointmentTypeId, ProviderId},
-    schedule::{
-        calendar::{Holder, Placement},
-        slots::Slot,
-        zone::{Date, Zone},
-    },
-    state::State,
-    time::{MINUTE, Millis, Span},
-};
+use crate::{AppointmentTypeId, Date, Holder, MINUTE, Millis, Placement, ProviderId, Slot, Span, State, Zone};
 
 /// Number and length of visits.
 #[derive(Clone, Copy, Default)]

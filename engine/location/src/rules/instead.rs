@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::AppointmentTypeId;
+use crate::AppointmentTypeId;
 
 /// The action that a client should offer when a rule refuses a visit. The engine only returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

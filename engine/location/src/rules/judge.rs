@@ -8,15 +8,12 @@ use super::{
     visit_rules::VisitRules,
 };
 use crate::{
-    Location,
-    ids::AppointmentId,
+    AppointmentId, CalendarAppointment, Date, Holder, Insert, Location, MINUTE, Millis, SECOND, Slot, Span, Timestamp,
+    Zone,
     schedule::{
-        calendar::{Entry, Holder},
-        slots::{Fit, Slot, Wanted, fits},
-        zone::{Date, Zone},
+        calendar::Entry,
+        slots::{Fit, Wanted, fits},
     },
-    state::{CalendarAppointment, Insert},
-    time::{MINUTE, Millis, SECOND, Span, Timestamp},
 };
 
 impl Location {

@@ -9,15 +9,12 @@ use super::{
     rule_set::RulesInForce,
 };
 use crate::{
-    Location,
+    Calendar, Date, Holder, Location, Slot, SlotQuery, Timestamp, WorkingHour,
     command::{Closed, OfferedSlot},
     schedule::{
-        calendar::{Calendar, Entry, Holder},
-        hours::WorkingHour,
-        slots::{Restrictions, Slot, SlotQuery, Wanted, free_slots, nearest_by, next_available, restricted_slots},
-        zone::Date,
+        calendar::Entry,
+        slots::{Restrictions, Wanted, free_slots, nearest_by, next_available, restricted_slots},
     },
-    time::Timestamp,
 };
 
 impl Location {

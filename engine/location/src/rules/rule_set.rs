@@ -13,9 +13,8 @@ use super::{
     visit_rules::{Contradiction, DailyCaps, RuleOverrides, VisitRules},
 };
 use crate::{
-    ids::AppointmentTypeId,
+    AppointmentTypeId, Millis,
     keys::{ConfigKey, KeyReader, KeyTable},
-    time::Millis,
 };
 
 /// The booking rules of a location. The default is neutral.

@@ -7,8 +7,8 @@ use super::{
     instead::Instead,
 };
 use crate::{
+    DAY, MINUTE, Millis,
     keys::{ConfigKey, KeyReader, KeyTable},
-    time::{DAY, MINUTE, Millis},
 };
 
 /// Maximum of `horizon`, in days.

@@ -8,10 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ids::{AppointmentId, OperatoryId, ProviderId},
-    time::{Span, Timestamp},
-};
+use crate::{AppointmentId, OperatoryId, ProviderId, Span, Timestamp};
 
 /// A column of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

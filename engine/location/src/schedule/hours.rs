@@ -4,12 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::schedule::zone::Weekday;
-use crate::{
-    ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
-    schedule::zone::{Date, Zone},
-    time::Span,
-};
+pub use crate::Weekday;
+use crate::{AppointmentTypeId, Date, OperatoryId, ProviderId, Span, WorkingHourId, Zone};
 
 /// The kind of working hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::{DAY, MINUTE, Millis, SECOND, Span, Timestamp};
+use crate::{DAY, MINUTE, Millis, SECOND, Span, Timestamp};
 
 /// A day of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

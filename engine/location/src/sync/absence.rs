@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Location,
-    resource::Resource,
+    Location, Resource,
     sync::{page::PulledPage, pulls::PullPass},
 };
 

@@ -4,21 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Location,
-    command::DecisionContext,
-    decision::{Call, Decision, Reply},
-    event::Event,
-    ids::AppointmentId,
+    AppointmentId, Call, Decision, DecisionContext, Event, Location, MINUTE, Millis, Quota, Reply, Resource, Timestamp,
     random::{jittered, mix},
-    resource::Resource,
-    settings::{PullPlan, Quota},
+    settings::PullPlan,
     sync::{
         guard::{DELETIONS_AT_ONCE, past_gone},
         page::PulledPage,
         prefetch::Prefetch,
         pulls::{Cycle, PullCall, SKIPS},
     },
-    time::{MINUTE, Millis, Timestamp},
     writes::{
         intent::{Failure, Outcome},
         retry::{reason_of, requested_pause},

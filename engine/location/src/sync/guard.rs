@@ -3,19 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Location,
-    command::DecisionContext,
-    decision::{Decision, Reply},
-    event::Event,
-    ids::{AppointmentId, OperatoryId},
-    resource::Resource,
-    schedule::{calendar::Placement, hours::HourSource},
-    state::CalendarAppointment,
+    AppointmentId, CalendarAppointment, Decision, DecisionContext, Event, HourSource, Location, OperatoryId, Placement,
+    Reply, Resource, Timestamp,
     sync::{
         absence::MISSING_AT_ONCE,
         page::{PulledPage, SweepStep},
     },
-    time::Timestamp,
     writes::replacement::Replaced,
 };
 

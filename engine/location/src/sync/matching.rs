@@ -1,16 +1,8 @@
 //! Matching of pulled appointments with local ones: changes, results of inserts, and conflicts with bookings.
 
 use crate::{
-    Location,
-    command::DecisionContext,
-    decision::{Decision, Reply},
-    event::Event,
-    ids::AppointmentId,
-    resource::Resource,
-    schedule::calendar::Placement,
-    state::Insert,
+    AppointmentId, Decision, DecisionContext, Event, Insert, Location, Placement, Reply, Resource, WriteIntent,
     sync::page::{PulledAppointment, PulledPage},
-    writes::intent::WriteIntent,
 };
 
 impl Location {

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WriteId},
-    schedule::{calendar::Placement, hours::WorkingHour},
+    AppointmentId, AppointmentTypeId, OperatoryId, PatientId, Placement, WorkingHour, WriteId,
     sync::pulls::Skipped,
     writes::{intent::Written, replacement::ForgottenVisit},
 };

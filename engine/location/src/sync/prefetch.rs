@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{event::Event, resource::Resource, time::Timestamp};
+use crate::{Event, Resource, Timestamp};
 
 /// A page request that no event has recorded yet. It reserves one request of the quota.
 #[derive(Clone, Debug)]

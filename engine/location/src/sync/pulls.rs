@@ -4,16 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Millis, Timestamp, sync::is_zero};
 pub use crate::{
-    resource::Resource,
+    Resource,
     sync::{
         running_cycle::Cycle,
         schedule_read::{Freshness, ScheduleRead},
     },
-};
-use crate::{
-    sync::is_zero,
-    time::{Millis, Timestamp},
 };
 
 /// The state of reading the EHR.

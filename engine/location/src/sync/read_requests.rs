@@ -3,17 +3,12 @@
 //! leaves the time of the next ordinary cycle unchanged. Between two such reads, a running cycle makes progress.
 
 use crate::{
-    Location,
-    command::DecisionContext,
-    decision::{Decision, Reply},
-    event::Event,
-    resource::Resource,
+    Decision, DecisionContext, Event, Location, Reply, Resource, Timestamp,
     settings::PullPlan,
     sync::{
         pulls::{Cycle, Pulls},
         schedule_read::{Freshness, ScheduleRead},
     },
-    time::Timestamp,
 };
 
 impl Pulls {

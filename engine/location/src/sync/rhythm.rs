@@ -1,16 +1,7 @@
 //! The rhythm of read cycles: faster while intents are active and the practice is open, slower while it is closed. The
 //! quota limits it like every read.
 
-use crate::{
-    Location,
-    command::DecisionContext,
-    schedule::{
-        hours::{HourKind, WorkingHour},
-        zone::Zone,
-    },
-    settings::PullRules,
-    time::{MINUTE, Millis, Timestamp},
-};
+use crate::{DecisionContext, HourKind, Location, MINUTE, Millis, PullRules, Timestamp, WorkingHour, Zone};
 
 /// Time after a search, hold or booking during which intents count as active.
 const ACTIVE_FOR: Millis = 15 * MINUTE;

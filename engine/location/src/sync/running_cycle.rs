@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{resource::Resource, settings::PullPlan, time::Timestamp};
+use crate::{Resource, Timestamp, settings::PullPlan};
 
 /// A read cycle. Resources are identified by name, because the EHR may change its list of resources during a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    resource::Resource,
-    time::{Millis, Timestamp},
-};
+use crate::{Millis, Resource, Timestamp};
 
 /// Age of the appointments, and the requested read of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

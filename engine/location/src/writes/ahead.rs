@@ -1,7 +1,7 @@
 //! Starts writes in the commit of the decision that makes them ready, if nothing else is due before. Booking, sending
 //! and confirming an appointment then takes three commits: booked and started, done and started, done.
 
-use crate::{Location, command::DecisionContext, decision::Call, event::Event, state::State};
+use crate::{Call, DecisionContext, Event, Location, State};
 
 /// Largest queue for which this is done, because every write is examined. In a larger queue the timer starts writes.
 const LOOKED_AT: usize = 64;

@@ -4,11 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ids::WriteId,
-    settings::WriteRules,
-    time::{Millis, Timestamp},
-};
+use crate::{Millis, Timestamp, WriteId, WriteRules};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitBreaker {

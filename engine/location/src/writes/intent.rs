@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ids::{AppointmentId, PatientId, WorkingHourId, WriteId},
-    resource::{Operation, Resource},
-    time::Millis,
-};
+use crate::{AppointmentId, Millis, Operation, PatientId, Resource, WorkingHourId, WriteId};
 
 /// The intended change of a write. Its content is read from the documents when it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ids::PatientId, resource::Resource};
+use crate::{PatientId, Resource};
 
 /// The key that serializes writes: writes with the same key are sent one at a time, in the order of their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

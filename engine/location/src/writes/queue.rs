@@ -5,14 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ids::{AppointmentId, PatientId, WriteId},
-    resource::{Operation, Resource},
-    schedule::{calendar::Placement, hours::WorkingHour},
-    time::{Millis, Timestamp},
-    writes::{
-        intent::{CallKind, WriteIntent},
-        order::OrderingKey,
-    },
+    AppointmentId, Millis, Operation, OrderingKey, PatientId, Placement, Resource, Timestamp, WorkingHour, WriteId,
+    WriteIntent, writes::intent::CallKind,
 };
 
 /// An unfinished write.

@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ids::{AppointmentId, AppointmentTypeId, PatientId, WriteId},
-    schedule::calendar::Placement,
-    writes::intent::Written,
-};
+use crate::{AppointmentId, AppointmentTypeId, PatientId, Placement, WriteId, writes::intent::Written};
 
 /// An appointment of the EHR that a replacement left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

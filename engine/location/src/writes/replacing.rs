@@ -9,16 +9,12 @@
 //! ```
 
 use crate::{
-    Location,
-    command::DecisionContext,
-    event::{Event, InsertFailure},
-    ids::{AppointmentId, WriteId},
-    schedule::calendar::Placement,
-    state::{CalendarAppointment, Insert, State},
+    AppointmentId, CalendarAppointment, DecisionContext, Event, Insert, Location, OrderingKey, Placement, State,
+    WriteId, WriteIntent,
+    event::InsertFailure,
     sync::page::{LateAppointment, PulledReplaced},
     writes::{
-        intent::{WriteIntent, Written},
-        order::OrderingKey,
+        intent::Written,
         queue::Write,
         replacement::{ForgottenVisit, Replaced, Replacement},
     },

@@ -2,19 +2,13 @@
 //! sent again without a look-up, and no accepted write is lost.
 
 use crate::{
-    Location,
-    command::DecisionContext,
-    decision::{Decision, Reply},
-    event::{CancelledBy, Event, InsertFailure},
-    ids::{AppointmentId, WriteId},
+    AppointmentId, CalendarAppointment, DAY, Decision, DecisionContext, Event, Location, Millis, Operation, Placement,
+    Reply, Resource, Timestamp, WriteId, WriteIntent,
+    event::{CancelledBy, InsertFailure},
     random::{jittered, mix},
-    resource::{Operation, Resource},
-    schedule::calendar::Placement,
-    state::CalendarAppointment,
-    time::{DAY, Millis, Timestamp},
     writes::{
         breaker::Blocked,
-        intent::{CallKind, Failure, Outcome, WriteIntent, Written},
+        intent::{CallKind, Failure, Outcome, Written},
         queue::{Write, WriteState},
         replacement::Replacement,
         replacing::withdrawn,

@@ -4,13 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture, fut::LocalBoxActorFuture};
 use location::{
-    command::{Command, Failure},
-    decision::Call,
-    event::CallKind,
-    ids::WriteId,
-    pull::Resource,
-    settings::MachineSettings,
-    time::{Millis, Timestamp},
+    Call, Command, MachineSettings, Millis, Resource, Timestamp, WriteId, command::Failure, event::CallKind,
 };
 use records::{
     ehr::{Description, Ehr, Fault, Page},

@@ -1,7 +1,7 @@
 //! Requests that wait for a read of the appointments, and hints from the EHR. All of them share one read.
 
 use actix::{ActorFutureExt, fut::LocalBoxActorFuture};
-use location::{command::Command, pull::Freshness, time::Timestamp};
+use location::{Command, Timestamp, pull::Freshness};
 use runtime::clock;
 
 use super::{LocationActor, Reply, RequestJob, waiters::Waiter};

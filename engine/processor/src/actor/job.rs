@@ -1,6 +1,6 @@
 //! A request and the channel for its reply, as far as the actor needs to know them.
 
-use location::command::DecisionContext;
+use location::DecisionContext;
 use runtime::origin::Origin;
 use tokio::sync::oneshot;
 

@@ -28,14 +28,12 @@ use actix::{
     SpawnHandle, WrapFuture, fut::LocalBoxActorFuture,
 };
 use location::{
-    command::{Closed, Command},
-    event::Event,
+    Command, DAY, Event, LocationId, Millis, SECOND, SlotQuery, Timestamp,
+    command::Closed,
     explain::{ExplainQuery, Explanation},
     gate::Gate,
-    ids::LocationId,
     pull::Freshness,
-    slots::{self, Party, SlotQuery, next_available},
-    time::{DAY, Millis, SECOND, Timestamp},
+    slots::{self, Party, next_available},
 };
 use records::{
     ehr::{Description, Ehr, Fault},

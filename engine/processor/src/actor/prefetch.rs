@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use location::pull::Resource;
+use location::Resource;
 use records::ehr::{Ehr, Fault, Page};
 use tokio::task::JoinHandle;
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use actix::{Actor, ActorFuture, fut::LocalBoxActorFuture};
-use location::ids::{LocationId, WriteId};
+use location::{LocationId, WriteId};
 use records::write::public_id;
 use tracing::{Span, error_span, trace_span};
 

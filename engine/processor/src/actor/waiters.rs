@@ -1,6 +1,6 @@
 //! Requests that wait for a read of the appointments.
 
-use location::{pull::Freshness, time::Timestamp};
+use location::{Timestamp, pull::Freshness};
 
 use super::job::Reply;
 

@@ -1,6 +1,6 @@
 //! Shared parts of the requests that create appointments.
 
-use location::command::Placement;
+use location::Placement;
 use records::Appointment;
 
 use super::prelude::*;

@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 
 use location::{
-    command::{Book, BookGroup, BookPatient, Closed, KeyUse, OfferedSlot, Placement},
-    decision::Reply,
-    ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
+    AppointmentTypeId, InstitutionId, LocationId, OperatoryId, Placement, ProviderId, Reply,
+    command::{Book, BookGroup, BookPatient, Closed, KeyUse, OfferedSlot},
 };
 use records::{self, Booking, Writeback, demographics::name};
 use serde::{Deserialize, Serialize};

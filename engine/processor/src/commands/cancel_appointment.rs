@@ -1,6 +1,6 @@
 //! Cancels an appointment of the location.
 
-use location::decision::{Refusal, Reply};
+use location::{Refusal, Reply};
 
 use super::prelude::*;
 

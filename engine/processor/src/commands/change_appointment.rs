@@ -1,6 +1,6 @@
 //! Changes an appointment (specification 4.10, PATCH /appointments).
 
-use location::{command::Placement, ids::OperatoryId, intent::ChangedDetails};
+use location::{OperatoryId, Placement, intent::ChangedDetails};
 use records::Appointment;
 
 use super::{prelude::*, references::all_met};

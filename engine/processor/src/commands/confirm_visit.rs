@@ -1,6 +1,6 @@
 //! Records that the patient confirms a visit.
 
-use location::decision::Reply;
+use location::Reply;
 use records::{Appointment, Writeback};
 
 use super::prelude::*;

@@ -1,8 +1,8 @@
 //! Creates an appointment without a slot token (specification 4.10 and 7.3).
 
 use location::{
-    command::{Book, BookPatient, OfferedSlot, Placement},
-    ids::{AppointmentTypeId, OperatoryId, ProviderId},
+    AppointmentTypeId, OperatoryId, Placement, ProviderId,
+    command::{Book, BookPatient, OfferedSlot},
 };
 use records::{Appointment, Booking, Patient, Writeback};
 

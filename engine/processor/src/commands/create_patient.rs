@@ -1,6 +1,6 @@
 //! Creates a patient (specification 4.4 and 4.10).
 
-use location::decision::Refusal;
+use location::Refusal;
 
 use super::prelude::*;
 

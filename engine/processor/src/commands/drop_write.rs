@@ -1,6 +1,6 @@
 //! Drops a pending write with all writes that depend on it, or a failed write, so that it is not tried again.
 
-use location::{event::Event, ids::WriteId, intent::WriteIntent};
+use location::{Event, WriteId, WriteIntent};
 use records::FinishedWrite;
 use store::{Direction, keys};
 

@@ -1,6 +1,6 @@
 //! Holds a slot for a client before the booking (specification 4.8).
 
-use location::{command::Hold, decision::Reply};
+use location::{Reply, command::Hold};
 
 use super::{book_slot::Offer, prelude::*};
 

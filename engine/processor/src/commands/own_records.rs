@@ -2,7 +2,7 @@
 
 use std::{any::Any, sync::Arc};
 
-use location::{command::PulledOperatory, ids::OperatoryId};
+use location::{OperatoryId, command::PulledOperatory};
 use records::{Operatory, record::Scope};
 
 use super::{prelude::*, references::all_met};

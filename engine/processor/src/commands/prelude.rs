@@ -1,13 +1,7 @@
 //! The imports of most requests: `use super::prelude::*;`.
 
 pub(super) use location::{
-    command::{Command, DecisionContext},
-    decision::Decision,
-    ids::{AppointmentId, PatientId},
-    order::OrderingKey,
-    pull::Resource,
-    resource::Operation,
-    time::{Span, Timestamp},
+    AppointmentId, Command, Decision, DecisionContext, Operation, OrderingKey, PatientId, Resource, Span, Timestamp,
 };
 pub(super) use records::record::{Body, Record, RecordWrite};
 

@@ -1,9 +1,8 @@
 //! Moves a visit to a slot offered to its patient. The visit keeps its id and its booking reference.
 
 use location::{
+    AppointmentTypeId, Reply,
     command::{KeyUse, Reschedule},
-    decision::Reply,
-    ids::AppointmentTypeId,
 };
 use records::{Appointment, Writeback};
 use sha2::{Digest, Sha256};

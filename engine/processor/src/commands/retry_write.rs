@@ -1,10 +1,8 @@
 //! Retries a failed write at the request of an operator.
 
 use location::{
+    AppointmentTypeId, Refusal, Reply, WriteId, WriteIntent,
     command::{Retried, RetriedAppointment, Retry},
-    decision::{Refusal, Reply},
-    ids::{AppointmentTypeId, WriteId},
-    intent::WriteIntent,
 };
 use records::{Appointment, FinishedWrite, Patient, WorkingHour, Writeback, appointment::ReplacedInEhr};
 

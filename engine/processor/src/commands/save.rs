@@ -1,6 +1,6 @@
 //! The machine's decision on a saved record, and the ordering key of its write.
 
-use location::{command::Save, decision::Reply};
+use location::{Reply, command::Save};
 
 use super::prelude::*;
 

@@ -1,11 +1,7 @@
 //! Creates, changes and removes working hours set by hand. They offer slots at once, and are written to an EHR that
 //! accepts working hours.
 
-use location::{
-    decision::Refusal,
-    hours::{HourKind, HourSource, Recurrence},
-    ids::WorkingHourId,
-};
+use location::{HourKind, HourSource, Recurrence, Refusal, WorkingHourId};
 use records::{WorkingHour, record::WriteStatus};
 
 use super::{prelude::*, references::all_met, save::queued};

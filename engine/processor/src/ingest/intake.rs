@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use location::{
-    command::{DecisionContext, PulledPage},
-    ids::WriteId,
-};
+use location::{DecisionContext, WriteId, command::PulledPage};
 use records::record::Record;
 
 use crate::{processor::Processor, unit_of_work::UnitOfWork};

@@ -8,12 +8,8 @@ mod replaced;
 use std::collections::{BTreeMap, BTreeSet};
 
 use location::{
-    command::{Command, DecisionContext, Failure, Outcome, PulledPage},
-    decision::{Decision, Reply},
-    event::Event,
-    ids::{AppointmentId, WriteId},
-    intent::WriteIntent,
-    pull::Resource,
+    AppointmentId, Command, Decision, DecisionContext, Event, Reply, Resource, WriteId, WriteIntent,
+    command::{Failure, Outcome, PulledPage},
     replacement::Replaced,
 };
 use records::{

@@ -1,10 +1,8 @@
 //! Converts the EHR's records to stored records, and collects the facts about them for the machine.
 
 use location::{
+    AppointmentId, AppointmentTypeId, OperatoryId, PatientId, Resource, Timestamp,
     command::{PulledAppointment, PulledOperatory, Written},
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId},
-    pull::Resource,
-    time::Timestamp,
 };
 use records::{
     Appointment, EhrAppointment, EhrOperatory, EhrPatient, EhrRecord, EhrWorkingHour, Operatory, Patient, WorkingHour,

@@ -1,12 +1,9 @@
 //! Appointments of the EHR that belong to a move by replacement: the new one, and those that moves left behind.
 
 use location::{
+    AppointmentId, AppointmentTypeId, PatientId, Resource, SECOND, Timestamp, WriteId, WriteIntent,
     command::{LateAppointment, PulledReplaced, Written},
-    ids::{AppointmentId, AppointmentTypeId, PatientId, WriteId},
-    intent::WriteIntent,
-    pull::Resource,
     replacement::{ForgottenVisit, Replaced},
-    time::{SECOND, Timestamp},
 };
 use records::{Appointment, EhrAppointment, EhrRecord, document::Link, ehr, record::Record};
 

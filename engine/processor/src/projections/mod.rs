@@ -9,11 +9,8 @@ pub(crate) mod write_outcome;
 mod write_retried;
 
 use location::{
-    command::{DecisionContext, Placement},
-    event::{CancelledBy, Event, InsertFailure},
-    ids::{AppointmentId, WriteId},
-    intent::WriteIntent,
-    pull::Resource,
+    AppointmentId, DecisionContext, Event, Placement, Resource, WriteId, WriteIntent,
+    event::{CancelledBy, InsertFailure},
 };
 use records::{
     self, Appointment, Writeback,

@@ -1,6 +1,6 @@
 //! Locations of a patient: the one that created or first read them, and each one that has an appointment with them.
 
-use location::command::DecisionContext;
+use location::DecisionContext;
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
 use records::record::Record;
 use records::{Appointment, Patient};

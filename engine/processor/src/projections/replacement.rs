@@ -1,6 +1,6 @@
 //! Changes of documents by moves in an EHR that cannot move appointments.
 
-use location::{command::DecisionContext, pull::Resource, replacement::Replacement};
+use location::{DecisionContext, Resource, replacement::Replacement};
 use records::{Appointment, appointment::ReplacedInEhr, document::Link, record::Record};
 
 use crate::{error::Reject, processor::Processor, projections::change, unit_of_work::UnitOfWork};

@@ -2,13 +2,7 @@
 //! requested time, or has refused it. In an EHR that cannot move appointments, the new appointment confirms it; the
 //! cancellation of the old one is a separate write.
 
-use location::{
-    command::DecisionContext,
-    event::Event,
-    ids::{AppointmentId, WriteId},
-    intent::WriteIntent,
-    time::Timestamp,
-};
+use location::{AppointmentId, DecisionContext, Event, Timestamp, WriteId, WriteIntent};
 use records::{Appointment, Reschedule, Writeback, record::Record};
 
 use super::change;

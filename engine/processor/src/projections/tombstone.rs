@@ -1,6 +1,6 @@
 //! Documents of records that were deleted in the EHR. They are kept and marked as deleted.
 
-use location::{command::DecisionContext, pull::Resource};
+use location::{DecisionContext, Resource};
 use records::{
     self,
     document::Link,

@@ -1,13 +1,8 @@
 //! Working hours set here: their documents, the machine's rules, and the outcomes of their writes.
 
 use location::{
-    command::{Command, DecisionContext, Written},
-    event::{Event, InsertFailure},
-    hours::{self, HourSource},
-    ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId, WriteId},
-    intent::WriteIntent,
-    pull::Resource,
-    resource::Operation,
+    AppointmentTypeId, Command, DecisionContext, Event, HourSource, Operation, OperatoryId, ProviderId, Resource,
+    WorkingHourId, WriteId, WriteIntent, command::Written, event::InsertFailure, hours,
 };
 use records::{
     WorkingHour,

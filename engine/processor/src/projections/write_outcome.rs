@@ -1,13 +1,6 @@
 //! Changes of documents by finished writes.
 
-use location::{
-    command::{DecisionContext, Written},
-    event::InsertFailure,
-    ids::WriteId,
-    intent::WriteIntent,
-    pull::Resource,
-    resource::Operation,
-};
+use location::{DecisionContext, Operation, Resource, WriteId, WriteIntent, command::Written, event::InsertFailure};
 use records::{
     Appointment, Patient,
     document::Link,

@@ -1,6 +1,6 @@
 //! Changes of documents by a retried or dropped write.
 
-use location::{command::DecisionContext, ids::WriteId, intent::WriteIntent, pull::Resource};
+use location::{DecisionContext, Resource, WriteId, WriteIntent};
 use records::{
     Appointment, FinishedWrite, Writeback,
     record::{Body, Record, RecordWrite},

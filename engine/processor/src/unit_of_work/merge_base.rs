@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use location::intent::WriteIntent;
+use location::WriteIntent;
 use records::{Appointment, document::Document, record::Record};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};

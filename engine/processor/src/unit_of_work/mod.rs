@@ -7,11 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use location::{
-    ids::{InstitutionId, LocationId},
-    pull::Resource,
-    time::Timestamp,
-};
+use location::{InstitutionId, LocationId, Resource, Timestamp};
 use query::{
     idempotency::GuardedValues,
     index::{Index, IndexEntries},
@@ -493,7 +489,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reject> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use location::{command::Placement, time::Span};
+    use location::{Placement, Span};
     use records::Patient;
     use store::{MemoryStore, counters::Ids};
 

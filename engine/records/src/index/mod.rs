@@ -2,7 +2,7 @@
 //! itself is in `query`.
 
 use demographics::{name, phone};
-use location::time::Timestamp;
+use location::Timestamp;
 
 use crate::{
     values::Day,

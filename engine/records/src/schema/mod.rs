@@ -11,7 +11,7 @@
 #[cfg(test)]
 mod tests;
 
-use location::{pull::Resource, resource::Operation};
+use location::{Operation, Resource};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 

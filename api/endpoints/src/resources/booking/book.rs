@@ -13,7 +13,7 @@ use framework::values::{
     },
     limits::{MAX_IDEMPOTENCY_KEY, PARTY_SIZES},
 };
-use location::decision::Refusal;
+use location::Refusal;
 
 use super::{
     BookingAnswer, BookingView, described_booking,

@@ -1,7 +1,7 @@
 //! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
 
 use engine::{commands::CancelAppointment, records::Writeback};
-use location::ids::AppointmentId;
+use location::AppointmentId;
 
 use super::{
     BookingAnswer, BookingResponse, booked,

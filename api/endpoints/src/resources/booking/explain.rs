@@ -7,12 +7,9 @@ use framework::values::{
     times,
 };
 use location::{
-    calendar::Holder,
+    Holder, MINUTE, OperatoryId, ProviderId, Reason, SlotQuery, Span, VisitRules,
     explain::{ExplainQuery, ExplainedSlot, Explanation, Place, Question, TimeQuestion},
-    ids::{OperatoryId, ProviderId},
-    rules::{PatientFacts, Reason, VisitRules},
-    slots::SlotQuery,
-    time::{MINUTE, Span},
+    rules::PatientFacts,
 };
 
 use super::{

@@ -14,7 +14,7 @@ use framework::{
         rule_texts::{notice_in_words, refused_by},
     },
 };
-use location::{decision::Refusal, slots::Slot};
+use location::{Refusal, Slot};
 
 use super::offer_view::OfferView;
 use crate::prelude::*;

@@ -14,7 +14,7 @@ use engine::{
     },
 };
 use framework::http::find_limits::Contact;
-use location::{ids::AppointmentTypeId, time::Span};
+use location::{AppointmentTypeId, Span};
 
 use super::{failure::BookingAnswer, offer_view::OfferLocation, visits::token_for, with_provider};
 use crate::{prelude::*, resources::practice::providers::ProviderNames, views::locations::booking_location};

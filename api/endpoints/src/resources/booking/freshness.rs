@@ -2,7 +2,7 @@
 //! read before its handler runs, so that it occupies no thread of the blocking pool.
 
 use framework::values::{limits::MAX_FRESH_WITHIN, times};
-use location::{settings::VerifyOn, time::SECOND};
+use location::{SECOND, settings::VerifyOn};
 
 use crate::prelude::*;
 

@@ -21,7 +21,7 @@ mod visits;
 
 use engine::records::{Appointment, Booking, Reschedule, Writeback};
 use framework::{access::respond::Plain, values::times};
-use location::{event::is_avoidable_at_another_time, ids::ProviderId};
+use location::{ProviderId, event::is_avoidable_at_another_time};
 
 use self::failure::{BookingAnswer, BookingFailure};
 use crate::{

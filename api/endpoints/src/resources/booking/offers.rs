@@ -2,7 +2,7 @@
 
 use engine::commands::Offer;
 use framework::values::{slot_token::Terms, times};
-use location::{ids::AppointmentTypeId, slots::Slot, time::MINUTE};
+use location::{AppointmentTypeId, MINUTE, Slot};
 
 use super::{
     failure::BookingFailure,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use engine::records::ehr::Description;
 use framework::values::rule_texts::notice_in_words;
-use location::rules::{Closure, Instead, VisitRules};
+use location::{Closure, VisitRules, rules::Instead};
 
 use super::failure::BookingAnswer;
 use crate::{

@@ -3,8 +3,9 @@
 
 use framework::values::rule_texts::notice_in_words;
 use location::{
+    Reason, VisitRules,
     explain::{ExplainedSlot, Explanation},
-    rules::{PatientFacts, Reason, VisitRules},
+    rules::PatientFacts,
 };
 
 use crate::prelude::*;

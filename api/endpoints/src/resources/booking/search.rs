@@ -14,10 +14,8 @@ use framework::values::{
     times,
 };
 use location::{
-    hours::Weekday,
-    ids::{AppointmentTypeId, OperatoryId, ProviderId},
-    slots::{Arrangement, Party, Slot, SlotQuery, StartFilter},
-    time::MINUTE,
+    AppointmentTypeId, MINUTE, OperatoryId, ProviderId, Slot, SlotQuery, Weekday,
+    slots::{Arrangement, Party, StartFilter},
 };
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use framework::values::{
     kinds::shared::visit_token,
     visit_token::{LIFETIME, SealedVisit},
 };
-use location::ids::{AppointmentId, PatientId};
+use location::{AppointmentId, PatientId};
 
 use super::{booking_ref, failure::BookingFailure, find};
 use crate::prelude::*;

@@ -5,7 +5,7 @@ use framework::{
     access::respond::Accepted,
     values::{kinds::sorts, record_uuid},
 };
-use location::decision::Refusal;
+use location::Refusal;
 
 use crate::{prelude::*, views::communications::CommunicationLogView};
 

@@ -8,7 +8,7 @@ use std::{future::Future, pin::Pin, str::FromStr};
 
 use actix_web::http::Method;
 use engine::workstations::CodeKind;
-use location::{ids::WriteId, pause::Directions};
+use location::{WriteId, pause::Directions};
 
 use self::ActionResult::{Done, PairingCode, Replay, RollOut};
 use super::{

@@ -10,7 +10,7 @@ use framework::{
     },
     values::record_uuid::uuid,
 };
-use location::{ids::WriteId, intent::WriteIntent, resource::Operation};
+use location::{Operation, WriteId, WriteIntent};
 
 use crate::prelude::*;
 

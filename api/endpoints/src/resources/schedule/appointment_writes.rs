@@ -14,12 +14,7 @@ use framework::{
         limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD},
     },
 };
-use location::{
-    decision::{NotOpenReason, Refusal},
-    ids::AppointmentId,
-    slots::Fit,
-    time::Span,
-};
+use location::{AppointmentId, Refusal, Span, decision::NotOpenReason, slots::Fit};
 
 use super::{
     appointments::{find, view},

@@ -5,7 +5,7 @@ use framework::values::kinds::{
     times::end_of,
     zone,
 };
-use location::{ids::AppointmentId, time::Span};
+use location::{AppointmentId, Span};
 
 use super::descriptors::{self, ListDescriptors};
 use crate::{

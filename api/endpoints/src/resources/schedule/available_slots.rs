@@ -6,10 +6,7 @@ use framework::values::{
     kinds::shared::{appointments_per_timeslot, first_day, operatories, providers},
     limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
 };
-use location::{
-    ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
-    slots::{Slot, SlotQuery},
-};
+use location::{AppointmentTypeId, OperatoryId, ProviderId, Slot, SlotQuery, WorkingHourId};
 
 use super::{
     appointment_types,

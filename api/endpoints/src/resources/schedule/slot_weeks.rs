@@ -1,7 +1,7 @@
 //! Searches for free slots week by week, so that the actor can serve other requests between the weeks.
 
 use engine::{FreeGroups, FreeSlots};
-use location::slots::{Party, Slot, SlotQuery};
+use location::{Slot, SlotQuery, slots::Party};
 
 use crate::prelude::*;
 

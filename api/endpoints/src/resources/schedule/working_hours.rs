@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use engine::commands::{WorkingHourChange, WorkingHourDetails, WriteWorkingHour};
 use framework::values::kinds::{reference::Reference, shared::operatory, times::time_of_day};
-use location::hours::{Recurrence, WorkingHour as Rules};
+use location::{Recurrence, WorkingHour as Rules};
 
 use super::appointment_types;
 use crate::{

@@ -2,7 +2,7 @@
 
 use engine::webhooks::{limits::MAX_SECRET_OVERLAP, model::Endpoint, sign::SecretKey};
 use framework::values::{limits::MAX_URL, secret::random};
-use location::time::HOUR;
+use location::HOUR;
 
 use super::webhook_ownership::{may_subscribe, named, own_endpoint, owner};
 use crate::prelude::*;

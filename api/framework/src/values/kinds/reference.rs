@@ -1,6 +1,6 @@
 //! Record ids in requests. Nonexistent records are reported together with invalid values.
 
-use location::pull::Resource;
+use location::Resource;
 
 use super::Kind;
 

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use location::{pull::Resource::*, slots::SlotQuery, time::Timestamp, zone::Date};
+use location::{Date, SlotQuery, Timestamp, pull::Resource::*};
 
 use super::{
     Kind, boolean,

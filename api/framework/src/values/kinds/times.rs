@@ -8,7 +8,7 @@ use chrono::{
 };
 use chrono_tz::Tz;
 use engine::records::patient::FIRST_YEAR_OF_BIRTH;
-use location::{time::Timestamp, zone::Date};
+use location::{Date, Timestamp};
 use parking_lot::Mutex;
 use serde_json::json;
 

@@ -11,11 +11,7 @@ use super::{
     restrictions::Restrictions,
     windows::{Run, Windows},
 };
-use crate::{
-    ids::{OperatoryId, ProviderId},
-    schedule::calendar::{Calendar, Column},
-    time::{Millis, Span, Timestamp},
-};
+use crate::{Calendar, Millis, OperatoryId, ProviderId, Span, Timestamp, schedule::calendar::Column};
 
 /// Gaps of at least one slot in each column. Computed once per column, because several providers may share it.
 pub(super) struct Gaps {

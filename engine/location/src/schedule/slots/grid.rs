@@ -1,9 +1,6 @@
 //! The grid of slot starts in a window.
 
-use crate::{
-    schedule::zone::Zone,
-    time::{Millis, Timestamp},
-};
+use crate::{Millis, Timestamp, Zone};
 
 /// Returns the first point of the grid at or after `from`.
 pub(super) fn on_grid(anchor: Timestamp, from: Timestamp, interval: Millis) -> Timestamp {

@@ -6,11 +6,7 @@ use super::{
     query::{Slot, SlotQuery},
     search::free_slots,
 };
-use crate::{
-    ids::{OperatoryId, ProviderId},
-    schedule::{calendar::Calendar, hours::WorkingHour, zone::Zone},
-    time::{Millis, Timestamp},
-};
+use crate::{Calendar, Millis, OperatoryId, ProviderId, Timestamp, WorkingHour, Zone};
 
 /// Days of slots computed at once, so that a search ends early if it finds enough groups.
 const DAYS_AT_ONCE: u16 = 7;

@@ -3,13 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
-    schedule::{
-        calendar::{Column, Placement},
-        hours::{HourSource, WorkingHour},
-        zone::{Date, Zone},
-    },
-    time::{DAY, MINUTE, Millis, Span, Timestamp},
+    AppointmentTypeId, DAY, Date, HourSource, MINUTE, Millis, OperatoryId, Placement, ProviderId, Span, Timestamp,
+    WorkingHour, WorkingHourId, Zone, schedule::calendar::Column,
 };
 
 /// A query for slots that start on one of `days` local dates from `from` on.

@@ -2,8 +2,8 @@
 
 use super::query::Slot;
 use crate::{
-    schedule::calendar::{Calendar, Column, Entry},
-    time::{Millis, Span},
+    Calendar, Millis, Span,
+    schedule::calendar::{Column, Entry},
 };
 
 /// Restrictions of a slot search, from booking rules.

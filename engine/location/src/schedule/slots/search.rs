@@ -7,15 +7,7 @@ use super::{
     restrictions::Restrictions,
     windows::Windows,
 };
-use crate::{
-    ids::AppointmentTypeId,
-    schedule::{
-        calendar::{Calendar, Holder},
-        hours::WorkingHour,
-        zone::{Date, Zone},
-    },
-    time::{Span, Timestamp},
-};
+use crate::{AppointmentTypeId, Calendar, Date, Holder, Span, Timestamp, WorkingHour, Zone};
 
 /// Returns the slots that match the query, in order of start, provider and operatory.
 ///

@@ -1,6 +1,6 @@
 //! Restriction of slot starts by local time of day and day of the week.
 
-use crate::schedule::zone::{Date, Weekday};
+use crate::{Date, Weekday};
 
 /// Restriction of slot starts. The default admits all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

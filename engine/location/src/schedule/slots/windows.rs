@@ -3,12 +3,8 @@
 use std::ops::Range;
 
 use crate::{
-    ids::{OperatoryId, ProviderId},
-    schedule::{
-        hours::{HourKind, HourSource, Recurrence, WorkingHour},
-        zone::{Date, Weekday, Zone},
-    },
-    time::{MINUTE, Span, Timestamp},
+    Date, HourKind, HourSource, MINUTE, OperatoryId, ProviderId, Recurrence, Span, Timestamp, Weekday, WorkingHour,
+    Zone,
 };
 
 /// Merged, disjoint windows of one provider in one place, in order.
