@@ -6,11 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{
-    range::{Key, KeyRange},
-    version::Version,
-    watermark::WatermarkRecord,
-};
+use super::{Key, KeyRange, Version, watermark::WatermarkRecord};
 
 struct AuditProgress {
     found: WatermarkRecord,

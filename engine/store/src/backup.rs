@@ -20,19 +20,13 @@ use std::{
 };
 
 use super::{
-    batch::{Batch, MAX_KEY_BYTES, MAX_VALUE_BYTES},
-    contract::{BackedUp, Store},
-    copy,
+    BackedUp, Batch, Direction, Key, KeyId, KeyRange, MAX_KEY_BYTES, MAX_VALUE_BYTES, Store, StoreError, StoreKeys,
+    Version, copy,
     counters::Counter,
     envelope::{Envelope, sealed_with},
-    error::StoreError,
     files,
-    key_id::KeyId,
     keys::{self, Space},
-    range::{Direction, Key, KeyRange},
     shared::StoreState,
-    store_keys::StoreKeys,
-    version::Version,
     watermark::{WATERMARK_KEY, WatermarkRecord},
 };
 

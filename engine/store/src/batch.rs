@@ -1,10 +1,6 @@
 //! Batches: preconditions and writes that are applied atomically.
 
-use super::{
-    error::StoreError,
-    range::{FIRST_RESERVED, Key},
-    version::Version,
-};
+use super::{FIRST_RESERVED, Key, StoreError, Version};
 
 /// Maximum sizes of a key, a value and a batch. The key limit keeps sled's index pages far below the size at
 /// which sled moves them to files that it never syncs. The other limits bound the memory of a commit.

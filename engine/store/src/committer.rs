@@ -9,18 +9,15 @@ use std::{
 };
 
 use super::{
+    Append, CommitError, Disk, Key, StoreError, Version,
     audit::Replaced,
-    batch::Append,
-    disk::{Disk, Floor},
+    disk::Floor,
     engine::Writer,
-    error::{CommitError, StoreError},
     group::{Group, PriorVersions},
     jobs::{CommitOutcome, CommitQueue, Job, start_committer, waited},
     keys,
-    range::Key,
     recent_versions::Lookup,
     shared::StoreState,
-    version::Version,
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
 

@@ -6,12 +6,9 @@ use std::time::{Duration, Instant};
 
 pub use super::sled::Compacted;
 use super::{
-    config::StoreConfig,
-    directory::DirectoryLock,
+    DirectoryLock, EngineKind, LayoutProblem, StoreConfig, StoreError,
     engine::Opened,
-    engine_kind::EngineKind,
     envelope::Envelope,
-    error::{LayoutProblem, StoreError},
     integrity, layout,
     shared::StoreState,
     weight::{self, Weight},

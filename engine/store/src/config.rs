@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{engine_kind::EngineKind, store_keys::StoreKeys};
+use super::{EngineKind, StoreKeys};
 
 #[derive(Clone, Debug)]
 pub struct StoreConfig {

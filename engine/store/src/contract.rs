@@ -2,14 +2,7 @@
 
 use std::{future::Future, path::Path, pin::Pin, time::Duration};
 
-use super::{
-    batch::Batch,
-    error::{CommitError, StoreError},
-    keys,
-    range::{Direction, Key, KeyRange},
-    rotation::Sealed,
-    version::Versioned,
-};
+use super::{Batch, CommitError, Direction, Key, KeyRange, Sealed, StoreError, Versioned, keys};
 
 pub type CommitFuture = Pin<Box<dyn Future<Output = Result<(), CommitError>> + Send>>;
 

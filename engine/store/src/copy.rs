@@ -3,13 +3,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{
-    batch::Batch,
-    contract::Store,
-    error::{CommitError, StoreError},
-    keys,
-    range::{Direction, KeyRange},
-};
+use super::{Batch, CommitError, Direction, KeyRange, Store, StoreError, keys};
 
 /// Values per read: few enough that even the largest values fit into memory.
 const PAGE: usize = 100;

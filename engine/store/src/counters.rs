@@ -4,12 +4,7 @@
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
-use super::{
-    batch::Batch,
-    contract::Store,
-    error::{CommitError, StoreError},
-    keys,
-};
+use super::{Batch, CommitError, Store, StoreError, keys};
 
 /// Ids per lease: one commit per thousand ids.
 const BLOCK: u64 = 1_000;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::error::StoreError;
+use super::StoreError;
 use crate::files;
 
 /// Time to wait for the lock. A child process that is being started inherits all locks until its own program

@@ -8,10 +8,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{
-    engine::SyncFn,
-    error::{CommitError, StoreError},
-};
+use super::{CommitError, StoreError, engine::SyncFn};
 
 pub trait Disk: Send + Sync + 'static {
     /// Makes everything written so far survive a power loss.

@@ -2,11 +2,8 @@
 //! locations.
 
 use super::{
-    batch::Batch,
-    contract::Store,
-    error::StoreError,
+    Batch, Direction, Key, Store, StoreError,
     keys::{self, Space},
-    range::{Direction, Key},
 };
 
 /// Number of keys per read.

@@ -7,26 +7,19 @@ use std::{path::Path, sync::Arc, thread::JoinHandle};
 use tokio::sync::oneshot;
 
 use super::{
-    backup,
-    batch::{Batch, MAX_BATCH_BYTES, check_key},
+    BackedUp, Batch, CommitFuture, Direction, DirectoryLock, Disk, Health, Key, KeyId, KeyRange, MAX_BATCH_BYTES,
+    RealDisk, Sealed, Store, StoreConfig, StoreError, StoreKeys, Version, Versioned, backup,
+    batch::check_key,
     committer::Committer,
     compact,
-    config::StoreConfig,
-    contract::{BackedUp, CommitFuture, Health, Store},
-    directory::DirectoryLock,
-    disk::{Disk, Floor, RealDisk},
+    disk::Floor,
     engine::{Opened, Outline},
     envelope::{Envelope, sealed_with},
-    error::StoreError,
     integrity,
     jobs::{CommitOutcome, CommitQueue, Job},
-    key_id::KeyId,
     keys, layout,
-    range::{Direction, Key, KeyRange},
-    rotation::{Resealed, Sealed, commit_nothing, reseal_on},
+    rotation::{Resealed, commit_nothing, reseal_on},
     shared::StoreState,
-    store_keys::StoreKeys,
-    version::{Version, Versioned},
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
 

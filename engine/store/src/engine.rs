@@ -7,12 +7,7 @@
 
 use std::{io, sync::Arc};
 
-use super::{
-    error::StoreError,
-    key_id::KeyId,
-    range::{Direction, Key, KeyRange},
-    version::Version,
-};
+use super::{Direction, Key, KeyId, KeyRange, StoreError, Version};
 
 /// A read view: the state after the last group shown before the view was created.
 pub(super) trait Reads {

@@ -34,7 +34,7 @@ use chacha20poly1305::{
 use parking_lot::{RwLock, RwLockReadGuard};
 use xaes_256_gcm::Xaes256Gcm;
 
-use super::{error::StoreError, key_id::KeyId, keys, store_keys::StoreKeys, version::Version};
+use super::{KeyId, StoreError, StoreKeys, Version, keys};
 
 const XCHACHA: u8 = 1;
 const XAES: u8 = 3;
@@ -216,7 +216,7 @@ pub(crate) fn seal_in_format_1(sealing_key: [u8; 32], nonce: [u8; NONCE], key: &
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::store_keys::StoreKey;
+    use crate::StoreKey;
 
     fn keys() -> StoreKeys {
         StoreKey::new([7; 32]).into()

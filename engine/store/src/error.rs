@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use super::{engine_kind::EngineKind, key_id::KeyId, keys, range::Key};
+use super::{EngineKind, Key, KeyId, keys};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {

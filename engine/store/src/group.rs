@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    batch::Append,
-    error::{CommitError, StoreError},
+    Append, CommitError, StoreError, Version,
     jobs::{CommitOutcome, Job},
-    version::Version,
 };
 
 /// The state of the store before the group.

@@ -9,13 +9,10 @@ use std::{
 };
 
 use super::{
-    directory::DirectoryLock,
+    Direction, DirectoryLock, KeyRange, StoreError, Version,
     engine::{Outline, Writer},
     envelope::sealed_with,
-    error::StoreError,
-    range::{Direction, KeyRange},
     shared::StoreState,
-    version::Version,
     watermark::{WATERMARK_KEY, WatermarkRecord},
 };
 

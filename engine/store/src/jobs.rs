@@ -10,13 +10,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use super::{
-    batch::{Append, Batch, Expect},
-    envelope::Envelope,
-    error::{CommitError, StoreError},
-    range::Key,
-    version::Version,
-};
+use super::{Append, Batch, CommitError, Expect, Key, StoreError, Version, envelope::Envelope};
 
 /// Limits of a group. Small groups keep the latency low and rarely fill a segment of sled between two syncs.
 /// sled reuses the space of replaced records without knowing whether their successors are synced. A single

@@ -5,12 +5,8 @@
 use std::fmt;
 
 use super::{
-    batch::Batch,
-    contract::Store,
-    error::StoreError,
+    Batch, Direction, Key, KeyRange, Store, StoreError, Version, Versioned,
     keys::{self, Space},
-    range::{Direction, Key, KeyRange},
-    version::{Version, Versioned},
 };
 
 pub const FIRST_SEQ: u64 = 1;

@@ -1,10 +1,7 @@
 //! The owner of a key, as far as the key contains it. A store distributed over machines keeps the values of
 //! one owner together.
 
-use super::{
-    keys::Space,
-    range::{KeyRange, prefix_end},
-};
+use super::{KeyRange, keys::Space, prefix_end};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyOwner {

@@ -2,7 +2,7 @@
 //! here. Numbers are big-endian, so that keys sort like the things they identify. A new space needs one line
 //! in `spaces!`, one builder and one parser.
 
-use super::range::{Key, KeyRange};
+use super::{Key, KeyRange};
 
 macro_rules! spaces {
     ($($(#[$doc:meta])* $space:ident = $tag:literal $name:literal,)*) => {

@@ -3,10 +3,7 @@
 
 use std::{fs, io, path::Path};
 
-use super::{
-    engine_kind::EngineKind,
-    error::{LayoutProblem, StoreError},
-};
+use super::{EngineKind, LayoutProblem, StoreError};
 use crate::files;
 
 const FILE: &str = "format";

@@ -9,12 +9,8 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    batch::{Append, Batch, check_key},
-    contract::{CommitFuture, Health, Store, feed_number},
-    error::{CommitError, StoreError},
-    keys,
-    range::{Direction, Key, KeyRange},
-    version::{Version, Versioned},
+    Append, Batch, CommitError, CommitFuture, Direction, Health, Key, KeyRange, Store, StoreError, Version, Versioned,
+    batch::check_key, contract::feed_number, keys,
 };
 
 /// A fault injected into the next commit.

@@ -20,7 +20,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{engine::Writer, error::StoreError, group::PriorVersions, range::Key, version::Version};
+use super::{Key, StoreError, Version, engine::Writer, group::PriorVersions};
 
 /// Maximum number of entries in each of the two generations. At 3,700 bookings per second, a generation lasts
 /// for about 0.3 s, much longer than the time between a read and its commit. Both take at most about 12 MB, with

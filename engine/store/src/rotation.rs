@@ -11,12 +11,9 @@ use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
 use super::{
+    CommitError, Key, KeyId, KeyRange, StoreError, StoreKeys,
     envelope::Envelope,
-    error::{CommitError, StoreError},
     jobs::{CommitOutcome, CommitQueue, Job},
-    key_id::KeyId,
-    range::{Key, KeyRange},
-    store_keys::StoreKeys,
 };
 
 /// Values scanned between two pauses, and values per commit group.
@@ -169,7 +166,7 @@ mod tests {
     use super::*;
     use crate::{
         Batch, Direction, EmbeddedStore, EngineKind, Store, StoreConfig, StoreKey, Version, backup, compact, keys,
-        sled::salvage, testing,
+        salvage, testing,
     };
 
     const VALUES: u64 = 1_200;

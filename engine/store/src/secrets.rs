@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use runtime::clock;
 use sha2::Sha256;
 
-use crate::{batch::Batch, contract::Store, error::CommitError, keys};
+use crate::{Batch, CommitError, Store, keys};
 
 /// Derives a secret per purpose from one random seed.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    audit::Audit, contract::feed_number, engine::Medium, envelope::Envelope, error::StoreError, keys,
+    StoreError, audit::Audit, contract::feed_number, engine::Medium, envelope::Envelope, keys,
     recent_versions::RecentVersions,
 };
 

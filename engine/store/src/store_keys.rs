@@ -6,7 +6,7 @@
 
 use std::{fmt, fs, path::Path};
 
-use super::{error::StoreError, key_id::KeyId};
+use super::{KeyId, StoreError};
 use crate::files;
 
 /// A key. Without it, values sealed with it are lost.

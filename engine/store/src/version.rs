@@ -1,6 +1,6 @@
 //! Versions of values.
 
-use super::key_id::KeyId;
+use super::KeyId;
 
 /// Identifies one write of a value. Two writes never have the same version, even of the same key and content,
 /// so preconditions compare versions instead of values. A version is meaningful only to its store, and

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use super::{envelope::Envelope, error::StoreError, range::FIRST_RESERVED, version::Version};
+use super::{FIRST_RESERVED, StoreError, Version, envelope::Envelope};
 
 /// The store's own record, written with every group: the number of the group, the number of values, and the
 /// sum of their versions.

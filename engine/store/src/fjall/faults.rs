@@ -5,7 +5,7 @@ use std::{
     io::{self, ErrorKind},
 };
 
-use crate::{error::StoreError, guard::GuardError};
+use crate::{StoreError, guard::GuardError};
 
 /// A file that ends early or contains invalid data is damaged. Other errors of the operating system are I/O
 /// errors.

@@ -7,13 +7,11 @@ use parking_lot::RwLock;
 
 use super::{faults::fjall_error, torn};
 use crate::{
+    Direction, Key, KeyRange, StoreError, Version,
     engine::{KeyWrite, Medium, Opened, Outline, Reads, Writer},
     envelope::sealed_with,
-    error::StoreError,
     files,
     guard::{guarded, quiet_panics},
-    range::{Direction, Key, KeyRange},
-    version::Version,
     watermark::WATERMARK_KEY,
 };
 

@@ -23,7 +23,7 @@ use std::{
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{error::StoreError, files, watermark::WATERMARK_KEY};
+use crate::{StoreError, files, watermark::WATERMARK_KEY};
 
 const START: u8 = 1;
 const ITEM: u8 = 2;

@@ -5,16 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{owners::Owned, schema::sequence_key};
 use crate::{
-    batch::{Append, Expect},
+    Append, Expect, Key, StoreError, Version,
     contract::feed_number,
     envelope::Envelope,
-    error::StoreError,
     group::{Group, PriorVersions},
     jobs::{CommitOutcome, Job},
     key_owner::{self, KeyOwner},
     keys,
-    range::Key,
-    version::Version,
 };
 
 /// The primary key of a row: owner and key. Rows are locked and written in this order.

@@ -26,10 +26,9 @@ use super::{
     session::Session,
 };
 use crate::{
+    CommitError, StoreError, Version,
     envelope::Envelope,
-    error::{CommitError, StoreError},
     jobs::{CommitOutcome, CommitQueue, Job, start_committer, waited},
-    version::Version,
 };
 
 /// Pauses between attempts of a group that conflicts with another process. After the statement timeout, the

@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use tokio_postgres::config::{Config, Host, SslMode, TargetSessionAttrs};
 
-use crate::error::StoreError;
+use crate::StoreError;
 
 #[derive(Clone)]
 pub struct PostgresConfig {

@@ -2,7 +2,7 @@
 
 use tokio_postgres::{Error, error::SqlState};
 
-use crate::error::StoreError;
+use crate::StoreError;
 
 /// The reaction to a database error.
 #[derive(Debug)]

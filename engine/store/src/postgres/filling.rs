@@ -9,7 +9,7 @@ use super::{
     schema,
     session::{Bare, Connector},
 };
-use crate::{envelope::Envelope, error::StoreError, keys, range::FIRST_RESERVED, store_keys::StoreKeys};
+use crate::{FIRST_RESERVED, StoreError, StoreKeys, envelope::Envelope, keys};
 
 /// The key of the mark; its value identifies the copied store.
 const MARK: &[u8] = &[FIRST_RESERVED + 2];

@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::session::{Connector, Purpose, Session};
-use crate::error::StoreError;
+use crate::StoreError;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);

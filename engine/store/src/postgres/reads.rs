@@ -20,10 +20,7 @@ use super::{
     session::Session,
     statements::Scan,
 };
-use crate::{
-    error::StoreError,
-    range::{FIRST_RESERVED, Key, KeyRange},
-};
+use crate::{FIRST_RESERVED, Key, KeyRange, StoreError};
 
 /// Rarely used statements, which are not prepared.
 const BEGINNINGS: &str = "SELECT key, substring(value from 1 for 21) FROM practice_sync_values \

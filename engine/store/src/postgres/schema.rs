@@ -10,10 +10,8 @@ use super::{
     session::{Bare, Connector},
 };
 use crate::{
+    FIRST_RESERVED, Key, StoreError, StoreKeys,
     envelope::{Envelope, sealed_with},
-    error::StoreError,
-    range::{FIRST_RESERVED, Key},
-    store_keys::StoreKeys,
 };
 
 /// Migrations; migration n creates version n. Released migrations are never changed. Versions 2 and 3 have the

@@ -17,7 +17,7 @@ use super::{
     statements::Statements,
     tls::Rustls,
 };
-use crate::error::StoreError;
+use crate::StoreError;
 
 /// Planner settings. A statement planned while the table was small must not scan the whole table later.
 /// Databases that do not support these settings are used without them.

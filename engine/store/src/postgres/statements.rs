@@ -3,7 +3,7 @@
 
 use tokio_postgres::{Client, Error, Statement};
 
-use crate::range::Direction;
+use crate::Direction;
 
 /// Locks rows in key order, so that two processes cannot deadlock. Returns the value of the store's internal
 /// rows, too.

@@ -30,17 +30,14 @@ use super::{
     statements::Scan,
 };
 use crate::{
-    batch::{Batch, MAX_BATCH_BYTES, check_key},
-    contract::{CommitFuture, Health, Store, feed_number},
+    Batch, CommitFuture, Direction, Health, Key, KeyId, KeyRange, MAX_BATCH_BYTES, Sealed, Store, StoreError,
+    StoreKeys, Version, Versioned,
+    batch::check_key,
+    contract::feed_number,
     envelope::{Envelope, sealed_with},
-    error::StoreError,
     jobs::{CommitOutcome, CommitQueue, Job},
-    key_id::KeyId,
     key_owner, keys,
-    range::{Direction, Key, KeyRange},
-    rotation::{Resealed, Sealed, commit_nothing, reseal_on},
-    store_keys::StoreKeys,
-    version::{Version, Versioned},
+    rotation::{Resealed, commit_nothing, reseal_on},
 };
 
 /// Threads for the database connections. Values are sealed and opened on the threads of the callers.

@@ -22,7 +22,7 @@ use tokio_postgres::{
 use tokio_rustls::{TlsConnector, client};
 
 use super::config::Tls;
-use crate::error::StoreError;
+use crate::StoreError;
 
 #[derive(Clone)]
 pub(super) struct Rustls(Arc<ClientConfig>);

@@ -7,7 +7,7 @@
 
 use sled::IVec;
 
-use crate::{envelope, key_id::KeyId, range::Key, version::Version};
+use crate::{Key, KeyId, Version, envelope};
 
 const CUT_HEADER: usize = 5;
 /// Maximum size of a record. A leaf page of sled holds up to 20 records and must stay below 128 KiB.
@@ -79,7 +79,7 @@ pub(super) fn join(head: &[u8], chunks: &[IVec]) -> Vec<u8> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{envelope::Envelope, error::StoreError, store_keys::StoreKey};
+    use crate::{StoreError, StoreKey, envelope::Envelope};
 
     #[test]
     fn values_of_any_size_round_trip() {

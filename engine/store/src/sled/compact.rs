@@ -20,13 +20,11 @@ use super::{
     view::Log,
 };
 use crate::{
-    config::StoreConfig,
+    FIRST_RESERVED, StoreConfig, StoreError,
     envelope::Envelope,
-    error::StoreError,
     files,
     guard::{guarded, quiet_panics},
     integrity,
-    range::FIRST_RESERVED,
     shared::StoreState,
     watermark::{self, WATERMARK_KEY, WatermarkRecord},
     weight::{self, Weight},

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::log::open_log;
-use crate::{error::StoreError, files};
+use crate::{StoreError, files};
 
 const DRAFT: &str = "sled.draft";
 pub(super) const CONFIGURATION: &str = "conf";

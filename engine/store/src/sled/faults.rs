@@ -1,6 +1,6 @@
 //! Conversion of sled's errors.
 
-use crate::{error::StoreError, guard::GuardError};
+use crate::{StoreError, guard::GuardError};
 
 pub(super) fn sled_error(key: &[u8], error: GuardError<sled::Error>) -> StoreError {
     match error {

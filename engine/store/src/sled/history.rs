@@ -13,7 +13,7 @@ use std::{
 use parking_lot::Mutex;
 use sled::IVec;
 
-use crate::range::Key;
+use crate::Key;
 
 /// Records before a group, including those it replaces; `None` for absent keys.
 pub(super) type Replaced = BTreeMap<Key, Option<IVec>>;

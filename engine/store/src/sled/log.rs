@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{faults::sled_error, history::History, view::Log};
-use crate::{error::StoreError, files::sync_directory, guard::guarded, watermark::WATERMARK_KEY};
+use crate::{StoreError, files::sync_directory, guard::guarded, watermark::WATERMARK_KEY};
 
 pub(super) fn open_log(dir: &Path, cache_bytes: u64) -> Result<Log, StoreError> {
     let sled = sled::Config::new()

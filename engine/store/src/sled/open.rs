@@ -13,7 +13,7 @@ use super::{
     log::open_log,
     writer::LogWriter,
 };
-use crate::{engine::Opened, error::StoreError, guard::quiet_panics};
+use crate::{StoreError, engine::Opened, guard::quiet_panics};
 
 pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
     quiet_panics();

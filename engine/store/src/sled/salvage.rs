@@ -19,19 +19,12 @@ use super::{
     view::Log,
 };
 use crate::{
-    batch::Batch,
-    config::StoreConfig,
-    contract::Store,
-    embedded::EmbeddedStore,
-    engine_kind::EngineKind,
+    Batch, CommitError, Direction, EmbeddedStore, EngineKind, FIRST_RESERVED, Key, KeyRange, LayoutProblem, Store,
+    StoreConfig, StoreError, StoreKeys, Version,
     envelope::Envelope,
-    error::{CommitError, LayoutProblem, StoreError},
     guard::{guarded, quiet_panics},
     integrity, keys, layout,
-    range::{Direction, FIRST_RESERVED, Key, KeyRange},
     shared::StoreState,
-    store_keys::StoreKeys,
-    version::Version,
     watermark::{self, WatermarkRecord},
 };
 

@@ -10,10 +10,9 @@ use super::{
     history::{History, HistoryState},
 };
 use crate::{
+    Direction, Key, KeyRange, StoreError,
     engine::{Medium, Outline, Reads},
-    error::StoreError,
     guard::guarded,
-    range::{Direction, Key, KeyRange},
 };
 
 /// Number of records read from sled before replaced records are looked up.

@@ -10,10 +10,9 @@ use super::{
     view::Log,
 };
 use crate::{
+    StoreError, Version,
     engine::{KeyWrite, Writer},
-    error::StoreError,
     guard::guarded,
-    version::Version,
 };
 
 pub(super) struct LogWriter {
