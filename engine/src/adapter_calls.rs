@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use adapter_host::{CostsByCall, Host};
 use location::LocationId;
-use records::sync_state::AdapterState;
+use records::AdapterState;
 use runtime::metrics::Family;
 
 use crate::{

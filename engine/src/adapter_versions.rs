@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use adapter_host::{Adapter, AdapterRegistry, Host, LoadError, LoadState};
 use location::{Resource, Timestamp};
-use records::ehr::{Ehr, Fault};
+use records::{Ehr, Fault};
 use runtime::clock;
 use serde::{Deserialize, Serialize};
 use setup::{EngineRules, LocationSetup, current::Current};

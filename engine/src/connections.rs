@@ -12,7 +12,7 @@ use adapter_host::{
 use location::LocationId;
 use parking_lot::{Mutex, RwLock};
 use processor::error::EngineError;
-use records::ehr::Ehr;
+use records::Ehr;
 use setup::{
     DataSource, LocationSetup, Setup,
     changes::{ChangeImpact, SetupChanges},

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::RwLock;
 use records::{
+    Scope,
     document::DocumentKind,
-    record::Scope,
     schema::{RESOURCES, rules},
 };
 use setup::{

@@ -27,10 +27,7 @@ use query::{
     index::{self, Index},
     retention,
 };
-use records::{
-    ehr::Ehr,
-    sync_state::{AdapterState, AdapterStatus, SyncState},
-};
+use records::{AdapterState, AdapterStatus, Ehr, SyncState};
 use runtime::{
     clock,
     metrics::{Metrics, Numbers},

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use adapter_host::{HttpRequest, Transport, TransportError, TransportFuture};
 use location::{InstitutionId, Resource};
 use membership::Place;
-use records::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Write};
+use records::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Write};
 use setup::secret::Secret;
 
 use crate::cluster::Cluster;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use location::LocationId;
-use records::sync_state::{AdapterState, GateStatus};
+use records::{AdapterState, sync_state::GateStatus};
 use runtime::{metrics::LocationHealth, recent_errors::RecentError};
 use webhooks::follower::Lag;
 

@@ -13,10 +13,8 @@ use query::{
     lists::{ListError, ListQuery, Lists, Order, Page, PageRequest, Position, Range},
 };
 use records::{
-    self,
+    self, Body, Description, Record, Scope,
     document::{Document, DocumentKind},
-    ehr::Description,
-    record::{Body, Record, Scope},
     rules,
     schema::{EhrRecord, Visitor, on, scope_of},
 };

@@ -10,7 +10,7 @@ use endpoints::resources::practice::problems;
 use engine::{
     Place,
     metrics::LocationHealth,
-    records::sync_state::{AdapterStatus, Cause, GateState},
+    records::{AdapterStatus, GateState, sync_state::Cause},
     setup::{Institution, LocationStatus},
 };
 

@@ -7,7 +7,7 @@ use endpoints::resources::practice::write_requests::parsed;
 use engine::{
     Place,
     lists::{Filter, ListQuery, Order, PageRequest},
-    records::{Appointment, record::Record},
+    records::{Appointment, Record},
     setup::Institution,
 };
 use location::InstitutionId;

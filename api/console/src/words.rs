@@ -1,7 +1,7 @@
 //! Formatting of values for all pages.
 
 use chrono_tz::Tz;
-use engine::records::sync_state::{AdapterStatus, GateState};
+use engine::records::{AdapterStatus, GateState};
 use location::{DAY, HOUR, MINUTE, Millis, SECOND, Timestamp};
 
 use framework::values::times;

@@ -4,7 +4,7 @@ use actix_web::web::Path;
 use audit::{Filter, Recorded};
 use endpoints::resources::practice::write_requests::{parsed, public_id, subject};
 use engine::{
-    records::{Appointment, record::Record},
+    records::{Appointment, Record},
     write_history::{Happened, Step},
     write_requests::WriteRequest,
 };

@@ -6,13 +6,10 @@ pub(crate) use engine::{
     idempotency::IdempotencyKey,
     lists::{Filter, Position},
     records::{
-        Adjustment, Appointment, AppointmentDescriptor, AppointmentType, Charge, Claim, Coverage, Document,
-        FeeSchedule, HistoryItem, InsurancePlan, Operatory, Patient, PatientAlert, PatientHistoryItem, PatientRecall,
-        Payment, Procedure, Provider, RecallType, TreatmentPlan, WorkingHour, Writeback,
-        money::Money,
-        record::{Body, Record, Schema, WriteStatus},
-        sync_state::SyncState,
-        values::{Address, Day, Seconds},
+        Address, Adjustment, Appointment, AppointmentDescriptor, AppointmentType, Body, Charge, Claim, Coverage, Day,
+        Document, FeeSchedule, HistoryItem, InsurancePlan, Money, Operatory, Patient, PatientAlert, PatientHistoryItem,
+        PatientRecall, Payment, Procedure, Provider, RecallType, Record, Seconds, SyncState, TreatmentPlan,
+        WorkingHour, WriteStatus, Writeback, record::Schema,
     },
     setup::{LocationSetup, LocationStatus},
     webhooks::{

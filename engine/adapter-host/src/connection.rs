@@ -13,7 +13,7 @@ use std::{
 
 use chrono::DateTime;
 use chrono_tz::Tz;
-use records::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
+use records::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
 use setup::{guests::GuestLimits, secret::Secret};
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument, field::Empty, trace_span};

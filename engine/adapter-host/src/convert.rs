@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Debug, time::Duration};
 
-use records::ehr::{Description, EhrAppointment, Fault, Page, PullAbility, Receipt, Resource, Skipped, Write};
+use records::{Description, EhrAppointment, Fault, Page, PullAbility, Receipt, Resource, Write, ehr::Skipped};
 
 use super::{
     bindings::exports::practice_sync::ehr::ehr as wit,

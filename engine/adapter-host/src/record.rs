@@ -4,13 +4,7 @@
 use std::collections::BTreeSet;
 
 use location::WorkingHour;
-use records::{
-    ehr::*,
-    money::{Money, MoneyError},
-    record::Schema,
-    schema::Limit,
-    values::{Address, Day, Json, Seconds},
-};
+use records::{Address, Day, Json, Money, Seconds, ehr::*, money::MoneyError, record::Schema, schema::Limit};
 
 use super::{
     bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},

@@ -10,7 +10,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::Datelike;
-use records::{demographics::phone, ehr::Write, patient::FIRST_YEAR_OF_BIRTH};
+use records::{Write, demographics::phone, patient::FIRST_YEAR_OF_BIRTH};
 use regex::Regex;
 use runtime::clock;
 use serde_json::Value;
@@ -361,7 +361,7 @@ fn without(text: &str, mut hidden: Vec<Range<usize>>) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, Operation, Resource};
+    use records::{Address, EhrAppointment, EhrPatient, EhrRecord, Operation, Resource};
 
     use super::*;
 

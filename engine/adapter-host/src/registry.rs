@@ -6,7 +6,7 @@ use std::{
 };
 
 use parking_lot::RwLock;
-use records::ehr::Ehr;
+use records::Ehr;
 
 use super::{
     AddressError, Connection,

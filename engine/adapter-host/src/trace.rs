@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use parking_lot::Mutex;
-use records::ehr::{Fault, Write};
+use records::{Fault, Write};
 
 use super::{
     bindings::exports::practice_sync::ehr::ehr as wit,

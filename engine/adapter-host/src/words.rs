@@ -2,7 +2,7 @@
 //! messages.
 
 use location::{HourKind, Weekday, hours::RecurrenceUnit};
-use records::{schema::Limit, values::Json};
+use records::{Json, schema::Limit};
 use serde::{Deserialize, Serialize};
 
 use super::{

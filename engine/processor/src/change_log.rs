@@ -3,7 +3,7 @@
 
 use location::{Event, Operation, Resource, Timestamp, WriteIntent, event::InsertFailure};
 use query::stream::{EndedWrite, StatusChange, WriteResult};
-use records::sync_state::SyncSummary;
+use records::SyncSummary;
 
 use crate::processor::Processor;
 

@@ -4,7 +4,7 @@
 
 use location::{MINUTE, Millis, Timestamp};
 use parking_lot::Mutex;
-use records::ehr::Fault;
+use records::Fault;
 use setup::EngineRules;
 use store::Health;
 

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use location::{AppointmentId, Event, event::CancelledBy};
-use records::facts::{ChangedBy, VisitFact, VisitFacts, VisitState};
+use records::{
+    ChangedBy, VisitFact,
+    facts::{VisitFacts, VisitState},
+};
 use runtime::origin::{CallKind, Origin};
 
 /// The causes of a turn's changes.

@@ -5,9 +5,8 @@ use location::{
     command::{Failure, Written},
 };
 use records::{
-    Appointment,
+    Appointment, Body, Record,
     document::Link,
-    record::{Body, Record},
     schema::{self, Visitor},
     write::public_id,
 };

@@ -2,10 +2,9 @@
 
 use location::{Date, DecisionContext};
 use records::{
-    self,
+    self, Record, RecordWrite,
     demographics::{name, phone::Number},
     patient::is_birth_date,
-    record::{Record, RecordWrite},
 };
 use store::{Key, keys};
 

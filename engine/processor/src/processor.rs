@@ -11,12 +11,7 @@ use location::{
 };
 use parking_lot::Mutex;
 use query::index::Index;
-use records::{
-    self,
-    document::Document,
-    ehr::Description,
-    record::{Body, Record},
-};
+use records::{self, Body, Description, Record, document::Document};
 use runtime::doorbell::Doorbell;
 use serde::de::DeserializeOwned;
 use setup::{Institution, LocationSetup, Setup, current::Current, settings};

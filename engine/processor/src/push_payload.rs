@@ -5,9 +5,7 @@ use location::{
     command::{Failure, Outcome, Written},
 };
 use records::{
-    Patient, WorkingHour,
-    ehr::{Fault, Receipt, Write},
-    record::{Body, Record, RecordWrite, WriteStatus},
+    Body, Fault, Patient, Receipt, Record, RecordWrite, WorkingHour, Write, WriteStatus,
     references::Missing,
     schema::{self, EhrRecord, Visitor},
 };

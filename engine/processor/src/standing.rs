@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use location::{Event, Location, Timestamp, WriteId, event::InsertFailure, gate::Gate};
-use records::sync_state::{SyncState, shut};
+use records::{SyncState, sync_state::shut};
 use runtime::{
     metrics::LocationHealth,
     origin::Origin,

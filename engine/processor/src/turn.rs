@@ -12,7 +12,7 @@ use location::{
     replacement::Replacement,
 };
 use parking_lot::Mutex;
-use records::record::Record;
+use records::Record;
 use runtime::origin::{Origin, OriginChange};
 use store::{Batch, due, journal, keys};
 

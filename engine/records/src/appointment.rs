@@ -5,8 +5,8 @@ use record_macro::record_form;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    Body, Record, RecordWrite, Writeback,
     index::{Field, OrderBy, Term},
-    record::{Body, Record, RecordWrite, Writeback},
     references::{ForeignId, ForeignIdOf, Invalid, Missing, Reference, ResolveId},
     values::Extra,
 };

@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::money::Money;
+use crate::Money;
 
 /// A balance by age in days: of a guarantor, or an insurance's estimate for a patient.
 #[record(

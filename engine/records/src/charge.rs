@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::{money::Money, values::Day};
+use crate::{Day, Money};
 
 /// A charge on the ledger.
 #[record(resource = Charges, tag = 43, id = u64, scope = Source, contract = "charge", name = "Charge")]

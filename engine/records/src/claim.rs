@@ -2,11 +2,7 @@
 
 use record_macro::{record, record_part};
 
-use crate::{
-    money::Money,
-    values::{Day, Seconds},
-    words::ClaimStatus,
-};
+use crate::{Day, Money, Seconds, words::ClaimStatus};
 
 /// Amounts of a claim, for one charge or in total.
 #[record_part(contract = "claim-amounts")]

@@ -3,7 +3,7 @@
 use record_macro::record;
 
 use crate::{
-    values::Seconds,
+    Seconds,
     words::{Direction, Mode},
 };
 

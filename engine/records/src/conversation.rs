@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::values::Json;
+use crate::Json;
 
 /// A conversation the EHR keeps.
 #[record(

@@ -3,7 +3,7 @@
 use record_macro::record;
 
 use crate::{
-    values::Day,
+    Day,
     words::{InsuranceType, Relation},
 };
 

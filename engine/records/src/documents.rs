@@ -3,7 +3,7 @@
 use record_macro::record;
 use serde::{Deserialize, Serialize};
 
-use crate::values::Seconds;
+use crate::Seconds;
 
 /// A kind of document.
 #[record(

@@ -6,11 +6,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 pub use location::{Operation, Resource, pull::Skipped};
 use serde::{Deserialize, Serialize};
 
-pub use crate::{
-    references::ForeignId,
-    schema::*,
-    values::{Address, Extra},
-};
+pub use crate::{Address, references::ForeignId, schema::*, values::Extra};
 
 /// A call in flight; it ends by its deadline.
 pub type EhrFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;

@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::money::Money;
+use crate::Money;
 
 /// A list of fees.
 #[record(resource = FeeSchedules, tag = 21, id = u64, scope = Source, contract = "fee-schedule", name = "Fee Schedule")]

@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::values::{Json, Seconds};
+use crate::{Json, Seconds};
 
 /// A patient's answers to a form.
 #[record(

@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::values::Json;
+use crate::Json;
 
 /// A patient intake form.
 #[record(resource = FormSchemas, tag = 29, id = u64, scope = Source, contract = "form-schema", name = "Form Schema")]

@@ -3,8 +3,9 @@
 pub(crate) use location::{Operation, Resource, Timestamp};
 
 pub(crate) use crate::{
+    Body, Record, Scope,
     index::{Field, Findable, Term},
-    record::{Body, Record, RecordId, ResourceRules, Schema, Scope},
+    record::{RecordId, ResourceRules, Schema},
     references::{ForeignId, ForeignIdOf, Invalid, Missing, Part, Reference, ResolveId},
     values::Extra,
 };

@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::{money::Money, values::Address};
+use crate::{Address, Money};
 
 /// An insurance plan.
 #[record(

@@ -59,11 +59,17 @@ pub mod write;
 extern crate self as records;
 
 pub use demographics;
+pub use location::{Operation, Resource};
 
 pub use crate::{
     appointment::{Appointment, Booking, Reschedule},
-    record::Writeback,
+    ehr::{Description, Ehr, EhrFuture, Fault, Page, PullAbility, Receipt, Write},
+    facts::{ChangedBy, VisitFact},
+    money::Money,
+    record::{Body, Record, RecordWrite, Scope, WriteStatus, Writeback},
     schema::*,
+    sync_state::{AdapterState, AdapterStatus, GateState, SyncState, SyncSummary},
+    values::{Address, Day, Json, Seconds},
     words::*,
     working_hour::WorkingHour,
     write::FinishedWrite,

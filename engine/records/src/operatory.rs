@@ -3,7 +3,7 @@
 use location::Timestamp;
 use record_macro::record;
 
-use crate::record::Record;
+use crate::Record;
 
 /// A chair, column or room, for one appointment at a time.
 #[record(

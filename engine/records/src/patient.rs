@@ -4,9 +4,8 @@ use location::Date;
 use record_macro::record;
 
 use crate::{
-    full_name,
+    Address, full_name,
     index::{Field, Term},
-    values::Address,
 };
 
 /// A patient. The frame names no location: a patient is at all of `location_ids`.

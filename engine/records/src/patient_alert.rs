@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::values::Seconds;
+use crate::Seconds;
 
 /// An alert shown to staff with a patient.
 #[record(

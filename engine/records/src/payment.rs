@@ -3,9 +3,8 @@
 use record_macro::record;
 
 use crate::{
-    money::Money,
+    Day, Money,
     split::{ChargeSplit, ProviderSplit},
-    values::Day,
 };
 
 /// A kind of payment.

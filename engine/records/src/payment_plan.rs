@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::values::Day;
+use crate::Day;
 
 /// A plan of payments.
 #[record(resource = PaymentPlans, tag = 45, id = u64, scope = Source, contract = "payment-plan", name = "Payment Plan")]

@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::{money::Money, values::Day, words::ProcedureStatus};
+use crate::{Day, Money, words::ProcedureStatus};
 
 /// A planned or performed procedure.
 #[record(resource = Procedures, tag = 34, id = u64, scope = Source, contract = "procedure", name = "Procedure")]

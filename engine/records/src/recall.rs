@@ -2,7 +2,7 @@
 
 use record_macro::record;
 
-use crate::{values::Day, words::IntervalUnit};
+use crate::{Day, words::IntervalUnit};
 
 /// A kind of recall.
 #[record(resource = RecallTypes, tag = 37, id = u32, scope = Source, contract = "recall-type", name = "Recall Type")]

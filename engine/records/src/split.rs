@@ -2,7 +2,7 @@
 
 use record_macro::record_part;
 
-use crate::money::Money;
+use crate::Money;
 
 /// The part of a payment or adjustment for one charge.
 #[record_part(contract = "split")]

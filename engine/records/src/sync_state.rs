@@ -15,7 +15,7 @@ use location::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::ehr::Description;
+use crate::Description;
 
 /// The state of a location's gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use record_macro::record_form;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    Body, Record,
     index::{Field, Term},
-    record::{Body, Record},
     references::{ForeignId, ForeignIdOf, Invalid, Missing, Reference, ResolveId},
     values::Extra,
 };

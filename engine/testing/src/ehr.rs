@@ -9,7 +9,7 @@ use std::{
 };
 
 use location::Resource;
-use records::ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Write};
+use records::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Write};
 use tokio::sync::watch;
 
 use crate::Counter;

@@ -1,7 +1,7 @@
 //! Records and queries with the fields that most tests leave alone.
 
 use location::{Date, HourKind, SlotQuery, Timestamp, Weekday};
-use records::{InsurancePlan, ehr::EhrWorkingHour, schema};
+use records::{EhrWorkingHour, InsurancePlan, schema};
 use serde_json::json;
 
 /// Returns an insurance plan named `Family Plan`, to be created in a [`FakeEhr`](crate::FakeEhr).

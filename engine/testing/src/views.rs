@@ -1,7 +1,7 @@
 //! Views of records in webhook messages, for tests without the API's views.
 
 use location::Resource;
-use records::sync_state::SyncSummary;
+use records::SyncSummary;
 use serde_json::{Map, Value, json};
 use webhooks::views::{RelatedRecords, ViewContext, ViewError, Views};
 

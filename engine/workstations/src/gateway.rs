@@ -20,7 +20,7 @@ use tokio::{
 use uuid::Uuid;
 
 use adapter_host::{AdapterRegistry, LoadState, Url, common_paths};
-use records::sync_state::{GateState, GateStatus};
+use records::{GateState, sync_state::GateStatus};
 use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Current};
 use store::{Store, secrets::Secrets};

@@ -8,7 +8,7 @@ use std::{
 
 use adapter_host::{GateError, GateRequest, plain};
 use location::gate::{Gate, Shut};
-use records::sync_state::GateState;
+use records::GateState;
 
 use super::{
     limits::{REASON_BYTES, WAITING},

@@ -1,7 +1,7 @@
 //! Records printed on an author's terminal, with patient data masked and the format of values kept.
 
 use adapter_conformance::masked;
-use engine::records::ehr::{EhrRecord, Resource};
+use engine::records::{EhrRecord, Resource};
 use serde_json::{Map, Value};
 
 /// Resources that contain data of the practice, not of patients.
@@ -61,7 +61,7 @@ fn mask(value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use engine::records::ehr::{EhrPatient, EhrProvider};
+    use engine::records::{EhrPatient, EhrProvider};
     use serde_json::json;
 
     use super::*;

@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use configuration::logging;
 use engine::{
     adapter_host::{HttpTransport, Transport, plain},
-    records::ehr::{Ehr, Resource},
+    records::{Ehr, Resource},
 };
 
 use super::{

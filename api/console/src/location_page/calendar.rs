@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
-    records::{Appointment, Operatory, record::Record},
+    records::{Appointment, Operatory, Record},
 };
 use location::{Date, OperatoryId};
 

@@ -13,7 +13,7 @@ use endpoints::resources::{
     operators::recent_errors::{RecentErrorView, recent_errors},
     practice::problems::{self, ProblemView},
 };
-use engine::records::sync_state::{Cause, SyncState};
+use engine::records::{SyncState, sync_state::Cause};
 
 use crate::{
     fleet,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::{adapter_host::CallCosts, records::sync_state::SyncState};
+use engine::{adapter_host::CallCosts, records::SyncState};
 use framework::access::resource_names::name;
 use location::{Resource, pull::Progress};
 

@@ -1,7 +1,7 @@
 //! The `webhooks` of a document: the messages posted to endpoints, for every event. Uses the types of `views`.
 
 use engine::{
-    records::{facts::ChangedBy, schema::all_writes},
+    records::{ChangedBy, schema::all_writes},
     webhooks::{
         catalogue::{Event, EventName, ResourceType, WriteOutcome},
         payload::{Layout, MOST},

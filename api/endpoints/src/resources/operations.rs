@@ -7,7 +7,7 @@ use actix_web::{
     http::header::{CONTENT_TYPE, RETRY_AFTER},
     web::{self, Data},
 };
-use engine::{Engine, records::sync_state::AdapterStatus};
+use engine::{Engine, records::AdapterStatus};
 use framework::{
     access::authentication::for_operators,
     http::{connections::Connections, errors::HttpResult, metrics::Families, tls::Certificates},

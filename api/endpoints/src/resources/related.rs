@@ -2,7 +2,7 @@
 
 use std::{any::Any, cell::OnceCell};
 
-use engine::records::record::Scope;
+use engine::records::Scope;
 
 use crate::{
     prelude::*,

@@ -1,6 +1,6 @@
 //! Alerts, communication log requests, conversations.
 
-use engine::records::{CommunicationLog, Conversation, Direction, Mode, values::Json};
+use engine::records::{CommunicationLog, Conversation, Direction, Json, Mode};
 use framework::values::{kinds::times::Clock, record_uuid::uuid};
 
 use crate::{

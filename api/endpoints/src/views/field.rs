@@ -1,6 +1,6 @@
 //! Conversions of a record's fields to those of its view, for the attribute [`view_macro::view`].
 
-use engine::records::{AdjustmentAction, ClaimStatus, record::RecordWrite};
+use engine::records::{AdjustmentAction, ClaimStatus, RecordWrite};
 
 use super::parts::{Price, WriteState};
 use crate::prelude::*;

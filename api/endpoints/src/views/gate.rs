@@ -1,6 +1,6 @@
 //! The gate of a health record system that opens only while staff is logged in to it at a workstation (our addition).
 
-use engine::records::sync_state::{GateState, GateStatus};
+use engine::records::{GateState, sync_state::GateStatus};
 
 use crate::prelude::*;
 

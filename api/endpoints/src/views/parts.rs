@@ -1,6 +1,6 @@
 //! Common parts of views: money, the state of a write, the origin of a record, dates.
 
-use engine::records::record::RecordWrite;
+use engine::records::RecordWrite;
 
 use crate::prelude::*;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{
-    records::sync_state::SyncSummary,
+    records::SyncSummary,
     webhooks::views::{RelatedRecords, ViewError, Views},
 };
 use framework::http::endpoint::SchemaOf;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{records::sync_state::SyncSummary, setup::Setup};
+use engine::{records::SyncSummary, setup::Setup};
 
 use super::{gate::GateView, locations::LocationBasic};
 use crate::prelude::*;

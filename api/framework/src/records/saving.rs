@@ -4,7 +4,7 @@ use engine::{
     EngineError, Request, Saved,
     commands::CreateRecord,
     idempotency::IdempotencyKey,
-    records::record::{Body, Record},
+    records::{Body, Record},
 };
 use serde::{Serialize, de::DeserializeOwned};
 

@@ -2,11 +2,7 @@
 
 use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
-    records::{
-        document::Document,
-        record::{Body, Record},
-        schema::rules,
-    },
+    records::{Body, Record, document::Document, schema::rules},
 };
 use location::{LocationId, Resource};
 

@@ -1,7 +1,7 @@
 //! UUIDs of procedure codes, form schemas and communication logs. Version 8: the low seven bytes are the internal id,
 //! the others a digest of resource, data source and id. They are found without a table, and forgeries are detected.
 
-use engine::records::ehr::Resource;
+use engine::records::Resource;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 

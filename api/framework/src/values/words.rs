@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use engine::{
     records::{
-        Direction, InsuranceType, IntervalUnit, Mode, PlanStatus, Relation, Writeback, record::WriteStatus,
+        Direction, InsuranceType, IntervalUnit, Mode, PlanStatus, Relation, WriteStatus, Writeback,
         words::Word as Spelled,
     },
     setup::{Environment, LocationStatus},

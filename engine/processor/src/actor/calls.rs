@@ -6,10 +6,7 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture, fut::LocalBoxActo
 use location::{
     Call, Command, MachineSettings, Millis, Resource, Timestamp, WriteId, command::Failure, event::CallKind,
 };
-use records::{
-    ehr::{Description, Ehr, Fault, Page},
-    write::public_id,
-};
+use records::{Description, Ehr, Fault, Page, write::public_id};
 use runtime::{clock, metrics::Metrics, origin::Origin};
 use tracing::Instrument;
 

@@ -35,10 +35,7 @@ use location::{
     pull::Freshness,
     slots::{self, Party, next_available},
 };
-use records::{
-    ehr::{Description, Ehr, Fault},
-    sync_state::{QueueChange, SyncState},
-};
+use records::{Description, Ehr, Fault, SyncState, sync_state::QueueChange};
 use runtime::{
     clock::{self, Watch},
     metrics::Metrics,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use location::Resource;
-use records::ehr::{Ehr, Fault, Page};
+use records::{Ehr, Fault, Page};
 use tokio::task::JoinHandle;
 
 /// A request for a page.

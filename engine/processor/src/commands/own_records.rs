@@ -3,7 +3,7 @@
 use std::{any::Any, sync::Arc};
 
 use location::{OperatoryId, command::PulledOperatory};
-use records::{Operatory, record::Scope};
+use records::{Operatory, Scope};
 
 use super::{prelude::*, references::all_met};
 

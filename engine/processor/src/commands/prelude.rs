@@ -3,7 +3,7 @@
 pub(super) use location::{
     AppointmentId, Command, Decision, DecisionContext, Operation, OrderingKey, PatientId, Resource, Span, Timestamp,
 };
-pub(super) use records::record::{Body, Record, RecordWrite};
+pub(super) use records::{Body, Record, RecordWrite};
 
 pub(super) use crate::{
     error::{Prepared, Reject},

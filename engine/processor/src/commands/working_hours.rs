@@ -2,7 +2,7 @@
 //! accepts working hours.
 
 use location::{HourKind, HourSource, Recurrence, Refusal, WorkingHourId};
-use records::{WorkingHour, record::WriteStatus};
+use records::{WorkingHour, WriteStatus};
 
 use super::{prelude::*, references::all_met, save::queued};
 use crate::projections::working_hours;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use location::{DecisionContext, WriteId, command::PulledPage};
-use records::record::Record;
+use records::Record;
 
 use crate::{processor::Processor, unit_of_work::UnitOfWork};
 

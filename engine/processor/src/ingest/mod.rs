@@ -13,10 +13,9 @@ use location::{
     replacement::Replaced,
 };
 use records::{
-    self,
+    self, Record,
     document::{DocumentKind, Link},
     ehr,
-    record::Record,
 };
 use store::{Direction, keys};
 

@@ -5,10 +5,9 @@ use location::{
     command::{PulledAppointment, PulledOperatory, Written},
 };
 use records::{
-    Appointment, EhrAppointment, EhrOperatory, EhrPatient, EhrRecord, EhrWorkingHour, Operatory, Patient, WorkingHour,
-    Writeback,
+    Appointment, Body, EhrAppointment, EhrOperatory, EhrPatient, EhrRecord, EhrWorkingHour, Operatory, Patient, Record,
+    Scope, WorkingHour, Writeback,
     document::{Document, Link},
-    record::{Body, Record, Scope},
     references::Invalid,
     schema::{EhrVisitor, rules},
 };

@@ -5,7 +5,7 @@ use location::{
     command::{LateAppointment, PulledReplaced, Written},
     replacement::{ForgottenVisit, Replaced},
 };
-use records::{Appointment, EhrAppointment, EhrRecord, document::Link, ehr, record::Record};
+use records::{Appointment, EhrAppointment, EhrRecord, Record, document::Link, ehr};
 
 use crate::{
     error::Reject,

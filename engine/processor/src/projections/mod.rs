@@ -12,10 +12,7 @@ use location::{
     AppointmentId, DecisionContext, Event, Placement, Resource, WriteId, WriteIntent,
     event::{CancelledBy, InsertFailure},
 };
-use records::{
-    self, Appointment, Writeback,
-    record::{Body, Record, RecordWrite},
-};
+use records::{self, Appointment, Body, Record, RecordWrite, Writeback};
 use store::keys;
 
 use crate::note_keys;

@@ -2,7 +2,7 @@
 
 use location::DecisionContext;
 use query::lists::{Filter, ListQuery, Lists, Order, Range};
-use records::record::Record;
+use records::Record;
 use records::{Appointment, Patient};
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};

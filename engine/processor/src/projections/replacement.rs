@@ -1,7 +1,7 @@
 //! Changes of documents by moves in an EHR that cannot move appointments.
 
 use location::{DecisionContext, Resource, replacement::Replacement};
-use records::{Appointment, appointment::ReplacedInEhr, document::Link, record::Record};
+use records::{Appointment, Record, appointment::ReplacedInEhr, document::Link};
 
 use crate::{error::Reject, processor::Processor, projections::change, unit_of_work::UnitOfWork};
 

@@ -3,7 +3,7 @@
 //! cancellation of the old one is a separate write.
 
 use location::{AppointmentId, DecisionContext, Event, Timestamp, WriteId, WriteIntent};
-use records::{Appointment, Reschedule, Writeback, record::Record};
+use records::{Appointment, Record, Reschedule, Writeback};
 
 use super::change;
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};

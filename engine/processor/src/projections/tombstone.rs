@@ -2,9 +2,8 @@
 
 use location::{DecisionContext, Resource};
 use records::{
-    self,
+    self, Body, Record,
     document::Link,
-    record::{Body, Record},
     schema::{self, Visitor},
 };
 

@@ -4,11 +4,7 @@ use location::{
     AppointmentTypeId, Command, DecisionContext, Event, HourSource, Operation, OperatoryId, ProviderId, Resource,
     WorkingHourId, WriteId, WriteIntent, command::Written, event::InsertFailure, hours,
 };
-use records::{
-    WorkingHour,
-    document::Link,
-    record::{Record, RecordWrite, WriteStatus},
-};
+use records::{Record, RecordWrite, WorkingHour, WriteStatus, document::Link};
 
 use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 

@@ -2,9 +2,8 @@
 
 use location::{DecisionContext, Operation, Resource, WriteId, WriteIntent, command::Written, event::InsertFailure};
 use records::{
-    Appointment, Patient,
+    Appointment, Body, Patient, Record, RecordWrite,
     document::Link,
-    record::{Body, Record, RecordWrite},
     schema::{self, Visitor},
 };
 

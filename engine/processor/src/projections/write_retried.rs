@@ -2,8 +2,7 @@
 
 use location::{DecisionContext, Resource, WriteId, WriteIntent};
 use records::{
-    Appointment, FinishedWrite, Writeback,
-    record::{Body, Record, RecordWrite},
+    Appointment, Body, FinishedWrite, Record, RecordWrite, Writeback,
     schema::{self, Visitor},
 };
 

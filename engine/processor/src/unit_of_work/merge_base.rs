@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use location::WriteIntent;
-use records::{Appointment, document::Document, record::Record};
+use records::{Appointment, Record, document::Document};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use store::keys;

@@ -16,10 +16,9 @@ use query::{
     },
 };
 use records::{
-    Appointment,
+    Appointment, Record,
     document::{Document, DocumentKind, Link},
     facts::VisitState,
-    record::Record,
 };
 use serde::{
     Deserialize,

@@ -5,7 +5,7 @@ use demographics::{name, phone};
 use location::Timestamp;
 
 use crate::{
-    values::Day,
+    Day,
     words::{HistoryCategory, Word},
 };
 

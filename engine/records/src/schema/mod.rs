@@ -15,6 +15,9 @@ use location::{Operation, Resource};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
+use crate::{
+    Appointment, Body, WorkingHour, document::DocumentKind, index::Field, record::Schema, references::ForeignId,
+};
 pub use crate::{
     adjustment::*,
     appointment::EhrAppointment,
@@ -46,14 +49,6 @@ pub use crate::{
     split::*,
     treatment_plan::*,
     working_hour::{EhrRecurrence, EhrWorkingHour},
-};
-use crate::{
-    appointment::Appointment,
-    document::DocumentKind,
-    index::Field,
-    record::{Body, Schema},
-    references::ForeignId,
-    working_hour::WorkingHour,
 };
 
 /// Calls a macro with the bodies of all records and their resources, in the order of [`RESOURCES`].

@@ -3,7 +3,7 @@
 use engine::{
     PatientDetails,
     commands::{BookSlot, BookSlots, DERIVED_KEY, Offer, SlotBooking},
-    records::values::Address,
+    records::Address,
 };
 use framework::values::{
     kinds::{

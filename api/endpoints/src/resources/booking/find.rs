@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use engine::{
     lists::{ListQuery, Order, PageAt, PageRequest},
     records::{
+        Description,
         demographics::{name, phone::Number},
-        ehr::Description,
     },
 };
 use framework::http::find_limits::Contact;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::records::ehr::Description;
+use engine::records::Description;
 use framework::values::rule_texts::notice_in_words;
 use location::{Closure, VisitRules, rules::Instead};
 

@@ -1,6 +1,6 @@
 //! /form_schemas and /form_responses (specification 4.6)
 
-use engine::records::{FormResponse, FormSchema, values::Json};
+use engine::records::{FormResponse, FormSchema, Json};
 use framework::{
     access::arguments::FormId,
     values::{

@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use engine::records::sync_state::{AdapterState, AdapterStatus};
+use engine::records::{AdapterState, AdapterStatus};
 use framework::access::resource_names::{name, resource};
 use location::{
     pause::Directions,

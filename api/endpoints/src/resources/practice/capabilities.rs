@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::records::ehr::{Description, PullAbility};
+use engine::records::{Description, PullAbility};
 use framework::access::resource_names::name;
 
 use crate::prelude::*;

@@ -2,7 +2,7 @@
 
 use engine::{
     feed::{ChangeKind, FeedEntry},
-    records::facts::{ChangedBy, VisitFact},
+    records::{ChangedBy, VisitFact},
 };
 use framework::{
     access::{
