@@ -8,9 +8,7 @@ use records::AdapterState;
 use runtime::metrics::Family;
 
 use crate::{
-    Engine,
-    adapter_versions::{self, AdapterVersion, RolledOut, Tried, VersionError},
-    connections::ConnectError,
+    AdapterVersion, Engine, RolledOut, Tried, VersionError, adapter_versions, connections::ConnectError,
     engine::adapter_state,
 };
 

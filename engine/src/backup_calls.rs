@@ -4,10 +4,7 @@ use location::Timestamp;
 use runtime::clock;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::{
-    Engine,
-    backups::{BackupEnded, BackupError, BackupsNow},
-};
+use crate::{BackupEnded, BackupError, BackupsNow, Engine};
 
 impl Engine {
     /// Begins a backup of the store, and returns its name.

@@ -15,7 +15,8 @@ use store::{
 };
 
 use crate::{
-    data_dir::{DataDir, Incomplete, copy_beside, present, unreadable},
+    Incomplete,
+    data_dir::{DataDir, copy_beside, present, unreadable},
     database,
 };
 

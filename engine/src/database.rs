@@ -18,7 +18,7 @@ use store::{
     postgres::{self, Checked, Owners, PostgresConfig, PostgresStore, Tls},
 };
 
-use crate::data_dir::{DataDir, Incomplete};
+use crate::{Incomplete, data_dir::DataDir};
 
 /// Owner of keys without institution.
 const NOBODY: u64 = 0;

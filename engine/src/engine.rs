@@ -36,8 +36,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::task::JoinHandle;
 
 use crate::{
-    adapter_versions::AdapterVersions, audit_follower::AuditFollower, backups::Backups, cluster::Cluster,
-    config_history, connections::Connections, database::OwnersOfSetup, directory::Directory, gate_news, handover,
+    AuditFollower, OwnersOfSetup, adapter_versions::AdapterVersions, backups::Backups, cluster::Cluster,
+    config_history, connections::Connections, directory::Directory, gate_news, handover,
     provider_names::ProviderNameCache, rotation::Rotation,
 };
 use setup::{LocationSetup, Setup, current::Current, zones};

@@ -6,7 +6,7 @@ use location::{
 };
 use processor::{actor::LocationMessage, error::EngineError};
 
-use crate::engine::Engine;
+use crate::Engine;
 
 impl Engine {
     /// Explains why the times of a search, or one time, can or cannot be booked by an intent.

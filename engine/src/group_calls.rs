@@ -8,7 +8,7 @@ use processor::{
     reply::FreeGroups,
 };
 
-use crate::engine::Engine;
+use crate::Engine;
 
 impl Engine {
     /// Returns groups of slots for several patients that the booking rules offer to a channel, at most `query.limit`.

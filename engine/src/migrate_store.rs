@@ -11,8 +11,9 @@ use std::{
 use store::{DirectoryLock, EmbeddedStore, EngineKind, StoreKeys, copy::Contents, files, free_bytes};
 
 use crate::{
-    copy_data::{CopyStep, Source, embedded, fill},
-    data_dir::{DataDir, Incomplete, present, unreadable},
+    CopyStep, Incomplete,
+    copy_data::{Source, embedded, fill},
+    data_dir::{DataDir, present, unreadable},
 };
 
 /// Disk space that a new store needs in addition to its values: fjall's journal, and the floor of commits.

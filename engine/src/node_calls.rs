@@ -6,7 +6,7 @@ use location::InstitutionId;
 use membership::Place;
 use tokio::sync::watch;
 
-use crate::{cluster::Nodes, engine::Engine};
+use crate::{Engine, Nodes};
 
 impl Engine {
     /// Hands everything over to the other nodes, which take over while this node still answers.

@@ -14,9 +14,9 @@ use store::{CommitError, EmbeddedStore, EngineKind, Store, StoreConfig, StoreErr
 use webhooks::{subscriptions::Audience, views::Views};
 
 use crate::{
-    data_dir::{DataDir, Incomplete},
+    Engine, Incomplete, Parts, StartError,
+    data_dir::DataDir,
     database,
-    engine::{Engine, Parts, StartError},
     simulated::{OpenSimulated, SimulatedEhrs},
 };
 

@@ -24,8 +24,8 @@ use store::{Direction, StoreError, keys};
 use webhooks::views::{RelatedRecords, ViewContext, ViewError};
 
 use crate::{
-    config_history::{self, INSTITUTIONS, LOCATIONS, SetUp, set_up_key},
-    engine::Engine,
+    Engine, SetUp,
+    config_history::{self, INSTITUTIONS, LOCATIONS, set_up_key},
 };
 
 /// A record as clients see it.

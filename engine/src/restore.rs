@@ -10,8 +10,8 @@ use store::{BackedUp, EmbeddedStore, EngineKind, StoreConfig, StoreKeys, backup,
 use webhooks::registry;
 
 use crate::{
-    copy_data::CopyStep,
-    data_dir::{DataDir, Incomplete, present, unreadable},
+    CopyStep, Incomplete,
+    data_dir::{DataDir, present, unreadable},
 };
 
 /// Free disk space below which a restore ends with an error instead of aborting the process.

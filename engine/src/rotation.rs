@@ -15,10 +15,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use store::{KeyId, Store, StoreError, StoreKeys, rotation};
 
-use crate::{
-    backups::Backups,
-    store_keys::{KeyError, drop_unneeded},
-};
+use crate::{KeyError, backups::Backups, store_keys::drop_unneeded};
 
 /// Pause between two steps, because bookings use the same disk.
 const PAUSE: Duration = Duration::from_millis(5);

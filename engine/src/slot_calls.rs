@@ -8,7 +8,7 @@ use processor::{
     reply::{FreeSlots, SlotRules},
 };
 
-use crate::engine::Engine;
+use crate::Engine;
 
 impl Engine {
     pub async fn free_slots(&self, location: LocationId, query: SlotQuery) -> Result<FreeSlots, EngineError> {

@@ -2,7 +2,7 @@
 
 use store::{KeyId, StoreError};
 
-use crate::{engine::Engine, rotation::KeysNow, store_keys::KeyError};
+use crate::{Engine, KeyError, KeysNow};
 
 impl Engine {
     /// Adds a key to the store, which seals new values from now on.

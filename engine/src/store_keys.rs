@@ -16,8 +16,9 @@ use store::{
 };
 
 use crate::{
+    Incomplete,
     backups::{OWNER, files},
-    data_dir::{DataDir, Incomplete},
+    data_dir::DataDir,
     database,
 };
 

@@ -14,7 +14,7 @@ use processor::{
 use query::lists::Range;
 use store::{Direction, keys};
 
-use crate::engine::Engine;
+use crate::Engine;
 
 /// Marks of failed writes read per scan.
 const PAGE: usize = 10_000;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wasmtime::component::InstancePre;
 
-use super::{exports::Exports, host_shared::HostShared, imports::CallState, manifest::Manifest};
+use super::{Manifest, exports::Exports, host_shared::HostShared, imports::CallState};
 
 /// A compiled and linked version of an adapter. Several versions can be loaded concurrently.
 pub struct Adapter {

@@ -19,25 +19,21 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument, field::Empty, trace_span};
 
 use super::{
-    AddressError,
-    adapter::Adapter,
+    Adapter, AddressError, CallCosts, Clock, Gate, LoadState, Transport, WriteTag,
     bindings::exports::practice_sync::ehr::ehr as wit,
     call_permits::{Payer, Purpose},
     check, convert,
-    costs::CallCosts,
-    gate::{Gate, WriteTag},
     imports::CallState,
     instance::Instance,
     limits::REASON_BYTES,
-    link::{Clock, Link, system_clock},
-    log_line::{LineBudget, plain},
+    link::{Link, system_clock},
+    log_line::LineBudget,
     manifest::narrow,
     metered::{CpuBudgetExceeded, metered},
     outbound::OutboundAddress,
-    record,
-    slot::{AdapterSlot, FindSlot, LoadState, NoAdapter},
+    plain, record,
+    slot::{AdapterSlot, FindSlot, NoAdapter},
     trace::Trace,
-    transport::Transport,
     trap,
 };
 

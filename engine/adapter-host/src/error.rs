@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use adapter_component::InvalidComponent;
 
-use super::manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION};
+use super::{CONTRACT_PACKAGE, CONTRACT_VERSION};
 
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {

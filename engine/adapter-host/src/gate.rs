@@ -4,7 +4,7 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::transport::HttpResponse;
+use super::HttpResponse;
 
 /// The write to which a request belongs, for the staff who approve it. Contains no patient data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,20 +24,18 @@ use wasmtime::{
 };
 
 use super::{
-    Adapter, AdapterRegistry, HostError, JudgeError, LoadError, LoadFailed, bindings,
+    Adapter, AdapterRegistry, CostsByCall, HostError, JudgeError, LoadError, LoadFailed, Manifest, bindings,
     cache::Cache,
     call_permits::CallPermits,
-    costs::{Costs, CostsByCall},
+    costs::Costs,
     exports::Exports,
     host_shared::{GuestThreads, HostShared},
     limits::{
         CORE_INSTANCES_PER_COMPONENT, EPOCH_TICK, KEPT_MEMORY, KEPT_TABLE, MEMORIES_PER_COMPONENT, REASON_BYTES,
         TABLE_ELEMENTS, TABLES_PER_COMPONENT,
     },
-    log_line::plain,
-    manifest::Manifest,
     metered::turns_of_long_calls,
-    trial,
+    plain, trial,
 };
 
 /// Loads adapters. Cheap to clone.

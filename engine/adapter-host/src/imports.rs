@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use wasmtime::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
 
 use super::{
+    GateError, GateRequest, HttpResponse, Manifest, TransportError, WriteTag,
     bindings::practice_sync::ehr::{
         clock, config, gate,
         http::{self, Error, Header, Request, Response},
@@ -17,14 +18,11 @@ use super::{
         types,
     },
     clock as zones,
-    gate::{GateError, GateRequest, WriteTag},
     guest_log::GuestLog,
     limits::{CORE_INSTANCES_PER_COMPONENT, MEMORIES_PER_COMPONENT, TABLE_ELEMENTS, TABLES_PER_COMPONENT},
     link::Link,
     log_line::line,
-    manifest::Manifest,
     trace::Trace,
-    transport::{HttpResponse, TransportError},
 };
 
 /// The data of one call's store.

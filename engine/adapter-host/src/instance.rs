@@ -12,7 +12,7 @@ use wasmtime::{
 };
 
 use super::{
-    adapter::Adapter,
+    Adapter,
     bindings::exports::practice_sync::ehr::ehr::{Description, Fault, Page, Receipt, Resource, Write},
     imports::CallState,
 };

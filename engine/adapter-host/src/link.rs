@@ -9,10 +9,7 @@ use std::{
 use chrono_tz::Tz;
 use setup::secret::Secret;
 
-use super::{
-    call_permits::Payer, gate::Gate, log_line::LineBudget, manifest::Manifest, outbound::OutboundAddress,
-    transport::Transport,
-};
+use super::{Gate, Manifest, Transport, call_permits::Payer, log_line::LineBudget, outbound::OutboundAddress};
 
 /// Seconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;

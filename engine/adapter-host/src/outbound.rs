@@ -6,11 +6,10 @@ use reqwest::Url;
 use setup::{guests::GuestLimits, secret::Secret};
 
 use super::{
+    GateRequest, HttpRequest,
     bindings::practice_sync::ehr::http::{Header, Method, Request},
-    gate::GateRequest,
     limits,
     manifest::{IDENTITY_HEADERS, RequestedAccess},
-    transport::HttpRequest,
 };
 
 /// Headers reserved for the connection and the engine.

@@ -8,12 +8,7 @@ use std::{
 use parking_lot::RwLock;
 use records::Ehr;
 
-use super::{
-    AddressError, Connection,
-    adapter::Adapter,
-    connection::connect,
-    slot::{AdapterSlot, LoadState},
-};
+use super::{Adapter, AddressError, Connection, LoadState, connection::connect, slot::AdapterSlot};
 
 /// Adapters by the names that the operator gives them. Cheap to clone: all clones share their state.
 #[derive(Clone, Default)]

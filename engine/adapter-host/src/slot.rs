@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-use super::adapter::Adapter;
+use super::Adapter;
 
 /// The state of an adapter named by the operator.
 #[derive(Clone)]

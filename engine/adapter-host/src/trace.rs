@@ -9,15 +9,14 @@ use parking_lot::Mutex;
 use records::{Fault, Write};
 
 use super::{
+    GateError, HttpResponse,
     bindings::exports::practice_sync::ehr::ehr as wit,
     convert,
     costs::Spending,
-    gate::GateError,
     limits::{LOG_LINE_BYTES, REASON_BYTES},
     link::Link,
-    log_line::plain,
+    plain,
     redact::Redactor,
-    transport::HttpResponse,
 };
 
 /// The start of the SDK's log line with the place of a panic.

@@ -13,7 +13,7 @@ use setup::guests::GuestLimits;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Adapter, LoadError,
+    Adapter, HttpRequest, LoadError, Transport, TransportError, TransportFuture,
     call_permits::Payer,
     imports::CallState,
     instance::Instance,
@@ -23,7 +23,6 @@ use super::{
     metered::{CpuBudgetExceeded, metered},
     outbound::OutboundAddress,
     trace::Trace,
-    transport::{HttpRequest, Transport, TransportError, TransportFuture},
 };
 
 const TIME: Duration = Duration::from_secs(5);

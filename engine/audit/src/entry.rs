@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{day::Day, error::AuditError, line, mac::Mac};
+use crate::{AuditError, day::Day, line, mac::Mac};
 
 /// Maximum size of an entry as JSON. A page of 1,000 ids with 20 digits each needs a third of it. The limit
 /// bounds the memory of readers, which hold one line at a time.

@@ -2,12 +2,7 @@
 
 use std::{io, path::Path};
 
-use crate::{
-    entry::{Actor, EntryFields},
-    error::AuditError,
-    mac::MacKey,
-    verify,
-};
+use crate::{Actor, AuditError, entry::EntryFields, mac::MacKey, verify};
 
 /// Criteria for entries. Criteria that are `None` match every entry.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{day::Day, disk, error::AuditError};
+use crate::{AuditError, day::Day, disk};
 
 /// Number of attempts to take the lock. A child process that is being started inherits all locks until its
 /// own program runs. A trail that was closed and is reopened may therefore be locked for a moment.

@@ -4,8 +4,7 @@
 use std::{fs, io, path::Path};
 
 use crate::{
-    disk::{self, Disk},
-    error::{AuditError, Damage, Wrong},
+    AuditError, Damage, Disk, Wrong, disk,
     folder::Name,
     line::{Head, Point},
     mac::MacKey,

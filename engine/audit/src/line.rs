@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
+    Wrong,
     day::Day,
-    error::Wrong,
     mac::{Mac, MacKey},
 };
 

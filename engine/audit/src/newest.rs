@@ -4,12 +4,7 @@
 use std::{collections::VecDeque, fs, path::Path};
 
 use crate::{
-    entry::AuditEntry,
-    error::{AuditError, Damage},
-    export::{EntryMatcher, Filter},
-    folder, head, line,
-    mac::MacKey,
-    read::FileReader,
+    AuditEntry, AuditError, Damage, Filter, export::EntryMatcher, folder, head, line, mac::MacKey, read::FileReader,
 };
 
 /// Maximum bytes of files read for one query, about one second of work. Use the export for older entries.

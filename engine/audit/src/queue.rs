@@ -14,7 +14,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use crate::{entry::Body, error::AuditError};
+use crate::{AuditError, entry::Body};
 
 /// Room that the queue must have left to report that it accepts entries.
 const USUAL: usize = 512;

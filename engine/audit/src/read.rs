@@ -7,8 +7,8 @@ use std::{
 };
 
 use crate::{
+    Damage, Wrong,
     entry::{EntryFields, MAX_LINE_BYTES},
-    error::{Damage, Wrong},
     folder::Name,
     line::{self, Header, Point},
     mac::MacKey,

@@ -4,8 +4,7 @@
 use std::{fs, path::Path};
 
 use crate::{
-    disk::{self, Disk},
-    error::{AuditError, Damage, Wrong},
+    AuditError, Damage, Disk, Wrong, disk,
     folder::{self, Folder, Name},
     head,
     line::Point,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::{
-    error::{AuditError, Damage},
+    AuditError, Damage,
     folder::{self, Name},
     line::Point,
     mac::MacKey,

@@ -8,8 +8,9 @@ use std::{
 };
 
 use crate::{
+    Disk,
     day::Day,
-    disk::{self, Disk},
+    disk,
     folder::Name,
     line::{Header, Point},
     mac::MacKey,

@@ -7,15 +7,12 @@ use std::{
 };
 
 use crate::{
-    disk::{Disk, RealDisk},
-    entry::{AuditEntry, Body},
-    error::AuditError,
-    export::Filter,
+    AuditEntry, AuditError, Disk, Filter, Newest, RealDisk, Rules, Written,
+    entry::Body,
     folder::Folder,
     mac::MacKey,
-    newest::{self, Newest},
-    queue::{AuditJob, AuditQueue, Pace, Written},
-    rules::Rules,
+    newest,
+    queue::{AuditJob, AuditQueue, Pace},
     writer::AuditWriter,
 };
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::{
+    Damage, Wrong,
     entry::EntryFields,
-    error::{Damage, Wrong},
     folder::{self, Name},
     head,
     line::{Header, Point},

@@ -4,18 +4,16 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use crate::{
+    AuditError, Disk, Rules,
     day::Day,
-    disk::Disk,
     entry::{Body, Note},
-    error::AuditError,
     folder::Folder,
-    head, line,
-    line::Point,
+    head,
+    line::{self, Point},
     mac::MacKey,
     queue::{AuditJob, AuditQueue, Refused, Turn},
     resume::{self, Resumed, Tip},
     retention,
-    rules::Rules,
     segment::Segment,
 };
 

@@ -26,12 +26,14 @@ use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Curren
 use store::{Store, secrets::Secrets};
 
 use super::{
-    acts::{Act, Acts},
-    devices::{CodeKind, Devices, NewCode, Workstation, WorkstationError},
-    gateway_location::{GatewayLocation, Messages, Shared, login},
+    Act, ByeReason, CodeKind, EhrAccess, FromWorkstation, GatewayLocation, Messages, NewCode, Workstation,
+    WorkstationError,
+    acts::Acts,
+    devices::Devices,
+    gateway_location::{Shared, login},
     lease::{ConnectionId, Rules},
     limits::{HEARTBEAT, MESSAGES},
-    protocol::{ByeReason, EhrAccess, FromWorkstation, LocationName, VERSION, Welcome},
+    protocol::{LocationName, VERSION, Welcome},
 };
 
 pub struct Gateway {

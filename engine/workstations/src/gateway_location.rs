@@ -19,11 +19,12 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    acts::{Act, Acts, write_request},
+    Act, ByeReason, FromWorkstation, ToWorkstation,
+    acts::{Acts, write_request},
     devices::Devices,
     lease::{ConnectionId, Effect, Lease, Number, Rules, SessionState},
     limits::{FRAMES, FRAMES_WITHIN, HEARTBEAT, LAST_WRITES, QUEUE_EVERY, SILENCE},
-    protocol::{ByeReason, FailureKind, FromWorkstation, Login, Queue, RequestAnswer, ToWorkstation, Welcome},
+    protocol::{FailureKind, Login, Queue, RequestAnswer, Welcome},
 };
 
 pub type Messages = mpsc::Receiver<Box<ToWorkstation>>;

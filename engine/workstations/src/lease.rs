@@ -11,8 +11,9 @@ use location::gate::{Gate, Shut};
 use records::GateState;
 
 use super::{
+    ToWorkstation,
     limits::{REASON_BYTES, WAITING},
-    protocol::{Failure, FailureKind, Login, Request, RequestAnswer, RequestRef, ToWorkstation},
+    protocol::{Failure, FailureKind, Login, Request, RequestAnswer, RequestRef},
 };
 
 /// A connection of a workstation. Later ones have higher numbers.

@@ -12,10 +12,8 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{
-    CodeKind, Gateway,
-    gateway::Session,
-    gateway_location::Messages,
-    protocol::{ByeReason, Request, RequestRef, ToWorkstation},
+    ByeReason, CodeKind, Gateway, Messages, Session, ToWorkstation,
+    protocol::{Request, RequestRef},
 };
 
 pub(crate) const HERE: LocationId = LocationId(101);

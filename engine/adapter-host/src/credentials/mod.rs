@@ -13,7 +13,7 @@ use setup::{login::Login, secret::Secret};
 use tokio::time::{Instant, timeout_at};
 
 use self::grant::{Grant, NoGrant};
-use super::transport::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
+use super::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
 
 /// Timeout of a request for credentials.
 const ASKING: Duration = Duration::from_secs(15);

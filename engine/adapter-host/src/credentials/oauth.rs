@@ -17,7 +17,7 @@ use setup::{
 };
 
 use super::grant::{ANSWER_BYTES, Grant, LONGEST, NoGrant, TOKEN_BYTES};
-use crate::transport::{HttpRequest, HttpResponse};
+use crate::{HttpRequest, HttpResponse};
 
 /// All characters except the unreserved ones of RFC 3986.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

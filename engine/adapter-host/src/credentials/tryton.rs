@@ -6,7 +6,7 @@ use serde_json::json;
 use setup::{login::TrytonSession, secret::Secret};
 
 use super::grant::{ANSWER_BYTES, Grant, LONGEST, NoGrant, TOKEN_BYTES};
-use crate::transport::{HttpRequest, HttpResponse};
+use crate::{HttpRequest, HttpResponse};
 
 #[derive(Deserialize)]
 struct TrytonLoginResponse {
