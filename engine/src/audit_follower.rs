@@ -22,8 +22,8 @@ use std::{
 use location::LocationId;
 use parking_lot::Mutex;
 use processor::{
+    Deps,
     call_changes::{self, CallChange, CallChanges},
-    processor::Deps,
 };
 use store::{Batch, CommitError, Store, StoreError, Version, keys};
 use tokio::{
@@ -206,7 +206,7 @@ impl AuditFollower {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use location::Event;
-    use runtime::origin::Caller;
+    use runtime::Caller;
     use store::MemoryStore;
 
     use super::*;

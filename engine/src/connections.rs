@@ -11,7 +11,7 @@ use adapter_host::{
 };
 use location::LocationId;
 use parking_lot::{Mutex, RwLock};
-use processor::error::EngineError;
+use processor::EngineError;
 use records::Ehr;
 use setup::{
     DataSource, LocationSetup, Setup,

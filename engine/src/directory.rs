@@ -14,17 +14,14 @@ use location::{InstitutionId, LocationId, Timestamp};
 use membership::Place;
 use parking_lot::Mutex;
 use processor::{
-    actor::{LocationActor, LocationMessage, LocationRuntime, QueueWatcher, Reply, RequestJob},
+    Deps, EngineError, LocationMessage, Request,
+    actor::{LocationActor, LocationRuntime, QueueWatcher, Reply, RequestJob},
     disk_share::DiskShare,
-    error::EngineError,
-    processor::Deps,
-    request::Request,
 };
 use runtime::{
+    ErrorSource, Metrics, RecentError,
     clock::{self, Watch},
-    metrics::Metrics,
     origin,
-    recent_errors::{ErrorSource, RecentError},
 };
 use setup::{
     LocationSetup, Setup,

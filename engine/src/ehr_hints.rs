@@ -7,7 +7,7 @@ use std::{
 };
 
 use location::LocationId;
-use processor::actor::LocationMessage;
+use processor::LocationMessage;
 use setup::LocationStatus;
 
 use crate::{Engine, directory::Directory};

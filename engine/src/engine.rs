@@ -11,16 +11,13 @@ use adapter_host::{AdapterRegistry as Adapters, Host, HttpTransport, LoadState, 
 use location::{AppointmentId, Command, InstitutionId, LocationId, Placement, Resource, Timestamp, Zone};
 use membership::Place;
 use processor::{
-    actor::LocationMessage,
+    Deps, EngineError, LocationMessage, Pool, Request, Saved,
     change_counter::ChangeCounter,
     commands::{BookSlot, Booked, CancelAppointment, Offer},
-    error::EngineError,
     history,
-    id_pool::Pool,
     long_work::LongWork,
-    processor::{Deps, ImagePermits, IsLocal},
-    reply::Saved,
-    request::{Idempotent, Request},
+    processor::{ImagePermits, IsLocal},
+    request::Idempotent,
 };
 use query::{
     idempotency::IdempotencyKey,
@@ -28,10 +25,7 @@ use query::{
     retention,
 };
 use records::{AdapterState, AdapterStatus, Ehr, SyncState};
-use runtime::{
-    clock,
-    metrics::{Metrics, Numbers},
-};
+use runtime::{Metrics, clock, metrics::Numbers};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::task::JoinHandle;
 

@@ -4,7 +4,7 @@ use location::{
     LocationId,
     explain::{ExplainQuery, Explanation},
 };
-use processor::{actor::LocationMessage, error::EngineError};
+use processor::{EngineError, LocationMessage};
 
 use crate::Engine;
 

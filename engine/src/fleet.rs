@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use location::LocationId;
 use records::{AdapterState, sync_state::GateStatus};
-use runtime::{metrics::LocationHealth, recent_errors::RecentError};
+use runtime::{RecentError, metrics::LocationHealth};
 use webhooks::follower::Lag;
 
 use crate::{Engine, engine::adapter_state};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use location::{LocationId, Millis, Timestamp, pull::Freshness};
-use processor::actor::LocationMessage;
+use processor::LocationMessage;
 use runtime::clock;
 
 use crate::Engine;

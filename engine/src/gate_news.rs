@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use location::{Command, LocationId};
 use parking_lot::Mutex;
-use processor::error::EngineError;
-use runtime::doorbell::Doorbell;
+use processor::EngineError;
+use runtime::Doorbell;
 use tokio::sync::Semaphore;
 use workstations::{Gateway, GatewayLocation};
 

@@ -2,10 +2,8 @@
 
 use location::{LocationId, SlotQuery, slots::Party};
 use processor::{
-    actor::LocationMessage,
+    EngineError, FreeGroups, LocationMessage,
     commands::{BookSlots, BookedGroup},
-    error::EngineError,
-    reply::FreeGroups,
 };
 
 use crate::Engine;

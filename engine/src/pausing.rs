@@ -1,7 +1,7 @@
 //! Pausing and resuming a location.
 
 use location::{Command, LocationId, pause::Directions};
-use processor::error::EngineError;
+use processor::EngineError;
 
 use crate::Engine;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use location::{AppointmentId, InstitutionId, LocationId, Resource, Timestamp};
 use membership::Place;
 use processor::{
-    error::EngineError,
+    EngineError,
     note_keys::{description_key, last_sync_key},
 };
 use query::{

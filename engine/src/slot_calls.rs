@@ -2,10 +2,9 @@
 
 use location::{LocationId, SlotQuery, Timestamp};
 use processor::{
-    actor::LocationMessage,
+    EngineError, FreeSlots, LocationMessage,
     commands::{HoldSlot, Offer},
-    error::EngineError,
-    reply::{FreeSlots, SlotRules},
+    reply::SlotRules,
 };
 
 use crate::Engine;

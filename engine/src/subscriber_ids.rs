@@ -2,7 +2,7 @@
 //! allots it.
 
 use location::Resource;
-use processor::error::{EngineError, not_stored};
+use processor::{EngineError, error::not_stored};
 use records::Coverage;
 use store::{Batch, CommitError, keys};
 

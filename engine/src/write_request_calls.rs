@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use location::{LocationId, WriteId};
 use processor::{
-    actor::LocationMessage,
+    EngineError, LocationMessage,
     commands::{DropWrite, RetryWrite},
-    error::EngineError,
     note_keys::{failed_writes_everywhere, failed_writes_of},
     write_history::{self, WriteHistory},
     write_requests::WriteRequest,

@@ -6,7 +6,7 @@
 //! later records. A location without changes by calls since it was loaded stores the position with its snapshots.
 
 use location::{Event, InstitutionId, LocationId, Operation, Resource, Timestamp};
-use runtime::origin::{Caller, DecisionId};
+use runtime::{Caller, origin::DecisionId};
 use serde::{Deserialize, de::IgnoredAny};
 use store::{
     Batch, CommitError, Direction, KeyRange, Store, StoreError, Version,

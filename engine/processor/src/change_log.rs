@@ -5,7 +5,7 @@ use location::{Event, Operation, Resource, Timestamp, WriteIntent, event::Insert
 use query::stream::{EndedWrite, StatusChange, WriteResult};
 use records::SyncSummary;
 
-use crate::processor::Processor;
+use crate::Processor;
 
 /// Returns the write that an event ends, unless it was withdrawn.
 pub(crate) fn ended_write(event: &Event) -> Option<EndedWrite> {

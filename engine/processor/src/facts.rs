@@ -7,7 +7,7 @@ use records::{
     ChangedBy, VisitFact,
     facts::{VisitFacts, VisitState},
 };
-use runtime::origin::{CallKind, Origin};
+use runtime::{Origin, origin::CallKind};
 
 /// The causes of a turn's changes.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use records::{
     write::public_id,
 };
 
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{Processor, Reject, UnitOfWork};
 
 /// Facts about a record of any resource.
 pub(crate) struct RecordFacts {

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use location::{Event, InstitutionId, LocationId, Timestamp};
-use runtime::origin::Caller;
+use runtime::Caller;
 use serde::{Deserialize, Serialize};
 
-use crate::error::LoadError;
+use crate::LoadError;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct JournalRecord<'e> {

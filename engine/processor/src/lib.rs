@@ -46,3 +46,14 @@ pub mod unmet;
 mod webhook_tests;
 pub mod write_history;
 pub mod write_requests;
+
+pub use crate::{
+    actor::LocationMessage,
+    error::{EngineError, LoadError, Prepared, Reject},
+    id_pool::Pool,
+    patients::PatientDetails,
+    processor::{Deps, Processor},
+    reply::{FreeGroups, FreeSlots, Saved},
+    request::Request,
+    unit_of_work::{TurnContext, UnitOfWork},
+};

@@ -7,7 +7,7 @@ use location::Resource;
 use records::document::DocumentKind;
 use store::{Direction, Key, keys};
 
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{Processor, Reject, UnitOfWork};
 
 /// Ids per block. Its bitmap takes a kilobyte.
 const BLOCK: u64 = 8_192;

@@ -8,11 +8,7 @@ use records::{
 };
 use store::{Key, keys};
 
-use crate::{
-    error::Reject,
-    processor::{Processor, decode},
-    unit_of_work::UnitOfWork,
-};
+use crate::{Processor, Reject, UnitOfWork, processor::decode};
 
 /// Required to identify a patient, even if the EHR does not require them.
 const ALWAYS_REQUIRED: [&str; 3] = ["first_name", "last_name", "date_of_birth"];

@@ -12,17 +12,15 @@ use location::{
 use parking_lot::Mutex;
 use query::index::Index;
 use records::{self, Body, Description, Record, document::Document};
-use runtime::doorbell::Doorbell;
+use runtime::Doorbell;
 use serde::de::DeserializeOwned;
 use setup::{Institution, LocationSetup, Setup, current::Current, settings};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
 use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::{
-    call_changes,
+    LoadError, Pool, Reject, call_changes,
     change_counter::ChangeCounter,
-    error::{LoadError, Reject},
-    id_pool::Pool,
     journal_record::JournalRecord,
     long_work::LongWork,
     note_keys::{description_key, last_turn_key},

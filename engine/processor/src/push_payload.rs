@@ -12,10 +12,7 @@ use records::{
 use serde::Deserialize;
 use store::keys;
 
-use crate::{
-    error::Reject,
-    processor::{Processor, decode},
-};
+use crate::{Processor, Reject, processor::decode};
 
 /// Maximum number of cached foreign ids. A full cache is emptied.
 const FOREIGN_IDS: usize = 200;

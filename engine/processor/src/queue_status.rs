@@ -8,7 +8,7 @@ use records::{
     sync_state::{LastWrite, QueueChange},
 };
 
-use crate::processor::Processor;
+use crate::Processor;
 
 impl Processor {
     /// Returns the writes that these events end. Must be called before the state drops them.

@@ -4,13 +4,7 @@ use location::{Command, Decision, DecisionContext};
 use query::idempotency::{self, IdempotencyKey, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    error::{Prepared, Reject},
-    processor::Processor,
-    reply::Saved,
-    unit_of_work::UnitOfWork,
-    unmet::Unmet,
-};
+use crate::{Prepared, Processor, Reject, Saved, UnitOfWork, unmet::Unmet};
 
 pub trait Request: Send + 'static {
     type Reply: Send + 'static;

@@ -3,7 +3,7 @@
 use location::{Command, DecisionContext};
 use store::keys;
 
-use crate::{error::Prepared, processor::Processor, request::Request, unit_of_work::UnitOfWork};
+use crate::{Prepared, Processor, Request, UnitOfWork};
 
 pub(crate) struct AfterRestore;
 

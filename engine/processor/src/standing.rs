@@ -5,11 +5,7 @@ use std::collections::BTreeSet;
 
 use location::{Event, Location, Timestamp, WriteId, event::InsertFailure, gate::Gate};
 use records::{SyncState, sync_state::shut};
-use runtime::{
-    metrics::LocationHealth,
-    origin::Origin,
-    recent_errors::{ErrorSource, RecentError},
-};
+use runtime::{ErrorSource, Origin, RecentError, metrics::LocationHealth};
 
 pub(crate) fn location_health(machine: &Location, now: Timestamp) -> LocationHealth {
     let (state, (read_problem, write_problem)) = (&machine.state, SyncState::reasons(machine, now));

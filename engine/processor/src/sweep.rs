@@ -6,7 +6,7 @@ use location::{DecisionContext, Resource, command::SweepStep};
 use records::document::{DocumentKind, Link};
 use store::{Direction, keys};
 
-use crate::{error::Reject, pass::ReadPass, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{Processor, Reject, UnitOfWork, pass::ReadPass};
 
 /// Records per step of a sweep. Each deleted one costs about ten keys, and a commit holds 100,000.
 pub(crate) const SWEPT_AT_ONCE: usize = 1_000;

@@ -7,14 +7,7 @@ use location::{Call, DecisionContext, Timestamp};
 use setup::{Setup, current::Current};
 use store::{Store, counters::Ids, secrets::Secrets};
 
-use crate::{
-    change_counter::ChangeCounter,
-    error::Reject,
-    id_pool::Pool,
-    long_work::LongWork,
-    processor::{Deps, Processor},
-    request::Request,
-};
+use crate::{Deps, Pool, Processor, Reject, Request, change_counter::ChangeCounter, long_work::LongWork};
 
 thread_local! {
     /// Numbers of documents that turns on this thread have decoded and encoded.

@@ -13,20 +13,18 @@ use location::{
 };
 use parking_lot::Mutex;
 use records::Record;
-use runtime::origin::{Origin, OriginChange};
+use runtime::{Origin, OriginChange};
 use store::{Batch, due, journal, keys};
 
 use crate::{
+    Processor, Reject, Request, TurnContext, UnitOfWork,
     call_changes::{self, ChangedRecord},
     change_log::ended_write,
-    error::Reject,
     facts::FactContext,
     journal_record::JournalRecord,
     note_keys::last_turn_key,
-    processor::{ImagePermit, Processor},
+    processor::ImagePermit,
     projections::{self, working_hours},
-    request::Request,
-    unit_of_work::{TurnContext, UnitOfWork},
 };
 
 /// Maximum number of deferred records: the start and the pages of a read cycle without changes.

@@ -7,7 +7,7 @@ use location::{
 use query::lists::Range;
 use store::Direction;
 
-use crate::processor::Processor;
+use crate::Processor;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteRequest {

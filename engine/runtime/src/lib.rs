@@ -13,3 +13,8 @@ pub mod metrics;
 pub mod origin;
 pub mod recent_errors;
 pub mod turns;
+
+pub use doorbell::Doorbell;
+pub use metrics::Metrics;
+pub use origin::{Caller, Origin, OriginChange};
+pub use recent_errors::{ErrorSource, RecentError, RecentErrors};

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use prometheus::HistogramOpts;
 pub use prometheus::{Histogram, HistogramVec, core::Collector, proto::MetricFamily as Family};
 
-use crate::recent_errors::RecentErrors;
+use crate::RecentErrors;
 
 /// The prefix of all names in /metrics.
 pub const NAMESPACE: &str = "practice_sync";

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use location::{LocationId, Resource, Timestamp, WriteId, WriteIntent};
 use parking_lot::Mutex;
 
-use crate::origin::Origin;
+use crate::Origin;
 
 /// Number of errors kept per location. Repetitions count as one.
 const KEPT: usize = 30;

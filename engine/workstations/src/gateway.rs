@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use adapter_host::{AdapterRegistry, LoadState, Url, common_paths};
 use records::{GateState, sync_state::GateStatus};
-use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};
+use runtime::{Doorbell, clock, metrics::MetricCounter};
 use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Current};
 use store::{Store, secrets::Secrets};
 

@@ -11,7 +11,7 @@ use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
 use location::{LocationId, Timestamp, gate::Gate as GateTold};
 use parking_lot::Mutex;
 use records::sync_state::{GateStatus, Holder, QueueChange};
-use runtime::{clock, doorbell::Doorbell, metrics::MetricCounter};
+use runtime::{Doorbell, clock, metrics::MetricCounter};
 use tokio::{
     runtime::Handle,
     sync::{mpsc, oneshot},

@@ -7,7 +7,7 @@ use location::{
     Call, Command, MachineSettings, Millis, Resource, Timestamp, WriteId, command::Failure, event::CallKind,
 };
 use records::{Description, Ehr, Fault, Page, write::public_id};
-use runtime::{clock, metrics::Metrics, origin::Origin};
+use runtime::{Metrics, Origin, clock};
 use tracing::Instrument;
 
 use super::{

@@ -5,7 +5,7 @@ use location::explain::{ExplainQuery, Explanation};
 use runtime::clock;
 
 use super::{LocationActor, Reply};
-use crate::{error::EngineError, processor::Processor};
+use crate::{EngineError, Processor};
 
 impl LocationActor {
     /// Explains times. A search runs as long work, because it may have thousands of candidates.

@@ -1,15 +1,10 @@
 //! A request and the channel for its reply, as far as the actor needs to know them.
 
 use location::DecisionContext;
-use runtime::origin::Origin;
+use runtime::Origin;
 use tokio::sync::oneshot;
 
-use crate::{
-    error::{EngineError, Reject},
-    processor::Processor,
-    request::Request,
-    turn::PendingCommit,
-};
+use crate::{EngineError, Processor, Reject, Request, turn::PendingCommit};
 
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 

@@ -37,19 +37,18 @@ use location::{
 };
 use records::{Description, Ehr, Fault, SyncState, sync_state::QueueChange};
 use runtime::{
+    ErrorSource, Metrics, RecentError,
     clock::{self, Watch},
-    metrics::Metrics,
-    recent_errors::{ErrorSource, RecentError},
 };
 use store::{CommitError, journal};
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
 use crate::{
+    Deps, EngineError, FreeGroups, FreeSlots, LoadError, Processor, Reject,
     disk_share::{self, DiskShare},
-    error::{EngineError, LoadError, Reject, not_stored},
-    processor::{Deps, Processor},
-    reply::{FreeGroups, FreeSlots, SlotRules},
+    error::not_stored,
+    reply::SlotRules,
     restored::AfterRestore,
     standing,
     turn::PendingCommit,

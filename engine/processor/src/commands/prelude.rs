@@ -6,11 +6,5 @@ pub(super) use location::{
 pub(super) use records::{Body, Record, RecordWrite};
 
 pub(super) use crate::{
-    error::{Prepared, Reject},
-    patients::{PatientDetails, narrow},
-    processor::Processor,
-    reply::Saved,
-    request::Request,
-    unit_of_work::UnitOfWork,
-    unmet::Unmet,
+    PatientDetails, Prepared, Processor, Reject, Request, Saved, UnitOfWork, patients::narrow, unmet::Unmet,
 };

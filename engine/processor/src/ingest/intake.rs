@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use location::{DecisionContext, WriteId, command::PulledPage};
 use records::Record;
 
-use crate::{processor::Processor, unit_of_work::UnitOfWork};
+use crate::{Processor, UnitOfWork};
 
 /// A page being ingested by one location.
 pub(super) struct Intake<'s, 'd, 'p> {

@@ -21,13 +21,10 @@ use store::{Direction, keys};
 
 use self::intake::Intake;
 use crate::{
-    error::{Prepared, Reject},
+    Prepared, Processor, Reject, Request, UnitOfWork,
     ingest::record::{IngestError, put_appointment},
     pass::ReadPass,
-    processor::Processor,
-    request::Request,
     sweep::{SWEPT_AT_ONCE, pulled},
-    unit_of_work::UnitOfWork,
 };
 
 /// The answer to a pull call, as the EHR sent it.

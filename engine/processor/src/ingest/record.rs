@@ -14,14 +14,11 @@ use records::{
 use sha2::{Digest, Sha256};
 
 use crate::{
-    error::Reject,
+    Reject, UnitOfWork,
     ingest::intake::Intake,
     patients::narrow,
     projections::working_hours,
-    unit_of_work::{
-        UnitOfWork,
-        merge_base::{changes_content, copy_written, three_way_merge},
-    },
+    unit_of_work::merge_base::{changes_content, copy_written, three_way_merge},
 };
 
 /// The reason why a record of a page cannot be ingested.

@@ -8,7 +8,7 @@ use location::{
 use records::{Appointment, EhrAppointment, EhrRecord, Record, document::Link, ehr};
 
 use crate::{
-    error::Reject,
+    Reject,
     ingest::{IssuedKey, intake::Intake, record::IngestError},
 };
 

@@ -16,13 +16,7 @@ use records::{self, Appointment, Body, Record, RecordWrite, Writeback};
 use store::keys;
 
 use crate::note_keys;
-use crate::{
-    commands::book_slot::Claim,
-    error::Reject,
-    pass::ReadPass,
-    processor::{Processor, decode},
-    unit_of_work::UnitOfWork,
-};
+use crate::{Processor, Reject, UnitOfWork, commands::book_slot::Claim, pass::ReadPass, processor::decode};
 
 pub(crate) fn event(
     processor: &Processor,

@@ -5,7 +5,7 @@ use query::lists::{Filter, ListQuery, Lists, Order, Range};
 use records::Record;
 use records::{Appointment, Patient};
 
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{Processor, Reject, UnitOfWork};
 
 /// Maximum number of patients in `Processor::patients_here`, about a megabyte.
 const MAX_REMEMBERED: usize = 50_000;

@@ -3,7 +3,7 @@
 use location::{DecisionContext, Resource, replacement::Replacement};
 use records::{Appointment, Record, appointment::ReplacedInEhr, document::Link};
 
-use crate::{error::Reject, processor::Processor, projections::change, unit_of_work::UnitOfWork};
+use crate::{Processor, Reject, UnitOfWork, projections::change};
 
 impl Processor {
     /// Handles a step of a replacement. The visit keeps its id; its foreign id becomes that of the new appointment, and

@@ -6,7 +6,7 @@ use location::{AppointmentId, DecisionContext, Event, Timestamp, WriteId, WriteI
 use records::{Appointment, Record, Reschedule, Writeback};
 
 use super::change;
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{Processor, Reject, UnitOfWork};
 
 /// A change of a pending reschedule.
 enum Step<'e> {

@@ -7,7 +7,7 @@ use records::{
     schema::{self, Visitor},
 };
 
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{Processor, Reject, UnitOfWork};
 
 impl Processor {
     /// Replaces a record's link by a tombstone. The record then counts as changed if it returns, and passes do not miss

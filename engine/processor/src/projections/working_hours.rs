@@ -6,7 +6,7 @@ use location::{
 };
 use records::{Record, RecordWrite, WorkingHour, WriteStatus, document::Link};
 
-use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{Processor, Reject, UnitOfWork};
 
 /// Returns the machine's rules of working hours.
 pub(crate) fn rules(record: &Record<WorkingHour>) -> hours::WorkingHour {

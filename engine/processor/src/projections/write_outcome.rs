@@ -8,12 +8,8 @@ use records::{
 };
 
 use crate::{
-    error::Reject,
-    processor::Processor,
-    unit_of_work::{
-        UnitOfWork,
-        merge_base::{changes_content, copy_written},
-    },
+    Processor, Reject, UnitOfWork,
+    unit_of_work::merge_base::{changes_content, copy_written},
 };
 
 impl Processor {

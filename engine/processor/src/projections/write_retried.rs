@@ -7,7 +7,7 @@ use records::{
 };
 
 use super::reschedule;
-use crate::{error::Reject, note_keys::failed_write_key, processor::Processor, unit_of_work::UnitOfWork};
+use crate::{Processor, Reject, UnitOfWork, note_keys::failed_write_key};
 
 impl Processor {
     /// Marks the documents of a retried write as pending.

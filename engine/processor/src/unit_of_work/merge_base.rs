@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use store::keys;
 
-use crate::{error::Reject, processor::decode, unit_of_work::UnitOfWork};
+use crate::{Reject, UnitOfWork, processor::decode};
 
 impl UnitOfWork<'_> {
     /// Stores the record as the merge base before its first change, unless an earlier change has stored one.

@@ -26,7 +26,7 @@ use serde::{
 };
 use store::{Batch, Key, Store, StoreError, Versioned, keys};
 
-use crate::{error::Reject, facts::FactContext, id_pool::Pool};
+use crate::{Pool, Reject, facts::FactContext};
 
 /// A field without a value, in a stored record.
 const NO_VALUE: &[u8] = b":null";
