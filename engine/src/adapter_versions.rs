@@ -92,9 +92,9 @@ impl From<StoreError> for VersionError {
 pub(crate) struct AdapterVersions {
     setup: Arc<Current>,
     store: Arc<dyn Store>,
-    registry: AdapterRegistry,
+    pub(crate) registry: AdapterRegistry,
     /// `None` in tests without adapters.
-    host: Option<Host>,
+    pub(crate) host: Option<Host>,
 }
 
 impl AdapterVersions {
@@ -105,14 +105,6 @@ impl AdapterVersions {
         host: Option<Host>,
     ) -> AdapterVersions {
         AdapterVersions { setup, store, registry, host }
-    }
-
-    pub(crate) fn registry(&self) -> &AdapterRegistry {
-        &self.registry
-    }
-
-    pub(crate) fn host(&self) -> Option<&Host> {
-        self.host.as_ref()
     }
 
     /// Verifies a component like a start does, and stores it. Adding the same component again changes nothing.

@@ -37,14 +37,14 @@ type Way = (Arc<DataSource>, Arc<Authorized>);
 /// The sources of adapters and transports.
 pub(crate) struct Connections {
     setup: Arc<Current>,
-    adapters: AdapterVersions,
+    pub(crate) adapters: AdapterVersions,
     network: Arc<HttpTransport>,
     in_process: RwLock<BTreeMap<u32, Arc<dyn Transport>>>,
     /// Transports of data sources with access tokens or sessions. The locations of a source share the credentials.
     authorized: Mutex<HashMap<u32, Way>>,
     /// EHRs provided by simulations and benchmarks.
     own: HashMap<LocationId, Arc<dyn Ehr>>,
-    gateway: Arc<Gateway>,
+    pub(crate) gateway: Arc<Gateway>,
     /// `None` if all institutions are on this node.
     cluster: Option<Arc<Cluster>>,
     made: Mutex<HashMap<LocationId, Arc<dyn Ehr>>>,
@@ -88,24 +88,16 @@ impl Connections {
         Connections { setup, adapters, network, in_process, authorized, own, gateway, cluster, made }
     }
 
-    pub(crate) fn gateway(&self) -> &Gateway {
-        &self.gateway
-    }
-
     /// Returns the workstations of a location whose EHR is reached through workstations.
     pub(crate) fn gateway_location(&self, location: LocationId) -> Option<Arc<GatewayLocation>> {
         self.gateway.location_gateway(location)
-    }
-
-    pub(crate) fn adapters(&self) -> &AdapterVersions {
-        &self.adapters
     }
 
     pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<(Arc<DataSource>, LoadState)> {
         let source = self.source(location)?;
         let own = self.own.contains_key(&location.id);
         let load_state =
-            self.adapters.registry().load_state_at(&source.adapter, &location.id.to_string()).filter(|_| !own)?;
+            self.adapters.registry.load_state_at(&source.adapter, &location.id.to_string()).filter(|_| !own)?;
         Some((source, load_state))
     }
 
@@ -130,7 +122,7 @@ impl Connections {
                 .iter()
                 .any(|ids| ids.binary_search(&source.id).is_ok());
             let missing =
-                || !is_loaded(&source.adapter) && self.adapters.registry().load_state(&source.adapter).is_none();
+                || !is_loaded(&source.adapter) && self.adapters.registry.load_state(&source.adapter).is_none();
             if changes.adapters.gone.contains(&source.adapter) || (new && missing()) {
                 problems.push(format!("source {}: no adapter called {} is configured", source.id, source.adapter));
             }
@@ -222,7 +214,7 @@ impl Connections {
 
     fn connect(&self, location: &LocationSetup, source: &Arc<DataSource>) -> Result<Arc<dyn Ehr>, ConnectError> {
         let id = location.id;
-        let connected = self.adapters.registry().connect(&source.adapter, self.connection(location, source)?);
+        let connected = self.adapters.registry.connect(&source.adapter, self.connection(location, source)?);
         let connected = connected
             .ok_or_else(|| ConnectError::NoAdapter { location: id, adapter: source.adapter.clone() })?
             .map_err(|source| ConnectError::Address { location: id, source })?;

@@ -252,7 +252,7 @@ impl Directory {
     pub(crate) fn gained(&self) {
         self.gained.store(true, Ordering::SeqCst);
         self.note_institutions();
-        self.connections.gateway().tell_all();
+        self.connections.gateway.tell_all();
     }
 
     /// Applies another setup, once `put_in_force` has been called. Locations with changed settings or connections use
@@ -317,7 +317,7 @@ impl Directory {
         };
         leave(gone.iter()).await;
         self.metrics.retain(|id| self.is_here(id));
-        self.connections.gateway().let_go(|id| self.is_here(id));
+        self.connections.gateway.let_go(|id| self.is_here(id));
         self.note_institutions();
         // Changes by other nodes are not counted here.
         self.deps.change_counter.all_changed();

@@ -20,9 +20,9 @@ impl Engine {
     /// Takes a hint that the EHR of a data source has changed: appointments or, with `everything`, any records. The
     /// locations of the source on this node read it soon.
     pub fn ehr_hint(&self, source: u32, everything: bool) {
-        let wait = self.directory().hints.take(source, everything, Instant::now());
+        let wait = self.directory.hints.take(source, everything, Instant::now());
         if let Some(wait) = wait {
-            let directory = self.directory().clone();
+            let directory = self.directory.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(wait).await;
                 directory.hints.pass_on(source, everything, Instant::now());

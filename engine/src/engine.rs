@@ -8,12 +8,12 @@ use std::{
 };
 
 use adapter_host::{AdapterRegistry as Adapters, Host, HttpTransport, LoadState, Transport};
-use location::{AppointmentId, Command, InstitutionId, LocationId, Placement, Resource, Timestamp, Zone};
+use location::{AppointmentId, Command, InstitutionId, LocationId, Timestamp, Zone};
 use membership::Place;
 use processor::{
     Deps, EngineError, LocationMessage, Pool, Request, Saved,
     change_counter::ChangeCounter,
-    commands::{BookSlot, Booked, CancelAppointment, Offer},
+    commands::{BookSlot, Booked, CancelAppointment},
     history,
     long_work::LongWork,
     processor::{ImagePermits, IsLocal},
@@ -126,16 +126,16 @@ pub enum StartError {
 }
 
 pub struct Engine {
-    deps: Arc<Deps>,
+    pub(crate) deps: Arc<Deps>,
     pub(crate) directory: Arc<Directory>,
     pub(crate) cluster: Option<Arc<Cluster>>,
-    connections: Arc<Connections>,
+    pub(crate) connections: Arc<Connections>,
     webhooks: Arc<Webhooks>,
     webhook_log: DeliveryLog,
     pub(crate) follower: Arc<Follower>,
     /// Renders records for clients that read the feed of changes.
     pub(crate) views: Arc<dyn Views>,
-    metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<Metrics>,
     gateway: Arc<Gateway>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
     pub(crate) backups: Arc<Backups>,
@@ -275,18 +275,6 @@ impl Engine {
         tokio::join!(self.directory.stop(grace), deliveries);
     }
 
-    pub(crate) fn deps(&self) -> &Deps {
-        &self.deps
-    }
-
-    pub(crate) fn connections(&self) -> &Connections {
-        &self.connections
-    }
-
-    pub(crate) fn directory(&self) -> &Arc<Directory> {
-        &self.directory
-    }
-
     pub fn audit_follower(&self) -> &Arc<AuditFollower> {
         &self.audit_follower
     }
@@ -299,10 +287,6 @@ impl Engine {
     /// Returns since when an institution is on this node, or `None` if one process serves all.
     pub fn here_since(&self, institution: InstitutionId) -> Option<Timestamp> {
         self.directory.here_since(institution)
-    }
-
-    pub(crate) fn counted(&self) -> &Metrics {
-        &self.metrics
     }
 
     /// Returns the setup in force. `reconfigure` replaces it.
@@ -329,7 +313,7 @@ impl Engine {
 
     /// Returns the adapters whose locations are closed, by name.
     pub fn adapters_not_ready(&self) -> Vec<AdapterState> {
-        let adapters = self.connections.adapters().registry();
+        let adapters = &self.connections.adapters.registry;
         let states =
             adapters.names().into_iter().filter_map(|name| Some(adapter_state(&name, adapters.load_state(&name)?)));
         states.filter(|state| state.status != AdapterStatus::Ready).collect()
@@ -399,7 +383,7 @@ impl Engine {
     }
 
     pub fn adapters(&self) -> &Adapters {
-        self.connections.adapters().registry()
+        &self.connections.adapters.registry
     }
 
     pub async fn send<R: Request + Clone>(&self, location: LocationId, request: R) -> Result<R::Reply, EngineError> {
@@ -420,10 +404,6 @@ impl Engine {
         self.send(location, Idempotent { key, request }).await
     }
 
-    pub async fn release(&self, offer: Offer) -> Result<(), EngineError> {
-        self.send(offer.location, Command::Release { hold: offer.hold }).await
-    }
-
     pub async fn book(&self, request: BookSlot) -> Result<Booked, EngineError> {
         self.send(request.offer.location, request).await
     }
@@ -438,17 +418,6 @@ impl Engine {
         self.send(location, CancelAppointment { appointment, reason, by_rules: false, channel: None }).await
     }
 
-    /// Moves an appointment to another time, operatory or provider of its location.
-    pub async fn reschedule(
-        &self,
-        location: LocationId,
-        appointment: AppointmentId,
-        to: Placement,
-        join_blocks: bool,
-    ) -> Result<(), EngineError> {
-        self.send(location, Command::Move { appointment, to, join_blocks }).await
-    }
-
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
         let state = self.directory.ask(location, |reply| LocationMessage::SyncState { reply }).await?;
         let adapter = self.location(location).and_then(|setup| self.connections.adapter(&setup));
@@ -459,10 +428,5 @@ impl Engine {
     /// Starts a read cycle, and tries pending writes at once.
     pub async fn sync_now(&self, location: LocationId) -> Result<(), EngineError> {
         self.send(location, Command::SyncNow).await
-    }
-
-    /// Accepts the deletions that the guard has stopped.
-    pub async fn accept_deletions(&self, location: LocationId, resource: Resource) -> Result<(), EngineError> {
-        self.send(location, Command::AcceptDeletions { resource }).await
     }
 }

@@ -13,12 +13,12 @@ impl Engine {
     /// Returns each location's status after its last turn. Locations that were not in memory since the start are
     /// missing.
     pub fn standings(&self) -> BTreeMap<LocationId, LocationHealth> {
-        self.counted().locations.all()
+        self.metrics.locations.all()
     }
 
     /// Returns the errors of a location since this process hosts it, latest first.
     pub fn recent_errors(&self, location: LocationId) -> Vec<RecentError> {
-        self.counted().recent_errors.for_location(location)
+        self.metrics.recent_errors.for_location(location)
     }
 
     /// Returns the status of a location's workstation gate, or `None` if its EHR needs no workstation.
@@ -28,7 +28,7 @@ impl Engine {
 
     /// Returns the state of a location's adapter, or `None` if it has none.
     pub fn adapter_at(&self, location: LocationId) -> Option<AdapterState> {
-        let (source, standing) = self.connections().adapter(self.setup().locations.get(&location)?)?;
+        let (source, standing) = self.connections.adapter(self.setup().locations.get(&location)?)?;
         Some(adapter_state(&source.adapter, standing))
     }
 

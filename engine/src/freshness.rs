@@ -18,7 +18,7 @@ impl Engine {
     /// `None` before the first complete read. The location is not asked.
     pub fn schedule_as_of(&self, location: LocationId) -> Option<Timestamp> {
         match self.location(location)?.source {
-            Some(_) => self.counted().locations.schedule_as_of(location),
+            Some(_) => self.metrics.locations.schedule_as_of(location),
             None => Some(clock::now()),
         }
     }
@@ -35,7 +35,7 @@ impl Engine {
         let now = clock::now();
         let since = now.minus(within);
         let until = now.plus(Millis::try_from(PATIENCE.as_millis()).unwrap_or(Millis::MAX));
-        let asked = self.directory().ask(location, |reply| LocationMessage::Refresh { since, until, reply });
+        let asked = self.directory.ask(location, |reply| LocationMessage::Refresh { since, until, reply });
         match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(Freshness::Fresh)) => None,
             Ok(Ok(Freshness::Unavailable(reason))) => Some(reason),
@@ -48,7 +48,7 @@ impl Engine {
     /// made for it.
     pub fn note_intent(&self, location: LocationId) {
         if self.location(location).is_some_and(|setup| setup.source.is_some() && !setup.pull.is_steady()) {
-            self.directory().notify(location, LocationMessage::Intent);
+            self.directory.notify(location, LocationMessage::Intent);
         }
     }
 }

@@ -80,7 +80,7 @@ impl Engine {
     }
 
     fn lists(&self) -> Lists<'_> {
-        Lists { store: &*self.deps().store, index: &self.deps().index }
+        Lists { store: &*self.deps.store, index: &self.deps.index }
     }
 
     /// Returns the changes at a location and in its data source after a position, or the current position without
@@ -94,7 +94,7 @@ impl Engine {
     ) -> Result<Changes, EngineError> {
         let setup = self.location(location).ok_or(EngineError::UnknownLocation)?;
         let reader = Reader { institution: setup.institution.0, source: setup.source, location: location.0 };
-        let store = &*self.deps().store;
+        let store = &*self.deps.store;
         match since {
             None => {
                 let next = feed::end(store, reader.institution)?;
@@ -106,32 +106,32 @@ impl Engine {
 
     /// Returns a number that rises with every change of an institution's records. Take it before reading.
     pub fn stamp(&self, institution: InstitutionId) -> Option<u64> {
-        self.deps().change_counter.current(institution)
+        self.deps.change_counter.current(institution)
     }
 
     pub fn institution_set_up(&self, id: InstitutionId) -> Result<Option<SetUp>, EngineError> {
-        config_history::read(&*self.deps().store, &set_up_key(INSTITUTIONS, id.0)).map_err(EngineError::from)
+        config_history::read(&*self.deps.store, &set_up_key(INSTITUTIONS, id.0)).map_err(EngineError::from)
     }
 
     pub fn location_set_up(&self, id: LocationId) -> Result<Option<SetUp>, EngineError> {
-        config_history::read(&*self.deps().store, &set_up_key(LOCATIONS, id.0)).map_err(EngineError::from)
+        config_history::read(&*self.deps.store, &set_up_key(LOCATIONS, id.0)).map_err(EngineError::from)
     }
 
     /// Returns the time of a location's last successful read cycle.
     pub fn last_sync(&self, location: LocationId) -> Result<Option<Timestamp>, EngineError> {
-        let Some(value) = self.deps().store.get(&last_sync_key(location))? else { return Ok(None) };
+        let Some(value) = self.deps.store.get(&last_sync_key(location))? else { return Ok(None) };
         let bytes = value.try_into().map_err(|_| EngineError::Damaged)?;
         Ok(Some(Timestamp(i64::from_be_bytes(bytes))))
     }
 
     /// Returns the capabilities reported by a location's EHR, or `None` before the first report.
     pub fn description(&self, location: LocationId) -> Result<Option<Description>, EngineError> {
-        let value = self.deps().store.get(&description_key(location))?;
+        let value = self.deps.store.get(&description_key(location))?;
         value.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| EngineError::Damaged)).transpose()
     }
 
     pub fn booking(&self, booking_ref: &str) -> Result<Option<Record<records::Appointment>>, EngineError> {
-        match self.deps().secrets.booking_of(booking_ref) {
+        match self.deps.secrets.booking_of(booking_ref) {
             Some(id) => self.appointment(AppointmentId(id)),
             None => Ok(None),
         }
@@ -153,7 +153,7 @@ impl Engine {
     pub fn with_patient(&self, institutions: &[InstitutionId], id: u32) -> Result<Vec<InstitutionId>, EngineError> {
         let kind = DocumentKind::Of(Resource::Patients).byte();
         let keys: Vec<_> = institutions.iter().map(|it| keys::record(kind, it.0, id.into())).collect();
-        let found = self.deps().store.get_many(&keys)?;
+        let found = self.deps.store.get_many(&keys)?;
         Ok(institutions.iter().zip(found).filter_map(|(it, found)| found.map(|_| *it)).collect())
     }
 
@@ -167,7 +167,7 @@ impl Engine {
 
     /// Returns the name of a provider, or `None` if the provider does not exist.
     pub fn provider_name(&self, institution: InstitutionId, id: u32) -> Result<Option<String>, EngineError> {
-        let stamp = self.deps().change_counter.providers(institution);
+        let stamp = self.deps.change_counter.providers(institution);
         if let Some(name) = stamp.and_then(|stamp| self.provider_names.get((institution, id), stamp)) {
             return Ok(Some(name));
         }
@@ -232,7 +232,7 @@ impl Engine {
         version: &str,
         amounts: bool,
     ) -> Result<Option<Shown>, EngineError> {
-        let store = &*self.deps().store;
+        let store = &*self.deps.store;
         let setup = self.setup();
         let place = setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
         let scope = scope_of(resource, place.institution.0, place.source, location.0);
@@ -251,7 +251,7 @@ impl Engine {
         amounts: bool,
     ) -> Result<serde_json::Value, EngineError> {
         let context = ViewContext { setup, location, version, amounts, now: self.now() };
-        let store = &*self.deps().store;
+        let store = &*self.deps.store;
         self.views.record(&context, resource, stored, &store).map_err(|error| match error {
             ViewError::Store(error) => error.into(),
             ViewError::Damaged => EngineError::Damaged,
@@ -319,7 +319,7 @@ impl Engine {
             (Scope::Source, Some(LocationSetup { source: Some(source), .. })) => *source,
             _ => return Ok(true),
         };
-        let store = &*self.deps().store;
+        let store = &*self.deps.store;
         let Some(stored) = store.stored(resource, scope, id)? else { return Ok(false) };
         let frame: Frame = parsed(DocumentKind::Of(resource), &stored)?;
         let of_ehr = source.is_none() || frame.source_id.is_none() || frame.source_id == source;
@@ -328,7 +328,7 @@ impl Engine {
     }
 
     pub(crate) fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {
-        let value = self.deps().store.get(&keys::record(T::KIND.byte(), scope, id))?;
+        let value = self.deps.store.get(&keys::record(T::KIND.byte(), scope, id))?;
         value.map(|bytes| parsed(T::KIND, &bytes)).transpose()
     }
 
@@ -343,7 +343,7 @@ impl Engine {
                 Direction::Backward => keys.end = key,
             }
         }
-        let found = self.deps().store.scan(keys, range.direction, range.limit)?;
+        let found = self.deps.store.scan(keys, range.direction, range.limit)?;
         found.iter().map(|(_, bytes)| parsed(T::KIND, bytes)).collect()
     }
 }

@@ -54,8 +54,8 @@ impl Engine {
             return Err(NotReconfigurable::Restart(fixed));
         }
         let mut changes = SetupChanges::between(&before, &setup);
-        let connections = self.connections();
-        let adapters = connections.adapters().changed(&before.engine, &setup.engine).await;
+        let connections = &self.connections;
+        let adapters = connections.adapters.changed(&before.engine, &setup.engine).await;
         let adapters = adapters.map_err(NotReconfigurable::Unusable)?;
         take_in(&mut changes, &setup, &adapters);
         let problems = connections.check(&setup, &changes, |name| adapters.contains_key(name));
@@ -64,21 +64,21 @@ impl Engine {
         }
         self.owners.learn(&setup);
         let opened = self.open_simulated(&setup, &changes, simulated).await?;
-        config_history::note(&*self.deps().store, &setup, clock::now()).await?;
+        config_history::note(&*self.deps.store, &setup, clock::now()).await?;
 
         // No step from here on can fail.
         let transports = opened.iter().map(|(id, ehr)| (*id, ehr.clone() as Arc<dyn Transport>));
         connections.add_in_process(transports);
         let put_in_force = || {
-            connections.adapters().set_up(adapters, &changes.adapters.gone);
-            self.deps().setup.replace(Arc::new(setup));
+            connections.adapters.set_up(adapters, &changes.adapters.gone);
+            self.deps.setup.replace(Arc::new(setup));
             self.gateway().set_up();
             connections.set_up(&changes);
             self.webhooks().set_rules(self.setup().engine.webhooks);
-            self.deps().change_counter.set_up(&self.setup());
+            self.deps.change_counter.set_up(&self.setup());
             self.cluster.iter().for_each(|cluster| cluster.set_up(&self.setup()));
         };
-        self.directory().set_up(&changes, put_in_force).await;
+        self.directory.set_up(&changes, put_in_force).await;
         Ok(Reconfigured { changes, simulated: opened })
     }
 
@@ -92,14 +92,14 @@ impl Engine {
         let locations = changes.locations.added.iter().chain(&changes.locations.changed);
         let of_changed: BTreeSet<u32> = locations.filter_map(|id| setup.locations.get(id)?.source).collect();
         let wanted = setup.sources.iter().filter(|(id, source)| {
-            source.base_url == IN_PROCESS && (!self.connections().has_in_process(**id) || of_changed.contains(id))
+            source.base_url == IN_PROCESS && (!self.connections.has_in_process(**id) || of_changed.contains(id))
         });
         let sources: BTreeMap<_, _> = wanted.map(|(id, source)| (*id, source.clone())).collect();
         if sources.is_empty() {
             return Ok(SimulatedEhrs::new());
         }
         let wanted = Setup { sources, ..setup.clone() };
-        let opened = simulated.open(&wanted, &self.deps().store).await;
+        let opened = simulated.open(&wanted, &self.deps.store).await;
         opened.map_err(|problem| NotReconfigurable::Unusable(vec![problem]))
     }
 }

@@ -1,11 +1,11 @@
-//! Searches for slots, and holds.
+//! Searches for slots and groups of slots, and explanations of times that can or cannot be booked.
 
-use location::{LocationId, SlotQuery, Timestamp};
-use processor::{
-    EngineError, FreeSlots, LocationMessage,
-    commands::{HoldSlot, Offer},
-    reply::SlotRules,
+use location::{
+    LocationId, SlotQuery,
+    explain::{ExplainQuery, Explanation},
+    slots::Party,
 };
+use processor::{EngineError, FreeGroups, FreeSlots, LocationMessage, reply::SlotRules};
 
 use crate::Engine;
 
@@ -31,8 +31,25 @@ impl Engine {
         self.directory.ask(location, message).await
     }
 
-    /// Holds a slot. `holder` is a digest of the client's key.
-    pub async fn hold(&self, offer: Offer, holder: u64) -> Result<Timestamp, EngineError> {
-        self.send(offer.location, HoldSlot { offer, holder }).await
+    /// Returns groups of slots for several patients that the booking rules offer to a channel, at most `query.limit`.
+    pub async fn offered_groups(
+        &self,
+        location: LocationId,
+        query: SlotQuery,
+        party: Party,
+        channel: Option<String>,
+    ) -> Result<FreeGroups, EngineError> {
+        self.directory.open(location)?;
+        let query = Box::new(query);
+        let message =
+            |reply| LocationMessage::FreeGroups { query: query.clone(), party, channel: channel.clone(), reply };
+        self.directory.ask(location, message).await
+    }
+
+    /// Explains why the times of a search, or one time, can or cannot be booked by an intent.
+    pub async fn explain(&self, location: LocationId, query: ExplainQuery) -> Result<Explanation, EngineError> {
+        self.directory.open(location)?;
+        let query = Box::new(query);
+        self.directory.ask(location, |reply| LocationMessage::Explain { query: query.clone(), reply }).await
     }
 }

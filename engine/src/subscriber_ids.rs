@@ -14,7 +14,7 @@ impl Engine {
     /// name.
     pub async fn subscriber_id(&self, source: u32, coverage: &Coverage) -> Result<Option<u32>, EngineError> {
         let Some(name) = &coverage.subscriber_name else { return Ok(None) };
-        let (deps, resource) = (self.deps(), Resource::Patients);
+        let (deps, resource) = (&self.deps, Resource::Patients);
         let born = coverage.subscriber_date_of_birth.map(|day| day.to_string()).unwrap_or_default();
         let number = coverage.subscriber_number.as_deref().unwrap_or_default().trim();
         let parts = [&b"subscriber"[..], name.trim().as_bytes(), born.as_bytes(), number.as_bytes()];

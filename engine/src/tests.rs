@@ -449,7 +449,7 @@ async fn node(store: &Arc<HookedStore>, ehr: &Arc<FakeEhr>, name: &str) -> Engin
 }
 
 fn is_here(engine: &Engine) -> bool {
-    engine.directory().is_here(PLACE)
+    engine.directory.is_here(PLACE)
 }
 
 #[actix::test]
@@ -514,7 +514,7 @@ async fn messages_about_institutions_on_two_nodes_arrive_once_and_in_order() {
         Engine::start(Setup { engine: rules, ..practices }, parts).await.unwrap()
     };
     let (north, south) = (node("north").await, node("south").await);
-    let here = |engine: &Engine| ids().filter(|id| engine.directory().is_here(LocationId(*id))).count();
+    let here = |engine: &Engine| ids().filter(|id| engine.directory.is_here(LocationId(*id))).count();
     until("their places", async || here(&north) + here(&south) == 8 && here(&north) > 0 && here(&south) > 0).await;
 
     let (receiver, owner, now) =

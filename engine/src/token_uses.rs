@@ -8,16 +8,16 @@ use crate::Engine;
 impl Engine {
     /// Returns the last use that was stored.
     pub fn token_last_used(&self, token: &[u8; 32]) -> Result<Option<Timestamp>, StoreError> {
-        last_used(&*self.deps().store, token)
+        last_used(&*self.deps.store, token)
     }
 
     /// Stores the uses of tokens. Later times stored by other nodes are kept.
     pub async fn note_token_uses(&self, uses: &[([u8; 32], Timestamp)]) -> Result<(), CommitError> {
-        let (store, uses) = (self.deps().store.clone(), uses.to_vec());
+        let (store, uses) = (self.deps.store.clone(), uses.to_vec());
         // On a blocking thread: a database may answer slowly, and the caller may give up meanwhile.
         let read = tokio::task::spawn_blocking(move || newer(&*store, &uses)).await;
         let batch = read.unwrap_or_else(|ended| Err(StoreError::Refusing { why: ended.to_string() }))?;
-        if batch.is_empty() { Ok(()) } else { self.deps().store.commit(batch).await }
+        if batch.is_empty() { Ok(()) } else { self.deps.store.commit(batch).await }
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use location::{LocationId, WriteId};
 use processor::{
     EngineError, LocationMessage,
-    commands::{DropWrite, RetryWrite},
     note_keys::{failed_writes_everywhere, failed_writes_of},
     write_history::{self, WriteHistory},
     write_requests::WriteRequest,
@@ -27,19 +26,8 @@ impl Engine {
         }
     }
 
-    /// Retries a failed write, and returns the new write. Failed changes of records are not retried, because they were
-    /// reverted.
-    pub async fn retry_write(&self, location: LocationId, write: WriteId) -> Result<WriteId, EngineError> {
-        self.send(location, RetryWrite(write)).await
-    }
-
-    /// Drops a pending write with all writes that depend on it, or a failed write, so that it is not tried again.
-    pub async fn drop_write(&self, location: LocationId, write: WriteId) -> Result<(), EngineError> {
-        self.send(location, DropWrite(write)).await
-    }
-
     pub async fn unfinished_writes(&self, location: LocationId) -> Result<Vec<WriteRequest>, EngineError> {
-        self.directory().ask(location, |reply| LocationMessage::Writes { reply }).await
+        self.directory.ask(location, |reply| LocationMessage::Writes { reply }).await
     }
 
     /// Returns writes that are no longer in the queue.
@@ -53,7 +41,7 @@ impl Engine {
     pub fn failed_writes(&self) -> Result<BTreeMap<LocationId, u64>, EngineError> {
         let (mut counts, mut range) = (BTreeMap::new(), failed_writes_everywhere());
         loop {
-            let page = self.deps().store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
+            let page = self.deps.store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
             for (_, location, _) in page.iter().filter_map(|key| keys::parse_record(key)) {
                 *counts.entry(LocationId(location)).or_default() += 1;
             }
@@ -66,13 +54,13 @@ impl Engine {
 
     /// Returns the number of a location's failed writes that wait for an operator.
     pub fn failed_writes_at(&self, location: LocationId) -> Result<u64, EngineError> {
-        let marks = self.deps().store.scan_keys(failed_writes_of(location.0), Direction::Forward, usize::MAX)?;
+        let marks = self.deps.store.scan_keys(failed_writes_of(location.0), Direction::Forward, usize::MAX)?;
         Ok(marks.len() as u64)
     }
 
     /// Returns up to `limit` failed writes of a location that wait for an operator, newest first.
     pub fn failed_write_requests(&self, location: LocationId, limit: usize) -> Result<Vec<WriteRequest>, EngineError> {
-        let marks = self.deps().store.scan_keys(failed_writes_of(location.0), Direction::Backward, limit)?;
+        let marks = self.deps.store.scan_keys(failed_writes_of(location.0), Direction::Backward, limit)?;
         let mut failed = Vec::new();
         for (_, location, id) in marks.iter().filter_map(|key| keys::parse_record(key)) {
             failed.extend(self.document::<records::FinishedWrite>(location, id)?.map(WriteRequest::ended));
@@ -85,6 +73,6 @@ impl Engine {
         // A retry or a drop follows the end of the write.
         let settled = write.dropped || write.retried_as.is_some();
         let time = (write.queued_at, write.finished_at.filter(|_| !settled));
-        Ok(write_history::read(&*self.deps().store, location, WriteId(write.id), time)?)
+        Ok(write_history::read(&*self.deps.store, location, WriteId(write.id), time)?)
     }
 }

@@ -15,6 +15,7 @@ use engine::{
 };
 use futures_util::future::join_all;
 use location::{
+    command::Command,
     ids::LocationId,
     pause::Directions,
     settings::VerifyOn,
@@ -249,12 +250,12 @@ async fn while_reading_is_paused_requests_do_not_wait() {
     let (world, ehr) = open().await;
     let reads = ehr.reads.get();
     let reading = Directions { reading: true, writing: false };
-    world.engine.pause(LocationId(MAIN), reading).await.unwrap();
+    world.engine.send(LocationId(MAIN), Command::Pause { which: reading }).await.unwrap();
     grow_old(1).await;
     let found = search(&world, 1).ok().await;
     assert!(found["description"].as_str().unwrap().contains("reading from the practice's system is paused"));
     assert_eq!(ehr.reads.get(), reads);
-    world.engine.resume(LocationId(MAIN), reading).await.unwrap();
+    world.engine.send(LocationId(MAIN), Command::Resume { which: reading }).await.unwrap();
     assert_eq!(search(&world, 1).ok().await["description"], Value::Null);
     assert_eq!(ehr.reads.get(), reads + 1);
 }

@@ -31,7 +31,7 @@ async fn each_write_happens_once_after_any_lost_request_or_reply() {
     for (n, (fault, position)) in losses(3).into_iter().enumerate() {
         let to = harness.place(1 + n % 2, 2, NINE);
         harness.server.fault(fault, position).await;
-        harness.engine.reschedule(LOCATION, AppointmentId(booked[0]), to, true).await.unwrap();
+        harness.reschedule(booked[0], to).await.unwrap();
         harness.idle().await;
         nothing_more_is_lost(&harness).await;
         assert_eq!(harness.appointment(booked[0]).placement, to);

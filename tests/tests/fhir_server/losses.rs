@@ -66,7 +66,7 @@ async fn story(harness: &FhirHarness, seed: u64, nth: usize) {
 
     let to = free(harness, nth + 1).await;
     lose();
-    harness.engine.reschedule(LOCATION, AppointmentId(record.id), to, true).await.unwrap();
+    harness.reschedule(record.id, to).await.unwrap();
     harness.idle().await;
     let moved = harness.appointment(record.id);
     assert_eq!(moved.placement, to, "seed {seed}");

@@ -147,7 +147,7 @@ async fn a_new_patient_books(harness: &FhirHarness) -> u64 {
 async fn we_move_it(harness: &FhirHarness, id: u64) {
     let to = harness.place(1, 1, TEN);
     let old_slot = slot_of(&harness.in_ehr(&harness.appointment(id)).await);
-    harness.engine.reschedule(LOCATION, AppointmentId(id), to, true).await.unwrap();
+    harness.reschedule(id, to).await.unwrap();
     harness.idle().await;
     check_in_ehr(harness, &harness.appointment(id), to).await;
     assert_eq!(harness.server.read("Slot", &old_slot).await["status"], "free");
@@ -162,7 +162,7 @@ async fn a_change_by_staff_is_not_overwritten(harness: &FhirHarness, id: u64) {
     let mut theirs = harness.in_ehr(&harness.appointment(id)).await;
     theirs["comment"] = json!("allergic to latex");
     let theirs = harness.server.update(&theirs).await;
-    harness.engine.reschedule(LOCATION, AppointmentId(id), to, true).await.unwrap();
+    harness.reschedule(id, to).await.unwrap();
     harness.idle().await;
     assert_eq!(harness.in_ehr(&harness.appointment(id)).await, theirs, "what staff wrote stands");
     assert_eq!(harness.appointment(id).placement, stood);
@@ -170,7 +170,7 @@ async fn a_change_by_staff_is_not_overwritten(harness: &FhirHarness, id: u64) {
 
     harness.sync().await;
     assert_eq!(harness.appointment(id).note.as_deref(), Some("allergic to latex"));
-    harness.engine.reschedule(LOCATION, AppointmentId(id), to, true).await.unwrap();
+    harness.reschedule(id, to).await.unwrap();
     harness.idle().await;
     let moved = check_in_ehr(harness, &harness.appointment(id), to).await;
     assert_eq!(moved["comment"], "allergic to latex");

@@ -52,7 +52,7 @@ async fn story(harness: &Harness, seed: u64) {
     let booked = harness.book(place, &format!("lost-{seed}"), &person, "lost").await.unwrap().appointment.id;
     let record = harness.written(booked).await;
     let to = harness.place(usize::try_from(1 - seed % 2).unwrap(), 1, NINE + 60);
-    harness.engine.reschedule(LOCATION, AppointmentId(booked), to, true).await.unwrap();
+    harness.reschedule(booked, to).await.unwrap();
     harness.idle().await;
     assert_eq!(harness.appointment(booked).placement, to);
     let patient = record.patient_id.unwrap();

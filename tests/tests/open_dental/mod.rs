@@ -126,7 +126,7 @@ async fn a_new_patient_books(harness: &Harness) -> u64 {
 
 async fn we_move_it(harness: &Harness, id: u64) {
     let to = harness.place(1, 1, TEN);
-    assert!(harness.engine.reschedule(LOCATION, AppointmentId(id), to, true).await.is_ok());
+    assert!(harness.reschedule(id, to).await.is_ok());
     harness.idle().await;
     let row = harness.in_ehr(&harness.appointment(id));
     assert_eq!(
@@ -145,7 +145,7 @@ async fn staff_move_it(harness: &Harness, id: u64) {
     // The staff's change was not read yet. A move based on the old place is refused, and theirs is shown after the
     // next read.
     let stale = harness.place(0, 1, 14 * 60);
-    harness.engine.reschedule(LOCATION, AppointmentId(id), stale, true).await.unwrap();
+    harness.reschedule(id, stale).await.unwrap();
     harness.idle().await;
     assert_eq!(harness.in_ehr(&harness.appointment(id))["AptDateTime"], time);
     harness.sync().await;

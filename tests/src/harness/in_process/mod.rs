@@ -12,7 +12,7 @@ use chrono::Datelike;
 use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
-    command::Placement,
+    command::{Command, Placement},
     ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, ProviderId},
     pull::Resource,
     settings::{PullRules, WriteRules},
@@ -119,7 +119,8 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         self.engine.sync_now(LOCATION).await.expect("a read cycle can be asked for");
         let stopped = async || state().await.filter(|state| state.guarded.contains(&resource));
         until("the deletions are stopped", stopped).await;
-        self.engine.accept_deletions(LOCATION, resource).await.expect("an operator may accept them");
+        let accept = Command::AcceptDeletions { resource };
+        self.engine.send(LOCATION, accept).await.expect("an operator may accept them");
         until("a read cycle", async || state().await?.last_sync.filter(|at| Some(*at) > before)).await;
         // The pass after the acceptance confirms the deletions.
         read(&self.engine).await;
@@ -263,6 +264,11 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         note: &str,
     ) -> Result<Booked, EngineError> {
         self.engine.book(self.request(to, key, patient, note)).await
+    }
+
+    pub async fn reschedule(&self, id: u64, to: Placement) -> Result<(), EngineError> {
+        let appointment = AppointmentId(id);
+        self.engine.send(LOCATION, Command::Move { appointment, to, join_blocks: true }).await
     }
 }
 

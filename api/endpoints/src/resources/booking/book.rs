@@ -228,7 +228,7 @@ async fn create_group(
     let location = location.ok_or_else(ApiError::internal)?;
     let created_by = call.key.name.clone();
     let request = BookSlots { bookings: requested, idempotency_key, created_by };
-    let answer = call.api.engine.book_group(location.setup.id, request).await;
+    let answer = call.api.engine.send(location.setup.id, request).await;
     let made = answer.map_err(|refused| match refused {
         EngineError::Refused(Refusal::Member { index, refusal }) => match properties.get(index) {
             Some((_, false)) if *refusal == Refusal::SlotExpired => BookingFailure::slot_not_found().of_member(index),

@@ -1,6 +1,8 @@
 //! POST and DELETE /intent/booking/hold: keeps the slot of a token for a while (our addition).
 
+use engine::commands::HoldSlot;
 use framework::values::{kinds::shared::slot_token, times};
+use location::Command;
 
 use super::{
     failure::{BookingAnswer, BookingFailure},
@@ -49,7 +51,7 @@ pub async fn create(
 ) -> BookingAnswer<SlotHold<'static>> {
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let (start, wanted) = (offer.span.start, like(&offer));
-    let held = call.api.engine.hold(offer, call.key.short()).await;
+    let held = call.api.engine.send(offer.location, HoldSlot { offer, holder: call.key.short() }).await;
     let until =
         held.map_err(|refused| BookingFailure::refused(refused, |slots| offers(&call, &location, wanted, slots)))?;
     let zone = location.setup.zone;
@@ -83,7 +85,7 @@ pub async fn delete(
     let slot_token = in_query.or(in_body).unwrap_or_default();
     let (location, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, location.setup.zone));
-    let released = call.api.engine.release(offer).await;
+    let released = call.api.engine.send(offer.location, Command::Release { hold: offer.hold }).await;
     released.map_err(|refused| BookingFailure::refused(refused, |_| Ok(Vec::new())))?;
     let (held_until, schedule_as_of) = (None, None);
     Ok(call.plain(SlotHold { ok: true, message, held_until, schedule_as_of, description: call.description() }))

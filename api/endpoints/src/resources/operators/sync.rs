@@ -9,6 +9,7 @@ use std::{
 use engine::records::{AdapterState, AdapterStatus};
 use framework::access::resource_names::{name, resource};
 use location::{
+    Command,
     pause::Directions,
     pull::{Progress, Skip},
 };
@@ -221,15 +222,13 @@ pub enum CycleAction {
 
 pub async fn act(action: &ActionContext<'_>, location: LocationId, wanted: CycleAction) -> Answer<LocationSyncView> {
     let engine = &action.api.engine;
-    let (done, what) = match wanted {
-        CycleAction::Start => (engine.sync_now(location).await, "start read cycle"),
-        CycleAction::AcceptDeletions(resource) => {
-            (engine.accept_deletions(location, resource).await, "accept deletions")
-        }
-        CycleAction::Pause(which) => (engine.pause(location, which).await, "pause"),
-        CycleAction::Resume(which) => (engine.resume(location, which).await, "resume"),
+    let (command, what) = match wanted {
+        CycleAction::Start => (Command::SyncNow, "start read cycle"),
+        CycleAction::AcceptDeletions(resource) => (Command::AcceptDeletions { resource }, "accept deletions"),
+        CycleAction::Pause(which) => (Command::Pause { which }, "pause"),
+        CycleAction::Resume(which) => (Command::Resume { which }, "resume"),
     };
-    done?;
+    engine.send(location, command).await?;
     action.shown.audit(what, "location", location.0.into());
     view(action.api, location).await
 }

@@ -2,7 +2,10 @@
 //! and their results (our addition).
 
 pub use engine::records::write::public_id;
-use engine::write_requests::{Status, WriteRequest, merged};
+use engine::{
+    commands::{DropWrite, RetryWrite},
+    write_requests::{Status, WriteRequest, merged},
+};
 use framework::{
     access::{
         arguments::FromCall,
@@ -225,8 +228,8 @@ pub async fn act(
     let engine = &action.api.engine;
     find(action.api, location, write.0).await?;
     let (what, shown) = match wanted {
-        WriteAction::Retry => ("retry", engine.retry_write(location, write).await?),
-        WriteAction::Drop => ("drop", engine.drop_write(location, write).await.map(|()| write)?),
+        WriteAction::Retry => ("retry", engine.send(location, RetryWrite(write)).await?),
+        WriteAction::Drop => ("drop", engine.send(location, DropWrite(write)).await.map(|()| write)?),
     };
     action.shown.audit(what, "write request", write.0);
     // Operators have all grants, so they see writes of all resources.
