@@ -35,49 +35,20 @@ const AFTER_SPACE: usize = 1;
 const AFTER_TIME: usize = 9;
 
 fn owner_field(space: Space) -> OwnerField {
+    use Space::*;
+
     match space {
-        Space::Journal
-        | Space::Snapshot
-        | Space::PullSeen
-        | Space::AuditPosition
-        | Space::Active
-        | Space::Asleep
-        | Space::Restored
-        | Space::PairingCodeOf
-        | Space::WorkstationAt
-        | Space::LocationAdapter
-        | Space::Lease => OwnerField::Location(AFTER_SPACE),
-        Space::Wake => OwnerField::Location(AFTER_TIME),
-        Space::Link | Space::SandboxChange | Space::Subscriber => OwnerField::Source(AFTER_SPACE),
-        Space::Claim | Space::PatientMatch | Space::WebhookHeard | Space::WebhookPosition => {
-            OwnerField::Institution(AFTER_SPACE)
-        }
-        Space::Record | Space::Before => OwnerField::Records(AFTER_SPACE),
-        Space::Feed | Space::FeedPruned | Space::IndexBlock | Space::IndexManifest => OwnerField::Stream(AFTER_SPACE),
-        Space::Counter
-        | Space::Secret
-        | Space::AdapterPart
-        | Space::AdapterVersion
-        | Space::FeedEnd
-        | Space::Once
-        | Space::OnceExpiry
-        | Space::Endpoint
-        | Space::Subscription
-        | Space::Delivery
-        | Space::DeliveryDue
-        | Space::Subscribed
-        | Space::DeliveryFinished
-        | Space::DeliveryLog
-        | Space::Overflow
-        | Space::DeliveryData
-        | Space::DeliveryCount
-        | Space::WebhookChanges
-        | Space::DeliveryStripes
-        | Space::PairingCode
-        | Space::Workstation
-        | Space::Membership
-        | Space::TokenUsed
-        | Space::Numbered => OwnerField::Absent,
+        Journal | Snapshot | PullSeen | AuditPosition | Active | Asleep | Restored | PairingCodeOf | WorkstationAt
+        | LocationAdapter | Lease => OwnerField::Location(AFTER_SPACE),
+        Wake => OwnerField::Location(AFTER_TIME),
+        Link | SandboxChange | Subscriber => OwnerField::Source(AFTER_SPACE),
+        Claim | PatientMatch | WebhookHeard | WebhookPosition => OwnerField::Institution(AFTER_SPACE),
+        Record | Before => OwnerField::Records(AFTER_SPACE),
+        Feed | FeedPruned | IndexBlock | IndexManifest => OwnerField::Stream(AFTER_SPACE),
+        Counter | Secret | AdapterPart | AdapterVersion | FeedEnd | Once | OnceExpiry | Endpoint | Subscription
+        | Delivery | DeliveryDue | Subscribed | DeliveryFinished | DeliveryLog | Overflow | DeliveryData
+        | DeliveryCount | WebhookChanges | DeliveryStripes | PairingCode | Workstation | Membership | TokenUsed
+        | Numbered => OwnerField::Absent,
     }
 }
 

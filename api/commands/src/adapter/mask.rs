@@ -1,27 +1,14 @@
 //! Records printed on an author's terminal, with patient data masked and the format of values kept.
 
 use adapter_conformance::masked;
-use engine::records::{EhrRecord, Resource};
+use engine::records::{EhrRecord, Resource, Resource::*};
 use serde_json::{Map, Value};
 
 /// Resources that contain data of the practice, not of patients.
 const CATALOGUES: [Resource; 16] = [
-    Resource::Providers,
-    Resource::Operatories,
-    Resource::AppointmentTypes,
-    Resource::AppointmentDescriptors,
-    Resource::WorkingHours,
-    Resource::InsurancePlans,
-    Resource::HistoryItems,
-    Resource::FormSchemas,
-    Resource::ProcedureCodes,
-    Resource::ProcedureCodeCategories,
-    Resource::RecallTypes,
-    Resource::DocumentTypes,
-    Resource::FeeSchedules,
-    Resource::Fees,
-    Resource::PaymentTypes,
-    Resource::AdjustmentTypes,
+    Providers, Operatories, AppointmentTypes, AppointmentDescriptors, WorkingHours, InsurancePlans, HistoryItems,
+    FormSchemas, ProcedureCodes, ProcedureCodeCategories, RecallTypes, DocumentTypes, FeeSchedules, Fees, PaymentTypes,
+    AdjustmentTypes,
 ];
 
 /// Identifiers, references, enumerated values and schedule times, which an author needs and which identify no patient.
