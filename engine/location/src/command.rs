@@ -34,14 +34,10 @@ pub enum Command {
     /// Holds a slot for a client that has not booked yet.
     Hold(Hold),
     /// Releases a hold. Unknown holds are ignored.
-    Release {
-        /// The id of the hold.
-        hold: u64,
-    },
+    Release { hold: u64 },
     /// Moves an appointment.
     Move {
         appointment: AppointmentId,
-        /// The new place and time.
         to: Placement,
         /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
         join_blocks: bool,
@@ -51,15 +47,10 @@ pub enum Command {
     /// Records that the patient confirms the appointment.
     Confirm { appointment: AppointmentId },
     /// Cancels an appointment.
-    Cancel {
-        appointment: AppointmentId,
-        /// The reason, in words for operators and clients.
-        reason: Option<String>,
-    },
+    Cancel { appointment: AppointmentId, reason: Option<String> },
     /// Changes details of an appointment and, with `to`, its placement, atomically.
     Change {
         appointment: AppointmentId,
-        /// The new place and time.
         to: Option<Placement>,
         /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
         join_blocks: bool,
@@ -70,7 +61,6 @@ pub enum Command {
     Save(Save),
     /// Creates or changes local working hours.
     SetHour {
-        /// The working hours.
         hour: WorkingHour,
         /// `true` if the hours depend on records that the EHR does not have, so they stay local.
         here_only: bool,
@@ -79,20 +69,15 @@ pub enum Command {
     SetOperatory {
         /// The operatory, with its `active` flag.
         operatory: PulledOperatory,
-        /// The operation on its record.
         operation: Operation,
     },
     /// Removes local working hours.
-    RemoveHour {
-        /// The working hours.
-        hour: WorkingHourId,
-    },
+    RemoveHour { hour: WorkingHourId },
     /// The result of a write call.
     Pushed {
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// The result of the call.
         outcome: Outcome<Written>,
     },
     /// The result of a look-up of a write.
@@ -100,24 +85,14 @@ pub enum Command {
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// The result of the call.
         outcome: Outcome<Option<Written>>,
     },
     /// The result of a page request.
-    Pulled {
-        resource: Resource,
-        /// The number of the call.
-        call: u64,
-        /// The result of the call.
-        outcome: Outcome<PulledPage>,
-    },
+    Pulled { resource: Resource, call: u64, outcome: Outcome<PulledPage> },
     /// One step of the sweep: known records were compared with the last whole pass.
     Sweep(SweepStep),
     /// Requests that calls sent beyond the one counted for each. The EHR's quota counts requests.
-    RequestsSent {
-        /// Number of requests.
-        requests: u32,
-    },
+    RequestsSent { requests: u32 },
     /// A pulled appointment turned out to be a duplicate of one that a write of ours created.
     DuplicateFound {
         /// The duplicate that was created for the pulled record.
@@ -129,7 +104,6 @@ pub enum Command {
     HourDuplicateFound {
         /// The duplicate that was created for the pulled record.
         twin: WorkingHourId,
-        /// Our record.
         ours: WorkingHourId,
         /// The hours as the EHR shows them; `None` if the EHR has removed them since.
         shown: Option<WorkingHour>,
@@ -145,10 +119,7 @@ pub enum Command {
     /// The time returned by `wake_at` has come.
     Wake,
     /// The clock was set back, during this run or since the previous one.
-    ClockSetBack {
-        /// Size of the step, in milliseconds.
-        by: Millis,
-    },
+    ClockSetBack { by: Millis },
     /// Another process, with a different clock, may have started the calls in flight.
     TakenOver,
     /// The process that requested a page ended before the answer came.
@@ -175,10 +146,7 @@ pub enum Command {
     /// The state of the workstation gate. A repeated `Open` means that staff approved the waiting writes.
     Gate(Gate),
     /// The result of the adapter's `describe`.
-    Described {
-        /// The result of the call.
-        outcome: Outcome<()>,
-    },
+    Described { outcome: Outcome<()> },
     /// An operator accepts the deletions that the guard stopped.
     AcceptDeletions { resource: Resource },
 }

@@ -35,10 +35,10 @@ impl Decision {
 
 /// The reply to the caller.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Reply {
     /// A new booking, or the earlier one of the idempotency key.
     Booked {
-        /// The appointment.
         appointment: AppointmentId,
         /// `true` if an earlier request with the same idempotency key created the appointment.
         replay: bool,
@@ -51,10 +51,7 @@ pub enum Reply {
         replay: bool,
     },
     /// The slot is held.
-    Held {
-        /// Expiry time.
-        until: Timestamp,
-    },
+    Held { until: Timestamp },
     /// The appointment was moved.
     Moved,
     /// The appointment was moved for a client, or an earlier request with the same idempotency key moved it.
@@ -83,10 +80,7 @@ pub enum Reply {
     /// The page came too late or was stopped by the deletion guard: none of its records may be stored.
     PageIgnored,
     /// A failed write was queued again under a new id.
-    Retried {
-        /// The id of the new write.
-        write: WriteId,
-    },
+    Retried { write: WriteId },
     /// The command was applied.
     Done,
     /// The command was refused.
@@ -110,6 +104,7 @@ pub enum NotOpenReason {
 
 /// The reason for a refusal (specification 7.3 and 7.4).
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Refusal {
     /// The offer of the slot has expired, or its time has begun.
     SlotExpired,
@@ -122,7 +117,6 @@ pub enum Refusal {
     },
     /// A booking rule refuses the visit.
     NotBookable {
-        /// The rule.
         rule: Reason,
         /// The action that the client should offer, if the practice names one.
         instead: Option<Instead>,
@@ -135,15 +129,9 @@ pub enum Refusal {
         alternatives: Vec<Slot>,
     },
     /// The slot was offered for another type than that of the visit, and has another length.
-    OfferOfOtherType {
-        /// The type of the visit.
-        appointment_type: AppointmentTypeId,
-    },
+    OfferOfOtherType { appointment_type: AppointmentTypeId },
     /// The start of the visit is closer than the notice that changes need.
-    ChangeTooLate {
-        /// The notice.
-        notice: Millis,
-    },
+    ChangeTooLate { notice: Millis },
     /// A booking of a group is refused, and with it the group.
     Member {
         /// The index of the booking in the request, from 0.
@@ -156,10 +144,7 @@ pub enum Refusal {
     /// The idempotency key was used for another request, or at another location.
     IdempotencyConflict,
     /// The EHR needs more fields to create the patient.
-    PatientFieldsRequired {
-        /// The fields that are missing.
-        missing: Vec<String>,
-    },
+    PatientFieldsRequired { missing: Vec<String> },
     /// The EHR cannot create patients.
     NewPatientNotSupported,
     /// The practice books appointments of this type itself.
@@ -213,29 +198,24 @@ pub enum Refusal {
 
 /// A call to the EHR.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Call {
     /// A write or its look-up.
     Write {
-        /// The write.
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// The kind of call: write or look-up.
         kind: CallKind,
-        /// The intended change in the EHR.
         work: WriteIntent,
         /// The write key, the same in every attempt.
         key: String,
-        /// Operatory, provider and time span.
         placement: Option<Placement>,
         /// The deadline of the call.
         until: Timestamp,
     },
     /// A page of a resource.
     Pull {
-        /// The resource.
         resource: Resource,
-        /// The number of the call.
         call: u64,
         /// Cursor of the next page.
         cursor: Option<String>,

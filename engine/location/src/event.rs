@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// An event at a location.
+/// An event at a location. Reasons are in words for operators and clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "fields are named after their content")]
@@ -31,23 +31,17 @@ pub enum Event {
     /// An appointment was booked.
     Booked {
         appointment: AppointmentId,
-        /// Operatory, provider and time span.
         placement: Placement,
-        /// The appointment type, if known.
         appointment_type: Option<AppointmentTypeId>,
         patient: PatientId,
-        /// The idempotency key it uses.
         key: Option<KeyPinned>,
         /// `false` if the location has no EHR to write to.
         integrated: bool,
     },
     /// A slot is held.
     Held {
-        /// The id of the hold.
         hold: u64,
-        /// Operatory, provider and time span.
         placement: Placement,
-        /// Expiry time.
         until: Timestamp,
         /// Digest of the holder's API key, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,67 +54,25 @@ pub enum Event {
         channel: Option<String>,
     },
     /// A hold was released, used, or has expired.
-    HoldEnded {
-        /// The id of the hold.
-        hold: u64,
-    },
+    HoldEnded { hold: u64 },
     /// An idempotency key was used to move an appointment.
-    KeyUsed {
-        appointment: AppointmentId,
-        /// The idempotency key.
-        key: KeyPinned,
-    },
+    KeyUsed { appointment: AppointmentId, key: KeyPinned },
     /// An idempotency key expired.
-    KeyExpired {
-        /// The idempotency key.
-        key: String,
-    },
+    KeyExpired { key: String },
     /// An appointment was moved.
-    Moved {
-        appointment: AppointmentId,
-        /// The new place and time.
-        to: Placement,
-        /// The reason.
-        why: MoveReason,
-    },
+    Moved { appointment: AppointmentId, to: Placement, why: MoveReason },
     /// The EHR refused the move; the appointment returns to its placement in the EHR.
-    MoveReverted {
-        appointment: AppointmentId,
-        /// Placement in the EHR.
-        to: Placement,
-        /// The reason, in words for operators and clients.
-        reason: String,
-    },
+    MoveReverted { appointment: AppointmentId, to: Placement, reason: String },
     /// An appointment was cancelled.
-    Cancelled {
-        appointment: AppointmentId,
-        /// The party that cancelled the appointment.
-        by: CancelledBy,
-        /// The reason, in words for operators and clients.
-        reason: Option<String>,
-    },
+    Cancelled { appointment: AppointmentId, by: CancelledBy, reason: Option<String> },
     /// The EHR refused the cancellation.
-    CancelReverted {
-        appointment: AppointmentId,
-        /// The reason, in words for operators and clients.
-        reason: String,
-    },
+    CancelReverted { appointment: AppointmentId, reason: String },
     /// The cancellation reached the EHR, so the slot is free there too.
     CancelConfirmed { appointment: AppointmentId },
     /// The appointment is in the EHR.
-    InsertDone {
-        appointment: AppointmentId,
-        /// The proof of the write.
-        written: Written,
-    },
+    InsertDone { appointment: AppointmentId, written: Written },
     /// The insert failed; the slot is free again.
-    InsertFailed {
-        appointment: AppointmentId,
-        /// The kind of failure.
-        how: InsertFailure,
-        /// The reason, in words for operators and clients.
-        reason: String,
-    },
+    InsertFailed { appointment: AppointmentId, how: InsertFailure, reason: String },
 
     /// A step of a move in an EHR that cannot move appointments.
     Replacement(Replacement),
@@ -129,9 +81,7 @@ pub enum Event {
     /// A record was created, changed or removed locally; its document is in the same commit.
     RecordSaved {
         resource: Resource,
-        /// The id of the record.
         id: u64,
-        /// The operation on the record.
         #[serde(rename = "verb")]
         operation: Operation,
     },
@@ -144,25 +94,15 @@ pub enum Event {
     /// Local working hours were created or changed.
     HourSet(WorkingHour),
     /// Local working hours were removed, or the EHR refused to create them.
-    HourRemoved {
-        /// The working hours.
-        hour: WorkingHourId,
-    },
+    HourRemoved { hour: WorkingHourId },
     /// The EHR refused a change or removal of working hours; the values of the EHR are restored.
-    HourReverted {
-        /// The hours as the EHR has them.
-        to: WorkingHour,
-        /// The reason, in words for operators and clients.
-        reason: String,
-    },
+    HourReverted { to: WorkingHour, reason: String },
 
     // Write-back.
     /// A write was queued.
     WriteQueued {
         write: WriteId,
-        /// The intended change in the EHR.
         work: WriteIntent,
-        /// The ordering key that keeps the write behind earlier ones.
         #[serde(rename = "lane")]
         ordering_key: OrderingKey,
         /// The write key, the same in every attempt.
@@ -176,20 +116,14 @@ pub enum Event {
     /// An operator retried a failed write: the same key under a new write id.
     WriteRetried {
         write: WriteId,
-        /// The write that failed.
         of: WriteId,
-        /// The intended change in the EHR.
         work: WriteIntent,
-        /// The ordering key that keeps the write behind earlier ones.
         #[serde(rename = "lane")]
         ordering_key: OrderingKey,
-        /// The write key, the same in every attempt.
         key: String,
-        /// Time by which the write must be in the EHR; after it the write fails.
         deadline: Timestamp,
         /// `true` if an earlier attempt may have reached the EHR: the write is looked up before it is sent.
         look_first: bool,
-        /// The id of the request that caused it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<String>,
     },
@@ -200,7 +134,6 @@ pub enum Event {
         write: WriteId,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// The kind of call: write or look-up.
         kind: CallKind,
         /// The deadline of the call.
         until: Timestamp,
@@ -210,47 +143,24 @@ pub enum Event {
     /// An attempt did not write; another one follows.
     WriteDeferred {
         write: WriteId,
-        /// Earliest time of the next attempt.
         not_before: Timestamp,
-        /// The reason, in words for operators and clients.
         reason: String,
         /// `true` if an attempt was sent and the look-up did not find it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         not_found: bool,
     },
     /// The outcome of an attempt is unknown; the write is looked up before it is sent again.
-    WriteUnknown {
-        write: WriteId,
-        /// Earliest time of the next attempt.
-        not_before: Timestamp,
-        /// The reason, in words for operators and clients.
-        reason: String,
-    },
+    WriteUnknown { write: WriteId, not_before: Timestamp, reason: String },
     /// A write is in the EHR.
-    WriteDone {
-        write: WriteId,
-        /// The intended change in the EHR.
-        work: WriteIntent,
-        /// The proof of the write.
-        written: Option<Written>,
-    },
+    WriteDone { write: WriteId, work: WriteIntent, written: Option<Written> },
     /// A write ended without being written.
-    WriteFailed {
-        write: WriteId,
-        /// The intended change in the EHR.
-        work: WriteIntent,
-        /// The kind of failure.
-        how: InsertFailure,
-        /// The reason, in words for operators and clients.
-        reason: String,
-    },
+    WriteFailed { write: WriteId, work: WriteIntent, how: InsertFailure, reason: String },
     /// A write failed in a way that counts for the circuit breaker.
     #[serde(rename = "path_failed")]
     BreakerFailure { write: WriteId },
     /// The circuit breaker opened.
     #[serde(rename = "path_blocked")]
     BreakerOpened {
-        /// The reason.
         why: Blocked,
         /// Earliest time of the next write.
         until: Timestamp,
@@ -259,10 +169,7 @@ pub enum Event {
     #[serde(rename = "path_cleared")]
     BreakerClosed,
     /// The workstation gate changed its state, or staff approved the waiting writes. If open, they are retried at once.
-    GateTurned {
-        /// State of the gate.
-        gate: Gate,
-    },
+    GateTurned { gate: Gate },
 
     /// An operator paused or resumed reading or writing.
     PauseTurned {
@@ -271,17 +178,11 @@ pub enum Event {
     },
 
     /// Requests that calls sent beyond the one counted for each at its start.
-    RequestsSent {
-        /// Number of requests.
-        requests: u32,
-    },
+    RequestsSent { requests: u32 },
 
     // Pull.
     /// The adapter's `describe` failed.
-    DescribeFailed {
-        /// The reason, in words for operators and clients.
-        reason: String,
-    },
+    DescribeFailed { reason: String },
     /// The adapter's `describe` succeeded again.
     DescribeWorked,
     /// A read cycle began.
@@ -292,7 +193,6 @@ pub enum Event {
     /// A page was asked for.
     PullStarted {
         resource: Resource,
-        /// The number of the call.
         call: u64,
         /// The deadline of the call.
         until: Timestamp,
@@ -304,30 +204,18 @@ pub enum Event {
         written: BTreeSet<u64>,
     },
     /// A page could not be read.
-    PullFailed {
-        resource: Resource,
-        /// The reason, in words for operators and clients.
-        reason: String,
-        /// Time of the next attempt.
-        retry_at: Timestamp,
-    },
+    PullFailed { resource: Resource, reason: String, retry_at: Timestamp },
     /// A page was not requested, or not applied, for a reason other than a failure of the EHR. It is requested again.
     PullPutOff {
         resource: Resource,
-        /// The reason, in words for operators and clients.
         reason: String,
-        /// Time of the next attempt.
         retry_at: Timestamp,
         /// `true` if the page waits for the answer of an insert.
         #[serde(default)]
         insert: bool,
     },
     /// The resource is skipped in this cycle; the next cycle continues at its cursor.
-    PullSuspended {
-        resource: Resource,
-        /// The reason, in words for operators and clients.
-        reason: String,
-    },
+    PullSuspended { resource: Resource, reason: String },
     /// A page was applied.
     PageApplied {
         resource: Resource,
@@ -410,33 +298,20 @@ pub enum Event {
     /// The EHR showed working hours that have a local change in flight; the local values are kept.
     HourShown(WorkingHour),
     /// Working hours are gone from the EHR.
-    HourGone {
-        /// The working hours.
-        hour: WorkingHourId,
-    },
+    HourGone { hour: WorkingHourId },
     /// An operatory is new or changed, in the EHR or at a location without one.
     OperatoryPulled(PulledOperatory),
     /// An operatory is gone from the EHR.
     OperatoryGone { operatory: OperatoryId },
     /// A record of a shared resource is gone from the EHR.
-    RecordGone {
-        resource: Resource,
-        /// The id of the record.
-        id: u64,
-    },
+    RecordGone { resource: Resource, id: u64 },
     /// A pending booking and an appointment in the EHR share an operatory and a time.
-    ConflictFound {
-        /// Our booking.
-        ours: AppointmentId,
-        /// The appointment in the EHR.
-        theirs: AppointmentId,
-    },
+    ConflictFound { ours: AppointmentId, theirs: AppointmentId },
     /// The deletion guard stopped a pass.
     GuardTripped {
         resource: Resource,
         /// Number of records that would be deleted.
         deletions: u64,
-        /// Number of known records.
         known: u64,
         /// `true` if the whole pass starts again, `false` if the same page is requested again.
         whole: bool,
@@ -457,10 +332,7 @@ pub enum Event {
     },
     /// The store was restored from a backup: everything is read again, and write ids that may have been used since are
     /// skipped.
-    Restored {
-        /// Number of skipped ids.
-        skipped_writes: u64,
-    },
+    Restored { skipped_writes: u64 },
     /// The write waited when the backup was made, and may have been sent since.
     WriteRestored {
         write: WriteId,
@@ -468,10 +340,7 @@ pub enum Event {
         reason: String,
     },
     /// The clock was set back: pending times move back too, so that every pause keeps its length.
-    ClockSetBack {
-        /// Size of the step, in milliseconds.
-        by: Millis,
-    },
+    ClockSetBack { by: Millis },
     /// Ended appointments were pruned from the state; their documents remain.
     Pruned {
         /// Appointments that ended by this time were pruned.
