@@ -19,13 +19,11 @@ pub use crate::{
 pub struct DecisionContext {
     /// The moment of the decision.
     pub now: Timestamp,
-    /// The randomness of the decision.
     pub random: u64,
 }
 
 /// A command to a location: a request of a client or an operator, the result of a call, or the timer.
 #[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Command {
     /// Books an appointment.
     Book(Book),
@@ -156,9 +154,7 @@ pub enum Command {
 pub struct OfferedSlot {
     /// Operatory, provider and time span.
     pub placement: Placement,
-    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// Expiry time of the offer.
     pub expires: Timestamp,
     /// The id of the hold that belongs to the slot token. No hold has the id 0.
     pub hold: u64,
@@ -191,13 +187,10 @@ impl OfferedSlot {
 /// A booking of a slot.
 #[derive(Clone, Debug)]
 pub struct Book {
-    /// The appointment.
     pub appointment: AppointmentId,
-    /// The slot.
     pub offer: OfferedSlot,
     /// The idempotency key of the request.
     pub key: Option<KeyUse>,
-    /// The patient.
     pub patient: BookPatient,
     /// `true` for an intent, which the booking rules bind. Requests of staff are not bound.
     pub by_rules: bool,
@@ -206,9 +199,7 @@ pub struct Book {
 /// A change of an appointment to an offered slot.
 #[derive(Clone, Debug)]
 pub struct Reschedule {
-    /// The appointment.
     pub appointment: AppointmentId,
-    /// The type of the appointment, if known.
     pub appointment_type: Option<AppointmentTypeId>,
     /// The new slot. `closed` is for the type of the appointment.
     pub offer: OfferedSlot,
@@ -229,7 +220,6 @@ pub struct BookGroup {
 /// everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Closed {
-    /// The operatories.
     pub operatories: BTreeSet<OperatoryId>,
     /// `true` if the requested appointment type is closed.
     pub appointment_type: bool,
@@ -238,11 +228,8 @@ pub struct Closed {
 /// A record that is created, changed or removed locally.
 #[derive(Clone, Copy, Debug)]
 pub struct Save {
-    /// The resource.
     pub resource: Resource,
-    /// The id of the record.
     pub id: u64,
-    /// The operation on the record.
     pub operation: Operation,
     /// The ordering key that keeps the write behind earlier ones.
     pub ordering_key: OrderingKey,
@@ -253,7 +240,6 @@ pub struct Save {
 /// The contents of a failed write that is to be retried.
 #[derive(Clone, Debug)]
 pub struct Retry {
-    /// The write.
     pub write: WriteId,
     /// The intended change in the EHR.
     pub work: WriteIntent,
@@ -283,16 +269,13 @@ pub enum Retried {
 pub struct RetriedAppointment {
     /// Operatory, provider and time span.
     pub placement: Placement,
-    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
-    /// The patient.
     pub patient: PatientId,
 }
 
 /// An idempotency key with the request that uses it.
 #[derive(Clone, Debug)]
 pub struct KeyUse {
-    /// The idempotency key.
     pub key: String,
     /// Digest of the request data.
     pub fingerprint: String,
@@ -303,13 +286,11 @@ pub struct KeyUse {
 /// The patient of a booking.
 #[derive(Clone, Debug)]
 pub struct BookPatient {
-    /// The id of the record.
     pub id: PatientId,
     /// `true` if the patient does not exist in the data source yet and is created with this booking.
     pub is_new: bool,
     /// Fields that the EHR requires to create a patient and that the request lacks.
     pub missing_fields: Vec<String>,
-    /// The date of birth, if known.
     pub date_of_birth: Option<Date>,
 }
 

@@ -8,7 +8,6 @@ use crate::{
 /// The result of deciding one command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// The reply to the caller.
     pub reply: Reply,
     /// The events to commit.
     pub events: Vec<Event>,
@@ -35,7 +34,6 @@ impl Decision {
 
 /// The reply to the caller.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Reply {
     /// A new booking, or the earlier one of the idempotency key.
     Booked {
@@ -104,7 +102,6 @@ pub enum NotOpenReason {
 
 /// The reason for a refusal (specification 7.3 and 7.4).
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Refusal {
     /// The offer of the slot has expired, or its time has begun.
     SlotExpired,
@@ -123,7 +120,6 @@ pub enum Refusal {
     },
     /// The booking rules changed after the offer, and now refuse it.
     RulesChanged {
-        /// The rule that refuses it.
         rule: Reason,
         /// Alternative slots under the new rules, nearest first.
         alternatives: Vec<Slot>,
@@ -176,13 +172,9 @@ pub enum Refusal {
     /// The patient of the write is not in the EHR; retry the write of the patient first.
     WriteOfPatientFirst,
     /// The location keeps too many working hours.
-    TooManyHours {
-        /// The limit that is reached.
-        limit: u32,
-    },
+    TooManyHours { limit: u32 },
     /// Too many holds at the location, or of the API key.
     TooManyHolds {
-        /// The limit that is reached.
         limit: u32,
         /// `true` if the limit of one API key is reached.
         of_key: bool,
@@ -190,15 +182,11 @@ pub enum Refusal {
         free_in: Millis,
     },
     /// The queue of writes is full.
-    QueueFull {
-        /// The limit that is reached.
-        limit: u32,
-    },
+    QueueFull { limit: u32 },
 }
 
 /// A call to the EHR.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Call {
     /// A write or its look-up.
     Write {

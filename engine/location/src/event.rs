@@ -25,7 +25,6 @@ use crate::{
 /// An event at a location. Reasons are in words for operators and clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "fields are named after their content")]
 pub enum Event {
     // Booking.
     /// An appointment was booked.
@@ -135,7 +134,6 @@ pub enum Event {
         /// The number of the attempt, from 1.
         attempt: u32,
         kind: CallKind,
-        /// The deadline of the call.
         until: Timestamp,
         /// Placement of the appointment at the time of the call.
         sent: Option<Placement>,
@@ -225,7 +223,6 @@ pub enum Event {
         last: bool,
         /// `true` if its pass lists every record, `false` if only changes.
         whole: bool,
-        /// Number of records on the page.
         #[serde(default)]
         records: u32,
         /// Total number of records, if the EHR reports it.
@@ -283,7 +280,6 @@ pub enum Event {
     SweepEnded { resource: Resource },
     /// The EHR showed an appointment that is new or changed.
     AppointmentPulled {
-        /// The record as the EHR returned it.
         record: PulledAppointment,
         /// `true` if a local change is in flight: local placement and cancellation are kept, and the placement in the
         /// EHR stays taken too.
@@ -401,11 +397,9 @@ impl Event {
 /// An idempotency key that replays its booking or its move until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPinned {
-    /// The idempotency key.
     pub key: String,
     /// Digest of the request data.
     pub fingerprint: String,
-    /// Expiry time.
     pub expires: Timestamp,
     /// The appointments of the request after this one, if it booked several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -20,7 +20,6 @@ use crate::{
 /// A question about the times of a location.
 #[derive(Clone, Debug)]
 pub struct ExplainQuery {
-    /// The search or time in question.
     pub question: Question,
     /// Channel of the client, for the rules of that channel.
     pub channel: Option<String>,
@@ -49,7 +48,6 @@ pub struct TimeQuestion {
     pub span: Span,
     /// The place, or all places that match.
     pub place: Place,
-    /// The appointment type.
     pub appointment_type: Option<AppointmentTypeId>,
     /// `true` if schedulable blocks join synced hours.
     pub join_blocks: bool,
@@ -61,25 +59,14 @@ pub struct TimeQuestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// One provider in one operatory, or without an operatory.
-    Exact {
-        /// The provider.
-        provider: ProviderId,
-        /// The operatory.
-        operatory: Option<OperatoryId>,
-    },
+    Exact { provider: ProviderId, operatory: Option<OperatoryId> },
     /// All places in which the provider has hours. `None` matches all providers or all operatories.
-    Matching {
-        /// The provider.
-        provider: Option<ProviderId>,
-        /// The operatory.
-        operatory: Option<OperatoryId>,
-    },
+    Matching { provider: Option<ProviderId>, operatory: Option<OperatoryId> },
 }
 
 /// The answer to a question about times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// Number of candidates.
     pub considered: u32,
     /// Number of candidates by reason. `Offered` is first, the others are in order of frequency.
     pub reasons: Vec<ReasonCount>,
@@ -94,9 +81,7 @@ pub struct Explanation {
 /// The number of candidates with the same reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReasonCount {
-    /// The reason.
     pub reason: Reason,
-    /// Number of candidates.
     pub count: u32,
     /// Start of the earliest of them.
     pub example: Timestamp,
@@ -105,13 +90,11 @@ pub struct ReasonCount {
 /// The reason for one time in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExplainedSlot {
-    /// The reason.
     pub reason: Reason,
     /// Start and end.
     pub span: Span,
     /// The provider; `None` if no provider has hours in the place.
     pub provider: Option<ProviderId>,
-    /// The operatory, if any.
     pub operatory: Option<OperatoryId>,
 }
 

@@ -29,7 +29,6 @@ pub enum Shut {
 /// The state of the gate and the start of this state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateSince {
-    /// State of the gate.
     pub gate: Gate,
     /// Start of this state.
     pub since: Timestamp,

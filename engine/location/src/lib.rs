@@ -13,7 +13,7 @@
 //!            schedule (calendar, hours, slots, zone) · queue · pulls · breaker · quota · gate · pause
 //! ```
 
-#![warn(missing_docs, unreachable_pub)]
+#![warn(unreachable_pub)]
 
 mod check;
 pub mod command;

@@ -7,18 +7,14 @@ use crate::Timestamp;
 /// Reading, writing, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Directions {
-    /// Reading from the EHR.
     pub reading: bool,
-    /// Writing to the EHR.
     pub writing: bool,
 }
 
 /// Start of the pause of each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
-    /// Reading from the EHR.
     pub reading: Option<Timestamp>,
-    /// Writing to the EHR.
     pub writing: Option<Timestamp>,
 }
 

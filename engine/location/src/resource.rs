@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// A resource of the EHR, in pull order: referenced resources first, and the schedule before the files of the practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "each resource is documented at its record")]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     Providers,

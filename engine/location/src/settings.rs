@@ -9,24 +9,18 @@ use crate::{DAY, HOUR, LocationId, MINUTE, Millis, Operation, Resource, RuleSet,
 /// The settings of a location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MachineSettings {
-    /// The location.
     pub location: LocationId,
-    /// The time zone of the location.
     pub zone: Zone,
     /// `true` if bookings must name an operatory (specification 1.8).
     pub map_by_operatory: bool,
     /// The capabilities of the location's EHR.
     pub capabilities: Capabilities,
-    /// The rules for bookings.
     pub booking: BookingRules,
     /// The practice's own rules for visits that are booked through intents.
     #[serde(default, skip_serializing_if = "RuleSet::is_neutral")]
     pub rules: RuleSet,
-    /// The rules for writes.
     pub write: WriteRules,
-    /// The rules for reading the EHR.
     pub pull: PullRules,
-    /// The request quota of the EHR.
     pub quota: Quota,
     /// Maximum time that a call waits for a call slot, in addition to its own deadline.
     #[serde(default)]
@@ -79,7 +73,6 @@ pub enum Moves {
 /// A resource that a location pulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullPlan {
-    /// The resource.
     pub resource: Resource,
     /// `true` if a whole pass lists every record, so that missing records were deleted.
     pub deletions_by_absence: bool,

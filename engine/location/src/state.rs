@@ -27,20 +27,16 @@ pub struct State {
     pub calendar: Calendar,
     /// Operatories by id, with their `active` flags.
     pub operatories: BTreeMap<OperatoryId, bool>,
-    /// The working hours.
     pub hours: BTreeMap<WorkingHourId, WorkingHour>,
     /// Local hours that the EHR has confirmed, as the EHR has them.
     #[serde(default, rename = "told_hours")]
     pub confirmed_hours: BTreeMap<WorkingHourId, WorkingHour>,
-    /// The appointments.
     pub appointments: BTreeMap<AppointmentId, CalendarAppointment>,
-    /// The holds.
     pub holds: BTreeMap<u64, Hold>,
     /// The idempotency keys in use.
     pub keys: BTreeMap<String, Key>,
     /// The unfinished writes.
     pub queue: Queue,
-    /// The circuit breaker of the writes.
     #[serde(rename = "path")]
     pub breaker: CircuitBreaker,
     /// The workstation gate; `None` if the location has none or its state is not known yet.
@@ -72,9 +68,7 @@ pub struct State {
 /// An appointment in the calendar.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CalendarAppointment {
-    /// The patient.
     pub patient: Option<PatientId>,
-    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
     /// Operatory, provider and time span.
     pub placement: Placement,
@@ -154,7 +148,6 @@ pub enum Insert {
 pub struct Hold {
     /// Operatory, provider and time span.
     pub placement: Placement,
-    /// Expiry time.
     pub until: Timestamp,
     /// Digest of the holder's API key, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,7 +167,6 @@ pub struct Key {
     pub fingerprint: String,
     /// The appointment; the first one if the request booked several.
     pub appointment: AppointmentId,
-    /// Expiry time.
     pub expires: Timestamp,
     /// The further appointments of the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

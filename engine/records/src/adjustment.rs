@@ -14,9 +14,7 @@ use crate::{
     contract = "adjustment-type", name = "Adjustment Type"
 )]
 pub struct AdjustmentType {
-    /// Name.
     pub name: String,
-    /// In use.
     #[record(in_use)]
     pub active: bool,
     /// credit, debit or unknown.
@@ -29,13 +27,11 @@ pub struct AdjustmentType {
     writes(Create = "create-adjustment")
 )]
 pub struct Adjustment {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: Option<u32>,
     /// The responsible party, a patient of the same EHR.
     #[record(refers(guarantor = Patients), find = Guarantor)]
     pub guarantor_id: Option<u32>,
-    /// The provider.
     #[record(refers(provider = Providers), find = Provider)]
     pub provider_id: Option<u32>,
     /// The charge it changes.
@@ -44,12 +40,9 @@ pub struct Adjustment {
     /// The claim it belongs to.
     #[record(refers(claim = Claims), find = Claim)]
     pub claim_id: Option<u64>,
-    /// The kind of adjustment.
     #[record(refers(adjustment_type = AdjustmentTypes))]
     pub adjustment_type_id: Option<u64>,
-    /// Amount of the adjustment.
     pub amount: Money,
-    /// Date of the adjustment.
     pub adjusted_at: Option<Day>,
     /// Identifier of the transaction at its processor.
     pub transaction_id: Option<String>,
@@ -57,10 +50,8 @@ pub struct Adjustment {
     /// `notes` of an adjustment created through the API.
     #[record(limit = Long)]
     pub description: Option<String>,
-    /// Parts by charge.
     #[record(part, find(charge_id = Charge))]
     pub charge_splits: Vec<ChargeSplit>,
-    /// Parts by provider.
     #[record(part, find(provider_id = Provider))]
     pub provider_splits: Vec<ProviderSplit>,
 }

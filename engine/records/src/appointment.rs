@@ -43,7 +43,6 @@ pub struct Appointment {
     /// Time at which this service learned of the confirmation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmed_at: Option<Timestamp>,
-    /// Confirmed by the patient.
     pub patient_confirmed: bool,
     /// Time at which this service learned of the patient's confirmation.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -274,16 +273,12 @@ impl Record<Appointment> {
 )]
 #[derive(Default)]
 pub struct EhrAppointment {
-    /// The patient.
     #[record(refers = Patients)]
     pub patient: Option<ForeignId>,
-    /// The provider.
     #[record(refers = Providers)]
     pub provider: Option<ForeignId>,
-    /// The operatory.
     #[record(refers = Operatories)]
     pub operatory: Option<ForeignId>,
-    /// The appointment type.
     #[record(refers = AppointmentTypes)]
     pub appointment_type: Option<ForeignId>,
     /// Start, in seconds since 1970, UTC.
@@ -301,14 +296,11 @@ pub struct EhrAppointment {
     pub cancelled: bool,
     /// Confirmed by the practice.
     pub confirmed: bool,
-    /// Confirmed by the patient.
     pub patient_confirmed: bool,
     /// The patient did not come.
     pub patient_missed: bool,
-    /// Checked in at.
     #[record(limit = Instant)]
     pub checkin_at: Option<i64>,
-    /// Checked out at.
     #[record(limit = Instant)]
     pub checked_out_at: Option<i64>,
     /// The write key of our write, if the EHR kept it.

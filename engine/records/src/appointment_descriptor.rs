@@ -8,13 +8,9 @@ use record_macro::record;
     contract = "appointment-descriptor", name = "Appointment Descriptor"
 )]
 pub struct AppointmentDescriptor {
-    /// Kind of descriptor.
     pub kind: String,
-    /// Name.
     pub name: String,
-    /// Code.
     pub code: Option<String>,
-    /// In use.
     #[record(in_use)]
     pub active: bool,
 }

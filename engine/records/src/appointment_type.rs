@@ -10,12 +10,10 @@ use record_macro::record;
 )]
 #[derive(Default)]
 pub struct AppointmentType {
-    /// Name.
     pub name: String,
     /// Length in minutes, 1 to 1440.
     #[record(limit = Between(1, 1_440, "must be 1 to 1440"))]
     pub minutes: u32,
-    /// May be booked online.
     pub bookable_online: bool,
     /// Descriptors of the EHR that appointments of this type carry.
     #[record(local)]

@@ -9,7 +9,6 @@ use crate::Money;
     resource = GuarantorBalances, tag = 48, id = u64, scope = Source, contract = "balance", name = "Guarantor Balance"
 )]
 pub struct GuarantorBalance {
-    /// The patient.
     #[record(refers(patient = Patients))]
     pub patient_id: Option<u32>,
     /// The responsible party, a patient of the same EHR.
@@ -46,7 +45,6 @@ pub struct GuarantorBalance {
     resource = InsuranceBalances, tag = 49, id = u64, scope = Source, contract = "balance", name = "Insurance Balance"
 )]
 pub struct InsuranceBalance {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: Option<u32>,
     /// The responsible party, a patient of the same EHR.

@@ -7,25 +7,19 @@ use crate::{Day, Money};
 /// A charge on the ledger.
 #[record(resource = Charges, tag = 43, id = u64, scope = Source, contract = "charge", name = "Charge")]
 pub struct Charge {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: Option<u32>,
     /// The responsible party, a patient of the same EHR.
     #[record(refers(guarantor = Patients), find = Guarantor)]
     pub guarantor_id: Option<u32>,
-    /// The provider.
     #[record(refers(provider = Providers), find = Provider)]
     pub provider_id: Option<u32>,
-    /// The procedure charged for.
     #[record(refers(procedure = Procedures), find = Procedure)]
     pub procedure_id: Option<u64>,
-    /// Procedure code.
     pub procedure_code: Option<String>,
-    /// Description.
     #[record(limit = Long)]
     pub description: Option<String>,
     /// Amount charged.
     pub fee: Option<Money>,
-    /// Date of the charge.
     pub charged_at: Option<Day>,
 }

@@ -26,10 +26,8 @@ pub struct ClaimAmounts {
 /// An insurance claim.
 #[record(resource = Claims, tag = 44, id = u64, scope = Source, contract = "claim", name = "Claim")]
 pub struct Claim {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: Option<u32>,
-    /// The provider.
     #[record(refers(provider = Providers), find = Provider)]
     pub provider_id: Option<u32>,
     /// The responsible party, a patient of the same EHR.
@@ -50,7 +48,6 @@ pub struct Claim {
     /// Free text.
     #[record(limit = Long)]
     pub note: Option<String>,
-    /// Date of service.
     #[record(find = ServiceDate)]
     pub date_of_service: Option<Day>,
     /// Sums over the claim.

@@ -9,7 +9,6 @@ use crate::Seconds;
     resource = ClinicalNotes, tag = 36, id = u64, scope = Source, contract = "clinical-note", name = "Clinical Note"
 )]
 pub struct ClinicalNote {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: Option<u32>,
     /// The procedure it is about.
@@ -22,6 +21,5 @@ pub struct ClinicalNote {
     pub content: String,
     /// Signed by the provider.
     pub signed: Option<bool>,
-    /// Completed.
     pub completed: Option<bool>,
 }

@@ -14,7 +14,6 @@ use crate::{
     writes(Create = "create-communication-log")
 )]
 pub struct CommunicationLog {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: u32,
     /// Text of the communication.
@@ -24,6 +23,5 @@ pub struct CommunicationLog {
     pub mode: Mode,
     /// sent or received.
     pub direction: Direction,
-    /// Time of the communication.
     pub occurred_at: Seconds,
 }

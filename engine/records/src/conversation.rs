@@ -9,10 +9,8 @@ use crate::Json;
     resource = Conversations, tag = 28, id = u64, scope = Source, contract = "conversation", name = "Conversation"
 )]
 pub struct Conversation {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: Option<u32>,
-    /// Subject.
     pub subject: Option<String>,
     /// The messages: an array of `{from, text, at}`, stored under the name of its former text form.
     #[serde(rename = "messages_json")]

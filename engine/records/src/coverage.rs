@@ -14,10 +14,8 @@ use crate::{
     writes(Create = "create-coverage", Delete = "delete-coverage")
 )]
 pub struct Coverage {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: u32,
-    /// The insurance plan.
     #[record(refers(plan = InsurancePlans), find = Plan)]
     pub plan_id: u64,
     /// The subscriber, if a patient of the same EHR.
@@ -29,9 +27,7 @@ pub struct Coverage {
     /// 1 is primary, 2 secondary.
     #[record(limit = Between(1, 1_000, "must be 1 to 1000"))]
     pub priority: Option<u32>,
-    /// Name of the subscriber.
     pub subscriber_name: Option<String>,
-    /// Date of birth of the subscriber.
     pub subscriber_date_of_birth: Option<Day>,
     /// Number of the subscriber at the payer.
     pub subscriber_number: Option<String>,

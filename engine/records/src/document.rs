@@ -57,7 +57,6 @@ const REPLACED: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 /// The local record of a foreign id, with a digest of the EHR's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Our id.
     pub id: u64,
     /// Digest of the data that the EHR last showed; all zero if the record was never pulled.
     pub digest: [u8; 16],

@@ -10,9 +10,7 @@ use crate::Seconds;
     resource = DocumentTypes, tag = 39, id = u32, scope = Source, contract = "document-type", name = "Document Type"
 )]
 pub struct DocumentType {
-    /// Name.
     pub name: String,
-    /// In use.
     #[record(in_use)]
     pub active: bool,
 }
@@ -23,17 +21,13 @@ pub struct DocumentType {
     list = "patient_documents"
 )]
 pub struct Document {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: u32,
-    /// The kind of document.
     #[record(refers(document_type = DocumentTypes))]
     pub document_type_id: Option<u64>,
-    /// File name.
     pub filename: String,
     /// Media type, for example `application/pdf`.
     pub media_type: String,
-    /// Time of creation.
     pub created_at: Option<Seconds>,
     /// The uploaded file; `None` if the EHR keeps the document.
     #[record(local)]
@@ -43,7 +37,6 @@ pub struct Document {
 /// A document that was uploaded here.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
-    /// Size in bytes.
     pub bytes: u64,
     /// SHA-256 of the bytes, in hex.
     pub digest: String,

@@ -111,7 +111,6 @@ impl Description {
 /// The pull capabilities for one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullAbility {
-    /// The resource.
     pub resource: Resource,
     /// `true` if a cursor of an earlier pass returns only changes.
     pub delta: bool,

@@ -106,7 +106,6 @@ pub struct VisitState {
     pub cancelled: bool,
     /// Confirmed by the practice.
     pub confirmed: bool,
-    /// Confirmed by the patient.
     pub patient_confirmed: bool,
     /// The patient has checked in.
     pub arrived: bool,

@@ -7,9 +7,7 @@ use crate::Money;
 /// A list of fees.
 #[record(resource = FeeSchedules, tag = 21, id = u64, scope = Source, contract = "fee-schedule", name = "Fee Schedule")]
 pub struct FeeSchedule {
-    /// Name.
     pub name: String,
-    /// In use.
     #[record(in_use)]
     pub active: Option<bool>,
 }
@@ -20,7 +18,6 @@ pub struct FeeSchedule {
     list = "fee_schedule_procedures"
 )]
 pub struct Fee {
-    /// The fee schedule.
     #[record(refers(fee_schedule = FeeSchedules), find = FeeSchedule)]
     pub fee_schedule_id: u64,
     /// The procedure code, by its identifier.
@@ -28,6 +25,5 @@ pub struct Fee {
     pub procedure_code_id: Option<u64>,
     /// The procedure code itself.
     pub code: Option<String>,
-    /// The fee.
     pub amount: Money,
 }

@@ -10,7 +10,6 @@ use crate::{Json, Seconds};
     writes(Create = "create-form-response")
 )]
 pub struct FormResponse {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: u32,
     /// The form that was answered.

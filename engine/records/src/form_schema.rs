@@ -7,11 +7,9 @@ use crate::Json;
 /// A patient intake form.
 #[record(resource = FormSchemas, tag = 29, id = u64, scope = Source, contract = "form-schema", name = "Form Schema")]
 pub struct FormSchema {
-    /// Display title.
     pub title: String,
     /// Short name for addresses.
     pub slug: Option<String>,
-    /// Version of the form.
     pub version: Option<String>,
     /// The form's components as JSON.
     /// `{components: [...]}`, or the components alone.

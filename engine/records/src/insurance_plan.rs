@@ -16,11 +16,9 @@ pub struct InsurancePlan {
     /// Payer id for electronic claims.
     #[record(find = Payer)]
     pub payer_id: Option<String>,
-    /// Name of the plan.
     pub name: String,
     /// Postal address of the payer.
     pub address: Option<Address>,
-    /// Group number.
     #[record(find = Group)]
     pub group_number: Option<String>,
     /// Employer that offers the plan.

@@ -8,7 +8,7 @@
 //! Each record is declared in its own file by an attribute of `record_macro`; `schema` lists them all. Ids are allotted
 //! by this service; a `foreign_id` is the identifier in the EHR.
 
-#![warn(missing_docs, unreachable_pub)]
+#![warn(unreachable_pub)]
 
 mod adjustment;
 pub mod appointment;

@@ -13,7 +13,6 @@ pub struct HistoryItem {
     /// Catalogue it belongs to.
     #[record(find = Category)]
     pub category: HistoryCategory,
-    /// Name.
     pub name: String,
 }
 
@@ -24,7 +23,6 @@ pub struct HistoryItem {
     writes(Create = "save-patient-history-item", Update = "save-patient-history-item")
 )]
 pub struct PatientHistoryItem {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: u32,
     /// Entry of the catalogue.

@@ -17,7 +17,6 @@ pub struct Money {
     /// The amount in whole units of the currency; a string in JSON.
     #[serde(serialize_with = "write_amount", deserialize_with = "read_amount")]
     pub amount: Decimal,
-    /// The currency.
     pub currency: Currency,
 }
 

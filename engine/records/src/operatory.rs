@@ -16,13 +16,9 @@ pub struct Operatory {
     #[record(refers(appointment_types = AppointmentTypes))]
     #[serde(default)]
     pub appointment_type_ids: Vec<u32>,
-    /// Name.
     pub name: String,
-    /// Display name.
     pub display_name: Option<String>,
-    /// In use.
     pub active: bool,
-    /// May be booked online.
     pub bookable_online: bool,
 }
 

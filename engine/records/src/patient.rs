@@ -21,13 +21,10 @@ pub struct Patient {
     /// The primary provider.
     #[record(refers(provider = Providers), omit_missing)]
     pub provider_id: Option<u32>,
-    /// First name.
     #[record(change)]
     pub first_name: String,
-    /// Middle name.
     #[record(change)]
     pub middle_name: Option<String>,
-    /// Last name.
     #[record(change)]
     pub last_name: String,
     /// Date of birth, `YYYY-MM-DD`.
@@ -39,21 +36,16 @@ pub struct Patient {
     /// E-mail address.
     #[record(change)]
     pub email: Option<String>,
-    /// Cell phone number.
     #[record(change)]
     pub cell_phone: Option<String>,
-    /// Home phone number.
     #[record(change)]
     pub home_phone: Option<String>,
-    /// Work phone number.
     #[record(change)]
     pub work_phone: Option<String>,
-    /// Extension of the work phone.
     #[record(change)]
     pub work_phone_extension: Option<String>,
     /// The number of an EHR that keeps one number without a type.
     pub primary_phone: Option<String>,
-    /// Postal address.
     #[record(change)]
     pub address: Option<Address>,
     /// Social security number, until the EHR has it: written, never read back.
@@ -65,7 +57,6 @@ pub struct Patient {
     pub chart_id: Option<String>,
     /// ISO 639-1 code.
     pub preferred_language: Option<String>,
-    /// Premedication notes.
     #[record(limit = Long)]
     pub premedication: Option<String>,
     /// No longer active in the EHR.

@@ -10,12 +10,10 @@ use crate::Seconds;
     writes(Create = "create-patient-alert", Update = "disable-patient-alert")
 )]
 pub struct PatientAlert {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: u32,
     /// Text of the alert.
     #[record(limit = Long)]
     pub note: String,
-    /// Time of disabling.
     pub disabled_at: Option<Seconds>,
 }

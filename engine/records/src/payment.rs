@@ -10,9 +10,7 @@ use crate::{
 /// A kind of payment.
 #[record(resource = PaymentTypes, tag = 41, id = u64, scope = Source, contract = "payment-type", name = "Payment Type")]
 pub struct PaymentType {
-    /// Name.
     pub name: String,
-    /// In use.
     #[record(in_use)]
     pub active: bool,
 }
@@ -23,13 +21,11 @@ pub struct PaymentType {
     writes(Create = "create-payment")
 )]
 pub struct Payment {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: Option<u32>,
     /// The responsible party, a patient of the same EHR.
     #[record(refers(guarantor = Patients), find = Guarantor)]
     pub guarantor_id: Option<u32>,
-    /// The provider.
     #[record(refers(provider = Providers), find = Provider)]
     pub provider_id: Option<u32>,
     /// The charge it settles.
@@ -44,12 +40,10 @@ pub struct Payment {
     /// The plan that paid.
     #[record(refers(insurance_plan = InsurancePlans))]
     pub insurance_plan_id: Option<u64>,
-    /// The kind of payment.
     #[record(refers(payment_type = PaymentTypes))]
     pub payment_type_id: Option<u64>,
     /// Amount paid.
     pub amount: Money,
-    /// Date of the payment.
     pub paid_at: Option<Day>,
     /// Identifier of the transaction at its processor.
     #[record(find = Transaction)]
@@ -58,10 +52,8 @@ pub struct Payment {
     /// `notes` of a payment created through the API.
     #[record(limit = Long)]
     pub description: Option<String>,
-    /// Parts by charge.
     #[record(part, find(charge_id = Charge))]
     pub charge_splits: Vec<ChargeSplit>,
-    /// Parts by provider.
     #[record(part, find(provider_id = Provider))]
     pub provider_splits: Vec<ProviderSplit>,
 }

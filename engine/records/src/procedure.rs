@@ -7,10 +7,8 @@ use crate::{Day, Money, words::ProcedureStatus};
 /// A planned or performed procedure.
 #[record(resource = Procedures, tag = 34, id = u64, scope = Source, contract = "procedure", name = "Procedure")]
 pub struct Procedure {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: Option<u32>,
-    /// The provider.
     #[record(refers(provider = Providers), find = Provider)]
     pub provider_id: Option<u32>,
     /// Appointment it is planned for or was performed in.
@@ -20,7 +18,6 @@ pub struct Procedure {
     #[record(refers(treatment_plans = TreatmentPlans))]
     #[serde(default)]
     pub treatment_plan_ids: Vec<u64>,
-    /// Procedure code.
     pub code: Option<String>,
     /// Display name.
     pub name: Option<String>,
@@ -31,7 +28,6 @@ pub struct Procedure {
     pub teeth: Vec<String>,
     /// Surfaces it concerns.
     pub surface: Option<String>,
-    /// Fee.
     pub fee: Option<Money>,
     /// First day.
     pub start_date: Option<Day>,

@@ -8,7 +8,6 @@ use record_macro::record;
     contract = "procedure-code-category", name = "Procedure Code Category"
 )]
 pub struct ProcedureCodeCategory {
-    /// Name.
     pub name: String,
 }
 
@@ -20,9 +19,7 @@ pub struct ProcedureCode {
     /// Group it belongs to.
     #[record(refers(category = ProcedureCodeCategories), find = Category)]
     pub category_id: Option<u64>,
-    /// Code.
     pub code: String,
-    /// Description.
     #[record(limit = Long)]
     pub description: String,
     /// May still be used.

@@ -11,13 +11,9 @@ use crate::full_name;
 )]
 #[derive(Default)]
 pub struct Provider {
-    /// First name.
     pub first_name: String,
-    /// Middle name.
     pub middle_name: Option<String>,
-    /// Last name.
     pub last_name: String,
-    /// Display name, if the EHR has one.
     pub display_name: Option<String>,
     /// E-mail address.
     pub email: Option<String>,
@@ -25,9 +21,7 @@ pub struct Provider {
     pub npi: Option<String>,
     /// Taxpayer identification number.
     pub tin: Option<String>,
-    /// State licence number.
     pub state_license: Option<String>,
-    /// Specialty code.
     pub specialty_code: Option<String>,
     /// No longer active.
     #[record(deleted)]

@@ -7,9 +7,7 @@ use crate::{Day, words::IntervalUnit};
 /// A kind of recall.
 #[record(resource = RecallTypes, tag = 37, id = u32, scope = Source, contract = "recall-type", name = "Recall Type")]
 pub struct RecallType {
-    /// Name.
     pub name: String,
-    /// Description.
     #[record(limit = Long)]
     pub description: Option<String>,
     /// Units between two visits, at least 1.
@@ -24,15 +22,12 @@ pub struct RecallType {
     resource = PatientRecalls, tag = 38, id = u32, scope = Source, contract = "patient-recall", name = "Patient Recall"
 )]
 pub struct PatientRecall {
-    /// The patient.
     #[record(refers(patient = Patients), find = Patient)]
     pub patient_id: Option<u32>,
     /// The appointment made for it.
     #[record(refers(appointment = Appointments))]
     pub appointment_id: Option<u64>,
-    /// The kind of recall.
     #[record(refers(recall_type = RecallTypes), find = Type)]
     pub recall_type_id: Option<u64>,
-    /// Due date.
     pub date_due: Option<Day>,
 }

@@ -65,13 +65,10 @@ impl Scope {
 /// The properties of one resource.
 #[derive(Clone, Copy, Debug)]
 pub struct ResourceRules {
-    /// The resource.
     pub resource: Resource,
     /// The byte of the resource in keys. Stored, so never reused or changed.
     pub tag: u8,
-    /// The scope of the records.
     pub scope: Scope,
-    /// The highest id of a record.
     pub last_id: u64,
     /// The name of the record in the contract.
     pub record: &'static str,
@@ -146,7 +143,6 @@ pub trait Body: Schema {
 pub struct Record<T: Body> {
     /// Unique within its scope.
     pub id: T::Id,
-    /// The institution.
     pub institution_id: u32,
     /// The data source; `None` for records created without one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -305,7 +301,6 @@ pub enum Writeback {
 /// State of a record's last write to the EHR.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordWrite {
-    /// Status of the last write.
     pub status: WriteStatus,
     /// The reason of a failure, without patient data.
     #[serde(skip_serializing_if = "Option::is_none")]

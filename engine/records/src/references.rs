@@ -16,9 +16,7 @@ pub struct Invalid(pub &'static str);
 /// A record that a write refers to and that the EHR does not have yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The resource of the record.
     pub resource: Resource,
-    /// Our id of the record.
     pub id: u64,
 }
 

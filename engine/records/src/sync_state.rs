@@ -35,7 +35,6 @@ pub enum GateState {
 /// The status of a location's gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateStatus {
-    /// The state of the gate.
     pub state: GateState,
     /// Start of the state; a start of the service counts as a change.
     pub since: Timestamp,

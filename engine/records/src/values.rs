@@ -130,7 +130,6 @@ pub struct Address {
     pub line1: Option<String>,
     /// Second street line.
     pub line2: Option<String>,
-    /// City.
     pub city: Option<String>,
     /// State or region.
     pub region: Option<String>,

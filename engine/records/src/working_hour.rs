@@ -14,7 +14,6 @@ use crate::{
 /// Working hours of a provider, or a block of the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkingHour {
-    /// The provider.
     pub provider_id: u32,
     /// `None` if the EHR schedules by provider only.
     pub operatory_id: Option<u64>,
@@ -50,7 +49,6 @@ impl Record<WorkingHour> {
     writes(Create = "create-working-hour", Update = "update-working-hour", Delete = "delete-working-hour")
 )]
 pub struct EhrWorkingHour {
-    /// The provider.
     #[record(refers = Providers)]
     pub provider: ForeignId,
     /// The operatory; `None` if the EHR schedules by provider only.
@@ -70,7 +68,6 @@ pub struct EhrWorkingHour {
     /// One date only.
     #[record(limit = Date)]
     pub specific_date: Option<String>,
-    /// Custom recurrence.
     pub recurrence: Option<EhrRecurrence>,
     /// Working hours or a block.
     pub kind: HourKind,
@@ -85,7 +82,6 @@ pub struct EhrWorkingHour {
 pub struct EhrRecurrence {
     /// Number of units, at least 1.
     pub number: u32,
-    /// The unit.
     pub unit: RecurrenceUnit,
     /// A date on which the hours apply, `YYYY-MM-DD`.
     pub reference: String,

@@ -13,7 +13,6 @@ use crate::{
 pub struct FinishedWrite {
     /// The id, unique within the location.
     pub id: u64,
-    /// The location of the write.
     pub location_id: u32,
     /// The intended change.
     pub work: WriteIntent,
@@ -35,7 +34,6 @@ pub struct FinishedWrite {
     /// The ordering key; `None` in records from before the field existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<OrderingKey>,
-    /// The id of the write that retries this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_as: Option<u64>,
     /// `true` if an operator dropped the write.

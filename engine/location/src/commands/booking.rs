@@ -60,7 +60,6 @@ pub(crate) struct Member<'a> {
     pub bookings: &'a [Book],
     /// The visits of the bookings.
     pub visits: &'a [Companion],
-    /// The index of the booking.
     pub index: usize,
 }
 

@@ -20,7 +20,6 @@ pub struct PatientFacts {
 pub struct Companion {
     /// Time, provider and operatory.
     pub slot: Slot,
-    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
 }
 
@@ -37,7 +36,6 @@ impl Companion {
 pub struct Candidate<'a> {
     /// Time, provider and operatory.
     pub slot: Slot,
-    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
     /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
     pub join_blocks: bool,

@@ -23,7 +23,6 @@ use crate::{
 pub struct RuleSet {
     /// The rules without overrides.
     pub plain: VisitRules,
-    /// Overrides by appointment type.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub types: BTreeMap<AppointmentTypeId, RuleOverrides>,
     /// Overrides by the channel of an API key.

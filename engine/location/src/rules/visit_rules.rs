@@ -154,9 +154,7 @@ pub struct DailyCaps {
     pub visits: Option<u32>,
     /// Minutes at the location.
     pub minutes: Option<u32>,
-    /// Visits of one provider.
     pub visits_per_provider: Option<u32>,
-    /// Minutes of one provider.
     pub minutes_per_provider: Option<u32>,
 }
 

@@ -23,9 +23,7 @@ pub enum Column {
 /// Operatory, provider and time of an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Placement {
-    /// The operatory.
     pub operatory: Option<OperatoryId>,
-    /// The provider.
     pub provider: Option<ProviderId>,
     /// Start and end.
     pub span: Span,

@@ -51,7 +51,6 @@ pub enum Recurrence {
     Every {
         /// Number of units between two dates.
         number: u32,
-        /// The unit.
         unit: RecurrenceUnit,
         /// The date from which the units are counted.
         reference: Date,
@@ -61,9 +60,7 @@ pub enum Recurrence {
 /// One record of working hours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkingHour {
-    /// The id of the working hours.
     pub id: WorkingHourId,
-    /// The provider.
     pub provider: ProviderId,
     /// `None` if the EHR schedules by provider only.
     pub operatory: Option<OperatoryId>,
@@ -75,7 +72,6 @@ pub struct WorkingHour {
     pub recurrence: Recurrence,
     /// Working hours, or a schedulable block.
     pub kind: HourKind,
-    /// Origin of the hours.
     pub source: HourSource,
     /// Accepted appointment types. Empty for all.
     pub appointment_types: Vec<AppointmentTypeId>,

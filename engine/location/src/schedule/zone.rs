@@ -8,7 +8,6 @@ use crate::{DAY, MINUTE, Millis, SECOND, Span, Timestamp};
 
 /// A day of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "days are named by themselves")]
 pub enum Weekday {
     Monday,
     Tuesday,

@@ -11,7 +11,6 @@ use crate::{
 /// One page of a pull, with foreign ids translated to ours.
 #[derive(Clone, Debug, Default)]
 pub struct PulledPage {
-    /// The appointments on the page.
     pub appointments: Vec<PulledAppointment>,
     /// Replaced appointments on the page, in the order of the page.
     pub replaced: Vec<PulledReplaced>,
@@ -20,9 +19,7 @@ pub struct PulledPage {
     pub old: Vec<(AppointmentId, Option<Placement>)>,
     /// Appointments on the page that must be cancelled in the EHR.
     pub late: Vec<LateAppointment>,
-    /// The working hours on the page.
     pub hours: Vec<WorkingHour>,
-    /// The operatories on the page.
     pub operatories: Vec<PulledOperatory>,
     /// Ids of all records on the page, of any resource.
     pub seen: Vec<u64>,
@@ -80,11 +77,8 @@ pub struct SweepStep {
 /// An appointment as the EHR shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PulledAppointment {
-    /// The id of the record.
     pub id: AppointmentId,
-    /// The patient.
     pub patient: Option<PatientId>,
-    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
     /// Operatory, provider and time span.
     pub placement: Placement,
@@ -102,9 +96,7 @@ pub struct PulledAppointment {
 /// An appointment that another one of the same visit replaced, as the EHR shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PulledReplaced {
-    /// The visit.
     pub appointment: AppointmentId,
-    /// The number of the replaced one.
     pub replaced: WriteId,
     /// Its placement; `None` if it is cancelled or removed.
     pub placement: Option<Placement>,
@@ -114,9 +106,7 @@ pub struct PulledReplaced {
 /// has created it a second time, or the insert of a cancelled booking has created it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LateAppointment {
-    /// The visit.
     pub appointment: AppointmentId,
-    /// Its placement.
     pub placement: Placement,
     /// The visit as its document shows it, in case the state does not contain it.
     pub visit: Option<ForgottenVisit>,
@@ -127,7 +117,6 @@ pub struct LateAppointment {
 /// An operatory as the EHR shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PulledOperatory {
-    /// The id of the record.
     pub id: OperatoryId,
     /// `true` if the operatory is in use.
     pub active: bool,

@@ -11,7 +11,6 @@ pub(crate) struct Prefetch {
     /// The call whose page precedes this one in its pass.
     pub(super) after: u64,
     pub(super) resource: Resource,
-    /// Time of the request.
     pub(super) asked_at: Timestamp,
     /// Records that our writes reached since the request; the page may show their earlier state.
     pub(super) written: BTreeSet<u64>,

@@ -16,14 +16,11 @@ pub use crate::{
 /// The state of reading the EHR.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pulls {
-    /// Start of the next cycle.
     pub next_cycle: Timestamp,
     /// `true` if a cycle was requested during the running one: another one follows immediately.
     #[serde(default)]
     pub again: bool,
-    /// The running cycle.
     pub cycle: Option<Cycle>,
-    /// The call in flight.
     pub calling: Option<PullCall>,
     /// Earliest time of the next request after a failure.
     pub retry_at: Option<Timestamp>,
@@ -40,7 +37,6 @@ pub struct Pulls {
     /// The sweep for records missing from a whole pass. The cycle continues after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
-    /// The number of the next call.
     pub next_call: u64,
     /// End of the last cycle that read everything.
     pub last_success: Option<Timestamp>,
@@ -78,7 +74,6 @@ pub struct Pulls {
     /// missing records need confirmation.
     #[serde(default, rename = "unsure", skip_serializing_if = "BTreeSet::is_empty")]
     pub needs_full_pass: BTreeSet<Resource>,
-    /// Progress of each resource.
     #[serde(default)]
     pub progress: BTreeMap<Resource, Progress>,
     /// Age of the appointments, and the requested read of them.
@@ -147,7 +142,6 @@ impl PullPass {
 /// A stepwise sweep for records missing from a whole pass. All are counted before the first one is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// The resource.
     pub resource: Resource,
     /// Start of the next step; `None` for the first one.
     pub from: Option<String>,
@@ -213,7 +207,6 @@ impl Progress {
 /// The properties of a page that matter to its pass.
 #[derive(Clone, Copy, Debug)]
 pub struct PageShown {
-    /// Number of records on the page.
     pub records: u32,
     /// Number of records that are new to the whole pass.
     pub distinct: u32,
@@ -426,14 +419,11 @@ impl Pulls {
 /// A page request in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullCall {
-    /// The resource.
     pub resource: Resource,
-    /// The number of the call.
     pub call: u64,
     /// Time of the request. Another location may have read newer data since.
     #[serde(default)]
     pub asked_at: Timestamp,
-    /// The deadline of the call.
     pub until: Timestamp,
     /// Records that our writes reached meanwhile; the page may show their earlier state.
     #[serde(rename = "landed")]

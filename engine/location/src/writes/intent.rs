@@ -18,7 +18,6 @@ pub enum WriteIntent {
     Replace(AppointmentId),
     /// Cancels an appointment of the EHR that a replacement left behind.
     CancelReplaced {
-        /// The appointment.
         appointment: AppointmentId,
         /// The number of the replaced one: the id of the first write that cancels it.
         replaced: WriteId,
@@ -33,11 +32,8 @@ pub enum WriteIntent {
     Note(AppointmentId),
     /// Changes a record that the scheduling rules do not depend on. For patients, updates only.
     Record {
-        /// The resource.
         resource: Resource,
-        /// The id of the record.
         id: u64,
-        /// The operation on the record.
         #[serde(rename = "verb")]
         operation: Operation,
     },
@@ -108,11 +104,8 @@ pub enum CallKind {
 /// The changed details of an appointment, placement excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedDetails {
-    /// The confirmation was changed.
     pub confirmation: bool,
-    /// The check-in was changed.
     pub check_in: bool,
-    /// The note was changed.
     pub note: bool,
 }
 

@@ -11,10 +11,5 @@ pub enum OrderingKey {
     /// A write of a patient.
     Patient(PatientId),
     /// A write of a record without patient, for example an insurance plan.
-    Record {
-        /// The resource.
-        resource: Resource,
-        /// The id of the record.
-        id: u64,
-    },
+    Record { resource: Resource, id: u64 },
 }

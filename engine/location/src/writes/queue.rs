@@ -19,7 +19,6 @@ pub struct Write {
     pub ordering_key: OrderingKey,
     /// Idempotency key sent with each attempt, so that the EHR or a look-up can detect a repeat.
     pub key: String,
-    /// Time at which the write was queued.
     pub queued_at: Timestamp,
     /// `true` if the clock was set back, or another process took over, since the write was queued. Earlier times are
     /// then unreliable.
@@ -27,7 +26,6 @@ pub struct Write {
     pub clock_changed: bool,
     /// Time by which the write must be in the EHR; after it the write fails.
     pub deadline: Timestamp,
-    /// Number of attempts.
     pub attempts: u32,
     /// Waiting, or in flight.
     pub state: WriteState,
@@ -67,7 +65,6 @@ pub enum WriteState {
     Calling {
         /// The kind of call: write or look-up.
         kind: CallKind,
-        /// The deadline of the call.
         until: Timestamp,
     },
 }

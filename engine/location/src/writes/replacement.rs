@@ -9,7 +9,6 @@ use crate::{AppointmentId, AppointmentTypeId, PatientId, Placement, WriteId, wri
 pub struct Replaced {
     /// Its number: the id of the first write that cancels it.
     pub write: WriteId,
-    /// Its placement in the EHR.
     pub placement: Placement,
 }
 
@@ -32,9 +31,7 @@ impl Replaced {
 /// A visit that the state no longer contains, as its document shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgottenVisit {
-    /// The patient.
     pub patient: PatientId,
-    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
     /// Its last known placement.
     pub placement: Placement,
@@ -48,24 +45,20 @@ pub struct ForgottenVisit {
 pub enum Replacement {
     /// The new appointment is in the EHR and is the one of the visit from now on.
     Done {
-        /// The visit.
         appointment: AppointmentId,
         /// The number of the old one.
         replaced: WriteId,
         /// Placement of the old one; `None` if the EHR had none.
         from: Option<Placement>,
-        /// Placement of the new one.
         to: Placement,
         /// The proof of the write.
         written: Written,
     },
     /// The EHR has an appointment whose replacement failed, or whose visit is cancelled. It is cancelled.
     Late {
-        /// The visit.
         appointment: AppointmentId,
         /// The number of the superfluous one.
         replaced: WriteId,
-        /// Its placement.
         at: Placement,
         /// The visit, if the state does not contain it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,19 +67,7 @@ pub enum Replacement {
         written: Written,
     },
     /// The EHR shows a replaced appointment at another place.
-    Shown {
-        /// The visit.
-        appointment: AppointmentId,
-        /// The number of the replaced one.
-        replaced: WriteId,
-        /// Its placement.
-        at: Placement,
-    },
+    Shown { appointment: AppointmentId, replaced: WriteId, at: Placement },
     /// The EHR has cancelled or removed a replaced appointment.
-    Gone {
-        /// The visit.
-        appointment: AppointmentId,
-        /// The number of the replaced one.
-        replaced: WriteId,
-    },
+    Gone { appointment: AppointmentId, replaced: WriteId },
 }

@@ -80,7 +80,6 @@ pub enum Field {
 /// An index term of a record.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
-    /// The field of the term.
     pub field: Field,
     /// The value, compared as a whole.
     pub value: Value,

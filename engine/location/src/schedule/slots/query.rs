@@ -45,9 +45,7 @@ pub struct SlotQuery {
 pub struct Slot {
     /// Start and end.
     pub span: Span,
-    /// The provider.
     pub provider: ProviderId,
-    /// The operatory.
     pub operatory: Option<OperatoryId>,
 }
 

@@ -112,9 +112,7 @@ pub fn next_available<'a>(
 /// A slot to book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The slot.
     pub slot: Slot,
-    /// The appointment type, if known.
     pub appointment_type: Option<AppointmentTypeId>,
     /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
     pub join_blocks: bool,
