@@ -258,9 +258,7 @@ pub struct Retry {
 pub enum Retried {
     /// Nothing: the record is in its document.
     Record,
-    /// The working hours.
     Hour(WorkingHour),
-    /// The appointment.
     Appointment(RetriedAppointment),
 }
 

@@ -10,13 +10,9 @@ pub struct Timestamp(pub i64);
 /// A length of time in milliseconds.
 pub type Millis = i64;
 
-/// A second in milliseconds.
 pub const SECOND: Millis = 1_000;
-/// A minute in milliseconds.
 pub const MINUTE: Millis = 60 * SECOND;
-/// An hour in milliseconds.
 pub const HOUR: Millis = 60 * MINUTE;
-/// A day in milliseconds.
 pub const DAY: Millis = 24 * HOUR;
 
 impl Timestamp {
@@ -66,7 +62,6 @@ impl Span {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// Returns the length in milliseconds.
     pub fn length(self) -> Millis {
         self.end.since(self.start)
     }

@@ -151,9 +151,7 @@ pub struct Receipt {
 #[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Write {
-    /// A new patient.
     CreatePatient(EhrPatient),
-    /// A new appointment.
     CreateAppointment(EhrAppointment),
     /// Moves an appointment to its new time, operatory or provider, with the client's reason, if any.
     RescheduleAppointment(EhrAppointment, Option<String>),
@@ -167,7 +165,6 @@ pub enum Write {
     CheckInAppointment(EhrAppointment),
     /// Changes the note of an appointment.
     NoteAppointment(EhrAppointment),
-    /// New working hours.
     CreateWorkingHour(EhrWorkingHour),
     /// Replaces working hours.
     UpdateWorkingHour(EhrWorkingHour),

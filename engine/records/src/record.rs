@@ -86,7 +86,6 @@ pub struct ResourceRules {
 pub trait Schema: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
     /// The properties of the resource.
     const RULES: ResourceRules;
-    /// The resource.
     const RESOURCE: Resource = Self::RULES.resource;
     /// The scope of the records.
     const SCOPE: Scope = Self::RULES.scope;

@@ -85,7 +85,6 @@ impl<'de> Deserialize<'de> for Seconds {
 pub struct Json(String);
 
 impl Json {
-    /// Serializes a value to JSON.
     pub fn encode(value: &impl Serialize) -> serde_json::Result<Json> {
         serde_json::to_string(value).map(Json)
     }

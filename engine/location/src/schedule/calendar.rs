@@ -40,7 +40,6 @@ impl Placement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Holder {
-    /// An appointment.
     Appointment(AppointmentId),
     /// The old slot of an appointment whose move the EHR has not confirmed yet.
     Vacating(AppointmentId),

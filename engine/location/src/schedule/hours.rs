@@ -31,9 +31,7 @@ pub enum HourSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecurrenceUnit {
-    /// Days.
     Day,
-    /// Weeks.
     Week,
     /// Months. A month that lacks the reference's day is skipped.
     Month,

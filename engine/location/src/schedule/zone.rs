@@ -258,7 +258,6 @@ impl Zone {
         Ok(Zone { name: name.into(), changes })
     }
 
-    /// Returns UTC.
     pub fn utc() -> Zone {
         let always = ZoneChange { at: Timestamp::MIN, offset_seconds: 0, abbreviation: "UTC".into() };
         Zone { name: "UTC".into(), changes: vec![always] }
@@ -279,7 +278,6 @@ impl Zone {
         &self.changes[self.period_at(t)]
     }
 
-    /// Returns the local date at `t`.
     pub fn local_date(&self, t: Timestamp) -> Date {
         self.local(t).0
     }

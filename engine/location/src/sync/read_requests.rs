@@ -192,7 +192,6 @@ impl Location {
         requested.then(appointments).flatten().or_else(|| cycle.next(self.plan()))
     }
 
-    /// Returns the end of a cycle as an event.
     pub(super) fn end_cycle(&self, cx: DecisionContext, cycle: &Cycle) -> Event {
         let next = match cycle.appointments_only {
             Some(_) => self.state.pulls.next_cycle,

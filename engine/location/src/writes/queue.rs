@@ -306,7 +306,6 @@ impl Queue {
         }
     }
 
-    /// Removes a write.
     pub fn remove(&mut self, id: WriteId) -> Option<Write> {
         let ordering_key = self.writes.get(&id)?.ordering_key;
         self.change_ordered(ordering_key, |queue| {

@@ -186,7 +186,6 @@ struct Draft<'a> {
 /// The patient of a booking.
 struct DraftPatient {
     id: u32,
-    /// The record of a known patient.
     known: Option<Record<records::Patient>>,
     /// The EHR does not have the patient. A patient that it rejected is sent again, as described by this request.
     is_new: bool,

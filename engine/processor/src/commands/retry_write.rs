@@ -13,7 +13,6 @@ use crate::projections::working_hours;
 pub struct RetryWrite(pub WriteId);
 
 impl Request for RetryWrite {
-    /// The new write.
     type Reply = WriteId;
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {

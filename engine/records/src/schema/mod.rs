@@ -74,14 +74,12 @@ macro_rules! for_every_record {
 
 macro_rules! define {
     ($($body:ident($resource:ident))*) => {
-        /// Returns the rules of a resource.
         pub fn rules(resource: Resource) -> &'static ResourceRules {
             match resource {
                 $( Resource::$resource => &<$body as Schema>::RULES, )*
             }
         }
 
-        /// All resources.
         pub const RESOURCES: &[Resource] = &[$( Resource::$resource, )*];
 
         /// Runs the visitor with the resource's body.
@@ -246,7 +244,6 @@ pub fn all_writes() -> impl Iterator<Item = ((Resource, Operation), &'static str
     rules.flat_map(|rules| rules.writes.iter().map(|(operation, kind)| ((rules.resource, *operation), *kind)))
 }
 
-/// Returns the patient of a body.
 pub fn patient_of(body: &impl Body) -> Option<u32> {
     body.terms().iter().find_map(|term| match (term.field, &term.value) {
         (Field::Patient, crate::index::Value::Number(id)) => u32::try_from(*id).ok(),

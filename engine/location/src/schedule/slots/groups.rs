@@ -27,7 +27,6 @@ pub enum Arrangement {
 }
 
 impl Arrangement {
-    /// All arrangements.
     pub const ALL: [Arrangement; 2] = [Arrangement::Consecutive, Arrangement::Parallel];
 
     /// Returns the name in the API.
