@@ -33,66 +33,47 @@ mod write_page;
 use std::rc::Rc;
 
 use actix_web::{
-    Error, HttpMessage,
+    Error, HttpMessage, Route,
     body::MessageBody,
     dev::{ServiceRequest, ServiceResponse},
     middleware::{Next, from_fn},
-    web::{self, Data, ServiceConfig},
+    web::{Data, ServiceConfig, get, post, route, scope},
 };
 
 use framework::http::{context::RequestContext, endpoint::method_name};
 
-/// The path patterns of the pages, used as labels in logs and metrics.
-const PATHS: [&str; 19] = [
-    "/console",
-    "/console/sign-in",
-    "/console/sign-out",
-    "/console/style.css",
-    "/console/script.js",
-    "/console/events",
-    "/console/search",
-    "/console/locations/{id}",
-    "/console/locations/{id}/rules",
-    "/console/webhooks",
-    "/console/writes/{id}",
-    "/console/webhooks/{id}",
-    "/console/webhooks/{id}/deliveries/{delivery}",
-    "/console/system",
-    "/console/docs/{name}",
-    "/console/adapters",
-    "/console/audit",
-    "/console/actions/{action}",
-    "/console/{other:.*}",
+/// The routes of the pages. Their path patterns are labels in logs and metrics.
+const ROUTES: [(&str, fn() -> Route); 21] = [
+    ("/console", || get().to(fleet::show)),
+    ("/console/sign-in", || get().to(sign_in::form)),
+    ("/console/sign-in", || post().to(sign_in::sign_in)),
+    ("/console/sign-out", || post().to(sign_in::sign_out)),
+    ("/console/style.css", || get().to(assets::style)),
+    ("/console/script.js", || get().to(assets::script)),
+    ("/console/events", || get().to(events::stream)),
+    ("/console/search", || get().to(search::show)),
+    ("/console/locations/{id}", || get().to(location_page::show)),
+    ("/console/locations/{id}/rules", || get().to(location_page::rules::show)),
+    ("/console/webhooks", || get().to(webhooks::list)),
+    ("/console/writes/{id}", || get().to(write_page::show)),
+    ("/console/webhooks/{id}", || get().to(webhooks::show)),
+    ("/console/webhooks/{id}/deliveries/{delivery}", || get().to(webhooks::delivery)),
+    ("/console/system", || get().to(system::show)),
+    ("/console/docs/{name}", || get().to(system::document)),
+    ("/console/adapters", || get().to(adapters::list)),
+    ("/console/audit", || get().to(audit::show)),
+    ("/console/actions/{action}", || get().to(actions::ask)),
+    ("/console/actions/{action}", || post().to(actions::act)),
+    ("/console/{other:.*}", || route().to(page::unknown_page)),
 ];
 
 /// Configures the app of the operators' listener, which has one worker.
 pub fn serve(app: &mut ServiceConfig) {
     app.app_data(Data::new(events::Streams::default()));
-    app.service(
-        web::scope("/console")
-            .wrap(from_fn(named))
-            .route("", web::get().to(fleet::show))
-            .route("/sign-in", web::get().to(sign_in::form))
-            .route("/sign-in", web::post().to(sign_in::sign_in))
-            .route("/sign-out", web::post().to(sign_in::sign_out))
-            .route("/style.css", web::get().to(assets::style))
-            .route("/script.js", web::get().to(assets::script))
-            .route("/events", web::get().to(events::stream))
-            .route("/search", web::get().to(search::show))
-            .route("/locations/{id}", web::get().to(location_page::show))
-            .route("/locations/{id}/rules", web::get().to(location_page::rules::show))
-            .route("/webhooks", web::get().to(webhooks::list))
-            .route("/writes/{id}", web::get().to(write_page::show))
-            .route("/webhooks/{id}", web::get().to(webhooks::show))
-            .route("/webhooks/{id}/deliveries/{delivery}", web::get().to(webhooks::delivery))
-            .route("/system", web::get().to(system::show))
-            .route("/docs/{name}", web::get().to(system::document))
-            .route("/adapters", web::get().to(adapters::list))
-            .route("/audit", web::get().to(audit::show))
-            .route("/actions/{action}", web::get().to(actions::ask))
-            .route("/actions/{action}", web::post().to(actions::act))
-            .route("/{other:.*}", web::route().to(page::unknown_page)),
-    );
+    let scope = ROUTES
+        .iter()
+        .fold(scope("/console"), |scope, (path, route)| scope.route(path.trim_start_matches("/console"), route()));
+    app.service(scope.wrap(from_fn(named)));
 }
 
 /// Reports the path pattern of the page, never its parameters, to logs and metrics.
@@ -104,7 +85,7 @@ async fn named(
     let method = method_name(request.method());
     let answer = next.call(request).await?;
     let pattern = answer.request().match_pattern();
-    let path = PATHS.into_iter().find(|path| pattern.as_deref() == Some(path));
+    let path = ROUTES.iter().map(|(path, _)| *path).find(|path| pattern.as_deref() == Some(*path));
     if let Some((context, path)) = context.zip(path) {
         context.endpoint.set(Some(framework::http::context::EndpointLabel { method, path }));
     }
