@@ -202,7 +202,7 @@ impl Adjustments {
             Some(Space::Counter) => {
                 let name = keys::parse_counter(key).unwrap_or_default();
                 self.counters.insert(name.to_owned());
-                ids.iter().find(|known| known.name() == name).map_or(u64::MAX, |known| known.last())
+                ids.iter().find(|known| known.name == name).map_or(u64::MAX, |known| known.last)
             }
             Some(Space::FeedEnd) => {
                 self.feed = true;
@@ -216,8 +216,8 @@ impl Adjustments {
     }
 
     fn additions(self, ids: &[Counter<'_>]) -> Vec<(Key, Vec<u8>)> {
-        let since = ids.iter().filter(|known| !self.counters.contains(known.name()));
-        let counters = since.map(|known| (keys::counter(known.name()), skipped(0, known.last())));
+        let since = ids.iter().filter(|known| !self.counters.contains(known.name));
+        let counters = since.map(|known| (keys::counter(known.name), skipped(0, known.last)));
         let feed = (!self.feed).then(|| (keys::feed_end(), skipped(0, u64::MAX)));
         let restored = self.locations.iter().map(|location| (keys::restored(*location), Vec::new()));
         counters.chain(feed).chain(restored).collect()

@@ -16,8 +16,8 @@ const RACES: usize = 100;
 /// A sequence of ids. The first id is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter<'a> {
-    name: &'a str,
-    last: u64,
+    pub(crate) name: &'a str,
+    pub(crate) last: u64,
 }
 
 impl<'a> Counter<'a> {
@@ -26,22 +26,9 @@ impl<'a> Counter<'a> {
         Self { name, last }
     }
 
-    pub(crate) fn name(&self) -> &'a str {
-        self.name
-    }
-
-    pub(crate) fn last(&self) -> u64 {
-        self.last
-    }
-
     /// Returns a counter of ids that fit into 32 bits.
     pub const fn int32(name: &'a str) -> Self {
         Self::up_to(i32::MAX as u64, name)
-    }
-
-    /// Returns a counter of ids that JSON numbers represent exactly.
-    pub const fn int53(name: &'a str) -> Self {
-        Self { name, last: (1 << 53) - 1 }
     }
 }
 
@@ -167,7 +154,7 @@ mod tests {
         assert_eq!(ids.next_one(PATIENT).await.unwrap(), 4);
         assert_eq!(ids.next(PATIENT, 2_500).await.unwrap(), 5..2_505);
         assert_eq!(ids.next(PATIENT, 0).await.unwrap().count(), 0);
-        assert_eq!(ids.next_one(Counter::int53("event")).await.unwrap(), 1);
+        assert_eq!(ids.next_one(Counter::int32("event")).await.unwrap(), 1);
         let restarted = Ids::new(store).next_one(PATIENT).await.unwrap();
         assert!(restarted > 2_504 && restarted <= 2_504 + 2 * BLOCK);
     }
@@ -206,7 +193,7 @@ mod tests {
         let mut batch = Batch::new();
         batch.put(keys::counter("odd"), b"x".to_vec());
         store.commit_now(batch).unwrap();
-        assert!(matches!(ids.next_one(Counter::int53("odd")).await, Err(IdError::Damaged { .. })));
+        assert!(matches!(ids.next_one(Counter::int32("odd")).await, Err(IdError::Damaged { .. })));
         assert!(matches!(ids.next(PATIENT, MAX_IDS + 1).await, Err(IdError::TooMany { .. })));
     }
 

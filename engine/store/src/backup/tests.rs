@@ -39,7 +39,7 @@ async fn a_restored_store_has_the_values_and_skips_used_numbers() {
         assert_eq!(read, 1_007);
 
         let to = MemoryStore::new();
-        let ids = [Counter::up_to(8_000, "patient"), Counter::int53("fee")];
+        let ids = [Counter::up_to(8_000, "patient"), Counter::up_to((1 << 53) - 1, "fee")];
         restore(&file, &key(), &ids, &to, |_| {}).await.unwrap();
         assert_eq!(to.get(&keys::record(1, 1, 400)).unwrap(), Some(vec![400_u64 as u8; 9_000]));
         assert_eq!(number(&to, &keys::counter("patient")), 8_000, "its last id");
