@@ -309,7 +309,7 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
         table.row(&[&id, name, subdomain, "active", read_status, write_status, &waiting, &failed, &problem]);
         for problem in state.problems() {
             let (step, runbook) = (text(&problem["next_step"]), text(&problem["runbook"]));
-            steps.push(format!("{id}: {step} {}{runbook}", places.session.server()));
+            steps.push(format!("{id}: {step} {}{runbook}", places.session.server));
         }
     }
     // Inactive locations are neither read nor written.

@@ -50,8 +50,8 @@ fn default_server() -> String {
 /// An authenticated session with a server.
 pub struct ServerSession {
     client: Client,
-    server: String,
-    token: String,
+    pub(crate) server: String,
+    pub(crate) token: String,
 }
 
 impl ServerSession {
@@ -82,14 +82,6 @@ impl ServerSession {
         let signed_in = signed_in.header("Svc-Api-Version", VERSION).header("Authorization", key);
         session.token = text(&answer(signed_in).await?["token"]).to_owned();
         Ok(session)
-    }
-
-    pub fn server(&self) -> &str {
-        &self.server
-    }
-
-    pub fn token(&self) -> &str {
-        &self.token
     }
 
     pub fn get(&self, path: &str) -> RequestBuilder {

@@ -109,7 +109,7 @@ async fn about(visit: &ConsoleRequest, action: &Action, fields: ActionFields<'_>
 }
 
 pub(crate) async fn ask(visit: ConsoleRequest, name: Path<String>) -> Result<HttpResponse, ConsoleError> {
-    let (action, asked) = (named(&name)?, ActionFields(visit.queried()));
+    let (action, asked) = (named(&name)?, ActionFields(&visit.query));
     visit.needs(action.role)?;
     let about = about(&visit, action, asked).await?;
     let fields = action.input.iter().map(|name| Ok((*name, asked.text(name)?.to_owned())));

@@ -37,7 +37,7 @@ pub(super) struct ConsoleRequest {
     pub session: OperatorSession,
     pub client: Option<IpAddr>,
     request_id: String,
-    query: Vec<(String, String)>,
+    pub query: Vec<(String, String)>,
     /// Patient records shown by the page or changed by the action, for the audit trail.
     shown: AccessLog,
 }
@@ -94,10 +94,6 @@ impl ConsoleRequest {
     pub(super) fn query_value(&self, name: &str) -> Option<&str> {
         let (_, value) = self.query.iter().find(|(known, _)| known == name)?;
         Some(value.trim()).filter(|value| !value.is_empty() && value.len() <= MAX_VALUE)
-    }
-
-    pub(super) fn queried(&self) -> &[(String, String)] {
-        &self.query
     }
 
     pub(super) fn frame(&self, section: &'static str, title: impl Into<String>) -> PageFrame {

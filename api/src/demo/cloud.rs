@@ -117,7 +117,7 @@ map_by_operatory = true
         say("   take the folder adapters/extension/dist.");
 
         say("\n2. Pair it: open the extension's popup from the toolbar and enter");
-        let DemoFile { base_url, operators_url, .. } = story.facts();
+        let DemoFile { base_url, operators_url, .. } = &story.facts;
         say(format_args!("   address  {base_url}"));
         let location = LOCATIONS[0];
         let code = story.operate(&format!("/locations/{location}/pairing_codes"), &json!({})).await?["data"].take();

@@ -118,8 +118,8 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     }
     let ehr = sandboxes.get(SOURCE);
     let mut story = story::Walkthrough::begin(facts, sink, ehr).await?;
-    file::write(&dir.join("demo.json"), story.facts()).map_err(at)?;
-    say(format_args!("practice-sync demo: {}, data in {}", story.facts().base_url, dir.display()));
+    file::write(&dir.join("demo.json"), &story.facts).map_err(at)?;
+    say(format_args!("practice-sync demo: {}, data in {}", story.facts.base_url, dir.display()));
     if let Some(cloud) = &cloud {
         cloud.introduce();
     }
@@ -134,7 +134,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
             // A failed walkthrough does not stop the server.
             say(format_args!("the walkthrough stopped: {error}"));
         }
-        story::print_curl(story.facts());
+        story::print_curl(&story.facts);
     };
     let narrated = async {
         tokio::select! {

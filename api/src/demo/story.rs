@@ -21,7 +21,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 pub(super) struct Walkthrough {
-    facts: DemoFile,
+    pub(super) facts: DemoFile,
     sink: Sink,
     ehr: Option<Arc<InProcessEhr>>,
     client: Client,
@@ -41,10 +41,6 @@ impl Walkthrough {
         story.authenticate().await?;
         story.subscription().await?;
         Ok(story)
-    }
-
-    pub(super) fn facts(&self) -> &DemoFile {
-        &self.facts
     }
 
     pub(super) async fn tell(&mut self) -> Result<(), String> {

@@ -13,7 +13,7 @@ const WAITING_TURNS: usize = 32;
 #[derive(Clone)]
 pub struct LongWork {
     places: Arc<Semaphore>,
-    takes_turns: bool,
+    pub(crate) takes_turns: bool,
 }
 
 impl Default for LongWork {
@@ -32,10 +32,6 @@ impl LongWork {
 
     fn at_once(places: usize) -> LongWork {
         LongWork { places: Arc::new(Semaphore::new(places)), takes_turns: false }
-    }
-
-    pub(crate) fn takes_turns(&self) -> bool {
-        self.takes_turns
     }
 
     /// Runs the work on a blocking thread. Its panics resume in the caller.

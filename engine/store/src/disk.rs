@@ -58,7 +58,7 @@ pub fn free_bytes(dir: &Path) -> io::Result<u64> {
 /// Refuses writes while the disk is nearly full, because an engine cannot continue after a write that found
 /// no space.
 pub(super) struct Floor {
-    floor: u64,
+    pub(super) bytes: u64,
     reading: Mutex<Reading>,
 }
 
@@ -73,12 +73,8 @@ const GOOD_FOR: Duration = Duration::from_secs(1);
 const GOOD_FOR_BYTES: u64 = 16 << 20;
 
 impl Floor {
-    pub(crate) fn new(floor: u64) -> Self {
-        Self { floor, reading: Mutex::new(Reading { at: None, free: 0, written: 0 }) }
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.floor
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self { bytes, reading: Mutex::new(Reading { at: None, free: 0, written: 0 }) }
     }
 
     pub(crate) fn free(&self, disk: &dyn Disk) -> io::Result<u64> {
@@ -91,7 +87,7 @@ impl Floor {
 
     pub(crate) fn check(&self, disk: &dyn Disk) -> Result<(), CommitError> {
         let free = self.free(disk).map_err(StoreError::io("the free space of the store's disk"))?;
-        if free < self.floor { Err(CommitError::Full { free, floor: self.floor }) } else { Ok(()) }
+        if free < self.bytes { Err(CommitError::Full { free, floor: self.bytes }) } else { Ok(()) }
     }
 
     pub(crate) fn written(&self, bytes: u64) {

@@ -180,14 +180,14 @@ impl Store for EmbeddedStore {
     }
 
     fn back_up(&self, to: &Path, written: &mut dyn FnMut(u64)) -> Result<BackedUp, StoreError> {
-        let limits = backup::Limits { floor: self.floor.bytes(), kept: self.backup_kept };
+        let limits = backup::Limits { floor: self.floor.bytes, kept: self.backup_kept };
         backup::write(&self.shared, to, limits, written)
     }
 
     fn health(&self) -> Health {
         Health {
             free: self.floor.free(&*self.disk).ok(),
-            floor: self.floor.bytes(),
+            floor: self.floor.bytes,
             refusing: self.shared.refusing.get().cloned(),
             damage: self.shared.damage.get().map(StoreError::to_string),
             waiting: self.queue.len(),

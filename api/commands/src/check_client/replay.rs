@@ -90,7 +90,7 @@ impl Player {
                     .to_owned(),
             );
         }
-        let token = session.token().to_owned();
+        let token = session.token.clone();
         Ok(Player { client, target, token, seen: Vec::new(), keys: Vec::new() })
     }
 

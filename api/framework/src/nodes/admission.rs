@@ -41,7 +41,7 @@ pub struct Admitted {
 
 /// Verifies the proof. Returns `None` if the caller does not have the secret.
 pub fn admit(peers: &Peers, request: &ServiceRequest) -> Option<Admitted> {
-    let proofs = peers.proofs();
+    let proofs = &peers.proofs;
     let headers = request.headers();
     let proof = Proof::parse(text(headers, &PROOF)?)?;
     let client = match text(headers, &CLIENT)? {

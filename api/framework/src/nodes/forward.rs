@@ -54,7 +54,7 @@ const OF_THE_HOP: [HeaderName; 8] =
 
 /// Client for the other nodes.
 pub struct Peers {
-    proofs: Proofs,
+    pub(super) proofs: Proofs,
     client: reqwest::Client,
     forwarded: AtomicU64,
     failed: AtomicU64,
@@ -104,10 +104,6 @@ impl Peers {
     /// Returns the numbers of forwarded calls, and of those without a response.
     pub fn counts(&self) -> (u64, u64) {
         (self.forwarded.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn proofs(&self) -> &Proofs {
-        &self.proofs
     }
 
     /// Forwards a call to the node with the advertised address `node`.

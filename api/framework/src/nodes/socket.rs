@@ -31,10 +31,10 @@ impl Peers {
         client: Option<IpAddr>,
         max_message: usize,
     ) -> Option<NodeSocket> {
-        let proof = self.proofs().prove_call(&Called { method: "GET", path, client });
+        let proof = self.proofs.prove_call(&Called { method: "GET", path, client });
         let opened = timeout(OPENING, open(node, path, subprotocol, client, max_message, &proof)).await;
         let why = match opened {
-            Ok(Ok((socket, proven))) if proven.as_ref().is_some_and(|it| self.proofs().verifies_answer(it, &proof)) => {
+            Ok(Ok((socket, proven))) if proven.as_ref().is_some_and(|it| self.proofs.verifies_answer(it, &proof)) => {
                 return Some(NodeSocket(socket));
             }
             Ok(Ok(_)) => "the server does not have the shared secret".to_owned(),

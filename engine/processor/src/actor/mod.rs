@@ -377,7 +377,7 @@ impl LocationActor {
 
     /// Decides, commits, evolves and acts. Starts over if documents changed meanwhile.
     fn attempt(&mut self, mut job: Box<dyn Job>, tries: u32) -> Turn {
-        if !job.is_long() && !self.deps.long_work.takes_turns() {
+        if !job.is_long() && !self.deps.long_work.takes_turns {
             return match self.in_memory() {
                 Ok(processor) => {
                     let prepared = job.prepare(processor, clock::cx());

@@ -34,16 +34,12 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(super) struct Readers {
     slots: Vec<Arc<Slot>>,
     next: AtomicUsize,
-    runtime: Handle,
+    pub(super) runtime: Handle,
 }
 
 impl Readers {
     pub(super) fn new(slots: Vec<Arc<Slot>>, runtime: Handle) -> Self {
         Self { slots, next: AtomicUsize::new(0), runtime }
-    }
-
-    pub(super) fn runtime(&self) -> &Handle {
-        &self.runtime
     }
 
     pub(super) fn value(&self, owner: i64, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {

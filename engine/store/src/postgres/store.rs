@@ -142,7 +142,7 @@ impl PostgresStore {
             owners: store.owners.clone(),
             envelope: store.envelope.clone(),
             base: store.base,
-            runtime: store.readers.runtime().clone(),
+            runtime: store.readers.runtime.clone(),
             last_commit: store.last_commit.clone(),
         };
         store.committer = Some(committer.start()?);
@@ -190,7 +190,7 @@ impl PostgresStore {
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
         let (slot, (answer, answered)) = (self.commits.clone(), std::sync::mpsc::sync_channel(1));
-        self.readers.runtime().spawn(async move {
+        self.readers.runtime.spawn(async move {
             let done = match slot.session().await {
                 Ok(session) => work(session).await,
                 Err(error) => Err(error),
