@@ -290,15 +290,15 @@ impl GatewayLocation {
 
     /// Returns the state of the gate to report to the location. Returns `None` while it is uncertain.
     pub fn gate(&self) -> Option<GateTold> {
-        self.inner.lock().lease.reported()
+        self.inner.lock().lease.reported
     }
 
     pub fn status(&self, now: Instant, wall: Timestamp) -> GateStatus {
         let inner = self.inner.lock();
-        let age = now.saturating_duration_since(inner.lease.since()).as_millis();
+        let age = now.saturating_duration_since(inner.lease.since).as_millis();
         let holder = inner.lease.holder().and_then(|(id, _)| Some((id, inner.connections.get(&id)?)));
         GateStatus {
-            state: inner.lease.state(),
+            state: inner.lease.state,
             since: wall.minus(i64::try_from(age).unwrap_or(i64::MAX)),
             connected: u32::try_from(inner.connections.len()).unwrap_or(u32::MAX),
             awaiting: holder.and_then(|(id, _)| inner.lease.session_state(id)).map_or(0, |session| session.awaiting),

@@ -126,9 +126,10 @@ pub(crate) struct Lease {
     next: Number,
     /// The time since which no workstation has reported a session state.
     vacant: Option<Instant>,
-    state: GateState,
-    since: Instant,
-    reported: Option<Gate>,
+    pub(crate) state: GateState,
+    /// Time of the last change of the state.
+    pub(crate) since: Instant,
+    pub(crate) reported: Option<Gate>,
 }
 
 impl Lease {
@@ -288,19 +289,6 @@ impl Lease {
     /// Returns `true` if a request may succeed.
     pub(crate) fn is_open(&self, now: Instant) -> bool {
         self.gate(now).is_none_or(|gate| gate == Gate::Open)
-    }
-
-    pub(crate) fn state(&self) -> GateState {
-        self.state
-    }
-
-    /// Returns the time of the last change of the state.
-    pub(crate) fn since(&self) -> Instant {
-        self.since
-    }
-
-    pub(crate) fn reported(&self) -> Option<Gate> {
-        self.reported
     }
 
     pub(crate) fn holder(&self) -> Option<(ConnectionId, u64)> {

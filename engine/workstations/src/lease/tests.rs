@@ -457,7 +457,7 @@ fn a_gate_without_workstation_stays_open_for_a_grace_period_unless_staff_close_i
     let now = Instant::now();
     let mut lease = held(now);
     lease.gone(now, A);
-    assert_eq!((lease.is_open(now), lease.reported()), (true, Some(Gate::Open)));
+    assert_eq!((lease.is_open(now), lease.reported), (true, Some(Gate::Open)));
     let (waits, said) = lease.request(now, now + Duration::from_secs(60), asking());
     assert_eq!(said, []);
     let effects = lease.tick(now + PATIENCE);
@@ -484,7 +484,7 @@ fn writes_that_await_approval_leave_the_gate_open() {
     let now = Instant::now();
     let mut lease = held(now);
     lease.update_session(now, A, SessionState { awaiting: 3, ..IN });
-    assert_eq!((lease.state(), lease.reported()), (GateState::WaitingForApproval, Some(Gate::Open)));
+    assert_eq!((lease.state, lease.reported), (GateState::WaitingForApproval, Some(Gate::Open)));
 }
 
 #[test]
@@ -525,7 +525,7 @@ fn a_new_lease_reports_the_open_gate_again() {
             lease.connected(now, next);
             assert_eq!((gone, lease.update_session(now, next, IN)), (vec![], vec![Effect::RequestLease(next)]));
         }
-        assert_eq!(lease.reported(), Some(Gate::Open));
+        assert_eq!(lease.reported, Some(Gate::Open));
         let granted = Effect::Send(next, ToWorkstation::Lease { lease: Some(8) });
         assert_eq!(lease.leased(now, next, Some(8)), [granted, Effect::Gate(Gate::Open)]);
     }
