@@ -90,23 +90,14 @@ impl From<StoreError> for VersionError {
 
 /// The stored versions, and the registry of loaded ones.
 pub(crate) struct AdapterVersions {
-    setup: Arc<Current>,
-    store: Arc<dyn Store>,
+    pub(crate) setup: Arc<Current>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) registry: AdapterRegistry,
     /// `None` in tests without adapters.
     pub(crate) host: Option<Host>,
 }
 
 impl AdapterVersions {
-    pub(crate) fn new(
-        setup: Arc<Current>,
-        store: Arc<dyn Store>,
-        registry: AdapterRegistry,
-        host: Option<Host>,
-    ) -> AdapterVersions {
-        AdapterVersions { setup, store, registry, host }
-    }
-
     /// Verifies a component like a start does, and stores it. Adding the same component again changes nothing.
     pub(crate) async fn add(&self, name: &str, component: Vec<u8>) -> Result<AdapterVersion, VersionError> {
         let (Some(host), Some(configured)) = (&self.host, self.registry.load_state(name)) else {

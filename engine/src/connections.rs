@@ -185,7 +185,7 @@ impl Connections {
     }
 
     fn fence(&self, location: &LocationSetup) -> Option<Fence> {
-        self.cluster.clone().map(|cluster| Fence::new(cluster, location.institution))
+        self.cluster.clone().map(|cluster| Fence { cluster, institution: location.institution })
     }
 
     fn fenced(&self, location: &LocationSetup, ehr: Arc<dyn Ehr>) -> Arc<dyn Ehr> {

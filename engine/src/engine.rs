@@ -170,7 +170,8 @@ impl Engine {
         let webhook_log = DeliveryLog { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
         let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
         let (gateway, gates) = Gateway::new(current.clone(), store.clone(), secrets.clone(), &parts.adapters);
-        let adapters = AdapterVersions::new(current.clone(), store.clone(), parts.adapters, parts.host);
+        let (registry, host) = (parts.adapters, parts.host);
+        let adapters = AdapterVersions { setup: current.clone(), store: store.clone(), registry, host };
         let connections = Arc::new(Connections::new(
             current.clone(),
             adapters,

@@ -18,15 +18,11 @@ const ELSEWHERE: &str = "the institution is served by another node";
 /// The placement of one institution on this node.
 #[derive(Clone)]
 pub(crate) struct Fence {
-    cluster: Arc<Cluster>,
-    institution: InstitutionId,
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) institution: InstitutionId,
 }
 
 impl Fence {
-    pub(crate) fn new(cluster: Arc<Cluster>, institution: InstitutionId) -> Fence {
-        Fence { cluster, institution }
-    }
-
     fn is_open(&self) -> bool {
         self.cluster.place(self.institution) == Place::Mine
     }

@@ -52,11 +52,7 @@ mod write_request_calls;
 pub use ::{adapter_host, records, setup, store, webhooks, workstations};
 pub use membership::Place;
 pub use processor::{
-    call_changes, commands,
-    error::EngineError,
-    patients::PatientDetails,
-    reply::{FreeGroups, FreeSlots, Saved},
-    request::Request,
+    EngineError, FreeGroups, FreeSlots, PatientDetails, Request, Saved, call_changes, commands,
     unmet::Unmet,
     write_history::{self, WriteHistory},
     write_requests,
