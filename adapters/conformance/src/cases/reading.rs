@@ -2,8 +2,7 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use location::pull::Resource as R;
-use records::ehr::{EhrRecord, Fault, Resource};
+use records::{EhrRecord, Fault, Resource, Resource::*};
 
 use crate::{
     ehr_under_test::EhrUnderTest,
@@ -18,42 +17,11 @@ const SMALL_PAGES: usize = 25;
 
 /// Every resource of the contract.
 pub const RESOURCES: [Resource; 36] = [
-    R::Providers,
-    R::Operatories,
-    R::AppointmentTypes,
-    R::Patients,
-    R::WorkingHours,
-    R::Appointments,
-    R::AppointmentDescriptors,
-    R::FeeSchedules,
-    R::InsurancePlans,
-    R::Coverages,
-    R::HistoryItems,
-    R::PatientHistoryItems,
-    R::PatientAlerts,
-    R::CommunicationLogs,
-    R::Conversations,
-    R::FormSchemas,
-    R::FormResponses,
-    R::ProcedureCodeCategories,
-    R::ProcedureCodes,
-    R::Fees,
-    R::Procedures,
-    R::TreatmentPlans,
-    R::ClinicalNotes,
-    R::RecallTypes,
-    R::PatientRecalls,
-    R::DocumentTypes,
-    R::Documents,
-    R::PaymentTypes,
-    R::AdjustmentTypes,
-    R::Charges,
-    R::Claims,
-    R::PaymentPlans,
-    R::Payments,
-    R::Adjustments,
-    R::GuarantorBalances,
-    R::InsuranceBalances,
+    Providers, Operatories, AppointmentTypes, Patients, WorkingHours, Appointments, AppointmentDescriptors,
+    FeeSchedules, InsurancePlans, Coverages, HistoryItems, PatientHistoryItems, PatientAlerts, CommunicationLogs,
+    Conversations, FormSchemas, FormResponses, ProcedureCodeCategories, ProcedureCodes, Fees, Procedures,
+    TreatmentPlans, ClinicalNotes, RecallTypes, PatientRecalls, DocumentTypes, Documents, PaymentTypes,
+    AdjustmentTypes, Charges, Claims, PaymentPlans, Payments, Adjustments, GuarantorBalances, InsuranceBalances,
 ];
 
 pub async fn description_matches_capabilities<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
