@@ -20,15 +20,10 @@ pub enum Weekday {
 
 impl Weekday {
     /// All weekdays, Monday first.
-    pub const ALL: [Weekday; 7] = [
-        Weekday::Monday,
-        Weekday::Tuesday,
-        Weekday::Wednesday,
-        Weekday::Thursday,
-        Weekday::Friday,
-        Weekday::Saturday,
-        Weekday::Sunday,
-    ];
+    pub const ALL: [Weekday; 7] = {
+        use Weekday::*;
+        [Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday]
+    };
 }
 
 /// A calendar date as days since 1970-01-01.
