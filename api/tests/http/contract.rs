@@ -1,9 +1,8 @@
 //! Every response in these tests is validated against the OpenAPI document, both its status and its body.
 
 use std::{
-    cell::RefCell,
-    collections::{HashMap, hash_map::Entry},
-    rc::Rc,
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
 };
 
 use actix_web::http::Method;
@@ -13,27 +12,22 @@ use framework::{
     values::{audience::Audience, versions::Version},
 };
 use jsonschema::Validator;
-use serde_json::{Value, json};
+use parking_lot::Mutex;
+use serde_json::Value;
 
 use crate::support::ApiResponse;
+
+/// The documents by file, parsed once for all tests.
+pub static DOCUMENTS: LazyLock<BTreeMap<&str, Value>> =
+    LazyLock::new(|| openapi::DOCUMENTS.iter().map(|it| (it.file, serde_json::from_str(it.text()).unwrap())).collect());
+
+/// Validators of responses and messages, each built once for all tests. `None` if the response has no body.
+static VALIDATORS: Mutex<BTreeMap<String, Option<Arc<Validator>>>> = Mutex::new(BTreeMap::new());
 
 pub struct Asked {
     method: String,
     path: String,
     version: Version,
-}
-
-struct Contract {
-    documents: Vec<(&'static openapi::Document, Value)>,
-    /// `None` if the response has no body.
-    validators: HashMap<String, Option<Rc<Validator>>>,
-}
-
-thread_local! {
-    static CONTRACT: RefCell<Contract> = RefCell::new(Contract {
-        documents: openapi::DOCUMENTS.iter().map(|it| (it, serde_json::from_str(it.text()).unwrap())).collect(),
-        validators: HashMap::new(),
-    });
 }
 
 impl Asked {
@@ -45,64 +39,64 @@ impl Asked {
     }
 }
 
-pub fn check(asked: &Asked, reply: &ApiResponse) {
-    CONTRACT.with_borrow_mut(|contract| contract.check(asked, reply));
-}
-
 /// Asserts that a webhook message matches the documented schema of its event.
 pub fn check_message(event: &str, version: &str, body: &Value) {
-    CONTRACT.with_borrow_mut(|contract| {
-        let wanted = openapi::document_for(Audience::Clients, Some(Version::stored(version)));
-        let (_, document) = contract.documents.iter().find(|(it, _)| it.file == wanted.file).unwrap();
-        let content = &document["webhooks"][event]["post"]["requestBody"]["content"]["application/json"];
-        let new = || Some(Rc::new(build(document, content["schema"].clone())));
-        let validator = contract.validators.entry(format!("{event} {version}")).or_insert_with(new).clone().unwrap();
-        let problems: Vec<String> =
-            validator.iter_errors(body).map(|it| format!("{it} at {}", it.instance_path())).collect();
-        assert!(problems.is_empty(), "{event}: not as described: {problems:#?} in {body:#}");
-    });
+    let document = document_for(Audience::Clients, Version::stored(version));
+    let content = &document["webhooks"][event]["post"]["requestBody"]["content"]["application/json"];
+    let validator = cached(format!("{event} {version}"), || Some(build(document, content["schema"].clone())));
+    let problems = problems(&validator.unwrap(), body);
+    assert!(problems.is_empty(), "{event}: not as described: {problems:#?} in {body:#}");
+}
+
+pub fn check(asked: &Asked, reply: &ApiResponse) {
+    let version = asked.version;
+    let mut documents = Audience::NAMES.iter().map(|(_, audience)| document_for(*audience, version));
+    let found = documents.find_map(|document| Some((document, find(document, asked)?)));
+    let Some((document, (template, operation))) = found else { return };
+    let endpoint = format!("{} {template} {} {}", asked.method, reply.status, version.name());
+    match cached(endpoint.clone(), || validator(document, operation, reply.status.as_u16(), &endpoint)) {
+        None => assert_eq!(reply.text, "", "{endpoint}: a body where none is described"),
+        Some(validator) => {
+            let bodies = if reply.is_lines() { reply.lines() } else { vec![reply.json()] };
+            for body in bodies {
+                let problems = problems(&validator, &body);
+                assert!(problems.is_empty(), "{endpoint}: not as described: {problems:#?} in {body:#}");
+            }
+        }
+    }
+    for header in reply.headers.keys().filter(|name| ["retry-after", "idempotent-replay"].contains(&name.as_str())) {
+        let described = resolve(document, &operation["responses"][reply.status.as_str()])["headers"].clone();
+        let known = described.as_object().unwrap().keys().any(|name| name.eq_ignore_ascii_case(header.as_str()));
+        assert!(known, "{endpoint}: the header {header} is not described");
+    }
+}
+
+fn document_for(audience: Audience, version: Version) -> &'static Value {
+    &DOCUMENTS[openapi::document_for(audience, Some(version)).file]
+}
+
+/// Returns the validator of this key, and builds it for the first test that needs it.
+fn cached(key: String, build: impl FnOnce() -> Option<Validator>) -> Option<Arc<Validator>> {
+    let known = VALIDATORS.lock().get(&key).cloned();
+    known.unwrap_or_else(|| {
+        let new = build().map(Arc::new);
+        VALIDATORS.lock().insert(key, new.clone());
+        new
+    })
+}
+
+fn problems(validator: &Validator, body: &Value) -> Vec<String> {
+    validator.iter_errors(body).map(|it| format!("{it} at {}", it.instance_path())).collect()
 }
 
 fn build(document: &Value, mut schema: Value) -> Validator {
     assert!(schema.is_object(), "no schema");
-    schema["components"] = json!({"schemas": document["components"]["schemas"]});
+    schema["components"]["schemas"] = document["components"]["schemas"].clone();
     jsonschema::draft202012::options().should_validate_formats(true).build(&schema).unwrap()
 }
 
-impl Contract {
-    fn check(&mut self, asked: &Asked, reply: &ApiResponse) {
-        let version = asked.version;
-        let files: Vec<&str> =
-            Audience::NAMES.iter().map(|(_, audience)| openapi::document_for(*audience, Some(version)).file).collect();
-        let described = self.documents.iter().filter(|(it, _)| files.contains(&it.file));
-        let found = described.into_iter().find_map(|(_, document)| Some((document, find(document, asked)?)));
-        let Some((document, (template, operation))) = found else { return };
-        let endpoint = format!("{} {template} {} {}", asked.method, reply.status, version.name());
-        let validator = match self.validators.entry(endpoint.clone()) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => new.insert(validator(document, operation, reply.status.as_u16(), &endpoint)).clone(),
-        };
-        match validator {
-            None => assert_eq!(reply.text, "", "{endpoint}: a body where none is described"),
-            Some(validator) => {
-                let bodies = if reply.is_lines() { reply.lines() } else { vec![reply.json()] };
-                for body in bodies {
-                    let problems: Vec<String> =
-                        validator.iter_errors(&body).map(|it| format!("{it} at {}", it.instance_path())).collect();
-                    assert!(problems.is_empty(), "{endpoint}: not as described: {problems:#?} in {body:#}");
-                }
-            }
-        }
-        for header in reply.headers.keys().filter(|name| ["retry-after", "idempotent-replay"].contains(&name.as_str()))
-        {
-            let described = resolve(document, &operation["responses"][reply.status.as_str()])["headers"].clone();
-            let known = described.as_object().unwrap().keys().any(|name| name.eq_ignore_ascii_case(header.as_str()));
-            assert!(known, "{endpoint}: the header {header} is not described");
-        }
-    }
-}
-
-fn validator(document: &Value, operation: &Value, status: u16, endpoint: &str) -> Option<Rc<Validator>> {
+/// Returns the validator of a response, or `None` if it has no body.
+fn validator(document: &Value, operation: &Value, status: u16, endpoint: &str) -> Option<Validator> {
     let described = operation["responses"].get(status.to_string());
     let described = resolve(document, described.unwrap_or_else(|| panic!("{endpoint}: the status is not described")));
     let content = described.get("content")?;
@@ -110,7 +104,7 @@ fn validator(document: &Value, operation: &Value, status: u16, endpoint: &str) -
         Some(lines) => &lines["schema"]["contentSchema"],
         None => &content["application/json"]["schema"],
     };
-    Some(Rc::new(build(document, schema.clone())))
+    Some(build(document, schema.clone()))
 }
 
 fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {

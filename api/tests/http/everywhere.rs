@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, LazyLock},
+    sync::Arc,
 };
 
 use actix_web::http::Method;
@@ -23,7 +23,7 @@ use location::{
 };
 use serde_json::{Value, json};
 
-use crate::{filled::Filled, support::*};
+use crate::{contract::DOCUMENTS, filled::Filled, support::*};
 
 const NO_ACCESS: &str = "You don't have access to perform this action.";
 /// Part of every text in the rival's records, and of no response to other callers.
@@ -36,9 +36,6 @@ const NOBODY: u64 = 2_000_000_000;
 const ONE_PLACE: &str = "key-one-place";
 const NOT_FINANCIAL: &str = "key-not-financial";
 const NOT_BETA: &str = "key-not-beta";
-
-static DOCUMENTS: LazyLock<BTreeMap<&str, Value>> =
-    LazyLock::new(|| openapi::DOCUMENTS.iter().map(|it| (it.file, serde_json::from_str(it.text()).unwrap())).collect());
 
 /// One endpoint in one of its versions.
 #[derive(Clone, Copy)]

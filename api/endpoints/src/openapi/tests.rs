@@ -125,10 +125,12 @@ fn without_meaning(schema: &Value, place: &str, missing: &mut Vec<String>) {
     }
 }
 
-/// Returns a validator for a schema of the document that also checks formats.
+/// Returns a validator for a schema of the document that also checks formats. Most parameters refer to no other schema.
 fn validator(document: &Value, schema: &Value) -> jsonschema::Validator {
     let mut schema = schema.clone();
-    schema["components"] = document["components"].clone();
+    if schema.to_string().contains("\"$ref\"") {
+        schema["components"]["schemas"] = document["components"]["schemas"].clone();
+    }
     jsonschema::draft202012::options().should_validate_formats(true).build(&schema).unwrap()
 }
 
