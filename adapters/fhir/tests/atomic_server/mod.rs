@@ -4,7 +4,10 @@
 //! 410 for deleted resources.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
@@ -30,12 +33,12 @@ pub struct Answered {
 
 type ResourceKey = (String, String);
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct AtomicServer {
     pub resources: BTreeMap<ResourceKey, Value>,
     gone: BTreeSet<ResourceKey>,
-    /// Results of further pages, by the token in the link.
-    pages: BTreeMap<String, Vec<Value>>,
+    /// Results of a search and the start of a further page, by the token in the link.
+    pages: BTreeMap<String, (Arc<[Value]>, usize)>,
     count: u64,
     /// Method and path of all requests.
     pub seen: Vec<String>,
@@ -238,7 +241,7 @@ impl AtomicServer {
         if bundle["type"] != "transaction" {
             return Err((400, "invalid", "no transaction".into()));
         }
-        let before = self.clone();
+        let before = (self.resources.clone(), self.gone.clone(), self.count);
         let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
         let mut told = Vec::new();
         for entry in &entries {
@@ -265,8 +268,7 @@ impl AtomicServer {
                         "etag": format!("W/\"{version}\"")}}));
                 }
                 Err(refusal) => {
-                    let seen = std::mem::take(&mut self.seen);
-                    *self = AtomicServer { seen, ..before };
+                    (self.resources, self.gone, self.count) = before;
                     return Err(refusal);
                 }
             }
@@ -281,19 +283,19 @@ impl AtomicServer {
         let found = self.matching(resource_type, &parameters(query))?;
         let count = parameters(query).iter().find(|(name, _)| name == "_count").and_then(|(_, n)| n.parse().ok());
         let own = format!("http://{host}{BASE}/{resource_type}?{query}");
-        Ok(self.page(host, &own, found, count.unwrap_or(PAGE).clamp(1, PAGE)))
+        Ok(self.page(host, &own, (found.into(), 0), count.unwrap_or(PAGE).clamp(1, PAGE)))
     }
 
-    fn page(&mut self, host: &str, own: &str, mut found: Vec<Value>, count: usize) -> Answered {
-        let rest = found.split_off(count.min(found.len()));
+    fn page(&mut self, host: &str, own: &str, (found, start): (Arc<[Value]>, usize), count: usize) -> Answered {
+        let end = found.len().min(start + count);
+        let entries: Vec<Value> = found[start..end].iter().map(|resource| json!({"resource": resource})).collect();
         let mut links = vec![json!({"relation": "self", "url": own})];
-        if !rest.is_empty() {
+        if end < found.len() {
             self.count += 1;
             let token = format!("{:016x}-{count}", self.count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             links.push(json!({"relation": "next", "url": format!("http://{host}{BASE}?_getpages={token}")}));
-            self.pages.insert(token, rest);
+            self.pages.insert(token, (found, end));
         }
-        let entries: Vec<Value> = found.into_iter().map(|resource| json!({"resource": resource})).collect();
         reply(200, &json!({"resourceType": "Bundle", "type": "searchset", "link": links, "entry": entries}))
     }
 
