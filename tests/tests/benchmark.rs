@@ -5,8 +5,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tests::bench::{bodies::PlainSlot, bookings::halves};
 
-const LITTLE: &str = "--seconds 1 --warm-up 0 --connections 4 --locations 2 --bookings 300 --sessions 4 --appointments 50 --journal 600 \
-                      --idle 200 --simulated 3 --hours 2 --patients 1000 --exported 1000 --pulled 250 --lead 1 --events 5 --readers 20 --workstations 20 --watched 1 --gated 10";
+const LITTLE: &str = "--seconds 0.3 --warm-up 0 --repetitions 20 --connections 4 --locations 2 --bookings 300 --sessions 4 \
+                      --appointments 50 --journal 600 --idle 200 --simulated 3 --hours 2 --patients 200 --exported 1000 --pulled 250 \
+                      --lead 0 --events 5 --readers 20 --workstations 20 --watched 1 --gated 10";
 
 fn section(name: &str, figures: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_bench")).arg(name).args(LITTLE.split_whitespace()).output().unwrap();

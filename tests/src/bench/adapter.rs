@@ -14,7 +14,7 @@ use sandbox_ehr::{Profile, SandboxEhr, SandboxRequest};
 use setup::guests::HostLimits;
 
 use super::{
-    options::BenchResult,
+    options::{BenchResult, Options},
     raw_wasmtime::Raw,
     report::{Aim, BenchReport, median},
 };
@@ -44,7 +44,8 @@ impl Canned {
     ) -> HttpResponse {
         let ask = || {
             let (path, query, body) = (path.to_owned(), query.to_owned(), body.unwrap_or_default());
-            let profile = Profile { patients: *PAGES_OF.last().expect("one is named"), ..fixtures::profile(1) };
+            let patients = *PAGES_OF.last().expect("one is named");
+            let profile = Profile { patients, days_back: 0, days_ahead: 0, ..fixtures::profile(1) };
             let request = SandboxRequest { method, path, query, headers, body };
             let reply = SandboxEhr::new(profile).handle(clock::now().0, &request);
             HttpResponse { status: reply.status, headers: reply.headers, body: reply.body }
@@ -61,23 +62,30 @@ impl Transport for Canned {
     }
 }
 
-pub fn run(report: &mut BenchReport) -> BenchResult {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     actix_rt::System::new().block_on(async {
-        measure_adapter(report, "the sandbox adapter", components::component("sandbox"), true).await?;
+        measure_adapter(options, report, "the sandbox adapter", components::component("sandbox"), true).await?;
         if external::named().contains(&external::Suite::Node) {
             let component = components::root().join("target/adapters/measured/sandbox-js.wasm");
             Toolbox::installed().await.build(&components::root().join("adapters/sandbox-js"), &component).await;
-            measure_adapter(report, "the same in JavaScript", component, false).await?;
+            measure_adapter(options, report, "the same in JavaScript", component, false).await?;
         }
         Ok(())
     })
 }
 
-async fn measure_adapter(report: &mut BenchReport, adapter: &str, component: PathBuf, has_aims: bool) -> BenchResult {
+async fn measure_adapter(
+    options: &Options,
+    report: &mut BenchReport,
+    adapter: &str,
+    component: PathBuf,
+    has_aims: bool,
+) -> BenchResult {
+    let (calls, pages) = (options.repetitions_of(CALLS), options.repetitions_of(PAGES));
     let aim = |applies| if has_aims && applies { Aim::AtMost(MOST) } else { Aim::None };
     report.section(
         "adapter host",
-        format!("{adapter}, one call after the other, each in a fresh instance, in turns with wasmtime alone; median and 99th of {CALLS}, of {PAGES} pages, of a tenth of the long ones"),
+        format!("{adapter}, one call after the other, each in a fresh instance, in turns with wasmtime alone; median and 99th of {calls}, of {pages} pages, of a tenth of the long ones"),
     );
     let bytes = component.metadata().map_err(|error| error.to_string())?.len();
     report.number("the component", bytes as f64 / 1e6, " MB", Aim::None);
@@ -101,17 +109,17 @@ async fn measure_adapter(report: &mut BenchReport, adapter: &str, component: Pat
         Ok(Err(_)) => Ok(()),
         other => Err(format!("expected a rejection, got {other:?}")),
     };
-    beside(report, "a call whose guest does nothing", aim(true), CALLS, empty, empty_alone).await?;
+    beside(report, "a call whose guest does nothing", aim(true), calls, empty, empty_alone).await?;
     let described = async || ehr.describe(DEADLINE).await.map(drop).map_err(|fault| fault.to_string());
     let described_alone = async || match raw.describe(alone.clone()).await {
         Ok(Ok(_)) => Ok(()),
         other => Err(format!("expected a description, got {other:?}")),
     };
     let what = "describe: one request, JSON parsed, a record returned";
-    beside(report, what, Aim::None, CALLS, described, described_alone).await?;
+    beside(report, what, Aim::None, calls, described, described_alone).await?;
     for count in PAGES_OF {
         // The same number of records for each size.
-        let pages = PAGES * PAGES_OF[0] as usize / count as usize;
+        let pages = (pages * PAGES_OF[0] as usize / count as usize).max(1);
         let (ehr, alone) = (connect()?, canned());
         let page = async || match ehr.pull(Resource::Patients, None, count, DEADLINE).await {
             Ok(page) if page.records.len() == count as usize => Ok(()),

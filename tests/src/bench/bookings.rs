@@ -82,11 +82,7 @@ pub fn report_run(report: &mut BenchReport, what: &str, run: &Run) {
 }
 
 pub fn load(options: &Options) -> Load {
-    Load {
-        connections: options.connections,
-        warm_up: Duration::from_secs(options.warm_up),
-        length: Duration::from_secs(options.seconds),
-    }
+    Load { connections: options.connections, warm_up: Duration::from_secs(options.warm_up), length: options.length() }
 }
 
 /// Returns the bytes of the blocks allocated for a folder's files.

@@ -70,7 +70,7 @@ async fn measure(options: &Options, dir: &Path, report: &mut BenchReport) -> Ben
     let dir = dir.to_str().ok_or("a folder whose name is no text")?;
     let server = BenchServer::start(&["product", dir, &LOCATIONS.to_string(), "wait"])?;
     let caller = Caller::sign_in(server.address, API_KEY).await?;
-    let count = RATE as usize * options.seconds as usize;
+    let count = (f64::from(RATE) * options.seconds) as usize;
     let all = Options { locations: LOCATIONS, bookings: 2 * count, ..options.clone() };
     let offers = bookings::offers(server.address, &caller, &all, |_| SUBDOMAIN.to_owned()).await?;
     if offers.len() < 2 * count {

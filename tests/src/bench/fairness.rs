@@ -116,7 +116,7 @@ async fn scene(options: &Options, beside: Neighbour) -> Result<Run, Box<dyn std:
     process::first_sync(&mut caller).await?;
     let place = LOCATIONS[0].0;
     let offers = process::offers(&mut caller, place).await?;
-    let count = RATE as usize * options.seconds as usize;
+    let count = (f64::from(RATE) * options.seconds) as usize;
     if offers.len() < count {
         return Err(format!("the EHR offers {} times, not {count}", offers.len()).into());
     }
@@ -134,7 +134,7 @@ async fn book(
     server: &BenchServer,
     caller: &Caller,
     offers: Vec<String>,
-    seconds: u64,
+    seconds: f64,
 ) -> Result<Run, Box<dyn std::error::Error>> {
     let place = LOCATIONS[0].0;
     let begin = Instant::now();
@@ -161,7 +161,7 @@ async fn book(
         times.extend(own);
         refused += not;
     }
-    let took = begin.elapsed().as_secs_f64().max(seconds as f64);
+    let took = begin.elapsed().as_secs_f64().max(seconds);
     let operators = server.operators.ok_or("no listener for operators")?;
     let mut operator = Caller::operator(operators, process::OPERATOR_TOKEN).await?;
     let (status, sync) = operator.get(&format!("/locations/{place}/sync?subdomain={SUBDOMAIN}")).await?;

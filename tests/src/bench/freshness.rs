@@ -46,7 +46,7 @@ const FRESHEST: Duration = Duration::from_secs(2);
 /// Maximum ratio of conflicts.
 const MOST: f64 = 0.5;
 /// Length of a run in units of `--seconds`, because conflicts are rare.
-const LENGTH: u64 = 3;
+const LENGTH: u32 = 3;
 
 /// The result of a run.
 struct Run {
@@ -76,7 +76,7 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
         format!(
             "an EHR on loopback, read every 10 s, in which staff book every {STAFF_PAUSE:?}; meanwhile {CLIENTS} clients book {RATE} \
              times a second for {} s; all choose among the first {OFFERED} slots; a new server and data directory each",
-            options.seconds * LENGTH
+            options.seconds * f64::from(LENGTH)
         ),
     );
     actix_rt::System::new().block_on(async {
@@ -110,7 +110,7 @@ async fn scene(options: &Options, fresh_within: Option<u32>) -> Result<Run, Box<
     let mut caller = installation.sign_in().await?;
     process::first_sync(&mut caller).await?;
     let staff = Staff::new(&mut caller, &ehr).await?;
-    let end = Instant::now() + Duration::from_secs(options.seconds * LENGTH);
+    let end = Instant::now() + options.length() * LENGTH;
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS {
         let client = Client {

@@ -44,19 +44,19 @@ const LAST_NAMES: u32 = 40_000;
 const FIRST_NAMES: u32 = 800;
 
 pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
-    let count = options.patients.max(10_000);
+    let (count, runs) = (options.patients.max(1_000), options.repetitions_of(RUNS));
     report.section(
         "lists",
         format!(
             "{count} patients of one institution on disk; pages of {ROWS} rows that hold the condition, each begun at another place; \
-             median of {RUNS}"
+             median of {runs}"
         ),
     );
     let dir = tempfile::Builder::new().prefix("bench-lists").tempdir_in(&options.dir)?;
-    measure(dir.path(), count, report)
+    measure(dir.path(), count, runs, report)
 }
 
-fn measure(dir: &Path, count: u32, report: &mut BenchReport) -> BenchResult {
+fn measure(dir: &Path, count: u32, runs: usize, report: &mut BenchReport) -> BenchResult {
     let store = practices::store(dir)?;
     let index = Arc::new(Index::default());
     let started = Instant::now();
@@ -68,11 +68,11 @@ fn measure(dir: &Path, count: u32, report: &mut BenchReport) -> BenchResult {
     let lists = Lists { store: &*store, index: &index };
     for case in cases(count) {
         let page = |run| page(&lists, &case, probe(run, count));
-        report.time(case.what, median(timed(page)?), Aim::Below(Duration::from_millis(5)));
+        report.time(case.what, median(timed(runs, page)?), Aim::Below(Duration::from_millis(5)));
     }
     let all = ListQuery::new([INSTITUTION], Order::Id);
     let range = |run| Range { from: Some(place(probe(run, count))), direction: Direction::Forward, limit: 1_000 };
-    let raw = timed(|run| lists.scan_raw::<Record<Patient>>(&all, range(run)).map(|rows| rows.len()))?;
+    let raw = timed(runs, |run| lists.scan_raw::<Record<Patient>>(&all, range(run)).map(|rows| rows.len()))?;
     report.time("a thousand rows as the store has them", median(raw), Aim::None);
     let read = resident(std::process::id())?;
     report.megabytes(
@@ -81,7 +81,7 @@ fn measure(dir: &Path, count: u32, report: &mut BenchReport) -> BenchResult {
         Aim::None,
     );
     for case in cases(count) {
-        timed(|run| page(&lists, &case, probe(RUNS + run, count)))?;
+        timed(runs, |run| page(&lists, &case, probe(runs + run, count)))?;
     }
     let grown = (resident(std::process::id())? - read).max(0.0);
     report.megabytes("memory as many other pages added", grown, Aim::BelowMegabytes(64.0));
@@ -245,9 +245,12 @@ fn probe(run: usize, count: u32) -> u32 {
     1 + mixed(run as u32 + 1) % (count * 9 / 10)
 }
 
-fn timed(mut work: impl FnMut(usize) -> Result<usize, StoreError>) -> Result<Vec<Duration>, Box<dyn Error>> {
-    let mut times = Vec::with_capacity(RUNS);
-    for run in 0..RUNS {
+fn timed(
+    runs: usize,
+    mut work: impl FnMut(usize) -> Result<usize, StoreError>,
+) -> Result<Vec<Duration>, Box<dyn Error>> {
+    let mut times = Vec::with_capacity(runs);
+    for run in 0..runs {
         let start = Instant::now();
         black_box(work(run)?);
         times.push(start.elapsed());

@@ -69,7 +69,7 @@ async fn bookings(options: &Options, nodes: usize, report: &mut BenchReport) -> 
     let few = Options { locations: INSTITUTIONS, ..options.clone() };
     let offers = Arc::new(offers(addresses[0], &caller, &few, subdomain).await?);
     if nodes > 1 {
-        forwarding(&caller, &servers, report).await?;
+        forwarding(options, &caller, &servers, report).await?;
     }
     let before = spent(&servers, &cluster)?;
     let authorization = caller.authorization().to_owned();
@@ -101,14 +101,20 @@ async fn bookings(options: &Options, nodes: usize, report: &mut BenchReport) -> 
 }
 
 /// Measures the same call at the node that hosts the institution and at one that forwards it.
-async fn forwarding(caller: &Caller, servers: &[BenchServer], report: &mut BenchReport) -> BenchResult {
+async fn forwarding(
+    options: &Options,
+    caller: &Caller,
+    servers: &[BenchServer],
+    report: &mut BenchReport,
+) -> BenchResult {
+    let calls = options.repetitions_of(CALLS);
     let (mut right, mut wrong) = (Vec::new(), Vec::new());
     let path = format!("/operatories?subdomain={}&location_id=1", subdomain(1));
     for server in servers {
         let before = forwarded(server).await?;
         let mut there = caller.another(server.address).await?;
-        let mut times = Vec::with_capacity(CALLS);
-        for _ in 0..CALLS {
+        let mut times = Vec::with_capacity(calls);
+        for _ in 0..calls {
             let since = Instant::now();
             let (status, answer) = there.get(&path).await?;
             times.push(since.elapsed());

@@ -1,6 +1,6 @@
 //! Command line of the benchmark.
 
-use std::{error::Error, path::PathBuf};
+use std::{error::Error, path::PathBuf, time::Duration};
 
 use clap::{Parser, ValueEnum};
 
@@ -16,11 +16,14 @@ pub struct Options {
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
     pub(super) dir: PathBuf,
     /// Length of a run under load, in seconds.
-    #[arg(long, default_value_t = 10)]
-    pub(super) seconds: u64,
+    #[arg(long, default_value_t = 10.0)]
+    pub(super) seconds: f64,
     /// Warm-up before the run, which is not measured, in seconds.
     #[arg(long, default_value_t = 2)]
     pub(super) warm_up: u64,
+    /// Maximum number of repetitions of a measured call. Each section has its own number.
+    #[arg(long)]
+    pub(super) repetitions: Option<usize>,
     #[arg(long, default_value_t = 64)]
     pub(super) connections: usize,
     /// Number of locations that get bookings.
@@ -74,6 +77,18 @@ pub struct Options {
     /// Bookings that wait for a workstation's login, each with a patient and an appointment.
     #[arg(long, default_value_t = 250)]
     pub(super) gated: usize,
+}
+
+impl Options {
+    /// Returns the length of a run under load.
+    pub(super) fn length(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds)
+    }
+
+    /// Returns a section's own number of repetitions, or the option if it is lower.
+    pub(super) fn repetitions_of(&self, section: usize) -> usize {
+        self.repetitions.map_or(section, |most| most.min(section))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

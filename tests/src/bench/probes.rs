@@ -12,6 +12,7 @@ use std::{
 use serde_json::json;
 
 use super::{
+    bookings,
     load::Requests,
     options::{BenchResult, Options},
     practices::SUBDOMAIN,
@@ -43,8 +44,8 @@ async fn measure(options: &Options, dir: &Path, report: &mut BenchReport) -> Ben
     let server = reads::server(dir)?;
     let operators = server.operators.ok_or("no listener of operators")?;
     let listeners = [("clients", server.address), ("operators", operators)];
-    let seconds = Duration::from_secs(options.seconds);
-    let alone = tokio::task::spawn_blocking(move || all(listeners, seconds)).await??;
+    let length = options.length();
+    let alone = tokio::task::spawn_blocking(move || all(listeners, length)).await??;
     tell("alone", alone, None, report);
 
     let caller = Caller::sign_in(server.address, API_KEY).await?;
@@ -64,9 +65,9 @@ async fn measure(options: &Options, dir: &Path, report: &mut BenchReport) -> Ben
     });
     let beside = tokio::task::spawn_blocking(move || {
         thread::sleep(Duration::from_millis(200));
-        all(listeners, seconds)
+        all(listeners, length)
     });
-    let load = reads::load(options).run(server.address, requests);
+    let load = bookings::load(options).run(server.address, requests);
     let (load, beside) = tokio::join!(load, beside);
     report.note(format!("beside {:.0} lists a second", load?.per_second));
     tell("under load", beside??, Some(Duration::from_millis(5)), report);

@@ -1,12 +1,12 @@
 //! Lists over HTTP, compared with a handler that sends the same bytes.
 
-use std::{error::Error, path::Path, sync::Arc, time::Duration};
+use std::{error::Error, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 
 use super::{
-    bookings::{offers, report_run},
-    load::{Load, LoadOutcome as Run, Requests},
+    bookings::{load, offers, report_run},
+    load::{LoadOutcome as Run, Requests},
     options::{BenchResult, Options},
     practices::SUBDOMAIN,
     report::{Aim, BenchReport},
@@ -15,10 +15,11 @@ use super::{
 use crate::harness::http_client::{Caller, api_request, request};
 
 const APPOINTMENTS: usize = 100;
+/// Maximum number of patients in the list.
 const PATIENTS: usize = 1_000;
 
 pub(super) struct ListEndpoint {
-    what: &'static str,
+    what: String,
     pub(super) path: String,
     rows: usize,
 }
@@ -69,7 +70,8 @@ pub(super) async fn fill(options: &Options, dir: &Path) -> Result<Vec<ListEndpoi
         check_created(caller.post(&format!("/intent/booking/book?{place}"), &body).await?)?;
     }
     let (_, providers) = caller.get(&format!("/providers?{place}")).await?;
-    for number in APPOINTMENTS..PATIENTS {
+    let patients = PATIENTS.min(options.patients as usize);
+    for number in APPOINTMENTS..patients {
         let bio = json!({"date_of_birth": "1985-05-05", "phone_number": format!("+1 555 {number:07}")});
         let body = json!({"provider": {"provider_id": providers["data"][0]["id"]},
             "patient": {"first_name": "Ada", "last_name": format!("Listed{number}"), "email": "ada@example.com", "bio": bio}});
@@ -78,14 +80,14 @@ pub(super) async fn fill(options: &Options, dir: &Path) -> Result<Vec<ListEndpoi
     let always = "start=2020-01-01T00:00:00Z&end=2090-01-01T00:00:00Z";
     Ok(vec![
         ListEndpoint {
-            what: "a list of 100 appointments",
+            what: format!("a list of {APPOINTMENTS} appointments"),
             path: format!("/appointments?{place}&{always}&per_page={APPOINTMENTS}"),
             rows: APPOINTMENTS,
         },
         ListEndpoint {
-            what: "a list of 1,000 patients",
-            path: format!("/patients?{place}&per_page={PATIENTS}"),
-            rows: PATIENTS,
+            what: format!("a list of {patients} patients"),
+            path: format!("/patients?{place}&per_page={patients}"),
+            rows: patients,
         },
     ])
 }
@@ -104,14 +106,6 @@ async fn bytes_of(dir: &Path, list: &ListEndpoint) -> Result<Vec<u8>, Box<dyn Er
         return Err(format!("{}: {rows} rows, with status {}", list.what, answer.status).into());
     }
     Ok(answer.body)
-}
-
-pub(super) fn load(options: &Options) -> Load {
-    Load {
-        connections: options.connections,
-        warm_up: Duration::from_secs(options.warm_up),
-        length: Duration::from_secs(options.seconds),
-    }
 }
 
 fn always(request: Vec<u8>) -> Requests {

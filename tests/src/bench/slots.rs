@@ -16,7 +16,7 @@ use location::{
 use runtime::clock;
 
 use super::{
-    options::BenchResult,
+    options::{BenchResult, Options},
     report::{Aim, BenchReport, median},
 };
 use crate::harness::fixtures;
@@ -32,12 +32,13 @@ const PARTY: u8 = 4;
 /// Groups of a search: the default `limit` of the API.
 const GROUPS: usize = 20;
 
-pub fn run(report: &mut BenchReport) -> BenchResult {
+pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
+    let runs = options.repetitions_of(RUNS);
     report.section(
         "free slots",
         format!(
             "{DAYS} days of {OPERATORIES} operatories and {PROVIDERS} providers who each work in all of them, 8 hours a day, \
-             30-minute slots, in New York; median of {RUNS}"
+             30-minute slots, in New York; median of {runs}"
         ),
     );
     let (zone, hours) = (new_york()?, hours());
@@ -49,7 +50,7 @@ pub fn run(report: &mut BenchReport) -> BenchResult {
     ] {
         let (calendar, query) = (calendar(&zone, first, free), query(first));
         let found = free_slots(&hours, &calendar, &zone, &query).len();
-        let time = timed(|| free_slots(&hours, &calendar, &zone, &query));
+        let time = timed(runs, || free_slots(&hours, &calendar, &zone, &query));
         report.time(&format!("{name} ({} appointments, {found} slots found)", calendar.len()), time, aim);
     }
     for (name, free) in [("a full calendar", usize::MAX), ("every 20th slot free", 20), ("an empty calendar", 1)] {
@@ -60,7 +61,7 @@ pub fn run(report: &mut BenchReport) -> BenchResult {
             let search = || free_groups(&hours, &calendar, &zone, &query, party, |_, _| true);
             let found = search().len();
             let label = format!("{} slots for {PARTY} patients, {name} ({found} groups found)", arrangement.name());
-            report.time(&label, timed(search), Aim::Below(Duration::from_millis(1)));
+            report.time(&label, timed(runs, search), Aim::Below(Duration::from_millis(1)));
         }
     }
     Ok(())
@@ -86,13 +87,13 @@ fn change(at: Timestamp, hours: i32, abbreviation: &str) -> ZoneChange {
     ZoneChange { at, offset_seconds: hours * 3_600, abbreviation: abbreviation.to_owned() }
 }
 
-fn timed<T>(mut work: impl FnMut() -> T) -> Duration {
+fn timed<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
     let run = |_| {
         let start = Instant::now();
         black_box(work());
         start.elapsed()
     };
-    median((0..RUNS).map(run).collect())
+    median((0..runs).map(run).collect())
 }
 
 fn hours() -> Vec<WorkingHour> {

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use super::{
-    bookings::report_run,
+    bookings::{self, report_run},
     idle::resident,
     load::Requests,
     options::{BenchResult, Options},
@@ -50,7 +50,7 @@ async fn measure(options: &Options, count: usize, dir: &Path, report: &mut Bench
     let list = |path: &str| api_request("GET", path, caller.authorization(), b"");
     let others = list(&short.path);
     let others: Requests = Arc::new(move |_| Some(others.clone()));
-    let load = reads::load(options);
+    let load = bookings::load(options);
     let alone = load.run(server.address, others.clone()).await?;
     report_run(report, "other clients alone", &alone);
     let all = count as f64 * MEGABYTES_EACH;
@@ -58,7 +58,7 @@ async fn measure(options: &Options, count: usize, dir: &Path, report: &mut Bench
     let name = file.to_str().ok_or("a file whose name is no text")?;
     for (what, unread, most) in [
         ("/openapi.json", request("GET", "/openapi.json", &[], b""), all),
-        ("lists of 1,000 patients", list(&long.path), all + MEGABYTES_OF_LISTS),
+        ("lists of patients", list(&long.path), all + MEGABYTES_OF_LISTS),
     ] {
         let before = resident(server.pid())?;
         fs::write(&file, unread)?;

@@ -48,7 +48,7 @@ const MORNING: i64 = 9;
 /// in real time.
 const AT_ONCE: usize = 4;
 /// Calls of the adapter that are measured.
-const CALLS: u32 = 1_000;
+const CALLS: usize = 1_000;
 const DEADLINE: Duration = Duration::from_secs(30);
 /// Locations of the computed cluster.
 const MILLION: f64 = 1e6;
@@ -115,7 +115,7 @@ async fn measure(options: &Options, dir: &Path, report: &mut BenchReport) -> Ben
     let loaded = practices.iter().filter(|practice| practice.is_in_memory()).count();
     report.number("  locations in memory at the end", loaded as f64, "", Aim::None);
 
-    let call = adapter_call().await?;
+    let call = adapter_call(options.repetitions_of(CALLS)).await?;
     report.time("an adapter call with one request, processor time", call, Aim::None);
     let busiest = cycles.busiest;
     let calls = call.mul_f64(busiest.counts.calls as f64 / locations);
@@ -251,14 +251,14 @@ fn written_to_disk() -> io::Result<u64> {
 }
 
 /// Returns the processor time of an adapter call that sends one request and returns its parsed answer.
-async fn adapter_call() -> Result<Duration, Box<dyn Error>> {
+async fn adapter_call(calls: usize) -> Result<Duration, Box<dyn Error>> {
     let registry = components::load(&["sandbox"]).await;
     let connection = Connection::new("1", "main-street", "http://ehr.invalid", Tz::UTC, Arc::new(Canned::default()));
     let ehr = registry.connect("sandbox", connection).ok_or("the adapter is not loaded")??;
     ehr.describe(DEADLINE).await?;
     let before = ProcessorTime::by(process::id())?.total();
-    for _ in 0..CALLS {
+    for _ in 0..calls {
         ehr.describe(DEADLINE).await?;
     }
-    Ok(ProcessorTime::by(process::id())?.total().saturating_sub(before) / CALLS)
+    Ok(ProcessorTime::by(process::id())?.total().saturating_sub(before) / calls as u32)
 }
