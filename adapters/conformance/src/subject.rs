@@ -280,9 +280,12 @@ impl<S: EhrUnderTest> Subject<S> {
         !self.changed.borrow().iter().any(|(of, changed)| *of == resource && changed == id)
     }
 
-    /// Returns `true` if the EHR has `wanted` records with the content of this write, or if they cannot be counted.
-    pub async fn has_copies(&self, write: &Write, wanted: usize) -> bool {
-        !self.system.counts(left(write).0) || self.system.copies(write).await == wanted
+    /// Returns the number of records with the content of this write in the EHR, or `None` if they cannot be counted.
+    pub async fn copies(&self, write: &Write) -> Option<usize> {
+        match self.system.counts(left(write).0) {
+            true => Some(self.system.copies(write).await),
+            false => None,
+        }
     }
 
     /// Checks that the effect of the write exists exactly once.
@@ -291,10 +294,12 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     pub async fn stands(&self, write: &Write, wanted: usize) -> CaseResult {
-        if !self.system.counts(left(write).0) {
-            return Ok(());
-        }
-        let copies = self.system.copies(write).await;
+        self.hold_copies(write, self.copies(write).await, wanted)
+    }
+
+    /// Checks a number of records that were counted.
+    pub fn hold_copies(&self, write: &Write, copies: Option<usize>, wanted: usize) -> CaseResult {
+        let Some(copies) = copies else { return Ok(()) };
         self.hold_seen(
             copies == wanted,
             format!("{copies} such records are in the EHR"),

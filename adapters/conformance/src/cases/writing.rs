@@ -47,12 +47,13 @@ pub async fn written_records_are_pulled_unchanged<S: EhrUnderTest>(subject: Rc<S
     Ok(())
 }
 
-/// Checks that the record exists once in the EHR and is pulled as written, or that it is deleted.
-pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str) -> CaseResult {
+/// Checks that the record exists once in the EHR and is pulled as written, or that it is deleted. Returns the record as
+/// pulled.
+pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str) -> CaseResult<Option<EhrRecord>> {
     let (resource, written) = left(write);
     subject.exists_once(write).await?;
     if subject.ability(resource).is_none() {
-        return Ok(());
+        return Ok(None);
     }
     match (subject.listed_record(resource, id).await?, written) {
         (Some(shown), Some(written)) => {
@@ -63,9 +64,10 @@ pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str)
                 format!("the record as it was written: {}", shown::write(write)),
                 "map each field in both directions. What the EHR has no place for belongs into `unkept-patient-fields` of \
                  `describe` or, of other records, into `unkept` of the subject",
-            )
+            )?;
+            Ok(Some(shown))
         }
-        (None, None) => Ok(()),
+        (None, None) => Ok(None),
         (None, Some(_)) => Err(subject.failed(
             format!("{} {id} among the records, after {}", shown::name(resource), shown::write(write)),
             SHOW_WHAT_IS_WRITTEN,

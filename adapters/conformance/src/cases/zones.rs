@@ -36,11 +36,11 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
             let mut write = Write::CreateAppointment(subject.appointment_at(start, n));
             subject.system.adjust(&mut write);
             let id = subject.written(&write).await?.id;
-            met(&subject, &write, &id).await?;
+            let shown = met(&subject, &write, &id).await?;
             if subject.ability(Resource::Appointments).is_none() {
                 continue;
             }
-            let began = match subject.listed_record(Resource::Appointments, &id).await? {
+            let began = match shown {
                 Some(EhrRecord::Appointment(shown)) => Some(shown.start),
                 _ => None,
             };
