@@ -31,7 +31,7 @@ const TEN: i64 = 10 * 60;
 
 #[actix::test]
 async fn booking_and_its_changes_are_visible_on_both_sides() {
-    let harness = Harness::open().await;
+    let harness = Harness::open_large().await;
     the_first_pull_shows_the_practice(&harness);
     slots_without_appointments_are_free(&harness).await;
     let id = a_new_patient_books(&harness).await;

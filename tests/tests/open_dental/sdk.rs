@@ -34,7 +34,7 @@ async fn typed_client_parses_all_rows_and_both_sides_see_each_others_writes() {
     if Suite::Python.is_skipped() {
         return;
     }
-    let harness = Harness::open().await;
+    let harness = Harness::open_large().await;
     let (visit, arrived) = (harness.seeded.booked, harness.at(1, TEN - 7));
     // Booked, confirmed and checked in through the engine.
     let id = harness.book(harness.place(1, 1, TEN), "sdk-1", &ludmila(), "").await.unwrap().appointment.id;

@@ -10,7 +10,9 @@ use setup::{DataSource, LocationSetup};
 
 use super::{DAYS, LOCATION, Opening, Seeds, ZONE, location, tomorrow};
 use crate::harness::{
-    ehr_server::open_dental::{BASE, Database, Fate, OpenDentalRow, OpenDentalServer, Seeded, Switches},
+    ehr_server::open_dental::{
+        BASE, Database, Fate, MORE_THAN_A_PAGE, OpenDentalRow, OpenDentalServer, Seeded, Switches,
+    },
     fixtures::{self, INSTITUTION, SOURCE},
 };
 use testing::until;
@@ -38,17 +40,26 @@ impl Harness {
         Harness::open_with(ZONE, |_, _| (), |_| ()).await
     }
 
+    /// Opens with more patients than a page of the API has.
+    pub async fn open_large() -> Harness {
+        let more = |database: &mut Database, seeded: &mut Seeded| {
+            database.seed_patients(seeded, MORE_THAN_A_PAGE);
+            database.age();
+        };
+        Harness::open_with(ZONE, more, |_| ()).await
+    }
+
     /// Opens with another zone, additional rows and other settings.
     pub async fn open_with(
         zone: Tz,
-        more: impl FnOnce(&mut Database, &Seeded),
+        more: impl FnOnce(&mut Database, &mut Seeded),
         change: impl FnOnce(&mut LocationSetup),
     ) -> Harness {
         let mut database = Database::new(zone, KEYS);
         let first_day = tomorrow(zone);
         // The last day is a holiday.
-        let seeded = database.seed(&first_day.to_string(), DAYS);
-        more(&mut database, &seeded);
+        let mut seeded = database.seed(&first_day.to_string(), DAYS);
+        more(&mut database, &mut seeded);
         let server = OpenDentalServer::start(database).expect("loopback has a free port");
         // An office without clinics.
         let mut place = location("office", zone);

@@ -21,7 +21,7 @@ use crate::harness::ehr_server::fake::{FakeRequest, FakeServer, Respond, Respons
 pub use database::Database;
 pub use faults::{Fate, Switches};
 use parking_lot::MutexGuard;
-pub use seed::Seeded;
+pub use seed::{MORE_THAN_A_PAGE, Seeded};
 pub use table::OpenDentalRow;
 
 /// The path of the API below the server.

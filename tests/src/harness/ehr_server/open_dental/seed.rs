@@ -35,8 +35,10 @@ pub struct Seeded {
     pub fee: u64,
 }
 
-/// More than one page.
-pub const PATIENTS: u64 = 130;
+/// Several pages of the lists that are read patient by patient.
+const PATIENTS: u64 = 24;
+/// More patients than a page of the API has.
+pub const MORE_THAN_A_PAGE: u64 = 130;
 
 impl Database {
     /// Creates `days` of schedules from `first_day` on, of which the last is a holiday.
@@ -96,6 +98,12 @@ impl Database {
             let room = json!({"OpName": name, "Abbrev": format!("OP-{}", n + 1), "ProvDentist": seeded.providers[n]});
             seeded.operatories.push(self.insert("operatories", room));
         }
+        self.seed_patients(seeded, PATIENTS);
+        self.change("patients", seeded.patients[4], json!({"PatStatus": "Inactive", "Birthdate": "0001-01-01"}));
+    }
+
+    /// Adds patients until there are `count`.
+    pub fn seed_patients(&mut self, seeded: &mut Seeded, count: u64) {
         let names = [
             ("Zoë", "Łopata-O’Brien"),
             ("محمد", "حسين"),
@@ -103,7 +111,7 @@ impl Database {
             ("Þóra", "Jónsdóttir"),
             ("Ольга", "Щербакова"),
         ];
-        for n in 0..PATIENTS {
+        for n in seeded.patients.len() as u64..count {
             let (first, last) = names.get(usize::try_from(n).unwrap_or(0)).copied().unwrap_or(("Pat", "Filed"));
             let last = if n < 5 { last.to_owned() } else { format!("{last} {n}") };
             let patient = json!({"FName": first, "LName": last, "Birthdate": "1990-02-28", "Gender": "Female",
@@ -114,7 +122,6 @@ impl Database {
             self.change("patients", key, json!({"Guarantor": if n == 1 { seeded.patients[0] } else { key }}));
             seeded.patients.push(key);
         }
-        self.change("patients", seeded.patients[4], json!({"PatStatus": "Inactive", "Birthdate": "0001-01-01"}));
     }
 
     fn seed_schedule(&mut self, seeded: &mut Seeded, first_day: &str, days: u32) {
