@@ -127,8 +127,10 @@ export class Browser {
   async barriers(name) {
     const page = this.page(name);
     await page.bringToFront();
-    // Injected by the driver, independent of the page's content security policy.
-    await page.evaluate(axe.source);
+    // Injected by the driver, independent of the page's content security policy, once for each page.
+    if (!(await page.evaluate(() => "axe" in globalThis))) {
+      await page.evaluate(axe.source);
+    }
     const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
     const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
     return serious.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(" ")}`);
@@ -151,7 +153,7 @@ export class Browser {
 
   async screenshot(name, path) {
     await this.page(name).bringToFront();
-    await this.page(name).screenshot({ path, fullPage: true });
+    await this.page(name).screenshot({ path, fullPage: true, optimizeForSpeed: true });
   }
 
   /** Stops the extension's service worker, as the browser does when memory is low. */

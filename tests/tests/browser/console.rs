@@ -1,8 +1,9 @@
 //! The console in a real browser: every page at two widths and in both themes, every action, by keyboard, and live.
 
-use std::process::Command;
+use std::{collections::BTreeSet, process::Command};
 
 use cloud_ehr::{CloudEhr, CloudEhrSettings};
+use parking_lot::Mutex;
 use sandbox_ehr::{Control, Profile, records::Resource};
 use serde_json::{Value, json};
 use tests::harness::{
@@ -16,6 +17,8 @@ use tests::harness::{
 
 const PAGE: &str = "console";
 const MAIN: &str = "main";
+/// The pages whose usability a test of this process has checked. Several tests lead through the same pages.
+static CHECKED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 struct Desk {
     browser: Browser,
@@ -45,10 +48,10 @@ impl Desk {
         self.browser.open(PAGE, &url).await;
     }
 
-    /// Checks usability at both widths and in both themes, and saves screenshots.
+    /// Checks usability at both widths and in both themes, and saves screenshots, unless another test has done so.
     async fn looks_well(&mut self, name: &str) {
-        for width in [1280, 400] {
-            for theme in ["light", "dark"] {
+        if CHECKED.lock().insert(name.to_owned()) {
+            for (width, theme) in [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")] {
                 self.browser.dress(PAGE, width, theme).await;
                 self.browser.is_usable(PAGE).await;
                 self.browser.picture(PAGE, &format!("console-{name}-{width}-{theme}")).await;
