@@ -1,12 +1,7 @@
 //! The typed clients of `api/clients`, as their users install them. The stories in `tests/clients` and the samples of
 //! the documentation are type-checked against the packages and run against the product.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use sandbox_ehr::records::{Record, Resource, Status};
 use serde_json::{Value, json};
@@ -115,11 +110,11 @@ async fn documents_pass_the_linter() {
         run(command, STEP)
     };
     lint(&documents.path().join("*.json")).await.unwrap_or_else(|why| panic!("{why}"));
-    // The linter reports an invalid document.
-    let (wrong, mut document) =
-        (tempfile::tempdir().unwrap(), serde_json::from_slice::<Value>(&fs::read(document()).unwrap()).unwrap());
-    document["paths"]["/me"]["get"]["operationId"] = json!("authenticate");
-    let file = wrong.path().join("clients.json");
+    // The linter reports an invalid document. That of the operators is the smallest with several operations.
+    let (wrong, valid) = (tempfile::tempdir().unwrap(), fs::read(root().join("api/openapi/operators.json")).unwrap());
+    let mut document = serde_json::from_slice::<Value>(&valid).unwrap();
+    document["paths"]["/operators"]["get"]["operationId"] = json!("get_operator");
+    let file = wrong.path().join("operators.json");
     fs::write(&file, document.to_string()).unwrap();
     let found = lint(&file).await.unwrap_err();
     assert!(found.contains("operation-operationId-unique"), "{found}");
@@ -176,10 +171,6 @@ async fn receptionist_books_for_two_and_changes_one_visit() {
     .await;
     assert_eq!(installation.panics().unwrap(), [""; 0]);
     ehr.stop().await;
-}
-
-fn document() -> PathBuf {
-    root().join("api/openapi/clients.json")
 }
 
 /// Copies these files of `tests/clients` into a temporary folder.
