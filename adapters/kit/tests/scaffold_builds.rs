@@ -20,20 +20,21 @@ fn lock_like_the_workspace(dir: &Path) {
 fn a_new_adapter_builds_once_and_again_after_a_change() {
     let work = tempfile::tempdir().unwrap();
     let dir = work.path().join("my ehr");
-    // The compiled SDK is kept for the next run; the component is not.
+    // The compiled dependencies are kept for the next run and for the walkthrough of `adapters/README.md`, whose adapter
+    // has another name. The component is not kept.
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../adapters");
-    for left in ["my-ehr.wasm", "my-ehr.stamp"] {
+    for left in ["first-ehr.wasm", "first-ehr.stamp"] {
         let _ = fs::remove_file(out.join(left));
     }
-    scaffold(&dir, "my-ehr", Start::Minimal).unwrap();
-    assert!(matches!(scaffold(&dir, "my-ehr", Start::Booking), Err(KitError::NotEmpty(_))));
+    scaffold(&dir, "first-ehr", Start::Minimal).unwrap();
+    assert!(matches!(scaffold(&dir, "first-ehr", Start::Booking), Err(KitError::NotEmpty(_))));
     lock_like_the_workspace(&dir);
     assert!(fs::read_to_string(dir.join("AGENTS.md")).unwrap().contains("cargo test"));
 
     let mut lines = Vec::new();
     let built = build(&dir, &out, Profile::Quick, &mut |progress| lines.push(progress.to_string())).unwrap();
     assert!(built.fresh, "{lines:?}");
-    assert_eq!(built.component, out.canonicalize().unwrap().join("my-ehr.wasm"));
+    assert_eq!(built.component, out.canonicalize().unwrap().join("first-ehr.wasm"));
     let report = check(&built.component).unwrap();
     assert_eq!(report.contract.as_deref(), Some("1.0.0"));
     assert_eq!(report.manifest.as_ref(), Ok(&built.manifest));
@@ -66,7 +67,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
     let brief = failed.as_ref().err().map(KitError::without_output).unwrap_or_default();
     assert!(brief.starts_with("`cargo rustc --lib") && !brief.contains("src/lib.rs"), "{brief}");
     // No file is left that could be mistaken for the result of this build.
-    assert!(matches!(check(&out.join("my-ehr.wasm")), Err(KitError::Io { .. })));
+    assert!(matches!(check(&out.join("first-ehr.wasm")), Err(KitError::Io { .. })));
 
     // An author's first steps: another version, a dependency. The lock file is updated.
     let cargo = dir.join("Cargo.toml");
@@ -77,7 +78,7 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
 
     // The booking adapter, changed as its comment describes for an EHR without write keys. The SDK is already compiled.
     let booking = work.path().join("booking");
-    scaffold(&booking, "my-ehr", Start::Booking).unwrap();
+    scaffold(&booking, "first-ehr", Start::Booking).unwrap();
     for source in fs::read_dir(booking.join("src")).unwrap() {
         let source = source.unwrap();
         fs::copy(source.path(), dir.join("src").join(source.file_name())).unwrap();

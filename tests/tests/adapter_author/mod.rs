@@ -1,7 +1,8 @@
 //! The walkthrough for adapter authors: runs every block of its section in `adapters/README.md` as written.
 //!
 //! Three things differ from a reader's machine: ports are free ones, dependencies have the versions of the workspace
-//! (without network access), and `target` keeps the build for the next run.
+//! (without network access), and `target` keeps the build for the next run. The quick build uses the dependencies that
+//! other new adapters of the tests have compiled.
 
 pub mod answers;
 pub mod shell;
@@ -9,7 +10,7 @@ pub mod steps;
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
 };
 use tests::harness::process::binary;
@@ -32,8 +33,12 @@ fn prepare(home: &Path) {
     let updated = metadata.current_dir(&dir).args(["metadata", "-q", "--offline"]).output().unwrap();
     assert!(updated.status.success(), "{}", String::from_utf8_lossy(&updated.stderr));
     fs::create_dir_all(dir.join("dist/quick")).unwrap();
-    for (folder, kept) in [("target", "native"), ("dist/build", "component"), ("dist/quick/build", "quick")] {
-        let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("adapter-author").join(kept);
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for (folder, kept) in [
+        ("target", kept.join("adapter-author/native")),
+        ("dist/build", kept.join("adapter-author/component")),
+        ("dist/quick/build", components::root().join("target/adapters/build")),
+    ] {
         fs::create_dir_all(&kept).unwrap();
         std::os::unix::fs::symlink(kept, dir.join(folder)).unwrap();
     }
