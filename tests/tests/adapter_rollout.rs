@@ -101,7 +101,7 @@ async fn books(caller: &mut Caller, location: u32) {
 #[actix::test]
 async fn version_is_uploaded_rolled_out_and_rolled_back_at_runtime() {
     let dir = tempfile::tempdir().unwrap();
-    let ehr = EhrServer::start(fixtures::profile(7)).unwrap();
+    let ehr = EhrServer::start(fixtures::small_profile(7)).unwrap();
     let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let process = installation.start().await.unwrap();
     let operator = Operator { at: &installation };

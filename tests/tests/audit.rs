@@ -30,7 +30,7 @@ async fn exported_at_last(installation: &Installation, filters: &[&str], action:
 
 #[actix::test]
 async fn acknowledged_bookings_are_audited_and_later_edits_are_detected() {
-    let (ehr, dir) = (EhrServer::start(fixtures::profile(9)).unwrap(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (EhrServer::start(fixtures::small_profile(9)).unwrap(), tempfile::tempdir().unwrap());
     let program = binary();
     let installation = Installation::new(program, dir.path(), &ehr.url(), HASTY).unwrap();
     let server = installation.start().await.unwrap();

@@ -68,7 +68,7 @@ async fn book(caller: &mut Caller, key: &str, offer: &str) -> (u16, Value) {
 
 #[actix::test]
 async fn patient_data_does_not_leak_into_logs_metrics_or_files() {
-    let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (EhrServer::start(fixtures::small_profile(31)).unwrap(), tempfile::tempdir().unwrap());
     let program = binary();
     let collector = TraceCollector::start().unwrap();
     let rules = format!("{HASTY}{}", collector.table());

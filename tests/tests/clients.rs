@@ -134,7 +134,7 @@ async fn receptionist_books_for_two_and_changes_one_visit() {
     step(mypy, folder.path()).await;
 
     let dir = tempfile::tempdir().unwrap();
-    let ehr = EhrServer::start(fixtures::profile(12)).unwrap();
+    let ehr = EhrServer::start(fixtures::small_profile(12)).unwrap();
     let (installation, _process) = serving(dir.path(), &ehr).await;
     let (first, ..) = LOCATIONS[0];
     let mut receptionist = Command::new(&python);
@@ -199,7 +199,7 @@ async fn step(mut command: Command, folder: &Path) -> String {
 /// Runs the story and the sample against the product and checks their results.
 async fn works(mut story: Command, mut sample: Command, folder: &Path) {
     let dir = tempfile::tempdir().unwrap();
-    let ehr = EhrServer::start(fixtures::profile(11)).unwrap();
+    let ehr = EhrServer::start(fixtures::small_profile(11)).unwrap();
     let (installation, _process) = serving(dir.path(), &ehr).await;
     let (first, ..) = LOCATIONS[0];
     let arguments = [format!("http://{}", installation.address), API_KEY.into(), SUBDOMAIN.into(), first.to_string()];

@@ -76,7 +76,7 @@ async fn booked(engine: &Engine, location: LocationId, key: &str) -> String {
 #[actix::test]
 async fn changed_ehr_address_applies_from_the_next_call() {
     let dir = tempfile::tempdir().unwrap();
-    let [old, new] = [1, 1].map(|seed| EhrServer::start(fixtures::profile(seed)).unwrap());
+    let [old, new] = [1, 1].map(|seed| EhrServer::start(fixtures::small_profile(seed)).unwrap());
     let at = |url: &str| with_adapter(fixtures::setup(url), components::component("sandbox"));
     let engine = opened(&dir, at(&old.url()), &Sandboxes::default()).await;
     is_read(&engine, fixtures::MAIN_STREET).await;

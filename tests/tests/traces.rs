@@ -60,7 +60,7 @@ fn named<'a>(spans: &'a [CollectedSpan], name: &str) -> impl Iterator<Item = &'a
 #[actix::test]
 async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
     const BOOKING: &str = "booking-to-follow";
-    let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (EhrServer::start(fixtures::small_profile(31)).unwrap(), tempfile::tempdir().unwrap());
     let collector = TraceCollector::start().unwrap();
     let receiver = WebhookReceiver::start().unwrap();
     let rules = format!("{HASTY}{}", collector.table());
@@ -116,7 +116,7 @@ async fn a_booking_is_one_trace_from_its_request_to_the_ehr_and_the_webhook() {
 #[actix::test]
 async fn delayed_write_belongs_to_the_trace_of_its_own_request() {
     const BOOKINGS: [&str; 2] = ["the-first-of-two", "the-second-of-two"];
-    let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (EhrServer::start(fixtures::small_profile(31)).unwrap(), tempfile::tempdir().unwrap());
     let collector = TraceCollector::start().unwrap();
     let one_at_a_time = HASTY.replace("concurrency = 8", "concurrency = 1");
     assert_ne!(one_at_a_time, HASTY);
@@ -158,7 +158,7 @@ async fn delayed_write_belongs_to_the_trace_of_its_own_request() {
 
 #[actix::test]
 async fn unavailable_collector_delays_nothing() {
-    let (ehr, dir) = (EhrServer::start(fixtures::profile(31)).unwrap(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (EhrServer::start(fixtures::small_profile(31)).unwrap(), tempfile::tempdir().unwrap());
     // Accepts connections and never answers.
     let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let endpoint = silent.local_addr().unwrap();

@@ -33,6 +33,11 @@ pub fn profile(seed: u64) -> Profile {
     Profile::demo(seed, today(), offset(-5 * 3_600), offset(-6 * 3_600))
 }
 
+/// Returns the profile of a practice with fewer records, for tests that need any patients and free times.
+pub fn small_profile(seed: u64) -> Profile {
+    Profile { patients: 60, days_back: 2, days_ahead: 14, ..profile(seed) }
+}
+
 /// Returns the demo's institution on a simulated EHR at `base_url`.
 pub fn setup(base_url: &str) -> Setup {
     let main_street = location(MAIN_STREET, "main-street", chrono_tz::America::New_York, false);

@@ -64,7 +64,7 @@ async fn server_passes_the_conformance_suite_of_the_protocol() {
     if Suite::Node.is_skipped() {
         return;
     }
-    let practice = AgentsPractice::start(EhrServer::start(fixtures::profile(41)).unwrap()).await;
+    let practice = AgentsPractice::start(EhrServer::start(fixtures::small_profile(41)).unwrap()).await;
     let output = node("conformance.mjs", &[&practice.url(), API_KEY]).await;
     for version in VERSIONS {
         assert!(output.contains(&format!("{version} tools-list: passed")), "{output}");
@@ -77,7 +77,7 @@ async fn official_client_follows_a_visit_through_the_tools_in_both_protocols() {
     if Suite::Node.is_skipped() {
         return;
     }
-    let practice = AgentsPractice::start(EhrServer::start(fixtures::profile(42)).unwrap()).await;
+    let practice = AgentsPractice::start(EhrServer::start(fixtures::small_profile(42)).unwrap()).await;
     let location = LOCATIONS[0].0.to_string();
     for version in VERSIONS {
         let output = node("story.mjs", &[&practice.url(), API_KEY, &location, version]).await;
@@ -104,7 +104,7 @@ async fn node(program: &str, arguments: &[&str]) -> String {
 /// The table of tools in the guide has each tool, with its required arguments, and no argument that it does not take.
 #[actix::test]
 async fn guide_for_agents_names_the_tools_and_their_arguments() {
-    let practice = AgentsPractice::start(EhrServer::start(fixtures::profile(43)).unwrap()).await;
+    let practice = AgentsPractice::start(EhrServer::start(fixtures::small_profile(43)).unwrap()).await;
     let mut caller = practice.installation.sign_in().await.unwrap();
     let listed = listed_tools(&mut caller).await;
     let documented = documented_tools();

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, process::Command};
 
 use cloud_ehr::{CloudEhr, CloudEhrSettings};
 use parking_lot::Mutex;
-use sandbox_ehr::{Control, Profile, records::Resource};
+use sandbox_ehr::{Control, records::Resource};
 use serde_json::{Value, json};
 use tests::harness::{
     chromium::{self, Browser},
@@ -75,8 +75,7 @@ impl Desk {
 #[actix::test]
 async fn operators_monitor_and_manage_the_fleet() {
     let Some(kit) = chromium::kit().await else { return };
-    let profile = Profile { days_back: 2, days_ahead: 30, patients: 60, ..fixtures::profile(4) };
-    let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (EhrServer::start(fixtures::small_profile(4)).unwrap(), tempfile::tempdir().unwrap());
     let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
@@ -163,8 +162,7 @@ async fn operators_monitor_and_manage_the_fleet() {
 #[actix::test]
 async fn operators_repair_failures() {
     let Some(kit) = chromium::kit().await else { return };
-    let profile = Profile { days_back: 2, days_ahead: 30, patients: 60, ..fixtures::profile(4) };
-    let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (EhrServer::start(fixtures::small_profile(4)).unwrap(), tempfile::tempdir().unwrap());
     let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
@@ -220,7 +218,7 @@ async fn operators_repair_failures() {
 #[actix::test]
 async fn operators_roll_an_adapter_out_and_back() {
     let Some(kit) = chromium::kit().await else { return };
-    let (ehr, dir) = (EhrServer::start(fixtures::profile(7)).unwrap(), tempfile::tempdir().unwrap());
+    let (ehr, dir) = (EhrServer::start(fixtures::small_profile(7)).unwrap(), tempfile::tempdir().unwrap());
     let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let _process = installation.start().await.unwrap();
     process::first_sync(&mut installation.sign_in().await.unwrap()).await.unwrap();
