@@ -36,7 +36,7 @@ async fn acknowledged_bookings_are_audited_and_later_edits_are_detected() {
     let server = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
-    let offer = process::offers(&mut caller, LOCATIONS[0].0).await.unwrap().pop().unwrap();
+    let offer = process::offers(&mut caller, LOCATIONS[0].0, 1).await.unwrap().pop().unwrap();
     let body = booking(&offer, "audited", 1, "audited");
     let (status, booked) = caller.post(&path("/intent/booking/book", LOCATIONS[0].0), &body).await.unwrap();
     assert_eq!(status, 200, "{booked}");

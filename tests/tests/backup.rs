@@ -125,7 +125,7 @@ async fn the_practice_goes_on(engine: EngineKind) {
     let process = server.installation.start().await.unwrap();
     let mut caller = server.installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
-    let mut offers = process::offers(&mut caller, LOCATIONS[0].0).await.unwrap();
+    let mut offers = process::offers(&mut caller, LOCATIONS[0].0, 10).await.unwrap();
     let mut offer = || offers.pop().unwrap();
     let early = book(&mut caller, &offer(), "backup-early", 1).await;
     is_written(&mut caller, &early).await;

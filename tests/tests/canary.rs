@@ -83,7 +83,7 @@ async fn patient_data_does_not_leak_into_logs_metrics_or_files() {
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
-    let mut offers = process::offers(&mut caller, LOCATIONS[0].0).await.unwrap();
+    let mut offers = process::offers(&mut caller, LOCATIONS[0].0, 20).await.unwrap();
     // No receiver listens on this port.
     let hook = json!({"target_url": "http://127.0.0.1:9/hook"});
     let (status, made) = caller.post("/webhook_endpoints", &hook).await.unwrap();

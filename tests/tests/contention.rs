@@ -51,7 +51,7 @@ async fn contest_on(moves: Moves) -> Contest {
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
     let location = LOCATIONS[0].0;
-    let offers = process::offers(&mut caller, location).await.unwrap();
+    let offers = process::offers(&mut caller, location, usize::MAX).await.unwrap();
     assert!(offers.len() > 2 * CLIENTS);
     Contest { installation, caller, location, offers, ehr, _process: process, _dir: dir }
 }

@@ -188,7 +188,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     subscribe(&mut caller, &receiver).await;
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     for (location, ..) in LOCATIONS {
-        let offers = process::offers(&mut caller, location).await.unwrap();
+        let offers = process::offers(&mut caller, location, usize::MAX).await.unwrap();
         ledger.lock().slots.extend(offers.into_iter().map(|token| (location, token)));
     }
     shuffle(&mut ledger.lock().slots);

@@ -64,7 +64,7 @@ async fn database_downtime_returns_503_and_service_resumes() {
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
     let location = LOCATIONS[0].0;
-    let mut slots = process::offers(&mut caller, location).await.unwrap();
+    let mut slots = process::offers(&mut caller, location, 10).await.unwrap();
     let mut next = |key: &str| booking(&slots.pop().unwrap(), key, 1, key);
     let first = until_booked(&mut caller, location, &next("first")).await;
     assert_eq!(get_booking_status(&mut caller, &first).await.0, 200);
@@ -122,7 +122,7 @@ async fn probes_are_answered_while_all_calls_wait_for_the_database() {
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
     let location = LOCATIONS[0].0;
-    let slot = process::offers(&mut caller, location).await.unwrap().pop().unwrap();
+    let slot = process::offers(&mut caller, location, 1).await.unwrap().pop().unwrap();
     let made = until_booked(&mut caller, location, &booking(&slot, "probed", 1, "probed")).await;
 
     way.stall();
@@ -218,7 +218,7 @@ async fn serve_and_book(installation: &Installation, location: u32, before: &[Va
         let (status, answer) = get_booking_status(&mut caller, it).await;
         assert_eq!((status, &answer["booking"]["appointment_id"]), (200, &it["booking"]["appointment_id"]), "{answer}");
     }
-    let slot = process::offers(&mut caller, location).await.unwrap().pop().unwrap();
+    let slot = process::offers(&mut caller, location, 1).await.unwrap().pop().unwrap();
     let key = format!("number {}", before.len());
     let made = until_booked(&mut caller, location, &booking(&slot, &key, before.len() as u64, &key)).await;
     process.stop().unwrap();
@@ -395,7 +395,7 @@ async fn location_and_data_source_are_added_at_runtime() {
     let (status, answer) = operator.post("/configuration/reload", &serde_json::json!({})).await.unwrap();
     assert_eq!((status, &answer["data"]["applied"]), (200, &Value::Bool(true)), "{answer}");
     process::first_sync(&mut caller).await.unwrap();
-    let slot = process::offers(&mut caller, location).await.unwrap().pop().unwrap();
+    let slot = process::offers(&mut caller, location, 1).await.unwrap().pop().unwrap();
     let made = until_booked(&mut caller, location, &booking(&slot, "hill", 1, "hill")).await;
     process.stop().unwrap();
 

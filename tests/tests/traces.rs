@@ -43,7 +43,7 @@ async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
 }
 
 async fn book(at: &Installation, caller: &mut Caller, request: &str) {
-    let offer = process::offers(caller, LOCATIONS[0].0).await.unwrap().remove(0);
+    let offer = process::offers(caller, LOCATIONS[0].0, 1).await.unwrap().remove(0);
     book_offer(at, caller, &offer, request, 1).await;
 }
 
@@ -125,7 +125,7 @@ async fn delayed_write_belongs_to_the_trace_of_its_own_request() {
     let process = at.start().await.unwrap();
     let mut caller = at.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
-    let offers = process::offers(&mut caller, LOCATIONS[0].0).await.unwrap();
+    let offers = process::offers(&mut caller, LOCATIONS[0].0, 2).await.unwrap();
     // Slow enough that the second booking arrives before the first is written.
     ehr.ehr().control(Control::Behave(Behaviours { delay_ms: 400, ..Behaviours::default() })).unwrap();
     for (request, (offer, person)) in BOOKINGS.into_iter().zip(offers.iter().zip(1..)) {

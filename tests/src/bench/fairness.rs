@@ -115,14 +115,14 @@ async fn scene(options: &Options, beside: Neighbour) -> Result<Run, Box<dyn std:
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;
     process::first_sync(&mut caller).await?;
     let place = LOCATIONS[0].0;
-    let offers = process::offers(&mut caller, place).await?;
     let count = (f64::from(RATE) * options.seconds) as usize;
+    let offers = process::offers(&mut caller, place, count).await?;
     if offers.len() < count {
         return Err(format!("the EHR offers {} times, not {count}", offers.len()).into());
     }
     let asking = if beside == Neighbour::Slots { Some(Asking::start(server.address).await?) } else { None };
     tokio::time::sleep(Duration::from_secs(options.lead)).await;
-    let run = book(&server, &caller, offers.into_iter().take(count).collect(), options.seconds).await;
+    let run = book(&server, &caller, offers, options.seconds).await;
     asking.map(Asking::end).transpose()?;
     ehr.stop().await;
     other.stop().await;

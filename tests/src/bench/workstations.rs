@@ -196,7 +196,7 @@ fn drained(options: &Options, report: &mut BenchReport) -> BenchResult {
         until("the first read cycle", async || engine.sync_state(place).await.ok()?.last_sync).await;
         connection.state(false, false);
         let mut caller = Caller::sign_in(address, API_KEY).await?;
-        let offers = process::offers(&mut caller, LOCATION).await?;
+        let offers = process::offers(&mut caller, LOCATION, usize::MAX).await?;
         if offers.len() < options.gated {
             return Err(format!("the EHR offers {} times, not {}", offers.len(), options.gated).into());
         }

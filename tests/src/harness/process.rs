@@ -392,8 +392,8 @@ pub fn path(route: &str, location: u32) -> String {
     format!("{route}?subdomain={SUBDOMAIN}&location_id={location}")
 }
 
-/// Returns disjoint offers of a location: one per operatory and time, for two months.
-pub async fn offers(caller: &mut Caller, location: u32) -> io::Result<Vec<String>> {
+/// Returns disjoint offers of a location: one per operatory and time, for two months, and `most` of them at most.
+pub async fn offers(caller: &mut Caller, location: u32, most: usize) -> io::Result<Vec<String>> {
     let today = Date(fixtures::today());
     let mut tokens = Vec::new();
     for operatory in operatories(caller, location).await? {
@@ -404,6 +404,10 @@ pub async fn offers(caller: &mut Caller, location: u32) -> io::Result<Vec<String
             let slots = found["slots"].as_array().filter(|_| status == 200);
             let slots = slots.ok_or_else(|| io::Error::other(format!("search: {status} {found}")))?;
             tokens.extend(disjoint(slots));
+            if tokens.len() >= most {
+                tokens.truncate(most);
+                return Ok(tokens);
+            }
         }
     }
     Ok(tokens)

@@ -108,7 +108,7 @@ async fn operators_monitor_and_manage_the_fleet() {
     desk.act("[href*='actions/pause'][href*=writing]", "pause").await;
     desk.sees(".done", "paused").await;
     desk.sees("[data-part=health]", "an operator paused writing").await;
-    let offers = process::offers(&mut caller, location).await.unwrap();
+    let offers = process::offers(&mut caller, location, 1).await.unwrap();
     let body = process::booking(&offers[0], "console", 1, "of the console's test");
     let (status, booked) = caller.post(&process::path("/intent/booking/book", location), &body).await.unwrap();
     assert_eq!(status, 200, "{booked}");
@@ -177,7 +177,7 @@ async fn operators_repair_failures() {
     // A write that the EHR refuses appears on the open page and is retried.
     let refuse = json!([{"write": "create_patient", "times": 1, "code": "no_more_teeth"}]);
     ehr.ehr().control(switch("reject", refuse)).unwrap();
-    let offers = process::offers(&mut caller, location).await.unwrap();
+    let offers = process::offers(&mut caller, location, 1).await.unwrap();
     let body = process::booking(&offers[0], "refused", 1, "of the console's test");
     let (status, booked) = caller.post(&process::path("/intent/booking/book", location), &body).await.unwrap();
     assert_eq!(status, 200, "{booked}");

@@ -123,7 +123,7 @@ struct Bookings {
 impl Bookings {
     async fn new(product: &GatedProcess) -> Bookings {
         let mut caller = product.caller().await;
-        let mut offers = process::offers(&mut caller, LOCATION).await.unwrap();
+        let mut offers = process::offers(&mut caller, LOCATION, usize::MAX).await.unwrap();
         // Distant slots first.
         offers.reverse();
         Bookings { caller, offers, made: Vec::new() }

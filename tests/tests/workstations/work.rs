@@ -70,7 +70,7 @@ impl WorkDay {
         let running = workstation.start().await.unwrap();
         product.read().await;
         let mut caller = product.caller().await;
-        let mut offers = process::offers(&mut caller, LOCATION).await.unwrap();
+        let mut offers = process::offers(&mut caller, LOCATION, usize::MAX).await.unwrap();
         // Distant slots first.
         offers.reverse();
         WorkDay { product, workstation, running, caller, offers, booked: 0 }
