@@ -8,36 +8,38 @@ use std::{
 
 /// Time limit of a wait. A condition that holds at all takes far less, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-const CHECK_EVERY: Duration = Duration::from_millis(10);
+/// The shortest and the longest pause between two checks. A check may call a server in another process.
+const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(40)];
 
 /// The result of one check: `bool`, `Option`, or a `Result` whose error describes the state for the panic message.
 pub trait Check {
     type Found;
 
-    fn found(self) -> Result<Self::Found, String>;
+    /// Returns the found value, or a function that describes the state.
+    fn found(self) -> Result<Self::Found, impl FnOnce() -> String>;
 }
 
 impl Check for bool {
     type Found = ();
 
-    fn found(self) -> Result<(), String> {
-        if self { Ok(()) } else { Err(String::new()) }
+    fn found(self) -> Result<(), impl FnOnce() -> String> {
+        if self { Ok(()) } else { Err(String::new) }
     }
 }
 
 impl<T> Check for Option<T> {
     type Found = T;
 
-    fn found(self) -> Result<T, String> {
-        self.ok_or_else(String::new)
+    fn found(self) -> Result<T, impl FnOnce() -> String> {
+        self.ok_or(String::new)
     }
 }
 
 impl<T, E: Debug> Check for Result<T, E> {
     type Found = T;
 
-    fn found(self) -> Result<T, String> {
-        self.map_err(|state| format!(": {state:#?}"))
+    fn found(self) -> Result<T, impl FnOnce() -> String> {
+        self.map_err(|state| move || format!(": {state:#?}"))
     }
 }
 
@@ -51,9 +53,9 @@ pub async fn until<C: Check>(what: &str, mut check: impl AsyncFnMut() -> C) -> C
     loop {
         match check().await.found() {
             Ok(found) => return found,
-            Err(state) => assert!(since.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}{state}"),
+            Err(state) => assert!(since.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}{}", state()),
         }
-        tokio::time::sleep(CHECK_EVERY).await;
+        tokio::time::sleep(pause(since)).await;
     }
 }
 
@@ -63,8 +65,13 @@ pub fn until_blocking<C: Check>(what: &str, mut check: impl FnMut() -> C) -> C::
     loop {
         match check().found() {
             Ok(found) => return found,
-            Err(state) => assert!(since.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}{state}"),
+            Err(state) => assert!(since.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}{}", state()),
         }
-        thread::sleep(CHECK_EVERY);
+        thread::sleep(pause(since));
     }
+}
+
+/// Returns a twentieth of the waited time, within limits.
+fn pause(since: Instant) -> Duration {
+    (since.elapsed() / 20).clamp(PAUSES[0], PAUSES[1])
 }
