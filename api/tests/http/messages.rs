@@ -12,7 +12,7 @@ use actix_web::{
 };
 use api::server::guard::guard;
 use endpoints::routes::{
-    dispatch,
+    dispatch::{self, ServedRoutes},
     route::{Route, get, post},
 };
 use framework::access::{
@@ -302,7 +302,8 @@ async fn a_server_error_has_no_details() {
     let routes = [get("/broken", broken), post("/broken", broken)];
     let routes = routes.map(|route| route.about("Broken", "7.2"));
     let table: &'static [Route] = Vec::from(routes).leak();
-    let app = App::new().app_data(world.api.clone()).configure(|app| dispatch::serve(table, app)).wrap(from_fn(guard));
+    let routes = ServedRoutes::new(table);
+    let app = App::new().app_data(world.api.clone()).configure(|app| dispatch::serve(routes, app)).wrap(from_fn(guard));
     let app = init_service(app).await;
     // Reads and writes run on different threads.
     for method in [Method::GET, Method::POST] {

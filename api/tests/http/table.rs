@@ -8,7 +8,7 @@ use actix_web::{
 };
 use api::server::guard::guard;
 use endpoints::routes::{
-    dispatch,
+    dispatch::{self, ServedRoutes},
     route::{Route, delete, get, post},
 };
 use framework::{
@@ -85,7 +85,8 @@ async fn ask(
     body: Value,
 ) -> ApiResponse {
     let table = table();
-    let app = App::new().app_data(world.api.clone()).configure(|app| dispatch::serve(table, app)).wrap(from_fn(guard));
+    let routes = ServedRoutes::new(table);
+    let app = App::new().app_data(world.api.clone()).configure(|app| dispatch::serve(routes, app)).wrap(from_fn(guard));
     let app = init_service(app).await;
     let mut request = TestRequest::with_uri(path).method(method).insert_header(("User-Agent", "test-suite/1.0"));
     request = request.insert_header(("Authorization", world.token(key))).insert_header(("Svc-Api-Version", version));

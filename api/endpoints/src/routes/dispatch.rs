@@ -37,12 +37,25 @@ use super::{
 };
 use crate::{prelude::*, resources::ehr_events};
 
+/// The routes of the clients' listener and those of the operators' listener, and the tools of agents.
+#[derive(Clone, Copy)]
+pub struct ServedRoutes {
+    listeners: &'static [RouteMap; 2],
+    agents: &'static Agents,
+}
+
+impl ServedRoutes {
+    /// Leaks the maps of the table.
+    pub fn new(table: &'static [Route]) -> ServedRoutes {
+        let of_listener = |operators| RouteMap::new(table.iter().filter(|route| route.is_served_to(operators)));
+        let listeners: &'static [RouteMap; 2] = Box::leak(Box::new([false, true].map(of_listener)));
+        ServedRoutes { listeners, agents: Box::leak(Box::new(Agents::new(&listeners[0]))) }
+    }
+}
+
 /// Serves all routes as the app's default service. Resources of actix-web would be tried one after the other, with a
 /// regular expression for each path that has parameters.
-pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
-    let of_listener = |operators| RouteMap::new(table.iter().filter(|route| route.is_served_to(operators)));
-    let routes: &'static [RouteMap; 2] = Box::leak(Box::new([false, true].map(of_listener)));
-    let agents: &'static Agents = Box::leak(Box::new(Agents::new(&routes[0])));
+pub fn serve(ServedRoutes { listeners: routes, agents }: ServedRoutes, app: &mut ServiceConfig) {
     // A handler of actix-web would box the future once more.
     app.default_service(fn_service(move |mut request: ServiceRequest| async move {
         let payload = request.extract::<Payload>().await?;

@@ -79,7 +79,7 @@ use crate::{
         workstation::{workstation_socket, workstations},
     },
     routes::{
-        dispatch,
+        dispatch::{self, ServedRoutes},
         route::{Route, action, agents, delete, get, open, patch, post, post_when_fresh, unguarded, websocket},
     },
     views::{
@@ -1014,7 +1014,9 @@ fn group(name: &'static str, about: &'static str, routes: Vec<Route>) -> Vec<Rou
 }
 
 pub fn serve(app: &mut ServiceConfig) {
-    dispatch::serve(&TABLE, app);
+    // Shared by the apps of all workers.
+    static ROUTES: LazyLock<ServedRoutes> = LazyLock::new(|| ServedRoutes::new(&TABLE));
+    dispatch::serve(*ROUTES, app);
 }
 
 /// Returns `true` for probes, the documentation, reports of EHRs and messages of agents, which need no User-Agent.
