@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use adapter_host::{Host, InvalidComponent, LoadError};
 use setup::guests::HostLimits;
 
-use crate::support::hostile;
+use crate::support::{hostile, released};
 
 fn host(dir: &Path) -> Host {
     Host::new(HostLimits::default(), dir).unwrap()
@@ -20,12 +20,12 @@ fn cached(dir: &Path) -> Vec<std::path::PathBuf> {
 #[tokio::test]
 async fn a_compiled_component_is_cached_and_a_damaged_one_recompiled() {
     let dir = tempfile::tempdir().unwrap();
-    let first = host(dir.path()).load(hostile()).await.unwrap();
+    let first = host(dir.path()).load(released()).await.unwrap();
     assert!(!first.from_cache());
-    assert_eq!((first.manifest().id.as_str(), first.sha256().len()), ("hostile", 64));
+    assert_eq!((first.manifest().id.as_str(), first.sha256().len()), ("v1", 64));
     let files = cached(dir.path());
     assert_eq!(files.len(), 1, "{files:?}");
-    assert!(host(dir.path()).load(hostile()).await.unwrap().from_cache());
+    assert!(host(dir.path()).load(released()).await.unwrap().from_cache());
 
     let good = fs::read(&files[0]).unwrap();
     let flipped = {
@@ -36,7 +36,7 @@ async fn a_compiled_component_is_cached_and_a_damaged_one_recompiled() {
     };
     for damaged in [flipped, good[..good.len() - 1].to_vec(), b"something else".to_vec(), Vec::new()] {
         fs::write(&files[0], damaged).unwrap();
-        let loaded = host(dir.path()).load(hostile()).await.unwrap();
+        let loaded = host(dir.path()).load(released()).await.unwrap();
         assert!(!loaded.from_cache(), "damaged files are not used");
         assert_eq!(fs::read(&files[0]).unwrap(), good, "and replaced");
     }
@@ -46,20 +46,20 @@ async fn a_compiled_component_is_cached_and_a_damaged_one_recompiled() {
 #[tokio::test]
 async fn a_file_sealed_with_another_key_is_recompiled() {
     let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    host(ours.path()).load(hostile()).await.unwrap();
-    host(theirs.path()).load(hostile()).await.unwrap();
+    host(ours.path()).load(released()).await.unwrap();
+    host(theirs.path()).load(released()).await.unwrap();
     let (file, planted) = (cached(ours.path()).remove(0), cached(theirs.path()).remove(0));
     assert_eq!(file.file_name(), planted.file_name());
     let good = fs::read(&file).unwrap();
     fs::copy(planted, &file).unwrap();
-    assert!(!host(ours.path()).load(hostile()).await.unwrap().from_cache());
+    assert!(!host(ours.path()).load(released()).await.unwrap().from_cache());
     assert_eq!(fs::read(&file).unwrap(), good);
 }
 
 #[tokio::test]
 async fn the_cache_removes_its_oldest_files_and_no_others() {
     let dir = tempfile::tempdir().unwrap();
-    host(dir.path()).load(hostile()).await.unwrap();
+    host(dir.path()).load(released()).await.unwrap();
     let own = dir.path().join("compiled");
     for n in 0..70 {
         fs::write(own.join(format!("{n:064x}.cwasm")), "old").unwrap();
@@ -68,9 +68,9 @@ async fn the_cache_removes_its_oldest_files_and_no_others() {
     }
     fs::remove_file(cached(dir.path()).into_iter().find(|path| fs::metadata(path).unwrap().len() > 3).unwrap())
         .unwrap();
-    host(dir.path()).load(hostile()).await.unwrap();
+    host(dir.path()).load(released()).await.unwrap();
     assert_eq!(cached(dir.path()).len(), 64);
-    assert!(host(dir.path()).load(hostile()).await.unwrap().from_cache(), "the new one stays");
+    assert!(host(dir.path()).load(released()).await.unwrap().from_cache(), "the new one stays");
     for n in 0..70 {
         assert!(own.join(format!("{n}.txt")).exists() && dir.path().join(format!("{n}.cwasm")).exists());
     }
@@ -81,17 +81,17 @@ async fn the_cache_removes_its_oldest_files_and_no_others() {
 async fn a_folder_others_can_write_to_is_not_trusted() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
-    assert!(!host(dir.path()).load(hostile()).await.unwrap().from_cache());
+    assert!(!host(dir.path()).load(released()).await.unwrap().from_cache());
     let own = dir.path().join("compiled");
     assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(fs::metadata(own.join("key")).unwrap().permissions().mode() & 0o777, 0o600);
     fs::set_permissions(&own, fs::Permissions::from_mode(0o722)).unwrap();
-    assert!(!host(dir.path()).load(hostile()).await.unwrap().from_cache(), "it works, without a cache");
+    assert!(!host(dir.path()).load(released()).await.unwrap().from_cache(), "it works, without a cache");
     fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
-    assert!(host(dir.path()).load(hostile()).await.unwrap().from_cache());
+    assert!(host(dir.path()).load(released()).await.unwrap().from_cache());
     let elsewhere = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(&own, elsewhere.path().join("compiled")).unwrap();
-    assert!(!host(elsewhere.path()).load(hostile()).await.unwrap().from_cache(), "nor a link to somewhere");
+    assert!(!host(elsewhere.path()).load(released()).await.unwrap().from_cache(), "nor a link to somewhere");
 }
 
 #[track_caller]

@@ -1,20 +1,19 @@
 //! A component built when the contract was released must load and work in every later version. Its file is never
 //! rebuilt (`tests/fixtures/README.md`).
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use adapter_host::Adapter;
 use records::ehr::{EhrPatient, EhrRecord, Fault, Operation, Resource, Write};
 use serde_json::json;
 
-use crate::support::{DEADLINE, Does, TestEhr, booking, connection, host};
+use crate::support::{DEADLINE, Does, TestEhr, booking, connection, host, released};
 
 /// SHA-256 of the released file.
 const SHA256: &str = "dbc1fedff9009e277d9ec91da3f0d33347a5f1171ab4264e9c805de4342d3427";
 
 async fn first() -> Arc<Adapter> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1.wasm");
-    host().load(&file).await.expect("a component of a released contract loads")
+    host().load(released()).await.expect("a component of a released contract loads")
 }
 
 #[tokio::test]

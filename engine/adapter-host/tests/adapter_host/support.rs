@@ -23,6 +23,11 @@ pub fn hostile() -> &'static Path {
     })
 }
 
+/// Returns the component of the first version of the contract. It is small, so it compiles quickly.
+pub fn released() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/v1.wasm"))
+}
+
 /// Returns the host shared by tests. Compiled components are kept between runs.
 pub fn host() -> Host {
     static HOST: OnceLock<Host> = OnceLock::new();
