@@ -9,12 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapter_host::Host;
 use records::ehr::{Ehr, Fault, Resource};
 use setup::guests::HostLimits;
 use testing::until;
 
-use crate::support::{DEADLINE, Does, TestEhr, booking, connected, connection, hostile};
+use crate::support::{DEADLINE, Does, TestEhr, booking, connected, connection, hostile, limited_host};
 
 fn retried<T: std::fmt::Debug>(ended: Result<T, Fault>) -> String {
     match ended {
@@ -58,8 +57,7 @@ async fn a_trap_is_a_fault_in_every_call_and_the_next_call_works() {
 /// The caller's thread, here a runtime with a single one, continues. So do other guests, even on a single guest thread.
 #[tokio::test]
 async fn a_spinning_guest_stalls_no_other_call() {
-    let cache = tempfile::tempdir().unwrap();
-    let host = Host::new(HostLimits { threads: 1, ..HostLimits::default() }, cache.path()).unwrap();
+    let host = limited_host(HostLimits { threads: 1, ..HostLimits::default() });
     let adapter = host.load(hostile()).await.unwrap();
     let ehr = TestEhr::ok();
     let connect = |behaviour| adapter.connect(connection(&[("behaviour", behaviour)], &ehr)).unwrap();
@@ -152,8 +150,7 @@ async fn a_closed_gate_without_a_workstation_breaks_the_contract() {
 
 #[tokio::test]
 async fn calls_beyond_the_limit_wait_for_a_permit() {
-    let cache = tempfile::tempdir().unwrap();
-    let host = Host::new(HostLimits { calls: 2, ..HostLimits::default() }, cache.path()).unwrap();
+    let host = limited_host(HostLimits { calls: 2, ..HostLimits::default() });
     let adapter = host.load(hostile()).await.unwrap();
     let ehr = TestEhr::ok();
     let guest = adapter.connect(connection(&[], &ehr)).unwrap();
@@ -244,8 +241,7 @@ async fn a_computing_guest_ends_at_its_processor_limit() {
 /// Computing guests share the threads, so that a short call between them finds a free one.
 #[tokio::test]
 async fn computing_guests_do_not_delay_short_calls() {
-    let cache = tempfile::tempdir().unwrap();
-    let host = Host::new(HostLimits { threads: 2, ..HostLimits::default() }, cache.path()).unwrap();
+    let host = limited_host(HostLimits { threads: 2, ..HostLimits::default() });
     let adapter = host.load(hostile()).await.unwrap();
     let ehr = TestEhr::ok();
     let spinning: Vec<_> = (0..12)

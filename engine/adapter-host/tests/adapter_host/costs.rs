@@ -1,18 +1,17 @@
 //! Tests of the costs of calls, which are counted however a call ends.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use adapter_host::{CallCosts, Host};
+use adapter_host::CallCosts;
 use setup::guests::HostLimits;
 
-use crate::support::{DEADLINE, Does, TestEhr, booking, connection, hostile};
+use crate::support::{DEADLINE, Does, TestEhr, booking, connection, hostile, limited_host};
 
 const PAGE_OF_MEMORY: u64 = 64 << 10;
 
 /// Returns the costs of two writes on a separate host.
 async fn written_twice(behaviour: &[(&str, &str)], ehr: &Arc<TestEhr>, deadline: Duration) -> CallCosts {
-    let compiled = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
-    let host = Host::new(HostLimits::default(), &compiled).unwrap();
+    let host = limited_host(HostLimits::default());
     let adapter = host.load(hostile()).await.unwrap();
     assert!(host.costs_by_adapter().is_empty(), "that it was tried is nobody's call");
     let connected = adapter.connect(connection(behaviour, ehr)).unwrap();

@@ -28,11 +28,15 @@ pub fn released() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/v1.wasm"))
 }
 
-/// Returns the host shared by tests. Compiled components are kept between runs.
+/// Returns the host shared by tests.
 pub fn host() -> Host {
     static HOST: OnceLock<Host> = OnceLock::new();
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
-    HOST.get_or_init(|| Host::new(HostLimits::default(), &dir).unwrap()).clone()
+    HOST.get_or_init(|| limited_host(HostLimits::default())).clone()
+}
+
+/// Returns a new host with these limits. Compiled components are kept for other hosts and between runs.
+pub fn limited_host(limits: HostLimits) -> Host {
+    Host::new(limits, &Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled")).unwrap()
 }
 
 pub async fn adapter() -> Arc<Adapter> {
