@@ -40,7 +40,8 @@ macro_rules! conformance {
                 commits_take_effect_in_call_order, one_of_many_writers_wins_a_sequence_number, scans_run_in_both_directions,
                 scans_see_whole_commits, values_of_all_sizes_grow_and_shrink, preconditions_on_large_values,
                 durable_after_reopening, bad_batches_are_refused, a_dropped_future_still_commits, ids_survive_reopening,
-                journals_survive_reopening, read_many_returns_the_keys_in_order, appends_are_numbered_in_commit_order,
+                journals_survive_reopening, read_many_returns_the_keys_in_order,
+                sealed_values_have_the_versions_and_contents_of_reads, appends_are_numbered_in_commit_order,
                 a_refused_batch_appends_nothing, the_feed_continues_after_reopening, behaves_like_a_map
             );
         }
@@ -436,6 +437,29 @@ pub(crate) async fn read_many_returns_the_keys_in_order<S: Subject>() {
     assert_eq!(found.iter().flatten().count(), 28 + 2);
     assert!(store.read_many(&[]).unwrap().is_empty());
     assert!(matches!(store.read_many(&[key("a"), vec![]]), Err(StoreError::NotAKey)));
+}
+
+pub(crate) async fn sealed_values_have_the_versions_and_contents_of_reads<S: Subject>() {
+    let subject = S::fresh();
+    let store = subject.store();
+    let (large, keys) = (vec![2; 50_000], [key("a"), key("b"), key("c")]);
+    let mut versions = Vec::new();
+    // A value written again has another version, even with the same content.
+    for _ in 0..2 {
+        commit(&store, &|batch| batch.put(key("a"), vec![1]).put(key("b"), large.clone())).await.unwrap();
+        let read = store.read_many(&keys).unwrap().into_iter().map(|found| found.map(|it| (it.version, it.value)));
+        let sealed = keys.iter().zip(store.get_sealed(&keys).unwrap());
+        let sealed = sealed.map(|(key, found)| found.map(|it| (it.version, store.unseal(key, it).unwrap())));
+        assert!(sealed.eq(read));
+        let scanned = store.scan_sealed(everything(), Direction::Backward, 9).unwrap();
+        assert!(
+            scanned.iter().all(|(key, found)| Some(found.version) == store.read(key).unwrap().map(|it| it.version))
+        );
+        versions.extend(scanned.iter().map(|(_, found)| found.version));
+        let opened = scanned.into_iter().map(|(key, found)| (key.clone(), store.unseal(&key, found).unwrap()));
+        assert!(opened.eq([(key("b"), large.clone()), (key("a"), vec![1])]));
+    }
+    assert!((0..4).all(|at| !versions[..at].contains(&versions[at])));
 }
 
 fn appended(store: &Arc<dyn Store>, stream: u64) -> Vec<(u64, Vec<u8>)> {

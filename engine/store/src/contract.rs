@@ -2,7 +2,9 @@
 
 use std::{future::Future, path::Path, pin::Pin, time::Duration};
 
-use super::{Batch, CommitError, Direction, Key, KeyRange, Sealed, StoreError, Versioned, keys};
+use super::{
+    Batch, CommitError, Direction, Key, KeyRange, Sealed, StoreError, Versioned, keys, version::SealedValue,
+};
 
 pub type CommitFuture = Pin<Box<dyn Future<Output = Result<(), CommitError>> + Send>>;
 
@@ -17,13 +19,32 @@ pub trait Store: Send + Sync + 'static {
     fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
         keys.iter().map(|key| self.read(key)).collect()
     }
+    /// Like `read_many`, without opening the values, for callers that know the contents of some versions and set no
+    /// precondition.
+    fn get_sealed(&self, keys: &[Key]) -> Result<Vec<Option<SealedValue>>, StoreError>;
     /// Like `read_many`, without versions, for callers that set no precondition on the values.
     fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        Ok(self.read_many(keys)?.into_iter().map(|found| found.map(|found| found.value)).collect())
+        let found = keys.iter().zip(self.get_sealed(keys)?);
+        found.map(|(key, value)| value.map(|value| self.unseal(key, value)).transpose()).collect()
     }
+    /// Returns the content of a sealed value. `key` is the key under which this store returned it.
+    fn unseal(&self, key: &[u8], value: SealedValue) -> Result<Vec<u8>, StoreError>;
     /// Returns at most `limit` pairs in key order. A scan reads one consistent state: all of a commit or nothing
     /// of it.
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        let unseal = |(key, value): (Key, SealedValue)| {
+            let value = self.unseal(&key, value)?;
+            Ok((key, value))
+        };
+        self.scan_sealed(range, direction, limit)?.into_iter().map(unseal).collect()
+    }
+    /// Like `scan`, without opening the values.
+    fn scan_sealed(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, SealedValue)>, StoreError>;
     /// Scans keys without reading or decrypting values.
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError>;
     /// Submits the batch. It is in progress when this method returns, even if the future is never polled. Commits

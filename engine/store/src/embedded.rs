@@ -20,6 +20,7 @@ use super::{
     keys, layout,
     rotation::{Resealed, commit_nothing, reseal_on},
     shared::StoreState,
+    version::SealedValue,
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
 
@@ -119,6 +120,7 @@ impl EmbeddedStore {
         self.shared.medium.view()
     }
 
+    #[cfg(test)]
     pub(super) fn opened(&self, found: Vec<(Key, Vec<u8>)>) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
         let open = |(key, sealed): (Key, Vec<u8>)| {
             let value = self.shared.envelope.open(&key, sealed)?;
@@ -156,12 +158,24 @@ impl Store for EmbeddedStore {
         self.shared.value(key)
     }
 
-    fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        keys.iter().map(|key| self.get(key)).collect()
+    fn get_sealed(&self, keys: &[Key]) -> Result<Vec<Option<SealedValue>>, StoreError> {
+        keys.iter().try_for_each(|key| check_key(key))?;
+        let view = self.shared.medium.view();
+        keys.iter().map(|key| Ok(view.sealed(key)?.map(SealedValue::new))).collect()
     }
 
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        self.opened(self.shared.medium.view().scan(range, direction, limit)?)
+    fn unseal(&self, key: &[u8], value: SealedValue) -> Result<Vec<u8>, StoreError> {
+        self.shared.envelope.open(key, value.bytes)
+    }
+
+    fn scan_sealed(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, SealedValue)>, StoreError> {
+        let found = self.shared.medium.view().scan(range, direction, limit)?;
+        Ok(found.into_iter().map(|(key, sealed)| (key, SealedValue::new(sealed))).collect())
     }
 
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {

@@ -84,4 +84,4 @@ pub use memory::MemoryStore;
 pub use range::{Direction, FIRST_RESERVED, Key, KeyRange, prefix_end};
 pub use rotation::Sealed;
 pub use store_keys::{StoreKey, StoreKeys};
-pub use version::{Version, Versioned};
+pub use version::{SealedValue, Version, Versioned};

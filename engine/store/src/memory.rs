@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::{
     Append, Batch, CommitError, CommitFuture, Direction, Health, Key, KeyRange, Store, StoreError, Version, Versioned,
-    batch::check_key, contract::feed_number, keys,
+    batch::check_key, contract::feed_number, keys, version::SealedValue,
 };
 
 /// A fault injected into the next commit.
@@ -136,6 +136,13 @@ impl MemoryState {
     }
 }
 
+/// Values in memory are not sealed.
+impl From<Versioned> for SealedValue {
+    fn from(Versioned { value, version }: Versioned) -> Self {
+        Self { version, bytes: value }
+    }
+}
+
 impl Store for MemoryStore {
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
@@ -144,8 +151,21 @@ impl Store for MemoryStore {
         Ok(state.values.get(key).cloned())
     }
 
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        Ok(self.collect(range, direction, limit, |(key, found)| (key.clone(), found.value.clone())))
+    fn get_sealed(&self, keys: &[Key]) -> Result<Vec<Option<SealedValue>>, StoreError> {
+        keys.iter().map(|key| Ok(self.read(key)?.map(SealedValue::from))).collect()
+    }
+
+    fn unseal(&self, _: &[u8], value: SealedValue) -> Result<Vec<u8>, StoreError> {
+        Ok(value.bytes)
+    }
+
+    fn scan_sealed(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, SealedValue)>, StoreError> {
+        Ok(self.collect(range, direction, limit, |(key, found)| (key.clone(), found.clone().into())))
     }
 
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {

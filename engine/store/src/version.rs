@@ -35,6 +35,25 @@ impl std::fmt::Debug for Version {
     }
 }
 
+/// A value that was read but not opened, with the version of its write. `Store::unseal` returns the content.
+#[derive(Clone)]
+pub struct SealedValue {
+    pub version: Version,
+    /// The value in the form of its store: sealed, or plain in memory.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl SealedValue {
+    pub(crate) fn new(sealed: Vec<u8>) -> Self {
+        Self { version: Version::from_sealed(&sealed), bytes: sealed }
+    }
+
+    /// Returns the size, which is at least that of the content.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
 /// A value with the version of its write.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Versioned {

@@ -1,8 +1,13 @@
 //! A store whose calls tests count, delay or refuse.
 
-use std::sync::Arc;
+use std::{
+    mem,
+    sync::{Arc, Mutex},
+};
 
-use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned};
+use store::{
+    Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, SealedValue, Store, StoreError, Versioned,
+};
 use tokio::sync::watch;
 
 use crate::Counter;
@@ -18,6 +23,7 @@ pub struct HookedStore<S: ?Sized = MemoryStore> {
     pub found: Counter,
     /// Reads of several keys at once.
     pub reads_of_many: Counter,
+    opened: Mutex<Vec<Key>>,
     before_read: ReadHook,
     commit: CommitHook<S>,
 }
@@ -29,9 +35,15 @@ impl<S: Store + ?Sized> HookedStore<S> {
             inner,
             found: Counter::default(),
             reads_of_many: Counter::default(),
+            opened: Mutex::default(),
             before_read: Box::new(|_| Ok(())),
             commit: Box::new(|inner, batch| inner.commit(batch)),
         }
+    }
+
+    /// Returns the keys of the values opened after a read of sealed values, since the last call.
+    pub fn take_opened(&self) -> Vec<Key> {
+        mem::take(&mut *self.opened.lock().unwrap())
     }
 
     /// Calls `hook` before each read or scan, with the key or the start of the range. Its error becomes the result.
@@ -82,9 +94,26 @@ impl<S: Store + ?Sized> Store for HookedStore<S> {
         self.inner.read_many(keys)
     }
 
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+    fn get_sealed(&self, keys: &[Key]) -> Result<Vec<Option<SealedValue>>, StoreError> {
+        keys.iter().try_for_each(|key| (self.before_read)(key))?;
+        self.found.add(keys.len());
+        self.reads_of_many.add(1);
+        self.inner.get_sealed(keys)
+    }
+
+    fn unseal(&self, key: &[u8], value: SealedValue) -> Result<Vec<u8>, StoreError> {
+        self.opened.lock().unwrap().push(key.to_vec());
+        self.inner.unseal(key, value)
+    }
+
+    fn scan_sealed(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, SealedValue)>, StoreError> {
         (self.before_read)(&range.start)?;
-        Ok(self.counted(self.inner.scan(range, direction, limit)?))
+        Ok(self.counted(self.inner.scan_sealed(range, direction, limit)?))
     }
 
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {

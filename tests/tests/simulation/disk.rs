@@ -4,7 +4,8 @@ use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 use store::{
-    Batch, CommitError, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, Versioned,
+    Batch, CommitError, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, SealedValue, Store, StoreError,
+    Versioned,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -81,8 +82,21 @@ impl Store for SimDisk {
         self.store.read_many(keys)
     }
 
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        self.store.scan(range, direction, limit)
+    fn get_sealed(&self, keys: &[Key]) -> Result<Vec<Option<SealedValue>>, StoreError> {
+        self.store.get_sealed(keys)
+    }
+
+    fn unseal(&self, key: &[u8], value: SealedValue) -> Result<Vec<u8>, StoreError> {
+        self.store.unseal(key, value)
+    }
+
+    fn scan_sealed(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, SealedValue)>, StoreError> {
+        self.store.scan_sealed(range, direction, limit)
     }
 
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {

@@ -38,6 +38,7 @@ use crate::{
     jobs::{CommitOutcome, CommitQueue, Job},
     key_owner, keys,
     rotation::{Resealed, commit_nothing, reseal_on},
+    version::SealedValue,
 };
 
 /// Threads for the database connections. Values are sealed and opened on the threads of the callers.
@@ -259,24 +260,29 @@ impl Store for PostgresStore {
     }
 
     fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
-        keys.iter().try_for_each(|key| check_key(key))?;
-        let places = keys.iter().map(|key| (self.owners.id_for_key(key), key.clone())).collect();
-        let mut found = HashMap::new();
-        for (key, sealed) in self.readers.values(places)? {
-            let opened = self.opened(&key, sealed)?;
-            found.insert(key, opened);
-        }
-        Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
+        let found = keys.iter().zip(self.get_sealed(keys)?);
+        found.map(|(key, value)| value.map(|value| self.opened(key, value.bytes)).transpose()).collect()
     }
 
-    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+    fn get_sealed(&self, keys: &[Key]) -> Result<Vec<Option<SealedValue>>, StoreError> {
+        keys.iter().try_for_each(|key| check_key(key))?;
+        let places = keys.iter().map(|key| (self.owners.id_for_key(key), key.clone())).collect();
+        let found: HashMap<Key, Vec<u8>> = self.readers.values(places)?.into_iter().collect();
+        Ok(keys.iter().map(|key| found.get(key).cloned().map(SealedValue::new)).collect())
+    }
+
+    fn unseal(&self, key: &[u8], value: SealedValue) -> Result<Vec<u8>, StoreError> {
+        self.envelope.open(key, value.bytes)
+    }
+
+    fn scan_sealed(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, SealedValue)>, StoreError> {
         let rows = self.rows(range, direction, limit, true)?;
-        rows.iter()
-            .map(|row| {
-                let key: Key = row.get(0);
-                Ok((key.clone(), self.envelope.open(&key, row.get(1))?))
-            })
-            .collect()
+        Ok(rows.iter().map(|row| (row.get(0), SealedValue::new(row.get(1)))).collect())
     }
 
     fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
