@@ -57,7 +57,7 @@ pub use processor::{
     write_history::{self, WriteHistory},
     write_requests,
 };
-pub use query::{feed, idempotency, lists};
+pub use query::{feed, idempotency, lists, rows};
 pub use runtime::{clock, metrics, origin, recent_errors, turns};
 
 pub use crate::{

@@ -11,6 +11,7 @@ use processor::{
 use query::{
     feed::{self, Changes, Reader},
     lists::{ListError, ListQuery, Lists, Order, Page, PageRequest, Position, Range},
+    rows::{Row, RowCache},
 };
 use records::{
     self, Body, Description, Record, Scope,
@@ -73,10 +74,22 @@ impl Engine {
         page: &PageRequest,
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, EngineError> {
-        self.lists().list(query, page, keep).map_err(|error| match error {
-            ListError::Store(error) => error.into(),
-            ListError::TooManyToSort => EngineError::TooManyToSort,
-        })
+        self.lists().list(query, page, keep).map_err(list_error)
+    }
+
+    /// Like `list`, with rows that stay in memory for later lists.
+    pub fn list_rows<D: Document>(
+        &self,
+        query: &ListQuery,
+        page: &PageRequest,
+        keep: impl Fn(&D) -> bool,
+    ) -> Result<Page<Row<D>>, EngineError> {
+        self.lists().list_rows(query, page, keep).map_err(list_error)
+    }
+
+    /// Returns the rows of recent lists.
+    pub fn rows(&self) -> &RowCache {
+        self.deps().index.rows()
     }
 
     fn lists(&self) -> Lists<'_> {
@@ -361,6 +374,13 @@ fn has_source_of(place: &LocationSetup, resource: Resource, frame: &Frame, store
         (Resource::AppointmentTypes, _) => same || frame.source_id.is_none(),
         _ => same || rules(resource).scope != Scope::Institution,
     })
+}
+
+fn list_error(error: ListError) -> EngineError {
+    match error {
+        ListError::Store(error) => error.into(),
+        ListError::TooManyToSort => EngineError::TooManyToSort,
+    }
 }
 
 fn parsed<T: DeserializeOwned>(kind: DocumentKind, bytes: &[u8]) -> Result<T, EngineError> {

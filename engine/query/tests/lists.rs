@@ -16,6 +16,7 @@ use proptest::prelude::*;
 use query::{
     index::{Index, IndexEntries, ReadBudget, merge, rebuild},
     lists::{Filter, ListQuery, Lists, Order, PageAt, PageRequest, Position, Range},
+    rows::Form,
     stream::Stream,
 };
 use records::{
@@ -27,6 +28,7 @@ use store::{Batch, Direction, MemoryStore, Store, keys};
 use testing::{HookedStore, earlier_change};
 
 const OWNER: u32 = 7;
+const FORM: Form = Form { endpoint: "/", version: "", amounts: true, setup: 0 };
 const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"];
 
 /// Small limits, so that few records are enough to reach the other sources.
@@ -527,10 +529,20 @@ impl ListModel {
         self.compare(&query, position, keep);
     }
 
-    /// Checks that a list contains exactly the matching records, in order.
+    /// Checks that a list contains exactly the matching records, in order. Rows from memory equal the stored records.
     fn compare<D: Document>(&self, query: &ListQuery, position: &dyn Fn(&D) -> Position, keep: &dyn Fn(&D) -> bool) {
-        let mut expected: Vec<Position> = self.matching_records(keep).iter().map(position).collect();
-        expected.sort_unstable();
+        let mut records = self.matching_records(keep);
+        records.sort_by_key(position);
+        let mut expected: Vec<Position> = records.iter().map(position).collect();
+        for _ in 0..2 {
+            let request = PageRequest { at: PageAt::Start, ..PageRequest::whole(1_000) };
+            let page = self.world.lists().list_rows::<D>(query, &request, keep).unwrap();
+            assert_eq!(page.rows.len(), records.len());
+            for (row, record) in page.rows.iter().zip(&records) {
+                let rendered = self.world.index.rows().rendered(row, FORM, None, |it| it).unwrap();
+                assert_eq!(rendered.text.get(), serde_json::to_string(record).unwrap());
+            }
+        }
         for direction in [Direction::Forward, Direction::Backward] {
             let range = Range { from: None, direction, limit: 1_000 };
             let found = self.world.lists().scan::<D>(query, range).unwrap();
@@ -652,6 +664,38 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_repeated_list_opens_changed_records_only() {
+    let world = ListsWorld::new();
+    for id in 1..=60 {
+        world.turn(|unit_of_work| {
+            unit_of_work.put(&patient(id, 0, id % 3 == 0, world.now)).unwrap();
+            unit_of_work.put(&appointment(id.into(), OWNER, i64::from(100 - id), world.now)).unwrap();
+        });
+    }
+    let store = HookedStore::over(world.store.clone());
+    let lists = Lists { store: &store, index: &world.index };
+    fn opened<D: Document>(lists: Lists<'_>, store: &HookedStore, query: &ListQuery) -> usize {
+        let request = PageRequest { at: PageAt::Start, size: 50, ..PageRequest::whole(0) };
+        store.take_opened();
+        let page = lists.list_rows::<D>(query, &request, |_| true).unwrap();
+        assert!(page.rows.len() >= 20);
+        store.take_opened().iter().filter(|key| keys::parse_record(key).is_some()).count()
+    }
+    let patients = |filters: &[Filter]| ListQuery::new([OWNER], Order::Id).filtered(filters.to_vec());
+    let read = || {
+        let all = opened::<Record<Patient>>(lists, &store, &patients(&[]));
+        let inactive = opened::<Record<Patient>>(lists, &store, &patients(&[Filter::Inactive(true)]));
+        let by_start = ListQuery::new([OWNER], Order::StartsAt);
+        (all, inactive, opened::<Record<Appointment>>(lists, &store, &by_start))
+    };
+    // A page reads one record more than it shows. The three inactive patients after the first 51 are new.
+    assert_eq!(read(), (51, 3, 51));
+    assert_eq!(read(), (0, 0, 0));
+    world.turn(|unit| drop(unit.change::<Record<Patient>>(OWNER, 9, |it| it.last_name = "Adler".into()).unwrap()));
+    assert_eq!(read(), (1, 0, 0));
 }
 
 /// Counts the values read for a page of a hundred, for each kind of filter, in a list of `count` patients.

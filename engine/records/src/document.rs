@@ -27,7 +27,7 @@ pub enum DocumentKind {
 }
 
 /// A record in the store.
-pub trait Document: Indexed + Clone + Serialize + DeserializeOwned + 'static {
+pub trait Document: Indexed + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The kind of the record, part of its key.
     const KIND: DocumentKind;
     /// Returns the institution or location that the record belongs to, or 0 if ids are globally unique.

@@ -83,7 +83,7 @@ pub struct ResourceRules {
 }
 
 /// The constants of a resource, attached to the type of its body by an attribute of `record_macro`.
-pub trait Schema: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
+pub trait Schema: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The properties of the resource.
     const RULES: ResourceRules;
     const RESOURCE: Resource = Self::RULES.resource;

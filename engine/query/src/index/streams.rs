@@ -10,7 +10,7 @@ use super::{
     segment::Segment,
     state::{StateSlot, View},
 };
-use crate::stream::Stream;
+use crate::{rows::RowCache, stream::Stream};
 
 /// Maximum size of the states in memory. Above it, the least recently used ones are dropped.
 const MOST_BYTES: usize = 64 << 20;
@@ -44,10 +44,11 @@ impl Default for ReadBudget {
     }
 }
 
-/// The index of a store.
+/// The index of a store, and the rows of its recent lists.
 #[derive(Default)]
 pub struct Index {
     budget: ReadBudget,
+    rows: RowCache,
     pub(super) slots: Mutex<Slots>,
     /// Bytes of changes since the last merge, as known to this process. Streams not yet seen have no entry.
     pub(super) unmerged: Mutex<HashMap<Stream, usize>>,
@@ -81,6 +82,11 @@ impl Index {
 
     pub(crate) fn budget(&self) -> ReadBudget {
         self.budget
+    }
+
+    /// Returns the rows of recent lists.
+    pub fn rows(&self) -> &RowCache {
+        &self.rows
     }
 
     /// Reads from the current index of a stream. Repeats `read` if it fails because another process merged the

@@ -1,6 +1,6 @@
 //! Records in the order of their ids, read without the index.
 
-use store::{Direction, KeyRange, Store, StoreError, keys};
+use store::{Direction, Key, KeyRange, SealedValue, Store, StoreError, keys};
 
 use super::query::{Position, Range};
 
@@ -10,7 +10,7 @@ pub(super) fn read_by_id<R>(
     store: &dyn Store,
     (kind, scope): (u8, u32),
     range: Range,
-    take: impl Fn(&[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
+    take: impl Fn(Key, SealedValue) -> Result<Option<R>, StoreError>,
 ) -> Result<Vec<(Position, R)>, StoreError> {
     let mut rest = keys::records(kind, scope);
     if let Some(from) = range.from {
@@ -18,12 +18,12 @@ pub(super) fn read_by_id<R>(
     }
     let mut rows = Vec::new();
     while rows.len() < range.limit {
-        let found = store.scan(rest.clone(), range.direction, range.limit - rows.len())?;
+        let found = store.scan_sealed(rest.clone(), range.direction, range.limit - rows.len())?;
         let Some((last, _)) = found.last() else { break };
         rest = after(rest, range.direction, last);
         for (key, value) in found {
             let Some((.., id)) = keys::parse_record(&key) else { continue };
-            rows.extend(take(&key, value)?.map(|row| (Position::id(id), row)));
+            rows.extend(take(key, value)?.map(|row| (Position::id(id), row)));
         }
     }
     Ok(rows)
@@ -56,7 +56,8 @@ mod tests {
         store.commit_now(batch).unwrap();
         let read = |from: Option<u64>, direction, limit| {
             let (range, before) = (Range { from: from.map(Position::id), direction, limit }, store.reads());
-            let rows = read_by_id(&store, (KIND, 7), range, |_, value| Ok(Some(value[0]))).unwrap();
+            let rows =
+                read_by_id(&store, (KIND, 7), range, |key, value| Ok(Some(store.unseal(&key, value)?[0]))).unwrap();
             assert!(rows.iter().all(|(position, row)| *position == Position::id((*row).into())));
             (rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>(), store.reads() - before)
         };
@@ -77,7 +78,7 @@ mod tests {
             batch.put(keys::record(KIND, 7, id), vec![id as u8]);
         }
         store.commit_now(batch).unwrap();
-        let odd = |_: &[u8], value: Vec<u8>| Ok((value[0] % 2 == 1).then_some(value[0]));
+        let odd = |key: Key, value| store.unseal(&key, value).map(|value| (value[0] % 2 == 1).then_some(value[0]));
         let rows = read_by_id(&store, (KIND, 7), Range::first(4), odd).unwrap();
         assert_eq!(rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>(), [1, 3, 5, 7]);
     }

@@ -5,6 +5,8 @@
 //!  ListQuery, PageRequest ──► list (latest_first) ──► rows ──► source ──┬► store: the records (by_id)
 //!        Filter ──► Criterion ──┴── holds ─────────────────────┘        └► index: conditions, orders
 //! ```
+//!
+//! `list` decodes each record; `list_rows` only those whose version is not in memory (`crate::rows`).
 
 mod by_id;
 mod filter;
@@ -14,14 +16,15 @@ mod page;
 mod query;
 mod source;
 
-use std::collections::BTreeMap;
+use std::{borrow::Borrow, collections::BTreeMap};
 
 use records::document::{Document, DocumentKind, Link};
 use source::{OwnerList, parsed};
-use store::{Direction, Key, MAX_KEY_BYTES, Store, StoreError, keys};
+use store::{Direction, Key, MAX_KEY_BYTES, SealedValue, Store, StoreError, keys};
 
 use crate::{
     index::{Index, View},
+    rows::Row,
     stream::Stream,
 };
 
@@ -63,16 +66,45 @@ impl Lists<'_> {
         page: &PageRequest,
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, ListError> {
+        self.read_page::<D, D>(query, page, keep, |key, value| self.decoded(&key, value))
+    }
+
+    /// Like `list`, with rows that stay in memory for later lists.
+    pub fn list_rows<D: Document>(
+        &self,
+        query: &ListQuery,
+        page: &PageRequest,
+        keep: impl Fn(&D) -> bool,
+    ) -> Result<Page<Row<D>>, ListError> {
+        let rows = self.index.rows();
+        let read = |key, value| rows.row(key, value, |key, value| self.decoded(key, value));
+        self.read_page::<D, Row<D>>(query, page, keep, read)
+    }
+
+    fn decoded<D: Document>(&self, key: &[u8], value: SealedValue) -> Result<D, StoreError> {
+        parsed(key, &self.store.unseal(key, value)?)
+    }
+
+    fn read_page<D: Document, R: Borrow<D>>(
+        &self,
+        query: &ListQuery,
+        page: &PageRequest,
+        keep: impl Fn(&D) -> bool,
+        read: impl Fn(Key, SealedValue) -> Result<R, StoreError>,
+    ) -> Result<Page<R>, ListError> {
         let criteria = self.criteria::<D>(query)?;
-        let matches_all = |record: &D| criteria.iter().all(|it| it.holds(record)) && keep(record);
-        if query.order == Order::Id && criteria.iter().any(|it| matches!(it, Criterion::Starting(_))) {
-            return self.page_by_id(query, &criteria, page, matches_all);
-        }
-        let page_of = |fetch: &dyn Fn(Range) -> Result<Vec<(Position, D)>, StoreError>| -> Result<Page<D>, ListError> {
-            let page = page.collect(fetch, |(_, record)| matches_all(record), |(position, _)| *position)?;
-            Ok(page.with_rows(|rows| rows.into_iter().map(|(_, record)| record).collect()))
+        let matches_all = |row: &R| {
+            let record: &D = row.borrow();
+            criteria.iter().all(|it| it.holds(record)) && keep(record)
         };
-        let as_it_is = |range| self.records::<D>(query, &criteria, Window::default(), range);
+        if query.order == Order::Id && criteria.iter().any(|it| matches!(it, Criterion::Starting(_))) {
+            return self.page_by_id::<D, R>(query, &criteria, page, matches_all, &read);
+        }
+        let page_of = |fetch: &dyn Fn(Range) -> Result<Vec<(Position, R)>, StoreError>| -> Result<Page<R>, ListError> {
+            let page = page.collect(fetch, |(_, row)| matches_all(row), |(position, _)| *position)?;
+            Ok(page.with_rows(|rows| rows.into_iter().map(|(_, row)| row).collect()))
+        };
+        let as_it_is = |range| self.records::<D, R>(query, &criteria, Window::default(), range, &read);
         // Changed records move out of the walk only in descending order of change.
         if query.order != Order::UpdatedAt || !page.descending || page.at.is_independent() {
             return page_of(&as_it_is);
@@ -85,28 +117,32 @@ impl Lists<'_> {
             }
         }
         let order = LatestFirst { begun: query::begun(page.first_asked) };
-        page_of(&|range| order.fetch(range, |window, range| self.records::<D>(query, &criteria, window, range)))
+        page_of(&|range| {
+            order.fetch(range, |window, range| self.records::<D, R>(query, &criteria, window, range, &read))
+        })
     }
 
     /// Returns a page in the order of ids of records that start within a span. They are found by their start, and
     /// sorted in memory.
-    fn page_by_id<D: Document>(
+    fn page_by_id<D: Document, R: Borrow<D>>(
         &self,
         query: &ListQuery,
         criteria: &[Criterion],
         page: &PageRequest,
-        matches_all: impl Fn(&D) -> bool,
-    ) -> Result<Page<D>, ListError> {
-        let mut found: BTreeMap<u64, D> = BTreeMap::new();
+        matches_all: impl Fn(&R) -> bool,
+        read: &impl Fn(Key, SealedValue) -> Result<R, StoreError>,
+    ) -> Result<Page<R>, ListError> {
+        let mut found: BTreeMap<u64, R> = BTreeMap::new();
         for owner in &query.owners {
             let by_start = ListQuery::new([*owner], Order::StartsAt);
-            let records = self.records::<D>(&by_start, criteria, Window::default(), Range::first(MAX_SORTED + 1))?;
-            found.extend(records.into_iter().map(|(position, record)| (position.id, record)));
+            let range = Range::first(MAX_SORTED + 1);
+            let records = self.records::<D, R>(&by_start, criteria, Window::default(), range, read)?;
+            found.extend(records.into_iter().map(|(position, row)| (position.id, row)));
             if found.len() > MAX_SORTED {
                 return Err(ListError::TooManyToSort);
             }
         }
-        found.retain(|_, record| matches_all(record));
+        found.retain(|_, row| matches_all(row));
         let fetch = |range: Range| -> Result<Vec<u64>, ListError> {
             use std::ops::Bound::{Excluded, Unbounded};
             let from = range.from.map_or(Unbounded, |from| Excluded(from.id));
@@ -124,7 +160,8 @@ impl Lists<'_> {
     /// Returns records in a range that may match the filters. The caller must check them, because not all filters
     /// narrow the range.
     pub fn scan<D: Document>(&self, query: &ListQuery, range: Range) -> Result<Vec<(Position, D)>, StoreError> {
-        self.records(query, &self.criteria::<D>(query)?, Window::default(), range)
+        let decode = |key: Key, value| self.decoded(&key, value);
+        self.records::<D, D>(query, &self.criteria::<D>(query)?, Window::default(), range, &decode)
     }
 
     /// Like `scan`, with the records as stored JSON.
@@ -134,8 +171,9 @@ impl Lists<'_> {
         range: Range,
     ) -> Result<Vec<(Position, Vec<u8>)>, StoreError> {
         self.rows::<D, _>(query, &self.criteria::<D>(query)?, Window::default(), range, |owner, key, value| {
+            let value = self.store.unseal(&key, value)?;
             let apart = D::scope_of(owner) == owner;
-            let ours = apart || parsed::<D>(key, &value)?.owner() == owner;
+            let ours = apart || parsed::<D>(&key, &value)?.owner() == owner;
             Ok(ours.then_some(value))
         })
     }
@@ -165,16 +203,18 @@ impl Lists<'_> {
         Ok(criteria)
     }
 
-    fn records<D: Document>(
+    fn records<D: Document, R: Borrow<D>>(
         &self,
         query: &ListQuery,
         criteria: &[Criterion],
         window: Window,
         range: Range,
-    ) -> Result<Vec<(Position, D)>, StoreError> {
-        self.rows::<D, _>(query, criteria, window, range, |owner, key, value| {
-            let record: D = parsed(key, &value)?;
-            Ok((record.owner() == owner).then_some(record))
+        read: &impl Fn(Key, SealedValue) -> Result<R, StoreError>,
+    ) -> Result<Vec<(Position, R)>, StoreError> {
+        self.rows::<D, R>(query, criteria, window, range, |owner, key, value| {
+            let row = read(key, value)?;
+            let record: &D = row.borrow();
+            Ok((record.owner() == owner).then_some(row))
         })
     }
 
@@ -185,7 +225,7 @@ impl Lists<'_> {
         criteria: &[Criterion],
         window: Window,
         range: Range,
-        take: impl Fn(u32, &[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
+        take: impl Fn(u32, Key, SealedValue) -> Result<Option<R>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
         let mut rows = Vec::new();
         for owner in &query.owners {

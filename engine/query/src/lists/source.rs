@@ -8,7 +8,7 @@ use records::{
     document::Document,
     index::{OrderBy, Term},
 };
-use store::{Direction, Key, Store, StoreError, keys, prefix_end};
+use store::{Direction, Key, SealedValue, Store, StoreError, keys, prefix_end};
 
 use super::{
     by_id::read_by_id,
@@ -82,7 +82,7 @@ impl<'a> OwnerList<'a> {
     pub(super) fn read<D: Document, R>(
         &self,
         range: Range,
-        take: impl Fn(&[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
+        take: impl Fn(Key, SealedValue) -> Result<Option<R>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
         let source = match self.order.by_time() {
             None => self.by_id(range.from)?,
@@ -99,7 +99,8 @@ impl<'a> OwnerList<'a> {
             }
             let record = |position: &Position| keys::record(self.kind, self.scope, position.id);
             let keys: Vec<Key> = positions.iter().map(record).collect();
-            for ((position, key), found) in positions.into_iter().zip(&keys).zip(self.store.get_many(&keys)?) {
+            let found = self.store.get_sealed(&keys)?;
+            for ((position, key), found) in positions.into_iter().zip(keys).zip(found) {
                 let Some(value) = found else { continue };
                 rows.extend(take(key, value)?.map(|row| (position, row)));
             }
