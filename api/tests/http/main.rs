@@ -50,6 +50,7 @@ mod insurance_coverages;
 mod insurance_plans;
 mod ledger_types;
 mod limits;
+mod list_rows;
 mod locations;
 mod me;
 mod medical_history;

@@ -169,6 +169,11 @@ async fn world_of(setup: Setup, rules: HttpRules, books: Books) -> ApiWorld {
     world_over(setup, rules, books, Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared())).await
 }
 
+/// Starts a world on a store.
+pub async fn world_on_store(store: Arc<dyn Store>) -> ApiWorld {
+    world_over(setup(), free_rates(), Books::default(), Parts::new(store, RecordViews::shared())).await
+}
+
 /// Starts a world on a persistent store with its keys in a file.
 pub async fn world_kept_in(setup: Setup, store: Arc<dyn Store>, key_file: PathBuf) -> ApiWorld {
     let parts = Parts { key_file: Some(key_file), ..Parts::new(store, RecordViews::shared()) };

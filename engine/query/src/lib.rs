@@ -1,6 +1,6 @@
 //! Reads beyond single records: pages of lists (`lists`) through the index (`index`), the log of changes for
-//! followers (`log`) and for clients (`feed`), idempotency keys (`idempotency`), and their retention (`retention`). Rows
-//! of recent lists stay in memory (`rows`). The crate depends on no actor and no EHR.
+//! followers (`log`) and for clients (`feed`), idempotency keys (`idempotency`), and their retention (`retention`).
+//! Rows of recent lists stay in memory (`rows`). The crate depends on no actor and no EHR.
 //!
 //! ```text
 //!  processor ── changes (stream) and idempotency keys, in the batch of the record ──► store

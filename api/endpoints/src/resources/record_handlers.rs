@@ -3,6 +3,7 @@
 
 use std::marker::PhantomData;
 
+use engine::rows::Row;
 use framework::access::respond::{Answers, Wraps};
 
 use super::related::Related;
@@ -29,7 +30,7 @@ where
 {
     let listing: Listing = asked.into();
     let page = listing.entries_at::<V::Body>(&call, &location, is_live)?;
-    Ok(render_page::<V>(&call, &page))
+    render_page::<V>(&call, &page)
 }
 
 #[input]
@@ -47,12 +48,15 @@ pub(crate) async fn list_in_use<V: RecordView>(
 ) -> Answer<Paged<V::View<'static>>> {
     let keep = |it: &Record<V::Body>| active == (Body::in_use(&it.body) && it.deleted_at.is_none());
     let page = listing.entries_at(&call, &location, keep)?;
-    Ok(render_page::<V>(&call, &page))
+    render_page::<V>(&call, &page)
 }
 
-fn render_page<V: RecordView>(call: &ApiCall, page: &ListPage<Record<V::Body>>) -> Paged<V::View<'static>> {
-    let answer: Paged<V::View<'_>> = call.page_of(page, |it| V::render(it, call));
-    Paged::wrap(answer.into_response())
+fn render_page<V: RecordView>(
+    call: &ApiCall,
+    page: &ListPage<Row<Record<V::Body>>>,
+) -> Answer<Paged<V::View<'static>>> {
+    let answer: Paged<V::View<'_>> = call.page_of(page, |it| V::render(it, call))?;
+    Ok(Paged::wrap(answer.into_response()))
 }
 
 /// Returns a record of an institution.

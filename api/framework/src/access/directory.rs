@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use engine::setup::{Institution, LocationSetup, Setup};
@@ -11,6 +14,7 @@ use location::{InstitutionId, LocationId};
 /// Snapshot of the setup for the duration of one call.
 #[derive(Default)]
 pub struct Directory {
+    number: u64,
     institutions: BTreeMap<InstitutionId, Arc<Institution>>,
     by_subdomain: HashMap<String, Arc<Institution>>,
     /// Adapter name by data source.
@@ -21,7 +25,8 @@ pub struct Directory {
 
 impl From<&Setup> for Directory {
     fn from(setup: &Setup) -> Directory {
-        let mut directory = Directory::default();
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let mut directory = Directory { number: LAST.fetch_add(1, Ordering::Relaxed) + 1, ..Directory::default() };
         for institution in setup.institutions.values() {
             directory.institutions.insert(institution.id, institution.clone());
             directory.by_subdomain.insert(institution.subdomain.clone(), institution.clone());
@@ -38,6 +43,11 @@ impl From<&Setup> for Directory {
 }
 
 impl Directory {
+    /// Returns a number that no other directory of this process has.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// In order of id.
     pub fn institutions(&self) -> impl Iterator<Item = &Arc<Institution>> {
         self.institutions.values()

@@ -1,18 +1,19 @@
 //! Successful responses. Their types define status and schema, so that the signature of a handler states both.
 
-use std::{collections::BTreeMap, convert::Infallible, future::Future, marker::PhantomData};
+use std::{collections::BTreeMap, convert::Infallible, future::Future, marker::PhantomData, sync::Arc};
 
 use actix_web::{
-    HttpResponse, HttpResponseBuilder,
+    HttpResponse, HttpResponseBuilder, ResponseError,
     http::{
         StatusCode,
-        header::{HeaderName, HeaderValue},
+        header::{ContentType, HeaderName, HeaderValue},
     },
     web::Bytes,
 };
+use engine::rows::{Form, Rendered, Row};
 use futures_util::stream;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::call::ApiCall;
 use crate::http::{
@@ -127,6 +128,17 @@ impl Wraps<()> for Empty {
     }
 }
 
+/// Rendered row of a page. `V` is its view.
+pub struct RenderedRow<V>(Arc<Rendered>, PhantomData<fn() -> V>);
+
+impl<V> Serialize for RenderedRow<V> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.text.serialize(to)
+    }
+}
+
+/// Estimated size of an envelope without its data.
+const ENVELOPE_BYTES: usize = 1_024;
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 impl ApiCall {
@@ -169,28 +181,70 @@ impl ApiCall {
 
     /// Responds with a page of a list: with cursors, or in v2.2.2 with the total number of records.
     pub fn page<V: Serialize, A: Wraps<V>>(&self, page: &ListPage<V>) -> A {
-        let mut answer = self.build(A::STATUS);
-        A::wrap(match &page.info {
-            ListInfo::Cursors(info) => {
-                let envelope = Envelope::success(self.description(), &page.rows);
-                answer.json(Envelope { page_info: Some(info), ..envelope })
-            }
-            ListInfo::Count(count) => {
-                let (count, description) = (Some(*count), self.description());
-                match self.endpoint.nested_as() {
-                    Some(name) => {
-                        let nested = BTreeMap::from([(name, &page.rows)]);
-                        answer.json(Envelope { count, ..Envelope::success(description, nested) })
-                    }
-                    None => answer.json(Envelope { count, ..Envelope::success(description, &page.rows) }),
-                }
-            }
-        })
+        A::wrap(self.page_response(A::STATUS, page, 0))
     }
 
-    /// Responds with a page of records, each converted by `view`.
-    pub fn page_of<'a, R, V: Serialize, A: Wraps<V>>(&self, page: &'a ListPage<R>, view: impl FnMut(&'a R) -> V) -> A {
-        self.page(&ListPage { rows: page.rows.iter().map(view).collect(), info: page.info.clone() })
+    /// Responds with a page of records, each rendered by `view` if it was not before. The view may depend on the record
+    /// and on the version, the directory and the grant of amounts of the call only.
+    pub fn page_of<'a, D, V: Serialize, A: Wraps<V>>(
+        &self,
+        page: &'a ListPage<Row<D>>,
+        view: impl Fn(&'a D) -> V,
+    ) -> Answer<A> {
+        let rows = page.rows.iter().map(|row| self.render(row, None, &view)).collect::<Result<_, _>>()?;
+        Ok(self.page_of_rendered(&ListPage { rows, info: page.info.clone() }))
+    }
+
+    /// Renders a row like `page_of`. The view may also depend on `also`.
+    pub fn render<'a, D, V: Serialize>(
+        &self,
+        row: &'a Row<D>,
+        also: Option<&str>,
+        view: impl FnOnce(&'a D) -> V,
+    ) -> Result<RenderedRow<V>, ApiError> {
+        let form = Form {
+            endpoint: self.endpoint.path,
+            version: self.version.name(),
+            amounts: self.key.grants.financial,
+            setup: self.directory.number(),
+        };
+        let rendered = self.api.engine.rows().rendered(row, form, also, view).map_err(not_json)?;
+        Ok(RenderedRow(rendered, PhantomData))
+    }
+
+    /// Responds with a page of rendered rows.
+    pub fn page_of_rendered<V, A: Wraps<V>>(&self, page: &ListPage<RenderedRow<V>>) -> A {
+        let bytes = page.rows.iter().map(|row| row.0.text.get().len() + 1).sum();
+        A::wrap(self.page_response(A::STATUS, page, bytes))
+    }
+
+    /// `bytes`: estimated size of the rows.
+    fn page_response<V: Serialize>(&self, status: u16, page: &ListPage<V>, bytes: usize) -> HttpResponse {
+        let (rows, description) = (&page.rows, self.description());
+        match &page.info {
+            ListInfo::Cursors(info) => {
+                let envelope = Envelope::success(description, rows);
+                self.json(status, bytes, &Envelope { page_info: Some(info), ..envelope })
+            }
+            ListInfo::Count(count) => {
+                let count = Some(*count);
+                match self.endpoint.nested_as() {
+                    Some(name) => {
+                        let nested = BTreeMap::from([(name, rows)]);
+                        self.json(status, bytes, &Envelope { count, ..Envelope::success(description, nested) })
+                    }
+                    None => self.json(status, bytes, &Envelope { count, ..Envelope::success(description, rows) }),
+                }
+            }
+        }
+    }
+
+    fn json(&self, status: u16, bytes: usize, value: &impl Serialize) -> HttpResponse {
+        let mut body = Vec::with_capacity(bytes + ENVELOPE_BYTES);
+        match serde_json::to_writer(&mut body, value) {
+            Ok(()) => self.build(status).content_type(ContentType::json()).body(body),
+            Err(error) => not_json(error).error_response(),
+        }
     }
 
     /// Responds with a body without envelope.
@@ -221,6 +275,11 @@ impl ApiCall {
     fn build(&self, status: u16) -> HttpResponseBuilder {
         HttpResponse::build(StatusCode::from_u16(status).unwrap_or(StatusCode::OK))
     }
+}
+
+fn not_json(error: serde_json::Error) -> ApiError {
+    tracing::error!(%error, "a response cannot be written as JSON");
+    ApiError::internal()
 }
 
 fn mark_replayed(mut answer: HttpResponse) -> HttpResponse {

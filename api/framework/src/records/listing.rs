@@ -1,8 +1,9 @@
 //! Lists of records: parameters of a request, translated into filters of the engine.
 
 use engine::{
-    lists::{Filter, ListQuery, Order},
+    lists::{Filter, ListQuery, Order, Page},
     records::document::Document,
+    rows::Row,
 };
 use location::Span;
 
@@ -216,10 +217,29 @@ impl Listing {
         sources: &[u32],
         keep: impl Fn(&D) -> bool,
     ) -> Result<ListPage<D>, ApiError> {
+        let query = self.query(owners, sources);
+        Ok(self.with_cursors(call.api.engine.list(&query, &self.paging.request(self.descending), keep)?))
+    }
+
+    /// Like `page`, with rows that stay in memory for later lists.
+    pub fn rows<D: Document>(
+        &self,
+        call: &ApiCall,
+        owners: &[u32],
+        sources: &[u32],
+        keep: impl Fn(&D) -> bool,
+    ) -> Result<ListPage<Row<D>>, ApiError> {
+        let query = self.query(owners, sources);
+        Ok(self.with_cursors(call.api.engine.list_rows(&query, &self.paging.request(self.descending), keep)?))
+    }
+
+    fn query(&self, owners: &[u32], sources: &[u32]) -> ListQuery {
         let named = called(sources, &self.foreign_ids);
-        let query = ListQuery::new(owners, self.order).filtered(self.filters.iter().cloned().chain(named));
-        let page = call.api.engine.list(&query, &self.paging.request(self.descending), keep)?;
+        ListQuery::new(owners, self.order).filtered(self.filters.iter().cloned().chain(named))
+    }
+
+    fn with_cursors<R>(&self, page: Page<R>) -> ListPage<R> {
         let timed = self.order == Order::UpdatedAt && self.descending;
-        Ok(self.paging.with_cursors(page, timed))
+        self.paging.with_cursors(page, timed)
     }
 }

@@ -3,6 +3,7 @@
 use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
     records::{Body, Record, document::Document, schema::rules},
+    records::{
 };
 use location::{LocationId, Resource};
 
@@ -26,8 +27,8 @@ impl Listing {
         call: &ApiCall,
         sources: &[u32],
         keep: impl Fn(&Record<T>) -> bool,
-    ) -> Result<ListPage<Record<T>>, ApiError> {
-        let page = self.page(call, sources, sources, |it: &Record<T>| call.is_visible(it) && keep(it))?;
+    ) -> Result<ListPage<Row<Record<T>>>, ApiError> {
+        let page = self.rows(call, sources, sources, |it: &Record<T>| call.is_visible(it) && keep(it))?;
         page.rows.iter().for_each(|it| call.audit_read(it));
         Ok(page)
     }
@@ -38,7 +39,7 @@ impl Listing {
         call: &ApiCall,
         location: &OpenLocation,
         keep: impl Fn(&Record<T>) -> bool,
-    ) -> Result<ListPage<Record<T>>, ApiError> {
+    ) -> Result<ListPage<Row<Record<T>>>, ApiError> {
         let here = |entry: &Record<T>| entry.location_id.is_none_or(|id| id == location.setup.id.0);
         self.entries(call, &location.sources(), |entry| here(entry) && keep(entry))
     }

@@ -48,7 +48,7 @@ pub async fn procedures(
         between(start, (asked.started_after, asked.started_before))
             && between(end, (asked.ended_after, asked.ended_before))
     })?;
-    Ok(call.page_of(&page, |it| ProcedureView::render(it, &call)))
+    call.page_of(&page, |it| ProcedureView::render(it, &call))
 }
 
 #[input]
@@ -72,8 +72,9 @@ pub async fn plans(
     }
     let mut procedures = procedures.iter();
     let amounts = call.key.grants.financial;
-    let view = |plan| TreatmentPlanView::from_record(plan, procedures.next().into_iter().flatten()).amounts(amounts);
-    Ok(call.page_of(&page, view))
+    let views = page
+        .views(|plan| TreatmentPlanView::from_record(plan, procedures.next().into_iter().flatten()).amounts(amounts));
+    Ok(call.page(&views))
 }
 
 pub async fn plan(call: ApiCall, Id(id): Id<u64>, tenant: Tenant) -> Answer<One<TreatmentPlanView<'static>>> {
@@ -108,7 +109,7 @@ pub async fn notes(
 ) -> Answer<Paged<ClinicalNoteView<'static>>> {
     let keep = |it: &Record<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), (after, before));
     let page = listing.entries(&call, &location.sources(), keep)?;
-    Ok(call.page_of(&page, ClinicalNoteView::from_record))
+    call.page_of(&page, ClinicalNoteView::from_record)
 }
 
 #[input]
@@ -148,8 +149,9 @@ pub async fn recalls(
     })?;
     let kinds: Vec<_> = page.rows.iter().map(|it| kind_of(&call, it)).collect::<Result<_, _>>()?;
     let mut kinds = kinds.iter();
-    let view = |it| PatientRecallView::from_record(it, kinds.next().and_then(Option::as_ref), call.adapter_of(it));
-    Ok(call.page_of(&page, view))
+    let views =
+        page.views(|it| PatientRecallView::from_record(it, kinds.next().and_then(Option::as_ref), call.adapter_of(it)));
+    Ok(call.page(&views))
 }
 
 pub async fn recall(call: ApiCall, Id(id): Id<u64>, tenant: Tenant) -> Answer<One<PatientRecallView<'static>>> {

@@ -54,7 +54,7 @@ pub async fn list(
         let wanted = write.is_some_and(|write| status.is_none_or(|status| status == write));
         wanted && it.created_at >= since && it.location_id == here
     })?;
-    Ok(call.page_of(&page, CommunicationLogView::from_record))
+    call.page_of(&page, CommunicationLogView::from_record)
 }
 
 pub async fn show(call: ApiCall, Id(id): Id<Uuid>, tenant: Tenant) -> Answer<One<CommunicationLogView<'static>>> {

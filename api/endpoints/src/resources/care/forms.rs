@@ -50,7 +50,7 @@ pub async fn responses(
     find_at(&call, &location, patient)?;
     let listing = listing.filtered([Filter::Patient(patient.into())]);
     let page = listing.entries(&call, &location.sources(), |_| true)?;
-    Ok(call.page_of(&page, |it| FormResponseView::render(it, &call)))
+    call.page_of(&page, |it| FormResponseView::render(it, &call))
 }
 
 #[input(container("form_response", "The patient's answers."))]

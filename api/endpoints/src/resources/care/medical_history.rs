@@ -37,7 +37,7 @@ pub async fn items(
     let name = CATEGORIES.iter().find(|(_, known)| *known == category).map(|(name, _)| *name);
     let listing = listing.filtered(name.map(|name| Filter::Category(name.to_owned())));
     let page = listing.entries(&call, &location.sources(), named)?;
-    Ok(call.page_of(&page, MedicalHistoryItemView::from_record))
+    call.page_of(&page, MedicalHistoryItemView::from_record)
 }
 
 #[input]

@@ -20,7 +20,7 @@ pub async fn list(
 ) -> Answer<Paged<InsuranceCoverageView<'static>>> {
     let keep = |it: &Record<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
-    Ok(call.page_of(&page, InsuranceCoverageView::from_record))
+    call.page_of(&page, InsuranceCoverageView::from_record)
 }
 
 pub async fn show(call: ApiCall, Id(id): Id<u64>, tenant: Tenant) -> Answer<One<InsuranceCoverageView<'static>>> {

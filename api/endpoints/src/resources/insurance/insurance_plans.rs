@@ -19,7 +19,7 @@ pub async fn list(
     InTenant(tenant, ListPlans(listing)): InTenant<ListPlans>,
 ) -> Answer<Paged<InsurancePlanView<'static>>> {
     let page = listing.entries(&call, &call.sources(&tenant), is_live)?;
-    Ok(call.page_of(&page, InsurancePlanView::from_record))
+    call.page_of(&page, InsurancePlanView::from_record)
 }
 
 #[input]

@@ -30,7 +30,7 @@ pub async fn list(
     let page = listing.entries_at::<GuarantorBalance>(&call, &location, |it| {
         zero_too || it.body.total.is_none_or(|total| !total.is_zero())
     })?;
-    Ok(call.page(&page.views(GuarantorBalanceView::from_record)))
+    call.page_of(&page, GuarantorBalanceView::from_record)
 }
 
 /// Returns the filter for the guarantor of a patient, by default the patient. Matches nothing for unknown patients.

@@ -22,12 +22,13 @@ pub async fn list(
     AtLocation(location, ListCharges { include, listing }): AtLocation<ListCharges>,
 ) -> Answer<Paged<ChargeView<'static>>> {
     let page = listing.entries_at::<Charge>(&call, &location, |_| true)?;
+    if include.is_empty() {
+        return call.page_of(&page, |it| ChargeView::render(it, &call));
+    }
     let mut views = page.views(|it| ChargeView::render(it, &call));
-    if !include.is_empty() {
-        for (view, charge) in views.rows.iter_mut().zip(&page.rows) {
-            let claims = call.find_all::<Claim>(charge.source(), Filter::Charge(charge.id), MAX_RELATED)?;
-            view.claim_payouts = Some(ClaimPayoutView::for_charge(charge.id, &claims));
-        }
+    for (view, charge) in views.rows.iter_mut().zip(&page.rows) {
+        let claims = call.find_all::<Claim>(charge.source(), Filter::Charge(charge.id), MAX_RELATED)?;
+        view.claim_payouts = Some(ClaimPayoutView::for_charge(charge.id, &claims));
     }
     Ok(call.page(&views))
 }

@@ -86,14 +86,14 @@ impl Related {
         patient: &Record<Patient>,
         asked: &[&str],
     ) -> Result<Related, ApiError> {
-        Ok(Related::read_all(call, tenant, std::slice::from_ref(patient), asked).await?.remove(0))
+        Ok(Related::read_all(call, tenant, &[patient], asked).await?.remove(0))
     }
 
     /// Reads the related records of a page, one kind at a time for all patients.
     pub(super) async fn read_all(
         call: &mut ApiCall,
         tenant: &Tenant,
-        patients: &[Record<Patient>],
+        patients: &[&Record<Patient>],
         asked: &[&str],
     ) -> Result<Vec<Related>, ApiError> {
         let asked = |name: &str| asked.contains(&name);
@@ -188,7 +188,7 @@ fn take_for<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) ->
 fn read_of<T: Body>(
     call: &mut ApiCall,
     owners: &[u32],
-    patients: &[Record<Patient>],
+    patients: &[&Record<Patient>],
     limit: usize,
 ) -> Result<Vec<Record<T>>, ApiError> {
     if let [patient] = patients {
@@ -219,7 +219,7 @@ fn by_patient<T: Body>(records: Vec<Record<T>>) -> ByPatient<Record<T>> {
 /// Reads the records from the patients' EHRs that are not deleted.
 fn list_by_patient<T: Body>(
     call: &mut ApiCall,
-    patients: &[Record<Patient>],
+    patients: &[&Record<Patient>],
 ) -> Result<ByPatient<Record<T>>, ApiError> {
     let sources: BTreeSet<u32> = patients.iter().filter_map(|it| it.source_id).collect();
     let sources: Vec<u32> = sources.into_iter().collect();
@@ -232,7 +232,7 @@ fn list_by_patient<T: Body>(
 }
 
 /// Reads the alerts that are not disabled.
-fn alerts(call: &mut ApiCall, patients: &[Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
+fn alerts(call: &mut ApiCall, patients: &[&Record<Patient>]) -> Result<ByPatient<Record<PatientAlert>>, ApiError> {
     let mut alerts = list_by_patient(call, patients)?;
     alerts.values_mut().for_each(|list: &mut Vec<Record<PatientAlert>>| list.retain(|it| it.disabled_at.is_none()));
     Ok(alerts)
@@ -241,7 +241,7 @@ fn alerts(call: &mut ApiCall, patients: &[Record<Patient>]) -> Result<ByPatient<
 async fn coverages(
     call: &mut ApiCall,
     tenant: &Tenant,
-    patients: &[Record<Patient>],
+    patients: &[&Record<Patient>],
 ) -> Result<ByPatient<Covered>, ApiError> {
     let coverages: ByPatient<Record<Coverage>> = list_by_patient(call, patients)?;
     let (mut plans, mut subscribers) = (HashMap::new(), HashMap::new());
@@ -293,7 +293,7 @@ impl Visits {
     fn read(
         call: &mut ApiCall,
         tenant: &Tenant,
-        patients: &[Record<Patient>],
+        patients: &[&Record<Patient>],
         asked: impl Fn(&str) -> bool,
     ) -> Result<HashMap<u32, Visits>, ApiError> {
         if !["upcoming_appts", "last_visited_appointment", "appointments"].into_iter().any(&asked) {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use engine::{
     lists::name_matches,
     records::{demographics::phone::Number, patient::is_birth_date},
+    rows::Row,
 };
 use framework::values::limits::MAX_EMAIL;
 
@@ -49,7 +50,7 @@ pub async fn list(
     AtLocation(location, asked): AtLocation<ListPatients>,
 ) -> Answer<Paged<PatientListItemByVersion<'static>>> {
     let page = found(&call, &location, asked.listing, &asked.criteria)?;
-    Ok(call.page_of(&page, |it| {
+    call.page_of(&page, |it| {
         let adapter = call.directory.adapter_of_source(it.source_id);
         match call.version {
             Version::V3_1_0 => PatientListItemByVersion::Detailed(Box::new(PatientProfile::from_record(it, adapter))),
@@ -57,7 +58,7 @@ pub async fn list(
                 PatientListItemByVersion::Listed(Box::new(PatientListItem::from_record(it, adapter)))
             }
         }
-    }))
+    })
 }
 
 /// Lists patients in the form of v2.2.2, with the requested includes.
@@ -67,9 +68,10 @@ pub(crate) async fn list_v2(
 ) -> Answer<Paged<PatientDetail<'static>>> {
     let ListPatients { listing, criteria, include } = asked;
     let page = found(&call, &location, listing, &criteria)?;
-    let related = Related::read_all(&mut call, &location.tenant(), &page.rows, &include).await?;
-    let mut rows = Vec::with_capacity(page.rows.len());
-    for (patient, related) in page.rows.iter().zip(&related) {
+    let patients: Vec<&Record<Patient>> = page.rows.iter().map(|it| &**it).collect();
+    let related = Related::read_all(&mut call, &location.tenant(), &patients, &include).await?;
+    let mut rows = Vec::with_capacity(patients.len());
+    for (patient, related) in patients.into_iter().zip(&related) {
         let adapter = call.directory.adapter_of_source(patient.source_id);
         let (includes, address) = (related.view(&call), related.address(patient));
         rows.push(PatientDetail::from_record(patient, adapter).with(includes, address));
@@ -82,7 +84,7 @@ fn found(
     location: &OpenLocation,
     listing: Listing,
     criteria: &Criteria,
-) -> Result<ListPage<Record<Patient>>, ApiError> {
+) -> Result<ListPage<Row<Record<Patient>>>, ApiError> {
     let (tenant, source) = (location.tenant(), location.setup.source);
     let (country, number) = (location.setup.country(&location.institution), criteria.number(location));
     let takes_forms = criteria.forms_syncable.is_some() && takes_forms(call, location)?;
@@ -93,7 +95,7 @@ fn found(
     };
     let institution = tenant.institution.id.0;
     let sources = source.map_or_else(|| call.sources(&tenant), |source| vec![source]);
-    let page = listing.filtered(criteria.filters(location)).page(call, &[institution], &sources, keep)?;
+    let page = listing.filtered(criteria.filters(location)).rows(call, &[institution], &sources, keep)?;
     page.rows.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
     Ok(page)
 }

@@ -38,7 +38,7 @@ pub async fn list(
     let named = |it: &Record<Operatory>| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));
     let page = listing.page(&call, &[location.setup.id.0], &location.sources(), named)?;
     let adapter = call.directory.adapter(&location.setup);
-    Ok(call.page_of(&page, |it| OperatoryView::from_record(it, adapter).with_types(it, &types)))
+    Ok(call.page(&page.views(|it| OperatoryView::from_record(it, adapter).with_types(it, &types))))
 }
 
 #[input]

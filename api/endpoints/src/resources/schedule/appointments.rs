@@ -118,16 +118,18 @@ pub async fn list(
     let locations = location.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);
     let owners: Vec<u32> = locations.iter().map(|location| location.setup.id.0).collect();
     let sources: Vec<u32> = locations.iter().flat_map(OpenLocation::sources).collect();
-    let page = listing.page(&call, &owners, &sources, |it: &Record<Appointment>| criteria.keeps(it))?;
+    let page = listing.rows(&call, &owners, &sources, |it: &Record<Appointment>| criteria.keeps(it))?;
     let mut names = ProviderNames::new(&call, &tenant);
     let mut rows = Vec::with_capacity(page.rows.len());
-    for it in &page.rows {
-        if let Some(location) = locations.iter().find(|location| location.setup.id.0 == it.location()) {
-            rows.push(view(&call, location, it, &mut names)?);
-            call.audit("read", "appointment", it.id);
+    for row in &page.rows {
+        if let Some(location) = locations.iter().find(|location| location.setup.id.0 == row.location()) {
+            let (name, adapter) = (provider_name(row, &mut names)?, call.directory.adapter(&location.setup));
+            let view = |it| AppointmentView::from_record(it, &location.setup, name.clone(), adapter);
+            rows.push(call.render(row, name.as_deref(), view)?);
+            call.audit("read", "appointment", row.id);
         }
     }
-    Ok(call.page(&ListPage { rows, info: page.info }))
+    Ok(call.page_of_rendered(&ListPage { rows, info: page.info }))
 }
 
 const INCLUDES: &[&str] =
@@ -223,8 +225,12 @@ pub fn view<'a>(
     it: &'a Record<Appointment>,
     names: &mut ProviderNames<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
-    let name = it.placement.provider.map(|id| names.get(id.0)).transpose()?.flatten();
+    let name = provider_name(it, names)?;
     Ok(AppointmentView::from_record(it, &location.setup, name, call.directory.adapter(&location.setup)))
+}
+
+fn provider_name(it: &Record<Appointment>, names: &mut ProviderNames<'_>) -> Result<Option<String>, ApiError> {
+    Ok(it.placement.provider.map(|id| names.get(id.0)).transpose()?.flatten())
 }
 
 fn procedures_of(call: &ApiCall, location: &OpenLocation, id: u64) -> Result<Vec<Record<Procedure>>, ApiError> {
