@@ -1,7 +1,8 @@
 //! Conditional requests: `ETag` on responses to GET, 304 without a body if `If-None-Match` contains the tag.
 //!
 //! Tags are strong: they cover every byte of the response, after all permission checks. A client that lost a permission
-//! is refused, or gets a different tag. Rate limits and audit treat the call like any other.
+//! is refused, or gets a different tag. Rate limits and audit treat the call like any other. The tag of a page covers
+//! digests of its rows (`respond`), so that the rows of a large page are not hashed for each response.
 
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -42,9 +43,9 @@ impl Tags {
 }
 
 impl Tagging {
-    /// Adds a tag to a successful response; returns any other unchanged.
+    /// Adds a tag to a successful response without one; returns any other unchanged.
     pub fn tag(&self, answer: HttpResponse) -> HttpResponse {
-        if answer.status() != StatusCode::OK {
+        if answer.status() != StatusCode::OK || answer.headers().contains_key(ETAG) {
             return answer;
         }
         let (mut head, body) = answer.into_parts();
@@ -57,7 +58,7 @@ impl Tagging {
         }
     }
 
-    fn entity_tag(&self, body: &[u8]) -> HeaderValue {
+    pub(super) fn entity_tag(&self, body: &[u8]) -> HeaderValue {
         let tag = self.key.tag(&[&self.caller, self.version.name().as_bytes(), &[0], body]);
         let tag = format!("\"{}\"", hex::encode(&tag[..LENGTH]));
         HeaderValue::from_str(&tag).expect("quoted hexadecimal digits are a valid header value")

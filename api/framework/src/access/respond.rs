@@ -6,7 +6,7 @@ use actix_web::{
     HttpResponse, HttpResponseBuilder, ResponseError,
     http::{
         StatusCode,
-        header::{ContentType, HeaderName, HeaderValue},
+        header::{ContentType, ETAG, HeaderName, HeaderValue},
     },
     web::Bytes,
 };
@@ -139,6 +139,8 @@ impl<V> Serialize for RenderedRow<V> {
 
 /// Estimated size of an envelope without its data.
 const ENVELOPE_BYTES: usize = 1_024;
+/// Digits of a row's digest, and a comma.
+const DIGEST_DIGITS: usize = 40;
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 impl ApiCall {
@@ -181,7 +183,10 @@ impl ApiCall {
 
     /// Responds with a page of a list: with cursors, or in v2.2.2 with the total number of records.
     pub fn page<V: Serialize, A: Wraps<V>>(&self, page: &ListPage<V>) -> A {
-        A::wrap(self.page_response(A::STATUS, page, 0))
+        A::wrap(match self.page_json(page, 0) {
+            Ok(body) => self.json(A::STATUS, body),
+            Err(error) => error.error_response(),
+        })
     }
 
     /// Responds with a page of records, each rendered by `view` if it was not before. The view may depend on the record
@@ -192,7 +197,7 @@ impl ApiCall {
         view: impl Fn(&'a D) -> V,
     ) -> Answer<A> {
         let rows = page.rows.iter().map(|row| self.render(row, None, &view)).collect::<Result<_, _>>()?;
-        Ok(self.page_of_rendered(&ListPage { rows, info: page.info.clone() }))
+        self.page_of_rendered(&ListPage { rows, info: page.info.clone() })
     }
 
     /// Renders a row like `page_of`. The view may also depend on `also`.
@@ -212,39 +217,40 @@ impl ApiCall {
         Ok(RenderedRow(rendered, PhantomData))
     }
 
-    /// Responds with a page of rendered rows.
-    pub fn page_of_rendered<V, A: Wraps<V>>(&self, page: &ListPage<RenderedRow<V>>) -> A {
+    /// Responds with a page of rendered rows. Its entity tag covers the digests of the rows instead of their text,
+    /// which was hashed when it was rendered.
+    pub fn page_of_rendered<V, A: Wraps<V>>(&self, page: &ListPage<RenderedRow<V>>) -> Answer<A> {
         let bytes = page.rows.iter().map(|row| row.0.text.get().len() + 1).sum();
-        A::wrap(self.page_response(A::STATUS, page, bytes))
+        let mut answer = self.json(A::STATUS, self.page_json(page, bytes)?);
+        let digests = self.page_json(&page.views(|row| row.0.digest), DIGEST_DIGITS * page.rows.len())?;
+        let tag = self.api.tags.for_caller(&self.key, self.version).entity_tag(&digests);
+        answer.headers_mut().insert(ETAG, tag);
+        Ok(A::wrap(answer))
     }
 
-    /// `bytes`: estimated size of the rows.
-    fn page_response<V: Serialize>(&self, status: u16, page: &ListPage<V>, bytes: usize) -> HttpResponse {
+    /// Returns the body with a page. `bytes` is the size of its rows, as far as it is known.
+    fn page_json<V: Serialize>(&self, page: &ListPage<V>, bytes: usize) -> Result<Vec<u8>, ApiError> {
         let (rows, description) = (&page.rows, self.description());
         match &page.info {
             ListInfo::Cursors(info) => {
                 let envelope = Envelope::success(description, rows);
-                self.json(status, bytes, &Envelope { page_info: Some(info), ..envelope })
+                to_json(&Envelope { page_info: Some(info), ..envelope }, bytes)
             }
             ListInfo::Count(count) => {
                 let count = Some(*count);
                 match self.endpoint.nested_as() {
                     Some(name) => {
                         let nested = BTreeMap::from([(name, rows)]);
-                        self.json(status, bytes, &Envelope { count, ..Envelope::success(description, nested) })
+                        to_json(&Envelope { count, ..Envelope::success(description, nested) }, bytes)
                     }
-                    None => self.json(status, bytes, &Envelope { count, ..Envelope::success(description, rows) }),
+                    None => to_json(&Envelope { count, ..Envelope::success(description, rows) }, bytes),
                 }
             }
         }
     }
 
-    fn json(&self, status: u16, bytes: usize, value: &impl Serialize) -> HttpResponse {
-        let mut body = Vec::with_capacity(bytes + ENVELOPE_BYTES);
-        match serde_json::to_writer(&mut body, value) {
-            Ok(()) => self.build(status).content_type(ContentType::json()).body(body),
-            Err(error) => not_json(error).error_response(),
-        }
+    fn json(&self, status: u16, body: Vec<u8>) -> HttpResponse {
+        self.build(status).content_type(ContentType::json()).body(body)
     }
 
     /// Responds with a body without envelope.
@@ -275,6 +281,12 @@ impl ApiCall {
     fn build(&self, status: u16) -> HttpResponseBuilder {
         HttpResponse::build(StatusCode::from_u16(status).unwrap_or(StatusCode::OK))
     }
+}
+
+fn to_json(value: &impl Serialize, bytes: usize) -> Result<Vec<u8>, ApiError> {
+    let mut body = Vec::with_capacity(bytes + ENVELOPE_BYTES);
+    serde_json::to_writer(&mut body, value).map_err(not_json)?;
+    Ok(body)
 }
 
 fn not_json(error: serde_json::Error) -> ApiError {

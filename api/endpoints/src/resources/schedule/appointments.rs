@@ -129,7 +129,7 @@ pub async fn list(
             call.audit("read", "appointment", row.id);
         }
     }
-    Ok(call.page_of_rendered(&ListPage { rows, info: page.info }))
+    call.page_of_rendered(&ListPage { rows, info: page.info })
 }
 
 const INCLUDES: &[&str] =
