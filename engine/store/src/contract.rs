@@ -2,9 +2,7 @@
 
 use std::{future::Future, path::Path, pin::Pin, time::Duration};
 
-use super::{
-    Batch, CommitError, Direction, Key, KeyRange, Sealed, StoreError, Versioned, keys, version::SealedValue,
-};
+use super::{Batch, CommitError, Direction, Key, KeyRange, Sealed, SealedValue, StoreError, Versioned, keys};
 
 pub type CommitFuture = Pin<Box<dyn Future<Output = Result<(), CommitError>> + Send>>;
 

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{
     BackedUp, Batch, CommitFuture, Direction, DirectoryLock, Disk, Health, Key, KeyId, KeyRange, MAX_BATCH_BYTES,
-    RealDisk, Sealed, Store, StoreConfig, StoreError, StoreKeys, Version, Versioned, backup,
+    RealDisk, Sealed, SealedValue, Store, StoreConfig, StoreError, StoreKeys, Version, Versioned, backup,
     batch::check_key,
     committer::Committer,
     compact,
@@ -20,7 +20,6 @@ use super::{
     keys, layout,
     rotation::{Resealed, commit_nothing, reseal_on},
     shared::StoreState,
-    version::SealedValue,
     watermark::{WATERMARK_KEY, WatermarkFile, WatermarkRecord},
 };
 

@@ -9,8 +9,8 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    Append, Batch, CommitError, CommitFuture, Direction, Health, Key, KeyRange, Store, StoreError, Version, Versioned,
-    batch::check_key, contract::feed_number, keys, version::SealedValue,
+    Append, Batch, CommitError, CommitFuture, Direction, Health, Key, KeyRange, SealedValue, Store, StoreError,
+    Version, Versioned, batch::check_key, contract::feed_number, keys,
 };
 
 /// A fault injected into the next commit.

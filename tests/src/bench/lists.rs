@@ -17,7 +17,7 @@ use processor::{
 };
 use query::{
     index::{self, Index},
-    lists::{Filter, ListQuery, Lists, Order, Position, Range},
+    lists::{Filter, ListQuery, Lists, Order, PageAt, PageRequest, Position, Range},
     stream::Stream,
 };
 use records::{
@@ -74,6 +74,10 @@ fn measure(dir: &Path, count: u32, runs: usize, report: &mut BenchReport) -> Ben
     let range = |run| Range { from: Some(place(probe(run, count))), direction: Direction::Forward, limit: 1_000 };
     let raw = timed(runs, |run| lists.scan_raw::<Record<Patient>>(&all, range(run)).map(|rows| rows.len()))?;
     report.time("a thousand rows as the store has them", median(raw), Aim::None);
+    let request = PageRequest { at: PageAt::Start, ..PageRequest::whole(1_000) };
+    let rows =
+        timed(runs, |_| lists.list_rows::<Record<Patient>>(&all, &request, |_| true).map(|page| page.rows.len()))?;
+    report.time("a thousand decoded rows, in memory since the first time", median(rows), Aim::None);
     let read = resident(std::process::id())?;
     report.megabytes(
         "memory these pages added, the store's cache of pages among it",
@@ -245,14 +249,14 @@ fn probe(run: usize, count: u32) -> u32 {
     1 + mixed(run as u32 + 1) % (count * 9 / 10)
 }
 
-fn timed(
+fn timed<E: Into<Box<dyn Error>>>(
     runs: usize,
-    mut work: impl FnMut(usize) -> Result<usize, StoreError>,
+    mut work: impl FnMut(usize) -> Result<usize, E>,
 ) -> Result<Vec<Duration>, Box<dyn Error>> {
     let mut times = Vec::with_capacity(runs);
     for run in 0..runs {
         let start = Instant::now();
-        black_box(work(run)?);
+        black_box(work(run).map_err(Into::<Box<dyn Error>>::into)?);
         times.push(start.elapsed());
     }
     Ok(times)

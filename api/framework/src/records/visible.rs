@@ -3,7 +3,7 @@
 use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
     records::{Body, Record, document::Document, schema::rules},
-    records::{
+    rows::Row,
 };
 use location::{LocationId, Resource};
 

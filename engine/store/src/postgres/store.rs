@@ -30,15 +30,14 @@ use super::{
     statements::Scan,
 };
 use crate::{
-    Batch, CommitFuture, Direction, Health, Key, KeyId, KeyRange, MAX_BATCH_BYTES, Sealed, Store, StoreError,
-    StoreKeys, Version, Versioned,
+    Batch, CommitFuture, Direction, Health, Key, KeyId, KeyRange, MAX_BATCH_BYTES, Sealed, SealedValue, Store,
+    StoreError, StoreKeys, Version, Versioned,
     batch::check_key,
     contract::feed_number,
     envelope::{Envelope, sealed_with},
     jobs::{CommitOutcome, CommitQueue, Job},
     key_owner, keys,
     rotation::{Resealed, commit_nothing, reseal_on},
-    version::SealedValue,
 };
 
 /// Threads for the database connections. Values are sealed and opened on the threads of the callers.
