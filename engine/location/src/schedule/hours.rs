@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::Weekday;
+pub use super::zone::Weekday;
 use crate::{AppointmentTypeId, Date, OperatoryId, ProviderId, Span, WorkingHourId, Zone};
 
 /// The kind of working hours.
