@@ -91,24 +91,13 @@ fn canonical(value: &Value) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use actix_web::test::TestRequest;
-    use engine::setup::Environment;
     use serde_json::json;
 
     use super::*;
-    use crate::access::keys::Grants;
+    use crate::access::authentication::anonymous_key;
 
     fn key(hash: u8) -> ApiKey {
-        ApiKey {
-            name: "k".into(),
-            hash: [hash; 32],
-            environment: Environment::Sandbox,
-            institutions: Vec::new(),
-            locations: None,
-            grants: Grants::default(),
-            organisation: "o".into(),
-            channel: None,
-            role: None,
-        }
+        ApiKey { hash: [hash; 32], ..anonymous_key() }
     }
 
     fn once(hash: u8, path: &str, query: &str, given: &[u8], body: Value) -> Result<Option<IdempotencyKey>, ApiError> {
