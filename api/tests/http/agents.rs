@@ -450,10 +450,17 @@ async fn messages_count_once_and_a_limited_call_names_the_seconds_to_wait() {
         let headers = ["RateLimit-Remaining", "X-Request-Id"].map(|name| reply.header(name));
         assert_eq!((reply.status.as_u16(), headers), (200, [Some(left), Some("call-7")]));
     }
-    let reply = find().reply().await;
-    let result = reply.json()["result"].clone();
-    assert_eq!((reply.status.as_u16(), &result["isError"]), (200, &json!(true)));
-    assert_eq!(result["structuredContent"]["facts"]["reason"], json!("rate_limited"));
-    assert!(reply.header("Retry-After").is_some());
+    let wrong = message("tools/call", json!({"name": "find_times", "arguments": {"location_id": RIVAL}}));
+    for limited in [find(), send(&world, MAIN_KEY, wrong)] {
+        let reply = limited.reply().await;
+        let result = reply.json()["result"].clone();
+        assert_eq!((reply.status.as_u16(), &result["isError"]), (200, &json!(true)));
+        let facts = &result["structuredContent"]["facts"];
+        assert_eq!(facts["reason"], json!("rate_limited"));
+        let seconds = reply.header("Retry-After").unwrap();
+        assert_eq!(facts["retry_after_seconds"].to_string(), seconds);
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("\"retry_after_seconds\":{seconds}")), "{text}");
+    }
     assert_eq!(send(&world, MAIN_KEY, message("ping", json!({}))).reply().await.status, 429);
 }

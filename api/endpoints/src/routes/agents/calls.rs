@@ -173,8 +173,9 @@ fn derived_key(key_id: String, tool: &str, arguments: &Arguments) -> String {
     format!("{DERIVED_KEY}{}", hex::encode(hash.finalize()))
 }
 
-/// Converts the response of an intent into the result of the tool.
-pub(super) fn result(status: StatusCode, answer: Value, today: Date, zone: Tz) -> Value {
+/// Converts the response of an intent into the result of the tool. Most clients show a model no headers, so the facts
+/// contain the seconds to wait.
+pub(super) fn result(status: StatusCode, answer: Value, retry_after: Option<u64>, today: Date, zone: Tz) -> Value {
     let Value::Object(mut answer) = answer else {
         let facts = json!({"reason": Failure::InternalError});
         return shown(BUSY, facts, true, today, zone);
@@ -200,6 +201,9 @@ pub(super) fn result(status: StatusCode, answer: Value, today: Date, zone: Tz) -
     }
     let problems = answer.remove("error").unwrap_or_else(|| json!([message]));
     answer.insert("problems".to_owned(), problems);
+    if let Some(seconds) = retry_after {
+        answer.insert("retry_after_seconds".to_owned(), json!(seconds));
+    }
     shown(speech, Value::Object(answer), true, today, zone)
 }
 
@@ -264,7 +268,7 @@ mod tests {
     fn a_result_separates_the_sentence_from_the_facts() {
         let zone = Tz::America__New_York;
         let done = json!({"ok": true, "message": "Booked.", "replay": false});
-        let shown = result(StatusCode::OK, done, Date(20_000), zone);
+        let shown = result(StatusCode::OK, done, None, Date(20_000), zone);
         let structured = json!({"speech": "Booked.", "today": Date(20_000).to_string(), "timezone": "America/New_York",
             "facts": {"replay": false}});
         assert_eq!((&shown["structuredContent"], &shown["isError"]), (&structured, &json!(false)));
@@ -273,7 +277,7 @@ mod tests {
 
         let refused = json!({"ok": false, "message": "limit must be a number.", "code": false, "reason": "invalid_request",
             "error": ["limit must be a number."], "data": null, "description": null});
-        let shown = result(StatusCode::BAD_REQUEST, refused, Date(20_000), zone);
+        let shown = result(StatusCode::BAD_REQUEST, refused, None, Date(20_000), zone);
         let facts = &shown["structuredContent"]["facts"];
         assert_eq!((&shown["isError"], &facts["reason"]), (&json!(true), &json!("invalid_request")));
         assert_eq!(facts["problems"], json!(["limit must be a number."]));
@@ -285,7 +289,7 @@ mod tests {
     fn names_of_fields_and_tokens_are_not_read_to_the_patient() {
         let speech = |status: u16, message: &str| {
             let refused = json!({"ok": false, "message": message, "reason": "any", "error": [message]});
-            let shown = result(StatusCode::from_u16(status).unwrap(), refused, Date(20_000), Tz::UTC);
+            let shown = result(StatusCode::from_u16(status).unwrap(), refused, None, Date(20_000), Tz::UTC);
             assert_eq!(shown["structuredContent"]["facts"]["problems"], json!([message]));
             shown["structuredContent"]["speech"].clone()
         };

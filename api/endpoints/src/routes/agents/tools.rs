@@ -290,6 +290,9 @@ fn output_schema(routes: &[ToolRoute]) -> Value {
             refusal["properties"]["problems"] = json!({
                 "type": "array", "items": {"type": "string"}, "description": "One message per problem.",
             });
+            refusal["properties"]["retry_after_seconds"] = json!({
+                "type": "integer", "description": "Seconds to wait before another call.",
+            });
             // Later versions may add reasons.
             refusal["properties"]["reason"] = json!({"type": "string", "description": "Reason for the refusal."});
             refusal["required"] = json!(["reason"]);
