@@ -219,6 +219,7 @@ mod tests {
             operator: false,
             client: None,
             route: "POST /locations/{id}/sync".into(),
+            tool: None,
         };
         let by = is_call.then_some(caller);
         let record = serde_json::json!({"at": number, "events": [Event::SyncRequested], "by": by});

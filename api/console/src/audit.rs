@@ -46,6 +46,7 @@ pub(super) struct AuditRow {
     pub institution: Option<u64>,
     pub location: Option<u64>,
     pub route: String,
+    pub tool: Option<String>,
     pub status: String,
 }
 
@@ -169,6 +170,7 @@ impl AuditRow {
             institution: it.institution,
             location,
             route: it.route,
+            tool: it.tool,
             status: it.status,
         }
     }

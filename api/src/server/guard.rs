@@ -29,7 +29,7 @@ use engine::origin::{Origin, on_behalf_of};
 use framework::{
     access::{api::Api, authentication::for_operators},
     http::{
-        context::{REQUEST_ID, RequestContext},
+        context::{REQUEST_ID, RequestContext, TOOL},
         cors,
         errors::{ApiError, is_intent},
         rate_limit::RateLimitState,
@@ -57,7 +57,7 @@ const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining"
 const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 pub async fn guard(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let started = Instant::now();
@@ -74,6 +74,8 @@ pub async fn guard(
         };
         request.extensions_mut().insert(admitted.call);
         proof = Some(admitted.answer);
+    } else {
+        request.headers_mut().remove(TOOL);
     }
     let client = api.client(request.request());
     let edge = api.edge();

@@ -205,6 +205,35 @@ async fn the_entry_of_a_change_outlasts_a_disk_that_fails() {
     assert_eq!(update["decisions"][0][0], json!(MAIN), "{update}");
 }
 
+/// A client cannot name a tool.
+#[actix_web::test]
+async fn entries_of_tool_calls_name_the_tool() {
+    let world = watched().await;
+    let call = async |tool: &str, arguments: Value| {
+        let params = json!({"name": tool, "arguments": arguments});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let result = world.post("/mcp", message).ok().await["result"].clone();
+        assert_eq!(result["isError"], json!(false), "{result}");
+        result["structuredContent"]["facts"].clone()
+    };
+    let slot = world.offers(MAIN, 1).await[0]["slot_token"].clone();
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
+    let booked = call("book", json!({"location_id": MAIN, "slot_token": slot, "patient": patient})).await;
+    let reference = booked["booking"]["booking_ref"].as_str().unwrap();
+    call("booking_status", json!({"location_id": MAIN, "booking_ref": reference})).await;
+    world.all_is_audited().await;
+    let entries = world.entries();
+    for (route, tool) in [("POST /intent/booking/book", "book"), ("GET /intent/booking/status", "booking_status")] {
+        let mut of_route = entries.iter().filter(|entry| entry["route"] == route).peekable();
+        assert!(of_route.peek().is_some() && of_route.all(|entry| entry["tool"] == tool), "{tool}: {entries:?}");
+    }
+    let status = format!("/intent/booking/status?subdomain=acme&booking_ref={reference}");
+    world.get(&status).with("X-Node-Tool", "book").ok().await;
+    let entries = world.entries();
+    let [read] = entries.as_slice() else { panic!("{entries:?}") };
+    assert_eq!((&read["action"], read.get("tool")), (&json!("read"), None), "{read}");
+}
+
 /// The handlers of some records name no change; the committed decision does.
 #[actix_web::test]
 async fn each_change_of_a_record_has_one_entry() {

@@ -359,6 +359,21 @@ pub fn entries(folder: &TempDir, name: &str) -> Vec<String> {
 }
 
 #[actix_web::test]
+async fn audit_page_shows_the_tool_of_an_agent() {
+    let (world, _folder) = console_world().await;
+    let token = &world.offers(MAIN, 1).await[0]["slot_token"];
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
+    let params = json!({"name": "book", "arguments": {"location_id": MAIN, "slot_token": token, "patient": patient}});
+    world.post("/mcp", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).ok().await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
+    until("the entry of the booking", async || {
+        let audit = operator.page("/console/audit?record=appointment").await;
+        if audit.contains("POST /intent/booking/book <small>tool book</small>") { Ok(()) } else { Err(audit) }
+    })
+    .await;
+}
+
+#[actix_web::test]
 async fn bookings_and_patients_are_found_by_operators_with_the_role() {
     let (world, folder) = console_world().await;
     let token = &world.offers(MAIN, 1).await[0]["slot_token"];

@@ -41,6 +41,9 @@ pub struct AuditEntry {
     /// The pattern of the path, without the values of its parameters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub route: String,
+    /// The name of the agents' tool that became the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// The result of the call: an HTTP status or a word.
     pub status: String,
     /// The journal records of the audited change, as pairs of journal owner and record number. If a change has
@@ -87,6 +90,7 @@ impl Note {
             record: "audit".to_owned(),
             ids: Vec::new(),
             route: String::new(),
+            tool: None,
             status: status.to_owned(),
             decisions: Vec::new(),
         }

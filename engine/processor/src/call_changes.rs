@@ -276,6 +276,7 @@ mod tests {
             operator: false,
             client: None,
             route: "PATCH /patients/{id}".into(),
+            tool: None,
         }
     }
 

@@ -69,6 +69,9 @@ pub struct Caller {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<IpAddr>,
     pub route: String,
+    /// Name of the agents' tool that became the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
 }
 
 /// A call that may change data, and the records that its commits changed.

@@ -76,7 +76,7 @@ impl Audit {
         self.calls += 1;
         let request_id = format!("call-{}", self.calls);
         let (name, route) = (name.to_owned(), "POST /simulated".to_owned());
-        let caller = Caller { request_id: request_id.clone(), name, operator, client: None, route };
+        let caller = Caller { request_id: request_id.clone(), name, operator, client: None, route, tool: None };
         Origin::from(request_id.as_str()).changing(Some(OriginChange::new(caller)))
     }
 

@@ -53,6 +53,7 @@ pub struct AuditCaller {
     client: Option<IpAddr>,
     request_id: String,
     route: String,
+    tool: Option<String>,
     shown: AccessLog,
 }
 
@@ -78,6 +79,7 @@ impl AuditCaller {
             client: call.client,
             request_id: id.to_owned(),
             route: call.endpoint.method_and_path.clone(),
+            tool: call.tool.as_ref().and_then(|tool| Some(tool.to_str().ok()?.to_owned())),
             shown: call.shown.clone(),
         })
     }
@@ -90,7 +92,8 @@ impl AuditCaller {
         route: String,
         shown: AccessLog,
     ) -> AuditCaller {
-        AuditCaller { actor: Actor::Operator(name.to_owned()), client, request_id: request_id.to_owned(), route, shown }
+        let (actor, request_id) = (Actor::Operator(name.to_owned()), request_id.to_owned());
+        AuditCaller { actor, client, request_id, route, tool: None, shown }
     }
 
     /// Creates the caller for an entry about a console session, such as a sign-in.
@@ -114,19 +117,19 @@ impl AuditCaller {
 
     /// Returns the caller of a committed change, or the service if the caller cannot be decoded.
     fn from_change(caller: Option<Caller>, shown: AccessLog) -> AuditCaller {
-        let Some(Caller { request_id, name, operator, client, route }) = caller else {
+        let Some(Caller { request_id, name, operator, client, route, tool }) = caller else {
             let (request_id, route) = (String::new(), String::new());
-            return AuditCaller { actor: Actor::Service, client: None, request_id, route, shown };
+            return AuditCaller { actor: Actor::Service, client: None, request_id, route, tool: None, shown };
         };
         let actor = if operator { Actor::Operator(name) } else { Actor::Key(name) };
-        AuditCaller { actor, client, request_id, route, shown }
+        AuditCaller { actor, client, request_id, route, tool, shown }
     }
 
     /// Returns the caller of a part of the response, with the records of that part.
     pub fn of_part(&self, shown: AccessLog) -> AuditCaller {
         let (actor, client) = (self.actor.clone(), self.client);
-        let (request_id, route) = (self.request_id.clone(), self.route.clone());
-        AuditCaller { actor, client, request_id, route, shown }
+        let (request_id, route, tool) = (self.request_id.clone(), self.route.clone(), self.tool.clone());
+        AuditCaller { actor, client, request_id, route, tool, shown }
     }
 
     /// Returns the change context that locations store with their commits. Returns `None` for workstations and the
@@ -138,7 +141,8 @@ impl AuditCaller {
             Actor::Workstation(_) | Actor::Service => return None,
         };
         let (name, request_id, route) = (name.clone(), self.request_id.clone(), self.route.clone());
-        Some(OriginChange::new(Caller { request_id, name, operator, client: self.client, route }))
+        let (client, tool) = (self.client, self.tool.clone());
+        Some(OriginChange::new(Caller { request_id, name, operator, client, route, tool }))
     }
 
     /// Returns an entry for each action and kind of record, with the ids of all its records. Records that the call has
@@ -168,6 +172,7 @@ impl AuditCaller {
                 record: (*record).to_owned(),
                 ids: id.iter().copied().collect(),
                 route: self.route.clone(),
+                tool: self.tool.clone(),
                 status: status.to_owned(),
                 decisions: Vec::new(),
             });
@@ -356,6 +361,7 @@ pub async fn audit_workstation_actions(mut acts: UnboundedReceiver<Act>, api: We
             record: if about_writes { "write request" } else { "location" }.to_owned(),
             ids: if about_writes { act.writes } else { vec![act.location.0.into()] },
             route: String::new(),
+            tool: None,
             status: act.status,
             decisions: Vec::new(),
         };
@@ -384,6 +390,7 @@ pub fn service_entry(at: Timestamp, action: &str, record: &str, status: &str, ro
         record: record.to_owned(),
         ids: Vec::new(),
         route: route.to_owned(),
+        tool: None,
         status: status.to_owned(),
         decisions: Vec::new(),
     }

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     http::{
         body::{self, BodyRules, JsonBytes},
-        context::RequestContext,
+        context::{RequestContext, TOOL},
         describe::Notes,
         endpoint::{Access, Endpoint},
         errors::ApiError,
@@ -65,6 +65,8 @@ pub struct ApiCall {
     pub counted: bool,
     /// Authorization header as sent, for the parts of the call that other nodes answer.
     pub authorization: Option<HeaderValue>,
+    /// Name of the agents' tool that became the call.
+    pub tool: Option<HeaderValue>,
     /// Accessed records, for the audit trail.
     pub shown: AccessLog,
     warning: Option<String>,
@@ -171,6 +173,7 @@ impl ApiCall {
             client,
             counted,
             authorization: request.headers().get(AUTHORIZATION).cloned(),
+            tool: request.headers().get(TOOL).cloned(),
             shown: AccessLog::default(),
             warning: None,
             notices: Notices::default(),
@@ -205,6 +208,7 @@ impl ApiCall {
             client: None,
             counted: false,
             authorization: None,
+            tool: None,
             shown: AccessLog::default(),
             warning: None,
             notices: Notices::default(),

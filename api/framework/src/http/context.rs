@@ -7,6 +7,8 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use super::rate_limit::RateLimitState;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Name of the agents' tool that became the request. The guard removes the header from requests of clients.
+pub const TOOL: HeaderName = HeaderName::from_static("x-node-tool");
 
 /// Stored in the extensions of each request.
 #[derive(Default)]

@@ -235,6 +235,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::http::context::TOOL;
 
     /// Clients could otherwise forge their address and evade the rate limits.
     #[actix_web::test]
@@ -256,6 +257,8 @@ mod tests {
             headers.insert(name, HeaderValue::from_static("from-the-client"));
         }
         headers.insert(USER_AGENT, HeaderValue::from_static("an-application"));
+        // Set by the sender. The guard has removed that of a client.
+        headers.insert(TOOL, HeaderValue::from_static("book"));
         let (client, body) = (Some(IpAddr::from([192, 0, 2, 7])), Bytes::new());
         let call = NodeCall {
             method: &Method::GET,
@@ -272,8 +275,13 @@ mod tests {
         assert_eq!(peers.forward(&node, &call).await.err(), Some(NotForwarded::NoAnswer));
         let heard = heard.await.unwrap();
         assert!(!heard.contains("from-the-client") && !heard.contains("x-node-counted"), "{heard}");
-        for said in ["x-node-client: 192.0.2.7", "x-node-proof: ", "x-request-id: its-id", "user-agent: an-application"]
-        {
+        for said in [
+            "x-node-client: 192.0.2.7",
+            "x-node-proof: ",
+            "x-request-id: its-id",
+            "user-agent: an-application",
+            "x-node-tool: book",
+        ] {
             assert!(heard.contains(said), "{said}: {heard}");
         }
     }

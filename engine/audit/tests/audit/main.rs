@@ -48,6 +48,7 @@ fn entry_at(n: u64, at: i64) -> AuditEntry {
         record: "patient".to_owned(),
         ids: vec![n],
         route: "/patients/{id}".to_owned(),
+        tool: None,
         status: "200".to_owned(),
         decisions: Vec::new(),
     }

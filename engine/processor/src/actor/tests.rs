@@ -109,6 +109,7 @@ async fn idle_location_is_unloaded_once_the_audit_trail_has_its_changes() {
         operator: false,
         client: None,
         route: "POST /locations/{id}/pause".into(),
+        tool: None,
     };
     let origin = Origin::from("request").changing(Some(OriginChange::new(caller)));
     let pause = Command::Pause { which: Directions { reading: true, writing: true } };

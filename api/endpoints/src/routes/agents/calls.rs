@@ -14,7 +14,7 @@ use chrono_tz::Tz;
 use engine::{commands::DERIVED_KEY, records::demographics::name};
 use framework::{
     access::{idempotency, keys::ApiKey},
-    http::version_header,
+    http::{context::TOOL, version_header},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Map;
@@ -37,6 +37,7 @@ type Arguments = Map<String, Value>;
 
 /// A request of an intent.
 pub(super) struct IntentRequest {
+    tool: &'static str,
     method: Method,
     uri: Uri,
     body: Bytes,
@@ -98,22 +99,23 @@ impl IntentRequest {
         };
         let uri: Result<Uri, _> = format!("{}?{query}", route.path).parse();
         let uri = uri.map_err(|_| "The arguments are too long.".to_owned())?;
-        Ok(IntentRequest { method: route.method.clone(), uri, body })
+        Ok(IntentRequest { tool: tool.tool.name, method: route.method.clone(), uri, body })
     }
 
     /// Turns the request of the message into this one. Returns the body.
     pub(super) fn redirect(self, request: &mut ServiceRequest) -> Bytes {
-        let IntentRequest { method, uri, body } = self;
+        let IntentRequest { tool, method, uri, body } = self;
         redirect(request, method, uri);
         let headers = request.headers_mut();
         for name in [ACCEPT, CONTENT_LENGTH, IF_NONE_MATCH, TRANSFER_ENCODING, idempotency::KEY] {
             headers.remove(name);
         }
-        let set: [(HeaderName, HeaderValue); 4] = [
+        let set: [(HeaderName, HeaderValue); 5] = [
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
             (CONTENT_LENGTH, HeaderValue::from(body.len())),
             (USER_AGENT, AGENT),
             (version_header::VERSION, HeaderValue::from_static(VERSION.name())),
+            (TOOL, HeaderValue::from_static(tool)),
         ];
         for (name, value) in set {
             headers.insert(name, value);
