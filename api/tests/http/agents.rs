@@ -133,8 +133,9 @@ async fn messages_that_break_the_protocol_get_its_errors() {
         answer["error"]["code"].clone()
     };
     assert_eq!(code("{\"jsonrpc\":", 400).await, json!(-32_700));
-    let batch = json!([message("ping", json!({})), message("ping", json!({}))]).to_string();
-    assert_eq!(code(&batch, 400).await, json!(-32_600));
+    assert_eq!(code("[]", 400).await, json!(-32_600));
+    let batch = send(&world, MAIN_KEY, json!([message("ping", json!({}))])).with("MCP-Protocol-Version", "2025-06-18");
+    assert_eq!(batch.answers(400).await["error"]["code"], json!(-32_600));
     assert_eq!(code(&message("resources/list", json!({})).to_string(), 200).await, json!(-32_601));
     assert_eq!(code(&message("tools/call", json!({"name": "list_patients"})).to_string(), 200).await, json!(-32_602));
     assert_eq!(code(&message("tools/call", json!({})).to_string(), 200).await, json!(-32_602));
@@ -150,6 +151,28 @@ async fn messages_that_break_the_protocol_get_its_errors() {
     for (origin, status) in [("http://evil.example", 403), ("http://localhost:6274", 200)] {
         send(&world, MAIN_KEY, message("ping", json!({}))).with("Origin", origin).answers(status).await;
     }
+}
+
+#[actix_web::test]
+async fn messages_of_a_batch_count_separately_and_are_answered_in_one_array() {
+    let rates = RateRules { per_second: 0, per_minute: 4, endpoints: Default::default() };
+    let world = world_with(HttpRules { rate_limits: rates, ..HttpRules::default() }).await;
+    let notice = || json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    send(&world, MAIN_KEY, json!([notice()])).answers_nothing(202).await;
+    let numbered = |id: u32, method: &str, params: Value| {
+        let mut message = message(method, params);
+        message["id"] = json!(id);
+        message
+    };
+    let find = |id: u32| numbered(id, "tools/call", json!({"name": "find_times"}));
+    let (unknown, ping) = (numbered(2, "resources/list", json!({})), numbered(3, "ping", json!({})));
+    let batch = json!([find(1), notice(), unknown, ping, find(4), notice()]);
+    let answers = send(&world, MAIN_KEY, batch).with("MCP-Protocol-Version", "2025-03-26").ok().await;
+    assert_eq!(each(&answers, "id"), [1, 2, 3, 4].map(Value::from));
+    assert_eq!(answers[0]["result"]["isError"], json!(false), "{answers}");
+    assert_eq!(answers[1]["error"]["code"], json!(-32_601), "{answers}");
+    assert!(answers[2]["error"]["data"]["retry_after_seconds"].is_u64(), "{answers}");
+    assert_eq!(answers[3]["result"]["structuredContent"]["facts"]["reason"], json!("rate_limited"), "{answers}");
 }
 
 #[actix_web::test]

@@ -47,7 +47,7 @@ use framework::{
 
 use self::{
     calls::IntentRequest,
-    rpc::{CALL, Message, NEGOTIATED, RpcError, server_info, supported},
+    rpc::{CALL, Incoming, Message, NEGOTIATED, RpcError, server_info, supported},
     tools::ServedTool,
 };
 use super::{
@@ -89,7 +89,7 @@ impl Agents {
         self.tools.get_or_init(|| tools::served(self.routes))
     }
 
-    /// Answers a message. `dispatch` answers the request of an intent.
+    /// Answers a message or a batch. `dispatch` answers the request of an intent.
     pub(super) async fn answer(
         &'static self,
         route: &'static Route,
@@ -113,21 +113,45 @@ impl Agents {
         let rules = BodyRules { max_bytes: edge.rules.max_body, timeout: edge.rules.body_timeout };
         let body = body::json(request.headers(), payload, rules).await?.into_json();
         let caller = AgentCaller { api, key, context, route };
-        match Message::read(request.headers(), &body) {
-            Ok(Some(message)) if message.method == CALL => self.call(&caller, &message, request, dispatch).await,
-            Ok(Some(message)) => {
-                caller.count().await?;
-                Ok(self.describe(&caller, &message).await?)
+        let Incoming { messages, is_batch } = Incoming::read(request.headers(), &body);
+        let mut answers: Vec<Box<RawValue>> = Vec::new();
+        for message in messages {
+            let id = message.as_ref().map_or_else(|error| error.id.clone(), |message| message.as_ref()?.id.clone());
+            let is_silent = matches!(message, Ok(None));
+            let answer = match self.answer_message(&caller, message, request, &dispatch).await {
+                Err(_) if is_batch && is_silent => continue,
+                Err(error) if is_batch => RpcError::of_failure(id, &error).into_response(),
+                answer => answer?,
+            };
+            if !is_batch || answer.status() == StatusCode::UNAUTHORIZED {
+                return Ok(answer);
             }
-            Ok(None) => {
-                caller.count().await?;
-                Ok(HttpResponse::Accepted().finish())
-            }
-            Err(error) => {
-                caller.count().await?;
-                Ok(error.into_response())
-            }
+            let body = to_bytes(answer.into_body()).await.map_err(|_| ApiError::unavailable(1))?;
+            // Notifications have no answer.
+            answers.extend(serde_json::from_slice::<Box<RawValue>>(&body).ok());
         }
+        Ok(if answers.is_empty() { HttpResponse::Accepted().finish() } else { HttpResponse::Ok().json(answers) })
+    }
+
+    /// Answers a message. A tool call counts as a call of its intent.
+    async fn answer_message(
+        &'static self,
+        caller: &AgentCaller,
+        message: Result<Option<Message>, RpcError>,
+        request: &mut ServiceRequest,
+        dispatch: &impl AsyncFn(&HttpRequest, Bytes) -> Result<HttpResponse, Error>,
+    ) -> Result<HttpResponse, Error> {
+        if let Ok(Some(message)) = &message
+            && message.method == CALL
+        {
+            return self.call(caller, message, request, dispatch).await;
+        }
+        caller.count().await?;
+        Ok(match message {
+            Ok(Some(message)) => self.describe(caller, &message).await?,
+            Ok(None) => HttpResponse::Accepted().finish(),
+            Err(error) => error.into_response(),
+        })
     }
 
     /// Answers a message about the server and its tools.
@@ -173,7 +197,7 @@ impl Agents {
         caller: &AgentCaller,
         message: &Message,
         request: &mut ServiceRequest,
-        dispatch: impl AsyncFn(&HttpRequest, Bytes) -> Result<HttpResponse, Error>,
+        dispatch: &impl AsyncFn(&HttpRequest, Bytes) -> Result<HttpResponse, Error>,
     ) -> Result<HttpResponse, Error> {
         let (zone, answer) = match self.intent_of(caller, message) {
             Ok((intent, zone)) => {
@@ -240,7 +264,7 @@ struct AgentCaller {
 }
 
 impl AgentCaller {
-    /// Counts a message against the rate limits. A tool call counts as a call of its intent.
+    /// Counts a message against the rate limits.
     async fn count(&self) -> Result<(), ApiError> {
         let admitted = self.api.edge().rate_limits.admit(&self.key.hash, &self.route.method_and_path).await;
         if let Some(context) = &self.context {

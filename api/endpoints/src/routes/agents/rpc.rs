@@ -1,19 +1,23 @@
-//! Messages of the Model Context Protocol: JSON-RPC 2.0, one message per request. Until version 2025-11-25, a client
-//! negotiates the version with `initialize` and then sends it in a header. Since 2026-07-28, every request contains its
-//! version, and headers repeat the method and the name of the tool.
+//! Messages of the Model Context Protocol: JSON-RPC 2.0, one message per request, and batches in version 2025-03-26.
+//! Until version 2025-11-25, a client negotiates the version with `initialize` and then sends it in a header. Since
+//! 2026-07-28, every request contains its version, and headers repeat the method and the name of the tool.
 
 use actix_web::{
-    HttpResponse,
+    Error, HttpResponse,
     http::{StatusCode, header::HeaderMap},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use framework::values::kinds::echo;
+use framework::{http::errors::ApiError, values::kinds::echo};
 use serde_json::{Map, Value, json};
 
 /// The version without a negotiation.
 pub(super) const STATELESS: &str = "2026-07-28";
-/// The versions with `initialize`, newest first. The batches of 2025-03-26 are refused.
-pub(super) const NEGOTIATED: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+/// The version with batches, and the only one whose requests may lack the header with the version.
+const BATCHED: &str = "2025-03-26";
+/// The versions with `initialize`, newest first.
+pub(super) const NEGOTIATED: [&str; 3] = ["2025-11-25", "2025-06-18", BATCHED];
+/// Maximum number of messages in a batch. Its calls run one after the other.
+const MAX_BATCH: usize = 20;
 
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
@@ -35,9 +39,15 @@ const CACHED_MILLISECONDS: u32 = 60_000;
 
 pub(super) const CALL: &str = "tools/call";
 
+/// The messages of a body. A notification or a response is `None` and needs no answer.
+pub(super) struct Incoming {
+    pub(super) messages: Vec<Result<Option<Message>, RpcError>>,
+    pub(super) is_batch: bool,
+}
+
 /// A request.
 pub(super) struct Message {
-    id: Option<Value>,
+    pub(super) id: Option<Value>,
     pub(super) method: String,
     pub(super) params: Map<String, Value>,
     /// The request has the form of `STATELESS`.
@@ -47,7 +57,7 @@ pub(super) struct Message {
 /// An error of the protocol. Refusals of a tool are results, so that a model can repair its arguments.
 pub(super) struct RpcError {
     status: StatusCode,
-    id: Option<Value>,
+    pub(super) id: Option<Value>,
     code: i32,
     message: String,
     data: Option<Value>,
@@ -67,6 +77,13 @@ impl RpcError {
     pub(super) fn of_origin() -> RpcError {
         let message = "Pages of this origin are refused: the operator must add it to `cors_origins`.";
         RpcError { status: StatusCode::FORBIDDEN, ..RpcError::new(REFUSED, message) }
+    }
+
+    /// Reports that one message of a batch has no answer of the protocol.
+    pub(super) fn of_failure(id: Option<Value>, error: &Error) -> RpcError {
+        let seconds = error.as_error::<ApiError>().and_then(ApiError::retry_after);
+        let data = seconds.map(|seconds| json!({"retry_after_seconds": seconds}));
+        RpcError { id, data, ..RpcError::new(REFUSED, error.to_string()) }
     }
 
     fn of_header(name: &str) -> RpcError {
@@ -89,16 +106,39 @@ impl RpcError {
     }
 }
 
-impl Message {
-    /// Parses a body. Returns `None` for a notification or a response, which need no answer.
-    pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Option<Message>, RpcError> {
-        let parsed: Value = serde_json::from_slice(body).map_err(|error| {
+impl Incoming {
+    /// Parses a body.
+    pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Incoming {
+        let one = |message| Incoming { messages: vec![message], is_batch: false };
+        let parsed = serde_json::from_slice(body).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             RpcError::new(PARSE_ERROR, format!("The body is not valid JSON at {place}."))
-        })?;
-        let invalid = |why: &str| RpcError::new(INVALID_REQUEST, why);
-        let Value::Object(mut fields) = parsed else {
-            return Err(invalid("The body must be one JSON-RPC message. Batches are not supported."));
+        });
+        let batch = match parsed {
+            Ok(Value::Array(batch)) => batch,
+            Ok(message) => return one(Message::read(headers, message)),
+            Err(error) => return one(Err(error)),
+        };
+        if headers.get(VERSION_HEADER).is_some_and(|version| version != BATCHED) {
+            return one(Err(invalid("The body must be one JSON-RPC message: only version 2025-03-26 has batches.")));
+        }
+        if !(1..=MAX_BATCH).contains(&batch.len()) {
+            return one(Err(invalid(&format!("A batch must have 1 to {MAX_BATCH} messages."))));
+        }
+        let messages = batch.into_iter().map(|message| Message::read(headers, message)).collect();
+        Incoming { messages, is_batch: true }
+    }
+}
+
+fn invalid(why: &str) -> RpcError {
+    RpcError::new(INVALID_REQUEST, why)
+}
+
+impl Message {
+    /// Reads a message. Returns `None` for a notification or a response.
+    fn read(headers: &HeaderMap, message: Value) -> Result<Option<Message>, RpcError> {
+        let Value::Object(mut fields) = message else {
+            return Err(invalid("A JSON-RPC message must be an object."));
         };
         if fields.get("jsonrpc").is_none_or(|version| version != "2.0") {
             return Err(invalid("jsonrpc must be \"2.0\"."));
@@ -224,10 +264,20 @@ mod tests {
 
     use super::*;
 
-    fn read(headers: &[(&'static str, &'static str)], body: &Value) -> Result<Option<Message>, i32> {
+    fn incoming(headers: &[(&'static str, &'static str)], body: &str) -> Incoming {
         let pairs =
             headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
-        Message::read(&HeaderMap::from_iter(pairs), body.to_string().as_bytes()).map_err(|error| error.code)
+        Incoming::read(&HeaderMap::from_iter(pairs), body.as_bytes())
+    }
+
+    fn read(headers: &[(&'static str, &'static str)], body: &Value) -> Result<Option<Message>, i32> {
+        only(incoming(headers, &body.to_string()))
+    }
+
+    /// Returns the message of a body that is no batch.
+    fn only(Incoming { mut messages, is_batch }: Incoming) -> Result<Option<Message>, i32> {
+        assert_eq!((messages.len(), is_batch), (1, false));
+        messages.remove(0).map_err(|error| error.code)
     }
 
     fn stateless(version: &str, method: &str) -> Value {
@@ -299,7 +349,19 @@ mod tests {
             (r#"{"jsonrpc": "2.0", "id": 1, "method": 7}"#, INVALID_REQUEST),
             (r#"{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}"#, INVALID_PARAMS),
         ] {
-            assert_eq!(Message::read(&HeaderMap::new(), body.as_bytes()).err().map(|it| it.code), Some(code), "{body}");
+            assert_eq!(only(incoming(&[], body)).err(), Some(code), "{body}");
         }
+    }
+
+    #[test]
+    fn a_batch_has_few_messages_and_is_of_one_version() {
+        let batch = |count: usize| Value::from(vec![json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}); count]);
+        for headers in [&[][..], &[("mcp-protocol-version", "2025-03-26")]] {
+            let Incoming { messages, is_batch } = incoming(headers, &batch(MAX_BATCH).to_string());
+            assert!(is_batch && messages.len() == MAX_BATCH && messages.iter().all(Result::is_ok));
+        }
+        assert_eq!(read(&[], &batch(MAX_BATCH + 1)).err(), Some(INVALID_REQUEST));
+        assert_eq!(read(&[], &batch(0)).err(), Some(INVALID_REQUEST));
+        assert_eq!(read(&[("mcp-protocol-version", "2025-06-18")], &batch(1)).err(), Some(INVALID_REQUEST));
     }
 }
