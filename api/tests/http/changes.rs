@@ -1,7 +1,7 @@
 use engine::records::ehr::Resource;
 use serde_json::{Value, json};
 
-use crate::support::*;
+use crate::{export::without_ehr, support::*};
 
 const PATH: &str = "/changes?subdomain=acme&location_id=1";
 
@@ -84,6 +84,19 @@ async fn changes_respect_the_grants_of_the_key() {
         let asked = world.get(&format!("{PATH}&since={start}&resource[]={resource}")).key(MAIN_KEY);
         assert_eq!(asked.fails(403).await, ["You don't have access to perform this action."], "{resource}");
     }
+}
+
+#[actix_web::test]
+async fn a_cursor_of_the_changes_of_another_ehr_has_expired() {
+    let world = world().await;
+    let cursor = now(&world, PATH).await;
+    without_ehr(&world).await;
+    let refused = world.get(&format!("{PATH}&since={cursor}")).answers(400).await;
+    assert_eq!(refused["reason"], json!("cursor_expired"));
+    let message = refused["error"][0].as_str().unwrap();
+    assert!(message.contains("another health record system") && message.contains("Export the records"), "{message}");
+    let next = now(&world, PATH).await;
+    world.get(&format!("{PATH}&since={next}")).ok().await;
 }
 
 #[actix_web::test]

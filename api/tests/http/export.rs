@@ -252,7 +252,7 @@ async fn a_cursor_of_another_export_is_refused() {
 }
 
 /// Disconnects the exported location from its EHR.
-async fn without_ehr(world: &ApiWorld) {
+pub async fn without_ehr(world: &ApiWorld) {
     let mut next = setup();
     next.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().source = None;
     world.api.reconfigure(next, &NoSimulatedEhrs).await.unwrap_or_else(|error| panic!("{error}"));

@@ -453,8 +453,10 @@ fn writes_and_changes() -> Vec<Route> {
             "Without `since`, the list is empty and `page_info.end_cursor` is the current position. Send the \
              `end_cursor` of a response as `since` of the next call; if `has_next_page` is true, more changes are \
              available. Each record is listed once, with its latest change. `facts` are what happened to an \
-             appointment in all its changes since the previous page. Changes are stored for 30 days. Records \
-             whose endpoints need a grant need the same grant here.",
+             appointment in all its changes since the previous page. Changes are stored for 30 days. An older \
+             `since`, or one from before the location moved to another health record system, is refused with the \
+             reason `cursor_expired`: export the records again. Records whose endpoints need a grant need the same \
+             grant here.",
         ),
         get("/export", export::export)
             .about("Export all records of a location", "4.10")

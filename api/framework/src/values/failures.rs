@@ -70,6 +70,7 @@ failures! {
     "cursor_expired" "" {
         CursorExpired 400 "The cursor is too old: leave it empty to start again.",
         SinceExpired 400 "since is too old: changes are stored for 30 days. Export the records again, or call without since for the current position and then list them.",
+        SinceOfOtherEhr 400 "since is a position in the changes of another health record system than the location has now. Export the records again, or call without since for the current position and then list them.",
     }
     "upload_not_supported" "" { UploadNotSupported 400 "EMR does not support uploading documents.", }
     "operatory_required" "The location has `map_by_operatory`: send the operatory of the slot." {

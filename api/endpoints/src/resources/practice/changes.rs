@@ -104,8 +104,7 @@ pub async fn list(
     }
     let all = || resource_names::all().filter(|resource| granted(*resource, call.key.grants)).collect();
     let resources = if asked.is_empty() { all() } else { asked };
-    let cursors = cursors(&call.api, location.setup.id);
-    let from = since.as_deref().map(|since| opened(&cursors, since)).transpose()?;
+    let from = since.as_deref().map(|since| opened(&call.api, &location.setup, since)).transpose()?;
     let changes =
         call.api.engine.changes(location.setup.id, from, &resources, per_page).map_err(|error| match error {
             EngineError::Expired => ApiError::from(Failure::SinceExpired),
@@ -119,24 +118,38 @@ pub async fn list(
         has_previous_page: false,
         has_next_page: changes.more,
         start_cursor: since.unwrap_or_default(),
-        end_cursor: end_cursor(&cursors, changes.next),
+        end_cursor: end_cursor(&call.api, &location.setup, changes.next),
     };
     Ok(call.page(&ListPage { rows, info: ListInfo::Cursors(info) }))
 }
 
 /// Returns the cursors of a location's changes. They are bound to the location only, not to other parameters.
-pub(super) fn cursors(api: &Api, location: LocationId) -> QueryCursors {
+fn cursors(api: &Api, location: LocationId) -> QueryCursors {
     api.cursors.bound_to("/changes", vec![("location_id", &location.to_string())])
 }
 
-/// Returns the cursor after a change.
-pub(super) fn end_cursor(cursors: &QueryCursors, position: u64) -> String {
-    cursors.seal(Position::id(position), Timestamp(0))
+/// Returns the cursor after a change. It contains the data source in place of a time: the changes of another source do
+/// not continue a copy.
+pub(super) fn end_cursor(api: &Api, location: &LocationSetup, position: u64) -> String {
+    let position = Position { at: source_mark(location), id: position };
+    cursors(api, location.id).seal(position, Timestamp(0))
 }
 
-fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
-    let position = cursors.open(since).map(|(position, _)| position.id);
-    position.ok_or_else(|| ApiError::bad("since is not an end_cursor of the changes of this location."))
+/// Returns the data source of a location as cursors contain it.
+fn source_mark(location: &LocationSetup) -> Timestamp {
+    Timestamp(location.source.map_or(1, |id| i64::from(id) + 2))
+}
+
+/// Returns the position of a cursor. Cursors of earlier versions contain 0 and are accepted, because their data source
+/// is unknown. They expire within 30 days.
+fn opened(api: &Api, location: &LocationSetup, since: &str) -> Result<u64, ApiError> {
+    let opened = cursors(api, location.id).open(since);
+    let (Position { at, id }, _) =
+        opened.ok_or_else(|| ApiError::bad("since is not an end_cursor of the changes of this location."))?;
+    match at == Timestamp(0) || at == source_mark(location) {
+        true => Ok(id),
+        false => Err(Failure::SinceOfOtherEhr.into()),
+    }
 }
 
 /// Returns the view of a change, or `None` for records made at another location.

@@ -326,7 +326,7 @@ impl Export {
         let last = match more {
             true => StateLine::Resume { cursor: at.seal(&self.cursors) },
             false => {
-                let changes_cursor = changes::end_cursor(&changes::cursors(&self.api, place), at.changes);
+                let changes_cursor = changes::end_cursor(&self.api, &self.location.setup, at.changes);
                 StateLine::End { changes_cursor, count: at.count }
             }
         };
