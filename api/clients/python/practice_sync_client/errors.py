@@ -37,7 +37,8 @@ class ApiError(Exception):
 class ConnectionFailed(Exception):
     """No response arrived: the connection failed, or a time limit passed. `__cause__` has the reason."""
 
-    def __init__(self, request_id: str, timed_out: bool) -> None:
-        self.request_id = request_id
-        self.timed_out = timed_out
-        super().__init__("The service did not respond in time." if timed_out else "The connection to the service failed.")
+    def __init__(self, request: httpx.Request, cause: Exception) -> None:
+        self.__cause__ = cause
+        self.request_id: str = request.headers["x-request-id"]
+        self.timed_out = isinstance(cause, httpx.TimeoutException)
+        super().__init__("The service did not respond in time." if self.timed_out else "The connection to the service failed.")
