@@ -76,7 +76,7 @@ fn packages_of_the_clients_have_the_version_of_the_document() {
 
 #[test]
 fn clients_have_few_handwritten_lines() {
-    const GENERATED: [&str; 3] = ["schema.ts", "operations.py", "types.py"];
+    const GENERATED: [&str; 4] = ["posts.ts", "schema.ts", "operations.py", "types.py"];
     for folder in ["api/clients/typescript/src", "api/clients/python/practice_sync_client"] {
         let files = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap());
         let written = files

@@ -33,7 +33,7 @@ CLASS = '''
 class {name}(ABC):
     @abstractmethod
     def _call(
-        self, method: str, path: str, query: dict[str, Any], body: Any, key: Literal["body", "header"] | None,
+        self, method: str, path: str, query: dict[str, Any], body: Any, key: Literal["body", "header", "reads"] | None,
         idempotency_key: str | None, version: str | None,
     ) -> Any: ...
 
@@ -77,6 +77,7 @@ def methods(document: dict[str, Any], result: str, records: str) -> str:
             body = operation.get("requestBody")
             body_type = annotation(body["content"]["application/json"]["schema"]) if body else ""
             key = "body" if "idempotency_key" in schemas.get(body_type[6:], {}).get("properties", {}) else None
+            key = "reads" if operation.get("x-reads-only") else key
             if any(it["name"] == "Idempotency-Key" for it in given):
                 key = "header"
             beta = any(it["schema"].get("$ref", "").endswith("/BetaApiVersion") for it in given)
@@ -99,8 +100,9 @@ def methods(document: dict[str, Any], result: str, records: str) -> str:
             target = f'f"{target}"' if positional else repr(path)
             name, doc = operation["operationId"], f'        """{operation["summary"]}."""\n'
             before = f"body: {body_type}" + ("" if body.get("required") else " | None = None") if body else ""
-            after = (", idempotency_key: str | None = None" if key else "") + version
-            rest = f"{'body' if body else None}, {key!r}, {'idempotency_key' if key else None}, version"
+            is_keyed = key in ("body", "header")
+            after = (", idempotency_key: str | None = None" if is_keyed else "") + version
+            rest = f"{'body' if body else None}, {key!r}, {'idempotency_key' if is_keyed else None}, version"
             text += f"\n    def {name}({arguments([], before, after)}) -> {result.format(success(operation))}:\n{doc}"
             text += f"        return self._call({method.upper()!r}, {target}, {query([])}, {rest})\n"
             page = schemas.get(success(operation)[6:], {}).get("properties", {})

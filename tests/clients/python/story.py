@@ -101,7 +101,12 @@ threading.Thread(target=receiver.serve_forever, daemon=True).start()
 # Webhooks.
 endpoint = api.create_webhook_endpoint({"target_url": f"http://127.0.0.1:{receiver.server_address[1]}/"})["data"]
 Receiver.secrets.append(endpoint["secret_key"] or "")
+# A POST with a key is repeated with it.
+faults.planned.add("response lost")
 api.create_webhook_subscription(endpoint["id"], {"resource_type": "Appointment", "event": "appointment_insertion"})
+lost, repeated = faults.sent[-2:]
+assert lost.url.path.endswith("/webhook_subscriptions") and repeated.url.path == lost.url.path
+assert lost.headers["Idempotency-Key"] == repeated.headers["Idempotency-Key"]
 
 # A token that is no longer valid is renewed once.
 assert faults.sign_ins() == 1
@@ -165,7 +170,14 @@ def moved_or_none() -> types.Booking | None:
 
 moved = until(moved_or_none)
 assert moved["ehr_writeback"] == "confirmed" and moved["start_iso"] == other["start_iso"], moved
-api.cancel_booking({"booking_ref": booking_ref, "reason": "is ill"})
+# A POST without a key is not repeated. This one had its effect.
+faults.planned.add("response lost")
+faults.sent.clear()
+try:
+    api.cancel_booking({"booking_ref": booking_ref, "reason": "is ill"})
+    raise SystemExit("the response was not lost")
+except ConnectionFailed as error:
+    assert not error.timed_out and len(faults.sent) == 1
 until(lambda: True if status()["cancellation_writeback"] == "confirmed" else None)
 
 # Lists.

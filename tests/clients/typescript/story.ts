@@ -13,11 +13,12 @@ const options = { baseUrl, apiKey, userAgent: "clients-test/1.0" };
 
 // Faults between client and service. Each happens once.
 const faults = new Set<string>();
-const sent: { path: string; key: string | null; id: string | null }[] = [];
+const sent: { path: string; key: string | null; body: string; id: string | null }[] = [];
 const faulty: typeof fetch = async (input, init) => {
   const path = new URL(String(input)).pathname;
   const headers = new Headers(init?.headers);
-  sent.push({ path, key: headers.get("idempotency-key"), id: headers.get("x-request-id") });
+  const [key, id] = [headers.get("idempotency-key"), headers.get("x-request-id")];
+  sent.push({ path, key, body: String(init?.body), id });
   if (path !== "/authenticates" && faults.delete("token invalid")) {
     headers.set("Authorization", `${headers.get("Authorization")?.slice(0, -8)}AAAAAAAA`);
   }
@@ -67,11 +68,16 @@ await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
 const target_url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
 const { data: endpoint } = await api.post("/webhook_endpoints", { body: { target_url } });
 secrets.push(endpoint.secret_key ?? assert.fail("a new endpoint has a secret"));
+// A POST with a key is repeated with it.
+faults.add("response lost");
 await api.post("/webhook_endpoints/{id}/webhook_subscriptions", {
   path: { id: endpoint.id },
   query: { subdomain },
   body: { resource_type: "Appointment", event: "appointment_insertion" },
 });
+const [lostPost, repeated] = sent.slice(-2);
+assert(lostPost?.key && lostPost.path.endsWith("/webhook_subscriptions"), JSON.stringify(sent));
+assert.deepEqual([repeated?.key, repeated?.id], [lostPost.key, lostPost.id]);
 
 // One sign-in serves concurrent calls, and so does one renewal.
 assert.equal(signIns(), 1);
@@ -108,6 +114,7 @@ sent.length = 0;
 const booked = await api.post("/intent/booking/book", { query: at, body: { slot_token: slot.slot_token, patient } });
 assert(booked.replay);
 assert(sent.length === 2 && sent[0]?.id === sent[1]?.id, "the attempts have one id");
+assert(sent[0]?.body.includes('"idempotency_key"') && sent[0].body === sent[1]?.body, "the attempts have one body");
 const booking_ref = booked.booking?.booking_ref ?? assert.fail("a single booking has a reference");
 const status = async () => (await api.get("/intent/booking/status", { query: { subdomain, booking_ref } })).booking;
 const written = await until(async () => {
@@ -145,7 +152,12 @@ const moved = await until(async () => {
   return booking.reschedule?.status !== "pending" && booking;
 });
 assert.deepEqual([moved.reschedule?.status, moved.start_iso], ["confirmed", next.start_iso]);
-await api.post("/intent/booking/cancel", { query: { subdomain }, body: { booking_ref, reason: "is ill" } });
+// A POST without a key is not repeated. This one had its effect.
+faults.add("response lost");
+sent.length = 0;
+const cancelling = api.post("/intent/booking/cancel", { query: { subdomain }, body: { booking_ref, reason: "is ill" } });
+await assert.rejects(cancelling, ConnectionError);
+assert.deepEqual([sent.length, sent[0]?.key], [1, null]);
 await until(async () => (await status()).cancellation_writeback === "confirmed");
 
 // Lists.
@@ -171,7 +183,7 @@ assert.deepEqual([forbidden.status, forbidden.reason, forbidden.message, sent.le
 const altered = { slot_token: "slt_altered", patient };
 const notFound = await refused(api.post("/intent/booking/book", { query: at, body: altered, idempotencyKey: "mine" }));
 assert.deepEqual([notFound.status, notFound.reason, notFound.body.ok], [404, "slot_not_found", false]);
-assert.equal(sent.at(-1)?.key, "mine");
+assert(sent.at(-1)?.body.includes('"idempotency_key":"mine"'));
 const today = { ...at, start: `${search.today}T00:00:00Z`, end: `${search.today}T23:59:59Z` };
 const many = (client: PracticeSync) =>
   Promise.allSettled(Array.from({ length: 14 }, () => client.get("/appointments", { query: today })));

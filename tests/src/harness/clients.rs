@@ -19,7 +19,7 @@ use crate::harness::{
 const STEP: Duration = Duration::from_secs(600);
 const TYPESCRIPT_FOLDER: &str = "api/clients/typescript";
 const PYTHON_FOLDER: &str = "api/clients/python";
-const TYPESCRIPT_FILES: [&str; 12] = [
+const TYPESCRIPT_FILES: [&str; 13] = [
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "api/openapi/clients.json",
@@ -27,6 +27,7 @@ const TYPESCRIPT_FILES: [&str; 12] = [
     "api/clients/typescript/package.json",
     "api/clients/typescript/package-lock.json",
     "api/clients/typescript/tsconfig.json",
+    "api/clients/typescript/generate.mjs",
     "api/clients/typescript/src/client.ts",
     "api/clients/typescript/src/errors.ts",
     "api/clients/typescript/src/index.ts",

@@ -86,10 +86,12 @@ class _Calls(Generic[Changes]):
             query = {**query, "subdomain": query["subdomain"] or self._options.get("subdomain")}
         request = self._request(method, path, query, body, version)
         request.headers.update({"Idempotency-Key": made} if key == "header" else {})
+        # A POST that takes no key may have had its effect although its answer is lost.
+        repeatable = method != "POST" or key is not None
         token = await self._token_after(None)
         for is_renewed in (False, True):
             try:
-                return await self._send(request, f"Bearer {token}")
+                return await self._send(request, f"Bearer {token}", repeatable)
             except ApiError as error:
                 if is_renewed or error.reason not in ("token_expired", "token_invalid"):
                     raise
@@ -99,7 +101,7 @@ class _Calls(Generic[Changes]):
         async with self._locked():
             if self._token in (None, refused):
                 request = self._request("POST", "/authenticates", {}, None, None)
-                self._token = (await self._send(request, self._api_key))["data"]["token"]
+                self._token = (await self._send(request, self._api_key, True))["data"]["token"]
             return cast(str, self._token)
 
     def _request(self, method: str, path: str, query: dict[str, Any], body: Any, version: str | None) -> httpx.Request:
@@ -109,7 +111,7 @@ class _Calls(Generic[Changes]):
         limits = {"timeout": httpx.Timeout(self._options.get("timeout", 30)).as_dict()}
         return httpx.Request(method, self._base_url + path, params=given, headers=headers, json=body, extensions=limits)
 
-    async def _send(self, request: httpx.Request, authorization: str) -> Any:
+    async def _send(self, request: httpx.Request, authorization: str, repeatable: bool) -> Any:
         """Sends a request until it has an answer. All attempts have the same body, key and id."""
         request.headers["Authorization"] = authorization
         for attempt in count():
@@ -125,7 +127,7 @@ class _Calls(Generic[Changes]):
                     return body or None
                 failure = ApiError(response, body)
                 status, after = failure.status, failure.retry_after
-            again = status in (0, 429, 500, 502, 503, 504)
+            again = status == 429 or (repeatable and status in (0, 500, 502, 503, 504))
             if not again or attempt >= self._options.get("retries", 4) or (after or 0) > self._options.get("max_retry_after", 60):
                 raise failure
             await self._pause(after or _backoff(attempt))

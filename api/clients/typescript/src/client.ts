@@ -1,7 +1,8 @@
 import { ApiError, ConnectionError } from "./errors.js";
+import { REPEATABLE } from "./posts.js";
 import type { paths } from "./schema.js";
-import type { Answer, Fields, Keyed, Method, Operation, PageOf, Paged, PathsWith, RecordOf, Rest } from "./types.js";
-import type { Schemas } from "./types.js";
+import type { Answer, Fields, Method, Operation } from "./types.js";
+import type { Page, Paged, PathsWith, RecordOf, Rest, Schemas } from "./types.js";
 
 export interface ClientOptions {
   /** The address of the service, such as `https://api.example.com`. */
@@ -22,7 +23,7 @@ export interface ClientOptions {
 export interface CallOptions {
   /** Cancels the call. */
   signal?: AbortSignal;
-  /** Key of a POST, by default a new one for each call. Store your own to repeat a call after a restart. */
+  /** Key of a creating POST, by default a new one. Store your own to repeat a call after a restart. */
   idempotencyKey?: string;
 }
 
@@ -34,22 +35,13 @@ export interface ChangeBatch {
   reload: boolean;
 }
 
-interface Request extends CallOptions {
-  path?: Record<string, unknown>;
-  query?: Record<string, unknown>;
-  body?: unknown;
-  version?: string;
-}
-type Outcome<T> = { answer: T } | { error: ApiError | ConnectionError };
-type ListOptions<P extends Paged> = Rest<Fields<Operation<P, "get">>, CallOptions>;
+type Values = Record<string, unknown> | undefined;
+type Request = CallOptions & { path?: Values; query?: Values; body?: unknown; version?: string };
+type Args<M extends Method, P extends keyof paths> = Rest<Fields<Operation<P, M>>, CallOptions>;
 type Call<M extends Method> = <P extends PathsWith<M>>(
   path: P,
-  ...options: Rest<Fields<Operation<P, M>>, CallOptions>
+  ...args: Args<M, P>
 ) => Promise<Answer<Operation<P, M>>>;
-
-// The compiler compares this list with the document.
-const KEYED: Record<Keyed, true> = { "/intent/booking/book": true, "/intent/booking/reschedule": true };
-const REPEATED = [429, 500, 502, 503, 504];
 
 /** A client of one API key. */
 export class PracticeSync {
@@ -65,29 +57,21 @@ export class PracticeSync {
     this.#options = options;
   }
 
-  /** The pages of a list, from the first one or from `end_cursor`. */
-  async *pages<P extends Paged>(path: P, ...[options]: ListOptions<P>): AsyncGenerator<PageOf<P>, void> {
-    let request: Request = { ...options };
-    for (;;) {
-      const page = await this.#call<PageOf<P>>("get", path, request);
-      yield page;
-      if (!page.page_info.has_next_page) return;
-      request = { ...request, query: { ...request.query, end_cursor: page.page_info.end_cursor } };
+  /** The records of all pages of a list, or of those after `end_cursor`. */
+  async *records<P extends Paged>(path: P, ...[options]: Args<"get", P>): AsyncGenerator<RecordOf<P>, void> {
+    for (let query: Values = options?.query; ; ) {
+      const { data, page_info } = await this.#call<Page<RecordOf<P>>>("get", path, { ...options, query });
+      yield* data;
+      if (!page_info.has_next_page) return;
+      query = { ...query, end_cursor: page_info.end_cursor };
     }
-  }
-
-  /** The records of a list with pages. */
-  async *records<P extends Paged>(path: P, ...options: ListOptions<P>): AsyncGenerator<Awaited<RecordOf<P>>, void> {
-    for await (const page of this.pages(path, ...options)) yield* page.data as Awaited<RecordOf<P>>[];
   }
 
   /**
    * The changes of a location after `query.since`. The service is asked again every `every` seconds (default 5), or
    * until all changes have been read if `every` is null. A batch whose cursor was not stored arrives again.
    */
-  async *changes(
-    options: Fields<Operation<"/changes", "get">> & CallOptions & { every?: number | null },
-  ): AsyncGenerator<ChangeBatch, void> {
+  async *changes(options: Args<"get", "/changes">[0] & { every?: number | null }): AsyncGenerator<ChangeBatch, void> {
     const { every = 5, ...request } = options;
     let { since, ...query } = request.query;
     for (;;) {
@@ -106,21 +90,18 @@ export class PracticeSync {
     }
   }
 
-  async #call<T>(method: Method, path: keyof paths, request: Request = {}): Promise<T> {
-    const idempotencyKey = request.idempotencyKey ?? crypto.randomUUID();
-    const body = path in KEYED ? { idempotency_key: idempotencyKey, ...(request.body as object) } : request.body;
-    for (let renewed = false; ; renewed = true) {
-      const token = (this.#token ??= this.#signIn());
-      const authorization = `Bearer ${await token}`;
-      try {
-        return await this.#send<T>(method, path, { ...request, body, idempotencyKey }, authorization);
-      } catch (error) {
-        const refused = error instanceof ApiError && ["token_expired", "token_invalid"].includes(error.reason ?? "");
-        if (!refused || renewed) throw error;
-        // One renewal serves all calls that were refused with the same token.
-        if (this.#token === token) this.#token = undefined;
-      }
+  async #call<T>(method: Method, path: keyof paths, request: Request = {}, isRenewed = false): Promise<T> {
+    const keyed = { ...request, idempotencyKey: request.idempotencyKey ?? crypto.randomUUID() };
+    const token = (this.#token ??= this.#signIn());
+    try {
+      return await this.#send<T>(method, path, keyed, `Bearer ${await token}`);
+    } catch (error) {
+      const isRefused = error instanceof ApiError && ["token_expired", "token_invalid"].includes(error.reason ?? "");
+      if (isRenewed || !isRefused) throw error;
     }
+    // One renewal serves all calls that were refused with the same token.
+    if (this.#token === token) this.#token = undefined;
+    return this.#call<T>(method, path, keyed, true);
   }
 
   async #signIn(): Promise<string> {
@@ -131,50 +112,49 @@ export class PracticeSync {
 
   /** Sends a request until it has an answer. All attempts have the same body, key and id. */
   async #send<T>(method: Method, path: string, request: Request, authorization: string): Promise<T> {
-    const { baseUrl, version = "v3.0.0", userAgent, retries = 4, maxRetryAfter = 60 } = this.#options;
+    const { baseUrl, version = "v3.0.0", userAgent, retries = 4, maxRetryAfter = 60, timeout = 30_000 } = this.#options;
+    const { idempotencyKey: key = "", signal: stop } = request;
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(request.path?.[name])));
+    const url = new URL(baseUrl.replace(/\/$/, "") + filled);
+    for (const [name, value] of Object.entries(request.query ?? {})) {
+      for (const one of [value ?? []].flat()) url.searchParams.append(name, String(one));
+    }
     const requestId = crypto.randomUUID();
-    const headers = new Headers({ Authorization: authorization, "User-Agent": userAgent, "X-Request-Id": requestId });
-    headers.set("Svc-Api-Version", request.version ?? version);
-    headers.set("Content-Type", "application/json");
-    if (method === "post" && request.idempotencyKey) headers.set("Idempotency-Key", request.idempotencyKey);
-    const body = JSON.stringify(request.body) ?? null;
-    const init: RequestInit = { method: method.toUpperCase(), headers, body };
-    const url = baseUrl.replace(/\/$/, "") + filled + encode(request.query);
+    const own = { Authorization: authorization, "Content-Type": "application/json", "User-Agent": userAgent };
+    const headers = new Headers({ ...own, "Svc-Api-Version": request.version ?? version, "X-Request-Id": requestId });
+    const repeatable = method === "post" ? REPEATABLE[path] : "reads";
+    if (repeatable === "header") headers.set("Idempotency-Key", key);
+    const body = repeatable === "body" ? { idempotency_key: key, ...(request.body as object) } : request.body;
+    const init = { method: method.toUpperCase(), headers, body: JSON.stringify(body) ?? null };
     for (let attempt = 0; ; attempt++) {
-      const outcome = await this.#attempt<T>(url, init, requestId, request.signal);
-      if ("answer" in outcome) return outcome.answer;
-      const { error } = outcome;
-      const isRepeated = error instanceof ConnectionError || REPEATED.includes(error.status);
-      const after = error instanceof ApiError ? error.retryAfter : undefined;
-      if (!isRepeated || attempt >= retries || (after ?? 0) > maxRetryAfter) throw error;
-      const backoff = Math.min(0.5 * 2 ** attempt, 30) * (0.5 + Math.random() / 2);
-      await pause(1000 * (after ?? backoff), request.signal);
-    }
-  }
-
-  async #attempt<T>(url: string, init: RequestInit, requestId: string, stop?: AbortSignal): Promise<Outcome<T>> {
-    const limit = AbortSignal.timeout(this.#options.timeout ?? 30_000);
-    const signal = stop ? AbortSignal.any([limit, stop]) : limit;
-    try {
-      const response = await (this.#options.fetch ?? fetch)(url, { ...init, signal });
-      const text = await response.text();
-      // Other bodies are not from this API, such as the page of a proxy.
-      const body = text.startsWith("{") ? JSON.parse(text) : undefined;
-      const isAnswer = response.ok && (body !== undefined || response.status === 204);
-      return isAnswer ? { answer: body as T } : { error: new ApiError(response, body ?? {}, requestId) };
-    } catch (error) {
-      stop?.throwIfAborted();
-      return { error: new ConnectionError(requestId, limit.aborted, error) };
+      let error: ApiError | ConnectionError;
+      const limit = new AbortController();
+      const signal = AbortSignal.any(stop ? [limit.signal, stop] : [limit.signal]);
+      const timer = setTimeout(() => limit.abort(), timeout);
+      try {
+        const response = await (this.#options.fetch ?? fetch)(url, { ...init, signal });
+        const text = await response.text();
+        // Other bodies are not from this API, such as the page of a proxy.
+        const answer = text.startsWith("{") ? JSON.parse(text) : undefined;
+        if (response.ok && (answer !== undefined || response.status === 204)) return answer as T;
+        error = new ApiError(response, answer ?? {}, requestId);
+      } catch (cause) {
+        stop?.throwIfAborted();
+        error = new ConnectionError(requestId, limit.signal.aborted, cause);
+      } finally {
+        clearTimeout(timer);
+      }
+      const { status, retryAfter = 0 } = error instanceof ApiError ? error : { status: 0 };
+      // A limited call had no effect. Another POST without a key may have had its effect.
+      const isRepeated = status === 429 || (repeatable && [0, 500, 502, 503, 504].includes(status));
+      if (!isRepeated || attempt >= retries || retryAfter > maxRetryAfter) throw error;
+      await pause(1000 * retryAfter || backoff(attempt), stop);
     }
   }
 }
 
-function encode(query: Record<string, unknown> = {}): string {
-  const pairs = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one] as const));
-  const given = pairs.filter(([, value]) => value !== undefined).map(([name, value]) => [name, String(value)]);
-  return given.length > 0 ? `?${new URLSearchParams(given)}` : "";
-}
+/** Milliseconds before the next attempt. */
+const backoff = (attempt: number) => Math.min(500 * 2 ** attempt, 30_000) * (0.5 + Math.random() / 2);
 
 function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -6,18 +6,16 @@ export class ApiError extends Error {
   readonly status: number;
   /** One word for programs, as in the table "Errors" of the guide. Undefined if a proxy responded. */
   readonly reason: Schemas["FailureReason"] | undefined;
-  /** The response. `reason` determines the other fields, such as `alternatives` and `missing_fields`. */
-  readonly body: Partial<Schemas["BookingRefusal"]>;
   /** The id to quote when you report a problem. */
   readonly requestId: string;
   /** Seconds. */
   readonly retryAfter: number | undefined;
 
-  constructor(response: Response, body: Partial<Schemas["BookingRefusal"]>, sentId: string) {
+  /** `body` is the response. `reason` determines its other fields, such as `alternatives` and `missing_fields`. */
+  constructor(response: Response, readonly body: Partial<Schemas["BookingRefusal"]>, sentId: string) {
     super(body.message ?? ([body.error].flat().join(" ") || `HTTP status ${response.status} without a body of this API`));
     this.status = response.status;
     this.reason = body.reason;
-    this.body = body;
     this.requestId = response.headers.get("x-request-id") ?? sentId;
     this.retryAfter = Number(response.headers.get("retry-after")) || undefined;
   }
@@ -27,11 +25,7 @@ export class ApiError extends Error {
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
 
-  constructor(
-    readonly requestId: string,
-    readonly timedOut: boolean,
-    cause: unknown,
-  ) {
+  constructor(readonly requestId: string, readonly timedOut: boolean, cause: unknown) {
     super(timedOut ? "The service did not respond in time." : "The connection to the service failed.", { cause });
   }
 }

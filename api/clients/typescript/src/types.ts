@@ -16,20 +16,11 @@ export type Answer<O> = O extends { responses: infer R }
   ? { [S in keyof R & keyof Responses]: R[S] extends Json<infer B> ? B : undefined }[keyof R & keyof Responses]
   : never;
 
-// The client makes the key if the caller gives none.
-type Unkeyed<B> = B extends { idempotency_key: string } ? Omit<B, "idempotency_key"> & { idempotency_key?: string } : B;
-type Body<O> = O extends { requestBody: Json<infer B> }
-  ? { body: Unkeyed<B> }
-  : O extends { requestBody?: never }
-    ? { body?: never }
-    : O extends { requestBody?: Json<infer B> }
-      ? { body?: Unkeyed<B> }
-      : never;
+type BodyOf<R> = R extends Json<infer B> ? B : never;
+type Body<O> = { [K in keyof O as K extends "requestBody" ? "body" : never]: BodyOf<O[K]> };
 // `version` is required for operations that the default version does not have.
 type Version<O> = O extends { parameters: { header: { "Svc-Api-Version": infer V } } }
-  ? "v3.0.0" extends V
-    ? { version?: V }
-    : { version: V }
+  ? "v3.0.0" extends V ? { version?: V } : { version: V }
   : never;
 type Parameters<O> = O extends { parameters: infer P } ? Pick<P, keyof P & ("path" | "query")> : never;
 /** The parameters of an operation. */
@@ -39,18 +30,10 @@ export type Rest<F, More> = {} extends F ? [options?: F & More] : [options: F & 
 
 /** The lists with pages. */
 export type Paged = {
-  [P in PathsWith<"get">]: Answer<Operation<P, "get">> extends { page_info: unknown } ? P : never;
+  [P in PathsWith<"get">]: Answer<Operation<P, "get">> extends Page<unknown> ? P : never;
 }[PathsWith<"get">];
-export type RecordOf<P extends Paged> =
-  Answer<Operation<P, "get">> extends { data: readonly (infer T)[] } ? T : never;
-export type PageOf<P extends Paged> = Answer<Operation<P, "get">> & {
-  data: RecordOf<P>[];
-  page_info: Schemas["PageInfo"];
-};
-/** The paths whose body has the idempotency key. */
-export type Keyed = {
-  [P in PathsWith<"post">]: Operation<P, "post"> extends { requestBody: Json<{ idempotency_key: string }> } ? P : never;
-}[PathsWith<"post">];
+export type RecordOf<P extends Paged> = Answer<Operation<P, "get">> extends Page<infer T> ? T : never;
+export type Page<T> = { data: T[]; page_info: Schemas["PageInfo"] };
 
 /** A message of a webhook, by `event_name`. */
 export type WebhookMessage = {

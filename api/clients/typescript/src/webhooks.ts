@@ -25,17 +25,13 @@ export async function verifyWebhook(
     throw new WebhookError("The header `timestamp` is missing or outside the tolerance.");
   }
   const base64 = btoa(Array.from(body, (byte) => String.fromCharCode(byte)).join(""));
-  const payload = new TextEncoder().encode(`${timestamp}.${base64}`);
+  const [encoder, hmac] = [new TextEncoder(), { name: "HMAC", hash: "SHA-256" }];
   for (const secret of [secrets].flat()) {
-    const hmac = { name: "HMAC", hash: "SHA-256" };
-    const key = await crypto.subtle.importKey("raw", new TextEncoder().encode(secret), hmac, false, ["verify"]);
-    for (const name of ["signature", "signature-next"]) {
-      const digits = header(name).match(/../g) ?? [];
-      const signature = Uint8Array.from(digits, (pair) => Number.parseInt(pair, 16));
-      if (await crypto.subtle.verify(hmac, key, signature, payload)) {
-        const message = JSON.parse(new TextDecoder().decode(body)) as WebhookMessage;
-        return { deliveryId: header("delivery-id"), message };
-      }
+    const key = await crypto.subtle.importKey("raw", encoder.encode(secret), hmac, false, ["verify"]);
+    for (const hex of [header("signature"), header("signature-next")]) {
+      const signature = Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+      if (!(await crypto.subtle.verify(hmac, key, signature, encoder.encode(`${timestamp}.${base64}`)))) continue;
+      return { deliveryId: header("delivery-id"), message: JSON.parse(new TextDecoder().decode(body)) };
     }
   }
   throw new WebhookError("No signature matches. Compare the secret with the `secret_key` of the endpoint.");
