@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +20,21 @@ T = TypeVar("T")
 address, api_key, subdomain, location = sys.argv[1:]
 at = int(location)
 user_agent = "clients-test/1.0"
+
+
+class Broken(httpx.SyncByteStream):
+    """An export that breaks within the line after its first position."""
+
+    def __init__(self, stream: httpx.SyncByteStream) -> None:
+        self.stream = stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        text = b"".join(self.stream)
+        yield text[: text.index(b"\n", text.index(b'{"type":"resume"')) + 20]
+        raise httpx.ReadError("the connection broke")
+
+    def close(self) -> None:
+        self.stream.close()
 
 
 class Faults(httpx.HTTPTransport):
@@ -49,6 +64,9 @@ class Faults(httpx.HTTPTransport):
         if path != "/authenticates" and self.is_planned("response lost"):
             response.close()
             raise httpx.ReadError("the response was lost")
+        if path == "/export" and self.is_planned("stream broken"):
+            assert isinstance(response.stream, httpx.SyncByteStream)
+            return httpx.Response(response.status_code, headers=response.headers, stream=Broken(response.stream))
         return response
 
     def sign_ins(self) -> int:
@@ -184,6 +202,17 @@ until(lambda: True if status()["cancellation_writeback"] == "confirmed" else Non
 ids = [it["id"] for it in api.iter_patients(location_id=at, per_page=1000)]
 assert len(ids) > 50 and [it["id"] for it in api.iter_patients(location_id=at, per_page=25)] == ids
 
+# An export continues after a broken connection, has each record once, and ends with the position of its changes.
+faults.planned.add("stream broken")
+faults.sent.clear()
+batches = list(api.export(location_id=at))
+asked = [request.url.params.get("cursor") for request in faults.sent if request.url.path == "/export"]
+assert asked == [None, batches[0].cursor], asked
+assert [it.is_last for it in batches] == [False] * (len(batches) - 1) + [True]
+exported = [(record["resource"], record["id"]) for batch in batches for record in batch.records]
+assert len(set(exported)) == len(exported) and {("patients", it) for it in ids} <= set(exported)
+assert not any(it.reload for it in api.changes(location_id=at, since=batches[-1].cursor, every=None))
+
 # Refusals, limits and lost connections.
 unknown = refused(lambda: api.list_operatories(location_id=999_999))
 assert (unknown.status, unknown.reason) == (404, "location_not_found")
@@ -231,6 +260,8 @@ async def with_asyncio() -> None:
         assert me["data"]["key_id"] and places["data"]
         assert [it["id"] async for it in client.iter_patients(location_id=at, per_page=25)] == ids
         assert [it.reload async for it in client.changes(location_id=at, every=None)] == [True]
+        copied = [(it["resource"], it["id"]) async for batch in client.export(location_id=at) for it in batch.records]
+        assert {("patients", it) for it in ids} <= set(copied)
 
 
 asyncio.run(with_asyncio())

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { ApiError, ConnectionError, PracticeSync, WebhookError, verifyWebhook } from "practice-sync-client";
-import type { ChangeBatch, WebhookMessage } from "practice-sync-client";
+import type { ChangeBatch, ExportRecord, WebhookMessage } from "practice-sync-client";
 
 const [baseUrl, apiKey, subdomain, firstLocation] = process.argv.slice(2) as [string, string, string, string];
 const at = { subdomain, location_id: Number(firstLocation) };
@@ -13,12 +13,12 @@ const options = { baseUrl, apiKey, userAgent: "clients-test/1.0" };
 
 // Faults between client and service. Each happens once.
 const faults = new Set<string>();
-const sent: { path: string; key: string | null; body: string; id: string | null }[] = [];
+const sent: { path: string; query: URLSearchParams; key: string | null; body: string; id: string | null }[] = [];
 const faulty: typeof fetch = async (input, init) => {
-  const path = new URL(String(input)).pathname;
+  const { pathname: path, searchParams: query } = new URL(String(input));
   const headers = new Headers(init?.headers);
   const [key, id] = [headers.get("idempotency-key"), headers.get("x-request-id")];
-  sent.push({ path, key, body: String(init?.body), id });
+  sent.push({ path, query, key, body: String(init?.body), id });
   if (path !== "/authenticates" && faults.delete("token invalid")) {
     headers.set("Authorization", `${headers.get("Authorization")?.slice(0, -8)}AAAAAAAA`);
   }
@@ -29,6 +29,16 @@ const faulty: typeof fetch = async (input, init) => {
   if (path === "/me" && faults.delete("proxy refuses")) return Response.json({ error: "Forbidden" }, { status: 403 });
   const response = await fetch(input, { ...init, headers });
   if (path !== "/authenticates" && faults.delete("response lost")) throw new TypeError("the response was lost");
+  if (path === "/export" && faults.delete("stream broken")) {
+    // Within the line after the first position.
+    const text = await response.text();
+    const part = text.slice(0, text.indexOf("\n", text.indexOf('{"type":"resume"')) + 20);
+    const body = new ReadableStream({
+      start: (stream) => stream.enqueue(new TextEncoder().encode(part)),
+      pull: async (stream) => stream.error(await setTimeout(50, new TypeError("the connection broke"))),
+    });
+    return new Response(body, response);
+  }
   return response;
 };
 const api = new PracticeSync({ ...options, fetch: faulty });
@@ -171,6 +181,23 @@ assert.deepEqual(ids[25], ids[1000]);
 
 // @ts-expect-error A stream of lines is not one document: its end could be missing.
 export const lines = () => api.get("/export", { query: at });
+
+// An export continues after a broken connection, has each record once, and ends with the position of its changes.
+faults.add("stream broken");
+sent.length = 0;
+const exported: ExportRecord[] = [];
+const positions: string[] = [];
+for await (const { records, cursor, isLast } of api.export({ query: at })) {
+  exported.push(...records);
+  positions.push(isLast ? `${cursor} is last` : cursor);
+}
+const exports = sent.filter(({ path }) => path === "/export").map(({ query }) => query.get("cursor"));
+assert.deepEqual(exports, [null, positions[0]]);
+assert.equal(new Set(exported.map(({ resource, id }) => `${resource} ${id}`)).size, exported.length);
+const copied = new Set(exported.flatMap((it) => (it.resource === "patients" ? [it.data.id] : [])));
+assert(ids[1000]?.every((id) => copied.has(id)));
+const since = positions.at(-1)?.match(/^(.+) is last$/)?.[1] ?? assert.fail("the last batch is marked");
+for await (const batch of api.changes({ query: { ...at, since }, every: null })) assert(!batch.reload);
 
 // Refusals, limits and lost connections.
 const unknown = await refused(api.get("/operatories", { query: { subdomain, location_id: 999_999 } }));

@@ -1,10 +1,11 @@
 import asyncio
+import json
 import random
 import threading
 import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, closing
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, Required, Self, TypedDict, TypeVar, Unpack, cast
@@ -16,6 +17,7 @@ from .errors import ApiError, ConnectionFailed, read_body
 from .operations import AsyncOperations, Operations
 
 Changes = TypeVar("Changes")
+Exported = TypeVar("Exported")
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,15 @@ class ChangeBatch:
     cursor: str
     """The position after these changes. Store it with them."""
     reload: bool
-    """Replace the whole copy with the records of the lists: the call had no cursor, or it has expired."""
+    """Replace the whole copy with an export: the call had no cursor, or it has expired."""
+
+
+@dataclass(frozen=True)
+class ExportBatch:
+    records: list[types.ExportRecord]
+    cursor: str
+    """The position after these records: `cursor` of another export, or the first `since` of the changes if `is_last`."""
+    is_last: bool
 
 
 class Options(TypedDict, total=False):
@@ -40,7 +50,7 @@ class Options(TypedDict, total=False):
     """The longest accepted `Retry-After`, in seconds. Default: 60. The call fails if the service requires more."""
 
 
-class _Calls(Generic[Changes]):
+class _Calls(Generic[Changes, Exported]):
     """The calls of both clients, with the IO of asyncio. `Client` replaces it by IO that blocks."""
 
     def __init__(self, base_url: str, api_key: str, http: Any, lock: Any, options: Options) -> None:
@@ -55,6 +65,11 @@ class _Calls(Generic[Changes]):
         query = {"subdomain": subdomain, "location_id": location_id, "since": since, "resource[]": resource}
         return cast(Changes, self._each(self._change_batches(query, every)))
 
+    def export(self, *, location_id: int, subdomain: str | None = None, cursor: str | None = None) -> Exported:
+        """Returns all records of a location, in batches. A broken export continues after its last batch."""
+        query = {"subdomain": subdomain, "location_id": location_id, "cursor": cursor}
+        return cast(Exported, self._each(self._export_batches(query)))
+
     def _call(self, *arguments: Any) -> Any:
         return self._result(self._answer(*arguments))
 
@@ -67,8 +82,16 @@ class _Calls(Generic[Changes]):
     def _each(self, items: AsyncGenerator[Any, None]) -> Any:
         return items
 
-    async def _exchange(self, request: httpx.Request) -> httpx.Response:
-        return cast(httpx.Response, await self._http.send(request))
+    async def _exchange(self, request: httpx.Request, stream: bool) -> httpx.Response:
+        response: httpx.Response = await self._http.send(request, stream=stream)
+        if not response.is_success:
+            await response.aread()
+        return response
+
+    async def _chunks(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+        async with aclosing(response):
+            async for chunk in response.aiter_bytes():
+                yield chunk
 
     async def _pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -78,7 +101,7 @@ class _Calls(Generic[Changes]):
 
     async def _answer(
         self, method: str, path: str, query: dict[str, Any], body: Any = None, key: str | None = None,
-        idempotency_key: str | None = None, version: str | None = None,
+        idempotency_key: str | None = None, version: str | None = None, *, stream: bool = False,
     ) -> Any:
         made = idempotency_key or str(uuid.uuid4())
         body = {"idempotency_key": made, **body} if key == "body" else body
@@ -91,7 +114,7 @@ class _Calls(Generic[Changes]):
         token = await self._token_after(None)
         for is_renewed in (False, True):
             try:
-                return await self._send(request, f"Bearer {token}", repeatable)
+                return await self._send(request, f"Bearer {token}", repeatable, stream)
             except ApiError as error:
                 if is_renewed or error.reason not in ("token_expired", "token_invalid"):
                     raise
@@ -101,7 +124,7 @@ class _Calls(Generic[Changes]):
         async with self._locked():
             if self._token in (None, refused):
                 request = self._request("POST", "/authenticates", {}, None, None)
-                self._token = (await self._send(request, self._api_key, True))["data"]["token"]
+                self._token = (await self._send(request, self._api_key, True, False))["data"]["token"]
             return cast(str, self._token)
 
     def _request(self, method: str, path: str, query: dict[str, Any], body: Any, version: str | None) -> httpx.Request:
@@ -111,17 +134,19 @@ class _Calls(Generic[Changes]):
         limits = {"timeout": httpx.Timeout(self._options.get("timeout", 30)).as_dict()}
         return httpx.Request(method, self._base_url + path, params=given, headers=headers, json=body, extensions=limits)
 
-    async def _send(self, request: httpx.Request, authorization: str, repeatable: bool) -> Any:
+    async def _send(self, request: httpx.Request, authorization: str, repeatable: bool, stream: bool) -> Any:
         """Sends a request until it has an answer. All attempts have the same body, key and id."""
         request.headers["Authorization"] = authorization
         for attempt in count():
             failure: ApiError | ConnectionFailed
             status, after = 0, None
             try:
-                response = await self._exchange(request)
+                response = await self._exchange(request, stream)
             except httpx.TransportError as error:
                 failure = ConnectionFailed(request, error)
             else:
+                if stream and response.is_success:
+                    return response
                 body = read_body(response)
                 if response.is_success and (body or response.status_code == 204):
                     return body or None
@@ -160,12 +185,39 @@ class _Calls(Generic[Changes]):
                     return
                 await self._pause(every)
 
+    async def _export_batches(self, query: dict[str, Any]) -> AsyncGenerator[ExportBatch, None]:
+        attempts = count()
+        while True:
+            response = await self._answer("GET", "/export", query, stream=True)
+            records, rest = list[types.ExportRecord](), b""
+            try:
+                async with aclosing(self._chunks(response)) as chunks:
+                    async for chunk in chunks:
+                        # Lines of httpx would also end at characters that texts of records can have.
+                        *texts, rest = (rest + chunk).split(b"\n")
+                        for line in map(json.loads, texts):
+                            if "data" in line:
+                                records.append(line)
+                            elif line["type"] == "resume":
+                                yield ExportBatch(records, line["cursor"], is_last=False)
+                                query, records, attempts = {**query, "cursor": line["cursor"]}, [], count()
+                            elif line["type"] == "end":
+                                yield ExportBatch(records, line["changes_cursor"], is_last=True)
+                                return
+                            elif line["type"] == "error":
+                                raise ValueError(line["message"])
+                raise ValueError("The export ended before its last line.")
+            except (httpx.TransportError, ValueError) as error:
+                if (attempt := next(attempts)) >= self._options.get("retries", 4):
+                    raise ConnectionFailed(response.request, error) from error
+                await self._pause(_backoff(attempt))
+
 
 def _backoff(attempt: int) -> float:
     return min(0.5 * 2.0**attempt, 30) * random.uniform(0.5, 1)
 
 
-class Client(_Calls[Iterator[ChangeBatch]], Operations):
+class Client(_Calls[Iterator[ChangeBatch], Iterator[ExportBatch]], Operations):
     """A client of one API key. Threads may share it."""
 
     def __init__(self, base_url: str, api_key: str, *, http: httpx.Client | None = None, **options: Unpack[Options]) -> None:
@@ -191,8 +243,16 @@ class Client(_Calls[Iterator[ChangeBatch]], Operations):
         finally:
             self._result(items.aclose())
 
-    async def _exchange(self, request: httpx.Request) -> httpx.Response:
-        return cast(httpx.Response, self._http.send(request))
+    async def _exchange(self, request: httpx.Request, stream: bool) -> httpx.Response:
+        response: httpx.Response = self._http.send(request, stream=stream)
+        if not response.is_success:
+            response.read()
+        return response
+
+    async def _chunks(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+        with closing(response):
+            for chunk in response.iter_bytes():
+                yield chunk
 
     async def _pause(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -203,7 +263,7 @@ class Client(_Calls[Iterator[ChangeBatch]], Operations):
             yield
 
 
-class AsyncClient(_Calls[AsyncIterator[ChangeBatch]], AsyncOperations):
+class AsyncClient(_Calls[AsyncIterator[ChangeBatch], AsyncIterator[ExportBatch]], AsyncOperations):
     """A client of one API key for asyncio."""
 
     def __init__(self, base_url: str, api_key: str, *, http: httpx.AsyncClient | None = None, **options: Unpack[Options]) -> None:

@@ -1,7 +1,7 @@
 import { ApiError, ConnectionError } from "./errors.js";
 import { REPEATABLE } from "./posts.js";
 import type { paths } from "./schema.js";
-import type { Answer, Fields, Method, Operation } from "./types.js";
+import type { Answer, ExportLine, ExportRecord, Fields, Method, Operation } from "./types.js";
 import type { Page, Paged, PathsWith, RecordOf, Rest, Schemas } from "./types.js";
 
 export interface ClientOptions {
@@ -11,7 +11,7 @@ export interface ClientOptions {
   /** Name and version of your application: `my-app/1.0`. */
   userAgent: string;
   version?: Schemas["ApiVersion"];
-  /** Time limit of one attempt, in milliseconds. Default: 30,000. */
+  /** Time limit of one attempt, and of each wait for data of an export, in milliseconds. Default: 30,000. */
   timeout?: number;
   /** Maximum number of attempts after the first one. Default: 4. */
   retries?: number;
@@ -21,7 +21,6 @@ export interface ClientOptions {
 }
 
 export interface CallOptions {
-  /** Cancels the call. */
   signal?: AbortSignal;
   /** Key of a creating POST, by default a new one. Store your own to repeat a call after a restart. */
   idempotencyKey?: string;
@@ -35,8 +34,15 @@ export interface ChangeBatch {
   reload: boolean;
 }
 
+export interface ExportBatch {
+  records: ExportRecord[];
+  /** The position after them: `query.cursor` of an export that continues here, or the first `since` if `isLast`. */
+  cursor: string;
+  isLast: boolean;
+}
+
 type Values = Record<string, unknown> | undefined;
-type Request = CallOptions & { path?: Values; query?: Values; body?: unknown; version?: string };
+type Request = CallOptions & { path?: Values; query?: Values; body?: unknown; version?: string; isStream?: boolean };
 type Args<M extends Method, P extends keyof paths> = Rest<Fields<Operation<P, M>>, CallOptions>;
 type Call<M extends Method> = <P extends PathsWith<M>>(
   path: P,
@@ -90,6 +96,41 @@ export class PracticeSync {
     }
   }
 
+  /** All records of a location, in batches. A broken export continues after its last batch. */
+  async *export(options: Args<"get", "/export">[0]): AsyncGenerator<ExportBatch, void> {
+    const { retries = 4, timeout = 30_000 } = this.#options;
+    let { query } = options;
+    for (let failures = 0; ; failures++) {
+      const { body, headers } = await this.#call<Response>("get", "/export", { ...options, query, isStream: true });
+      const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
+      const close = () => reader.cancel().catch(() => {});
+      try {
+        for (let rest = "", records: ExportRecord[] = []; ; ) {
+          const timer = setTimeout(close, timeout);
+          const { done, value } = await reader.read().finally(() => clearTimeout(timer));
+          if (done) throw new Error("The export ended or stalled before its last line.");
+          const texts = (rest + value).split("\n");
+          rest = texts.pop() ?? "";
+          for (const line of texts.map((text): ExportLine => JSON.parse(text))) {
+            if (line.type === "error") throw new Error(line.message);
+            if ("data" in line) records.push(line);
+            if (line.type === "end") return void (yield { records, cursor: line.changes_cursor, isLast: true });
+            if (line.type !== "resume") continue;
+            yield { records, cursor: line.cursor, isLast: false };
+            query = { ...query, cursor: line.cursor };
+            [records, failures] = [[], 0];
+          }
+        }
+      } catch (cause) {
+        options.signal?.throwIfAborted();
+        if (failures >= retries) throw new ConnectionError(headers.get("x-request-id") ?? "", false, cause);
+      } finally {
+        await close();
+      }
+      await pause(backoff(failures), options.signal);
+    }
+  }
+
   async #call<T>(method: Method, path: keyof paths, request: Request = {}, isRenewed = false): Promise<T> {
     const keyed = { ...request, idempotencyKey: request.idempotencyKey ?? crypto.randomUUID() };
     const token = (this.#token ??= this.#signIn());
@@ -133,6 +174,7 @@ export class PracticeSync {
       const timer = setTimeout(() => limit.abort(), timeout);
       try {
         const response = await (this.#options.fetch ?? fetch)(url, { ...init, signal });
+        if (request.isStream && response.ok) return response as T;
         const text = await response.text();
         // Other bodies are not from this API, such as the page of a proxy.
         const answer = text.startsWith("{") ? JSON.parse(text) : undefined;

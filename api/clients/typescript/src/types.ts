@@ -34,6 +34,9 @@ export type Paged = {
 }[PathsWith<"get">];
 export type RecordOf<P extends Paged> = Answer<Operation<P, "get">> extends Page<infer T> ? T : never;
 export type Page<T> = { data: T[]; page_info: Schemas["PageInfo"] };
+export type ExportLine = Schemas["ExportLine"];
+/** A record of an export, by `resource`. */
+export type ExportRecord = Extract<ExportLine, { data: unknown }>;
 
 /** A message of a webhook, by `event_name`. */
 export type WebhookMessage = {
