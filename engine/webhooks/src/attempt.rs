@@ -17,7 +17,7 @@ use super::{
     payload_cache::PayloadCache,
     registry::EndpointRegistry,
     schedule::AttemptOutcome,
-    sign,
+    target::{Target, Targets},
 };
 
 /// The source of the current time; tests set their own.
@@ -54,6 +54,7 @@ impl Sender {
         due: Due,
         outcomes: &Outcomes,
         shown: &PayloadCache,
+        targets: &Targets,
     ) -> Result<AfterAttempt, StoreError> {
         let before = match self.read(due)? {
             Ok(before) => before,
@@ -66,7 +67,8 @@ impl Sender {
                 // The endpoint may have moved to another node while this process was suspended.
                 Ok(_) if !self.registry.subscriptions().is_here(due.endpoint) => return Ok(AfterAttempt::Elsewhere),
                 Ok(data) => {
-                    let sending = self.send(&endpoint, before.body(&data), before.id, attempted);
+                    let target = targets.prepared(&endpoint, &self.egress);
+                    let sending = self.send(&target, before.body(&data), before.id, attempted);
                     let span = sending_span(&before);
                     let timer = self.metrics.durations.webhook_sends.start_timer();
                     let outcome = sending.instrument(span.clone()).await;
@@ -121,17 +123,10 @@ impl Sender {
         answer
     }
 
-    async fn send(&self, endpoint: &Endpoint, body: Vec<u8>, id: Uuid, at: Timestamp) -> Result<u16, SendError> {
-        let timestamp = sign::timestamp(at);
-        let (secret, next) = endpoint.secrets(at);
-        let (id, seconds) = (id.to_string(), sign::seconds(at));
-        let mut headers = vec![("signature", sign::sign(secret.reveal(), &timestamp, &body))];
-        headers.extend(next.map(|next| ("signature-next", sign::sign(next.reveal(), &timestamp, &body))));
-        let standard = sign::standard([secret].into_iter().chain(next), &id, &seconds, &body);
-        headers.extend(standard.map(|signature| ("webhook-signature", signature)));
-        headers.extend([("timestamp", timestamp), ("webhook-timestamp", seconds)]);
-        headers.extend([("delivery-id", id.clone()), ("webhook-id", id)]);
-        self.egress.post(&endpoint.target_url, &headers, body).await
+    async fn send(&self, target: &Target, body: Vec<u8>, id: Uuid, at: Timestamp) -> Result<u16, SendError> {
+        let url = target.url.as_ref().map_err(|_| SendError::RefusedAddress)?;
+        let headers = target.headers(id, at, &body);
+        self.egress.post(url, &headers, body).await
     }
 
     fn active_endpoint(&self, delivery: &Delivery) -> Option<Arc<Endpoint>> {

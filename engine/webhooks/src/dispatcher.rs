@@ -29,6 +29,7 @@ use super::{
     outbox::Doorbell,
     outcomes::Outcomes,
     payload_cache::PayloadCache,
+    target::Targets,
 };
 
 /// A running dispatcher. Stops on `stop` or on drop.
@@ -97,6 +98,7 @@ struct DispatchLoop {
     sender: Arc<Sender>,
     outcomes: Outcomes,
     shown: Arc<PayloadCache>,
+    targets: Arc<Targets>,
     doorbell: Arc<Doorbell>,
     queues: EndpointQueues,
     tasks: JoinSet<TaskOutcome>,
@@ -120,6 +122,7 @@ impl DispatchLoop {
             outcomes: Outcomes::start(sender.store.clone(), sender.registry.clone()),
             sender,
             shown: Arc::default(),
+            targets: Arc::default(),
             doorbell,
             queues: EndpointQueues::default(),
             tasks: JoinSet::new(),
@@ -346,8 +349,10 @@ impl DispatchLoop {
 
     fn attempt(&mut self, due: Due, record: Vec<u8>, kind: EndpointState) {
         self.queues.begun(due.endpoint, due.delivery, record, kind);
-        let (sender, outcomes, shown) = (self.sender.clone(), self.outcomes.clone(), self.shown.clone());
-        let task = self.tasks.spawn(async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes, &shown).await) });
+        let (sender, outcomes) = (self.sender.clone(), self.outcomes.clone());
+        let (shown, targets) = (self.shown.clone(), self.targets.clone());
+        let attempt = async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes, &shown, &targets).await) };
+        let task = self.tasks.spawn(attempt);
         self.attempts.insert(task.id(), (due, task));
     }
 

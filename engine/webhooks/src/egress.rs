@@ -68,6 +68,9 @@ pub enum RefusedUrl {
     PortZero,
 }
 
+/// A URL that allows messages to be sent there. Its host name is checked on resolution.
+pub struct TargetUrl(Url);
+
 /// The reason why an attempt does not count as delivered. No variant can carry the response: it may repeat patient
 /// data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -152,8 +155,8 @@ impl Egress {
         Ok(Egress { client: client.map_err(|error| SetupError(root_cause(&error)))?, reach })
     }
 
-    /// Checks whether the URL itself allows messages to be sent there. Host names are checked on resolution.
-    pub fn check_url(&self, target_url: &str) -> Result<Url, RefusedUrl> {
+    /// Checks whether the URL itself allows messages to be sent there.
+    pub fn check_url(&self, target_url: &str) -> Result<TargetUrl, RefusedUrl> {
         if target_url.len() > limits::MAX_URL_BYTES {
             return Err(RefusedUrl::TooLong);
         }
@@ -173,18 +176,17 @@ impl Egress {
             return Err(RefusedUrl::PortZero);
         }
         let public = literal.map_or_else(|| is_public_name(&host), is_public);
-        if public || loopback { Ok(url) } else { Err(RefusedUrl::NotPublic) }
+        if public || loopback { Ok(TargetUrl(url)) } else { Err(RefusedUrl::NotPublic) }
     }
 
     /// Makes one attempt. A 2xx status counts as delivered, even if the rest of the response fails.
     pub async fn post(
         &self,
-        target_url: &str,
+        url: &TargetUrl,
         headers: &[(&'static str, String)],
         body: Vec<u8>,
     ) -> Result<u16, SendError> {
-        let url = self.check_url(target_url).map_err(|_| SendError::RefusedAddress)?;
-        let mut request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        let mut request = self.client.post(url.0.clone()).header(CONTENT_TYPE, "application/json").body(body);
         for (name, value) in headers {
             request = request.header(HeaderName::from_static(name), value);
         }

@@ -65,6 +65,7 @@ pub mod schedule;
 mod shared;
 pub mod sign;
 pub mod subscriptions;
+mod target;
 mod upkeep;
 pub mod views;
 

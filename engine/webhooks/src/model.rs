@@ -69,11 +69,8 @@ pub struct NextSecret {
 impl Endpoint {
     /// Returns the secret that signs, and the second one that signs during the overlap of a rotation.
     pub fn secrets(&self, at: Timestamp) -> (&SecretKey, Option<&SecretKey>) {
-        match &self.next_secret {
-            None => (&self.secret_key, None),
-            Some(next) if at < next.alone_from => (&self.secret_key, Some(&next.secret_key)),
-            Some(next) => (&next.secret_key, None),
-        }
+        let next = self.next_secret.as_ref().map(|next| (next.alone_from, &next.secret_key));
+        signing(at, &self.secret_key, next)
     }
 
     pub fn failing(&self) -> Option<Streak> {
@@ -83,6 +80,16 @@ impl Endpoint {
     /// Returns the time until which the earlier secret of a rotation still signs.
     pub fn rotating_until(&self, at: Timestamp) -> Option<Timestamp> {
         self.next_secret.as_ref().map(|next| next.alone_from).filter(|until| at < *until)
+    }
+}
+
+/// Returns the secret or key that signs, and the second one that signs during the overlap of a rotation. `next`
+/// replaces `current` at the end of the overlap.
+pub(crate) fn signing<T>(at: Timestamp, current: T, next: Option<(Timestamp, T)>) -> (T, Option<T>) {
+    match next {
+        None => (current, None),
+        Some((alone_from, next)) if at < alone_from => (current, Some(next)),
+        Some((_, next)) => (next, None),
     }
 }
 

@@ -55,9 +55,27 @@ fn text(at: Timestamp, seconds: SecondsFormat) -> String {
     DateTime::<Utc>::from_timestamp_millis(at.0).unwrap_or(edge).to_rfc3339_opts(seconds, true)
 }
 
-/// Computes the `signature` header.
-pub fn sign(secret_key: &str, timestamp: &str, body: &[u8]) -> String {
-    hex::encode(mac(secret_key, timestamp, body).finalize().into_bytes())
+/// The keys of a secret. Their setup is paid once.
+pub struct Signer {
+    own: Hmac<Sha256>,
+    /// `None` if the secret does not have the form of the convention.
+    standard: Option<Hmac<Sha256>>,
+}
+
+impl Signer {
+    pub fn new(secret: &SecretKey) -> Signer {
+        Signer { own: keyed(secret.0.as_bytes()), standard: secret.decoded().as_deref().map(keyed) }
+    }
+
+    /// Computes the `signature` header for a body in base64.
+    pub fn sign(&self, timestamp: &str, encoded: &str) -> String {
+        hex::encode(mac(self.own.clone(), timestamp, encoded).finalize().into_bytes())
+    }
+}
+
+/// Returns the body as the `signature` header covers it.
+pub fn encoded(body: &[u8]) -> String {
+    STANDARD.encode(body)
 }
 
 /// Formats the `webhook-timestamp` header: seconds since 1970.
@@ -68,33 +86,32 @@ pub fn seconds(at: Timestamp) -> String {
 /// Computes the `webhook-signature` header: one signature per secret, so that a receiver that knows either accepts the
 /// message.
 pub fn standard<'a>(
-    secrets: impl IntoIterator<Item = &'a SecretKey>,
+    signers: impl IntoIterator<Item = &'a Signer>,
     id: &str,
     seconds: &str,
     body: &[u8],
 ) -> Option<String> {
-    let signature = |secret: &SecretKey| {
-        let mut mac = keyed(&secret.decoded()?);
+    let signature = |signer: &Signer| {
+        let mut mac = signer.standard.clone()?;
         for part in [id.as_bytes(), b".", seconds.as_bytes(), b".", body] {
             mac.update(part);
         }
         Some(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
     };
-    let signatures: Vec<String> = secrets.into_iter().filter_map(signature).collect();
+    let signatures: Vec<String> = signers.into_iter().filter_map(signature).collect();
     (!signatures.is_empty()).then(|| signatures.join(" "))
 }
 
 /// Verifies a signature in constant time.
 pub fn verify(secret_key: &str, timestamp: &str, body: &[u8], signature: &str) -> bool {
     let Ok(signature) = hex::decode(signature) else { return false };
-    mac(secret_key, timestamp, body).verify_slice(&signature).is_ok()
+    mac(keyed(secret_key.as_bytes()), timestamp, &encoded(body)).verify_slice(&signature).is_ok()
 }
 
-fn mac(secret_key: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
-    let mut mac = keyed(secret_key.as_bytes());
-    mac.update(timestamp.as_bytes());
-    mac.update(b".");
-    mac.update(STANDARD.encode(body).as_bytes());
+fn mac(mut mac: Hmac<Sha256>, timestamp: &str, encoded: &str) -> Hmac<Sha256> {
+    for part in [timestamp, ".", encoded] {
+        mac.update(part.as_bytes());
+    }
     mac
 }
 
@@ -130,7 +147,8 @@ mod tests {
     #[test]
     fn signatures_are_those_of_the_reference_computation() {
         for (key, at, body, signature) in KNOWN {
-            assert_eq!(sign(key, at, body.as_bytes()), *signature);
+            let signer = Signer::new(&SecretKey((*key).to_owned()));
+            assert_eq!(signer.sign(at, &encoded(body.as_bytes())), *signature);
             assert!(verify(key, at, body.as_bytes(), signature));
         }
     }
@@ -149,16 +167,17 @@ mod tests {
     /// The example of the convention's own specification and libraries.
     #[test]
     fn standard_signatures_are_those_of_the_convention() {
-        let secret = SecretKey("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());
+        let signer = Signer::new(&SecretKey("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned()));
         let (id, at, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", br#"{"test": 2432232314}"#);
         let signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
-        assert_eq!(standard([&secret], id, at, body).as_deref(), Some(signature));
-        let next = SecretKey::from_entropy([3; 32]);
-        let both = standard([&secret, &next], id, at, body).unwrap_or_default();
+        assert_eq!(standard([&signer], id, at, body).as_deref(), Some(signature));
+        let next = Signer::new(&SecretKey::from_entropy([3; 32]));
+        let both = standard([&signer, &next], id, at, body).unwrap_or_default();
         let (first, second) = both.split_once(' ').unwrap_or_default();
         assert_eq!(first, signature);
         assert_eq!(Some(second), standard([&next], id, at, body).as_deref());
-        assert_eq!(standard([&SecretKey("of another form".to_owned())], id, at, body), None);
+        let of_another_form = Signer::new(&SecretKey("of another form".to_owned()));
+        assert_eq!(standard([&of_another_form], id, at, body), None);
         assert_eq!(seconds(Timestamp(1_614_265_330_999)), at);
     }
 

@@ -36,7 +36,8 @@ fn development() -> Egress {
 }
 
 async fn send(egress: &Egress, url: &str) -> Result<u16, SendError> {
-    egress.post(url, &[("timestamp", "t".into()), ("signature", "s".into())], b"{}".to_vec()).await
+    let url = egress.check_url(url).map_err(|_| SendError::RefusedAddress)?;
+    egress.post(&url, &[("timestamp", "t".into()), ("signature", "s".into())], b"{}".to_vec()).await
 }
 
 #[test]

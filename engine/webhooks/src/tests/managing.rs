@@ -34,7 +34,8 @@ fn signed_by(message: &Received, header: &str, secret: &SecretKey) -> bool {
 
 fn standard_of(message: &Received, secrets: &[&SecretKey]) -> String {
     let (id, at) = (&message.headers["webhook-id"], &message.headers["webhook-timestamp"]);
-    sign::standard(secrets.iter().copied(), id, at, &message.body).unwrap()
+    let signers: Vec<sign::Signer> = secrets.iter().map(|secret| sign::Signer::new(secret)).collect();
+    sign::standard(&signers, id, at, &message.body).unwrap()
 }
 
 #[tokio::test]
