@@ -385,7 +385,7 @@ async fn waiting_work_continues_after_a_move_to_another_engine() {
         let rules = EngineRules { webhook_development: true, ..EngineRules::default() };
         Engine::start(setup(rules), Parts { own, ..Parts::new(store, Arc::new(PlainViews::default())) }).await.unwrap()
     };
-    let deliveries = |store: &EmbeddedStore| store.scan(Space::Delivery.range(), Direction::Forward, 9).unwrap();
+    let deliveries = |store: &EmbeddedStore| store.scan(Space::DeliveryLog.range(), Direction::Forward, 9).unwrap();
     ehr.readable.send_replace(false);
     ehr.set_shut(true);
     let store = open(EngineKind::Sled);

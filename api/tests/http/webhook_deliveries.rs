@@ -9,7 +9,6 @@ use engine::{
     store::{Batch, Direction, KeyRange, MemoryStore, Store},
     webhooks::{
         catalogue::Event,
-        delivery::Delivery,
         schedule::{RETRIES, max_jitter},
     },
 };
@@ -25,13 +24,12 @@ use location::{
     time::{DAY, HOUR, Millis, Timestamp},
 };
 use serde_json::{Value, json};
-use testing::{Answer, Receiver};
+use testing::{Answer, Receiver, deliveries};
 
 use crate::support::*;
 
-/// Key prefixes of endpoints and deliveries in the store.
+/// Key prefix of endpoints in the store.
 const ENDPOINTS: u8 = 0x50;
-const DELIVERIES: u8 = 0x53;
 
 /// Starts a receiver that answers with the status in the path: `/200`.
 async fn receiver() -> Receiver {
@@ -351,8 +349,7 @@ async fn two_days_of_failure_deactivate_an_endpoint_and_its_subscriptions() {
 /// Simulates the passing of time by moving all times of messages in the store back.
 async fn time_passes(store: &MemoryStore, by: Millis) {
     let mut batch = Batch::new();
-    for (_, value) in store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 9).unwrap() {
-        let before = Delivery::from_bytes(&value).unwrap();
+    for before in deliveries(store) {
         let mut after = before.clone();
         after.set_back(by);
         after.replace(&before, &mut batch);

@@ -40,11 +40,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use setup::{LocationSetup, Setup};
 use store::{Batch, CommitError, Direction, KeyRange, MemoryStore, Store, StoreError, counters::Ids, keys::Space};
-use testing::{HookedStore, PlainViews};
+use testing::{HookedStore, PlainViews, deliveries};
 use webhooks::{
     catalogue::{Event, ResourceType},
     delivery::Delivery,
-    delivery_id::first_of,
     egress::{Egress, Reach},
     follower::{Follower, FollowerBatch},
     model::{EndpointId, Owner},
@@ -89,8 +88,6 @@ impl Request for Own {
 }
 
 const START: Timestamp = Timestamp(1_795_255_200_000);
-const DELIVERIES: u8 = 0x53;
-const DATA: u8 = 0x59;
 /// Institution 1 has two locations on one EHR. Institution 2 has one location with another EHR.
 const PLACES: [(u32, u32); 3] = [(1, 1), (2, 1), (3, 2)];
 const MAIN: u32 = 1;
@@ -354,26 +351,24 @@ impl NotifyWorld {
     }
 
     /// Returns the payload of a delivery.
-    fn payload(&self, delivery: uuid::Uuid) -> Value {
-        let key = [&[DATA][..], first_of(delivery).as_bytes()].concat();
-        serde_json::from_slice(&self.store.get(&key).unwrap().unwrap()).unwrap()
+    fn payload(&self, delivery: &Delivery) -> Value {
+        serde_json::from_str(delivery.data(&*self.store).unwrap().get()).unwrap()
     }
 
     /// Returns the messages since the last call, in no order.
     fn news(&mut self) -> Vec<Told> {
         self.follow_changes();
-        let found = self.store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 100_000).unwrap();
-        let told = found.iter().map(|(_, value)| Delivery::from_bytes(value).unwrap()).map(|delivery| Told {
+        let told = deliveries(&*self.store).into_iter().map(|delivery| Told {
             endpoint: delivery.endpoint_id,
             institution: delivery.institution_id.unwrap().0,
             event: delivery.event_name.clone(),
             location: delivery.location_id.map(|location| location.0),
-            data: self.payload(delivery.id),
+            data: self.payload(&delivery),
         });
         let told: Vec<Told> = told.collect();
         let mut batch = Batch::new();
-        for (key, _) in &found {
-            batch.delete(key.clone());
+        for key in self.store.scan_keys(Space::DeliveryEvent.range(), Direction::Forward, 100_000).unwrap() {
+            batch.delete(key);
         }
         self.store.commit_now(batch).unwrap();
         self.heard += told.len();
@@ -1472,12 +1467,10 @@ async fn follower_that_stops_anywhere_sends_each_message_once_and_in_order() {
             }
         }
         world.follow_changes();
-        let found = world.store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 100_000).unwrap();
         let mut sent: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (_, value) in found {
-            let delivery = Delivery::from_bytes(&value).unwrap();
+        for delivery in deliveries(&*world.store) {
             assert!(delivery.record.starts_with("payment "), "{delivery:?}");
-            let data = world.payload(delivery.id);
+            let data = world.payload(&delivery);
             let amount = |of: &Value| of["amount"]["amount"].as_str().map(str::to_owned);
             let messages = sent.entry(delivery.record).or_default();
             // The previous attributes are those of the message before.

@@ -46,9 +46,9 @@ fn owner_field(space: Space) -> OwnerField {
         Record | Before => OwnerField::Records(AFTER_SPACE),
         Feed | FeedPruned | IndexBlock | IndexManifest => OwnerField::Stream(AFTER_SPACE),
         Counter | Secret | AdapterPart | AdapterVersion | FeedEnd | Once | OnceExpiry | Endpoint | Subscription
-        | Delivery | DeliveryDue | Subscribed | DeliveryFinished | DeliveryLog | Overflow | DeliveryData
-        | DeliveryCount | WebhookChanges | DeliveryStripes | PairingCode | Workstation | Membership | TokenUsed
-        | Numbered => OwnerField::Absent,
+        | Delivery | DeliveryDue | Subscribed | DeliveryFinished | DeliveryLog | Overflow | DeliveryEvent
+        | DeliveryQueued | DeliveryCount | WebhookChanges | DeliveryStripes | PairingCode | Workstation
+        | Membership | TokenUsed | Numbered => OwnerField::Absent,
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
             assert_eq!(owner_for_key(&key[..1]), KeyOwner::Shared, "{space:?}, cut short");
         }
         for space in Space::ALL {
-            let webhooks = (Space::Endpoint as u8..=Space::WebhookPosition as u8).contains(&(*space as u8));
+            let webhooks = (Space::Endpoint as u8..=Space::DeliveryQueued as u8).contains(&(*space as u8));
             assert_eq!(known.iter().any(|(it, ..)| it == space), !webhooks, "{space:?}");
             assert_eq!(owner_for_range(&space.range()), webhooks_or_shared(*space), "{space:?}");
         }

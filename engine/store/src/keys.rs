@@ -77,20 +77,21 @@ spaces! {
     Endpoint = 0x50 "webhook endpoint",
     /// endpoint, id -> a subscription of the endpoint
     Subscription = 0x51 "webhook subscription",
-    /// id -> one message to one endpoint
+    /// id -> one message to one endpoint; only of earlier versions
     Delivery = 0x53 "webhook delivery",
-    /// endpoint, time, delivery -> the record it is about; pending deliveries
+    /// endpoint, time, delivery -> the record it is about; deliveries that wait for a later attempt
     DeliveryDue = 0x54 "webhook delivery due",
     /// endpoint, institution, event -> empty; prevents duplicate subscriptions
     Subscribed = 0x55 "webhook subscribed",
-    /// time, delivery -> its endpoint; deliveries that succeeded or were given up
+    /// time, random number -> endpoint and id of each delivery that ended by then; of earlier versions: time, delivery
+    /// -> its endpoint
     DeliveryFinished = 0x56 "webhook delivery finished",
-    /// endpoint, delivery -> empty; deliveries of an endpoint in the order of creation
+    /// endpoint, delivery -> its state since the first attempt, in the order of creation; of earlier versions: empty
     DeliveryLog = 0x57 "webhook delivery log",
     /// endpoint -> number and time of events dropped because its queue was full
     Overflow = 0x58 "webhook overflow",
-    /// first delivery of an event -> the payload of the event, shared by its deliveries
-    DeliveryData = 0x59 "webhook delivery data",
+    /// first delivery of an event -> the event, with its recipients and its data; of earlier versions: the data
+    DeliveryEvent = 0x59 "webhook delivery event",
     /// stripe, first endpoint of a block -> number of pending deliveries per endpoint, as counted by the stripe
     DeliveryCount = 0x5A "webhook delivery count",
     /// (no parts) -> number of changes of endpoints and subscriptions
@@ -101,6 +102,8 @@ spaces! {
     DeliveryStripes = 0x5D "webhook delivery stripes",
     /// institution -> the position of its webhooks in the log of changes
     WebhookPosition = 0x5E "webhook position",
+    /// endpoint, delivery -> the record it is about; deliveries that wait for their first attempt
+    DeliveryQueued = 0x5F "webhook delivery queued",
     /// digest of a pairing code -> its location and the remaining uses
     PairingCode = 0x60 "pairing code",
     /// location, expiry, digest of a pairing code -> empty
@@ -609,7 +612,7 @@ mod tests {
             (Space::Link, link(1, 2, b"EHR-7")),
             (Space::Claim, claim(1, &[7; 32])),
         ];
-        let webhooks = 14;
+        let webhooks = 15;
         assert_eq!(keys.len() + webhooks, Space::ALL.len());
         for (space, key) in keys {
             assert_eq!(Space::from_key(&key), Some(space));

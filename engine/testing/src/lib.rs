@@ -6,6 +6,7 @@
 //! | `ehr` | `FakeEhr`: an EHR with scripted pages and writes |
 //! | `hooked_store` | `HookedStore`: counts reads, and delays or refuses calls |
 //! | `views` | `NoViews` and `PlainViews`: records as webhooks show them |
+//! | `deliveries` | the deliveries of webhooks in a store |
 //! | `receiver` | `Receiver`: a receiver of webhooks on loopback with scripted answers |
 //! | `samples` | records and queries with the fields that most tests leave alone, changes of an earlier version |
 //! | `clock`, `counter` | `ManualClock` and `Counter` |
@@ -19,6 +20,7 @@
 
 mod clock;
 mod counter;
+mod deliveries;
 mod ehr;
 mod hooked_store;
 mod receiver;
@@ -29,6 +31,7 @@ mod views;
 
 pub use clock::ManualClock;
 pub use counter::Counter;
+pub use deliveries::deliveries;
 pub use ehr::FakeEhr;
 pub use hooked_store::HookedStore;
 pub use receiver::{Answer, Received, Receiver};

@@ -11,10 +11,11 @@ use uuid::Uuid;
 use super::{
     delivery::{Delivery, State},
     egress::{Egress, SendError},
+    event::StoredEvent,
+    event_cache::EventCache,
     keys::{self, Due},
     model::Endpoint,
     outcomes::{DeliveryChange, Outcomes, SetAsideReason},
-    payload_cache::PayloadCache,
     registry::EndpointRegistry,
     schedule::AttemptOutcome,
     target::{Target, Targets},
@@ -47,50 +48,52 @@ pub(crate) enum AfterAttempt {
     Elsewhere,
 }
 
+/// A delivery with its event, unless it is of an earlier version. Or the reason why it cannot be attempted.
+type Found = Result<(Delivery, Option<Arc<StoredEvent>>), SetAsideReason>;
+
 impl Sender {
     /// Runs the attempt. Returns an error if the store could not be read before the message was sent.
     pub(crate) async fn attempt(
         &self,
         due: Due,
         outcomes: &Outcomes,
-        shown: &PayloadCache,
+        events: &EventCache,
         targets: &Targets,
     ) -> Result<AfterAttempt, StoreError> {
-        let before = match self.read(due)? {
-            Ok(before) => before,
+        let (mut delivery, event) = match self.read(due, events)? {
+            Ok(found) => found,
             Err(why) => return Ok(self.set_aside(due, why, outcomes).await),
         };
         let attempted = (self.clock)();
-        let mut after = before.clone();
-        let answer = match self.active_endpoint(&before) {
-            Some(endpoint) => match shown.read(&*self.store, &before) {
+        let answer = match self.active_endpoint(&delivery) {
+            Some(endpoint) => match self.body(&delivery, event.as_deref()) {
                 // The endpoint may have moved to another node while this process was suspended.
                 Ok(_) if !self.registry.subscriptions().is_here(due.endpoint) => return Ok(AfterAttempt::Elsewhere),
-                Ok(data) => {
+                Ok(body) => {
                     let target = targets.prepared(&endpoint, &self.egress);
-                    let sending = self.send(&target, before.body(&data), before.id, attempted);
-                    let span = sending_span(&before);
+                    let sending = self.send(&target, body, delivery.id, attempted);
+                    let span = sending_span(&delivery);
                     let timer = self.metrics.durations.webhook_sends.start_timer();
                     let outcome = sending.instrument(span.clone()).await;
                     timer.observe_duration();
                     span.record("outcome", outcome.map_or_else(SendError::code, |status| status.to_string()));
-                    Some(self.note(&mut after, attempted, outcome))
+                    Some(self.note(&mut delivery, attempted, outcome))
                 }
                 Err(error @ StoreError::Damaged { .. }) => {
                     tracing::error!(delivery = %due.delivery, %error, "a webhook message cannot be sent");
-                    after.give_up(attempted);
+                    delivery.give_up(attempted);
                     None
                 }
                 Err(error) => return Err(error),
             },
             None => {
-                after.stop(attempted);
+                delivery.stop(attempted);
                 None
             }
         };
-        report(&after);
-        let ended = !after.is_pending();
-        let change = DeliveryChange::replaced(before, after);
+        report(&delivery);
+        let ended = !delivery.is_pending();
+        let change = DeliveryChange::attempted(due, delivery);
         let health = answer.filter(|answer| self.registry.health_changes(due.endpoint, *answer, attempted));
         let recorded = match health {
             Some(answer) => outcomes.record_with_health(change, answer, attempted).await,
@@ -99,17 +102,42 @@ impl Sender {
         Ok(if recorded && ended { AfterAttempt::Ended } else { AfterAttempt::Pending })
     }
 
-    /// Reads the delivery. Returns the reason in the inner `Err` if the delivery cannot be attempted.
-    fn read(&self, due: Due) -> Result<Result<Delivery, SetAsideReason>, StoreError> {
-        let stored = match self.store.get(&keys::delivery(due.delivery)) {
-            Ok(Some(stored)) => stored,
-            Ok(None) => return Ok(Err(SetAsideReason::Missing)),
-            Err(StoreError::Damaged { .. }) => return Ok(Err(SetAsideReason::Damaged)),
-            Err(error) => return Err(error),
+    fn read(&self, due: Due, events: &EventCache) -> Result<Found, StoreError> {
+        let found = match self.read_stored(due, events) {
+            Err(StoreError::Damaged { .. }) => Err(SetAsideReason::Damaged),
+            found => found?,
         };
-        let Ok(delivery) = Delivery::from_bytes(&stored) else { return Ok(Err(SetAsideReason::NotReadable)) };
-        let is_due = delivery.state == (State::Pending { next_attempt_at: due.at });
-        Ok(if is_due { Ok(delivery) } else { Err(SetAsideReason::NotDue) })
+        let waits = State::Pending { next_attempt_at: due.at };
+        let is_due = |delivery: &Delivery| due.is_queued || delivery.state == waits;
+        Ok(found.and_then(|found| if is_due(&found.0) { Ok(found) } else { Err(SetAsideReason::NotDue) }))
+    }
+
+    fn read_stored(&self, due: Due, events: &EventCache) -> Result<Found, StoreError> {
+        let entry = match due.is_queued {
+            true => None,
+            false => match self.store.get(&keys::logged(due.endpoint, due.delivery))? {
+                None => return Ok(Err(SetAsideReason::Missing)),
+                entry => entry,
+            },
+        };
+        if entry.as_ref().is_some_and(Vec::is_empty) {
+            let Some(stored) = self.store.get(&keys::earlier_delivery(due.delivery))? else {
+                return Ok(Err(SetAsideReason::Missing));
+            };
+            let delivery = Delivery::from_bytes(&stored);
+            return Ok(delivery.map(|delivery| (delivery, None)).map_err(|_| SetAsideReason::NotReadable));
+        }
+        let event = events.read(&*self.store, due.delivery)?;
+        let delivery = Delivery::from_event(&event, due.delivery, entry.as_deref());
+        Ok(delivery.map(|delivery| (delivery, Some(event))).ok_or(SetAsideReason::NotReadable))
+    }
+
+    /// Builds the body of the attempt. `event` is `None` for a delivery of an earlier version.
+    fn body(&self, delivery: &Delivery, event: Option<&StoredEvent>) -> Result<Vec<u8>, StoreError> {
+        match event {
+            Some(event) => Ok(delivery.body(&event.data)),
+            None => Ok(delivery.body(&delivery.data(&*self.store)?)),
+        }
     }
 
     fn note(&self, delivery: &mut Delivery, attempted: Timestamp, outcome: Result<u16, SendError>) -> AttemptOutcome {

@@ -11,7 +11,8 @@ use super::{
     attempt::Sender,
     delivery::{Delivery, State},
     delivery_id::made_at,
-    keys, limits,
+    keys::{self, Due},
+    limits,
     model::EndpointId,
 };
 
@@ -19,8 +20,8 @@ use super::{
 const PAGE: usize = 500;
 
 impl Sender {
-    /// Moves the retries back. Returns the endpoints with a delivery that is due earlier now. `by` is the known amount,
-    /// or 0. Deliveries created or attempted in the future reveal a larger one.
+    /// Moves the retries back; first attempts are due at any time. Returns the endpoints with a delivery that is due
+    /// earlier now. `by` is the known amount, or 0. Deliveries created or attempted in the future reveal a larger one.
     pub async fn move_retries_back(&self, by: Millis) -> Result<BTreeSet<EndpointId>, StoreError> {
         let (mut moved, mut range) = (BTreeSet::new(), keys::all_due());
         loop {
@@ -29,20 +30,24 @@ impl Sender {
             range = range.after(last);
             let known = self.registry.subscriptions();
             // Other nodes move their own.
-            let here = page.iter().filter_map(|key| keys::parse_due(key)).filter(|(of, ..)| known.is_here(*of));
+            let here = page.iter().filter_map(|key| Due::parse(key)).filter(|due| known.is_here(due.endpoint));
             let now = (self.clock)();
-            let late = here.filter(|(_, at, _)| *at > now);
+            let late = here.filter(|due| due.at > now);
             let mut changes = Vec::new();
-            for (endpoint, at, id) in late {
-                let stored = self.store.get(&keys::delivery(id))?;
-                let Some(before) = stored.and_then(|bytes| Delivery::from_bytes(&bytes).ok()) else { continue };
+            for due in late {
+                let before = match Delivery::read(&*self.store, due.endpoint, due.delivery) {
+                    Ok(Some(before)) => before,
+                    // An attempt sets the entry aside.
+                    Ok(None) | Err(StoreError::Damaged { .. }) => continue,
+                    Err(error) => return Err(error),
+                };
                 // Attempts continue meanwhile, so the clock is read after the delivery.
-                let ahead = before.attempted_at.unwrap_or(made_at(id)).since((self.clock)());
-                if ahead > 0 && before.state == (State::Pending { next_attempt_at: at }) {
+                let ahead = before.attempted_at.unwrap_or(made_at(due.delivery)).since((self.clock)());
+                if ahead > 0 && before.state == (State::Pending { next_attempt_at: due.at }) {
                     let mut after = before.clone();
                     after.set_back(by.max(ahead));
                     changes.push((before, after));
-                    moved.insert(endpoint);
+                    moved.insert(due.endpoint);
                 }
             }
             for some in changes.chunks(limits::SWEEP) {

@@ -1,4 +1,9 @@
 //! A message to an endpoint, from the commit that enqueues it to the end of its retries.
+//!
+//! Until the end of its first attempt, a delivery is an entry in the queue of its endpoint, and all else is in its
+//! event (`StoredEvent`). Each attempt writes the state to the log of the endpoint.
+
+use std::borrow::Cow;
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -6,13 +11,14 @@ use location::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use store::{Batch, Key, Store, StoreError};
+use store::{Batch, Key, Store, StoreError, Version};
 use uuid::Uuid;
 
 use super::{
     catalogue::ResourceType,
-    delivery_id::sequence,
+    delivery_id::{number_in_event, sequence},
     egress::SendError,
+    event::{StoredEvent, data_in},
     keys, limits,
     model::{EndpointId, SubscriptionId},
     schedule, sign,
@@ -22,6 +28,8 @@ use super::{
 pub const TEST_RESOURCE: &str = "webhook_endpoint";
 pub const TEST_EVENT: &str = "webhook_endpoint.test";
 
+/// The JSON form contains all fields. It is that of the results of `Idempotency-Key`s, and of deliveries stored by
+/// earlier versions.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Delivery {
     /// The `delivery-id` header, the same in every attempt.
@@ -61,6 +69,22 @@ pub struct Delivery {
     /// The start of the retry schedule.
     pub first_attempt_at: Option<Timestamp>,
     pub state: State,
+    #[serde(skip)]
+    place: Place,
+    /// The version of the value that holds the state, if it was read alone.
+    #[serde(skip)]
+    version: Option<Version>,
+}
+
+/// The place of a delivery's state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// In the event: the delivery is queued for its first attempt.
+    #[default]
+    Queue,
+    Log,
+    /// In a value with all fields, as earlier versions stored it. The entry in the log is empty.
+    EarlierDelivery,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +105,39 @@ pub enum State {
     Stopped {
         at: Timestamp,
     },
+}
+
+impl State {
+    /// Reads the state in an entry of the log, or in a delivery of an earlier version.
+    pub(crate) fn from_stored(stored: &[u8]) -> Option<State> {
+        #[derive(Deserialize)]
+        struct Stored {
+            state: State,
+        }
+        serde_json::from_slice::<Stored>(stored).ok().map(|stored| stored.state)
+    }
+
+    /// Returns the end of the delivery, or `None` if it is pending.
+    pub(crate) fn ended_at(self) -> Option<Timestamp> {
+        match self {
+            State::Pending { .. } => None,
+            State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => Some(at),
+        }
+    }
+}
+
+/// An entry of the log: the part of a delivery that attempts change.
+#[derive(Serialize, Deserialize)]
+struct LogEntry<'d> {
+    #[serde(default)]
+    attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attempted_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "<[DeliveryError]>::is_empty")]
+    delivery_errors: Cow<'d, [DeliveryError]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_attempt_at: Option<Timestamp>,
+    state: State,
 }
 
 /// A failed attempt, as later messages list it.
@@ -123,11 +180,92 @@ struct DeliveryBody<'a> {
 }
 
 impl Delivery {
+    /// Reads a delivery of the endpoint.
+    pub fn read(store: &dyn Store, endpoint: EndpointId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+        // The first attempt moves a delivery from the queue to the log, perhaps between the two reads.
+        for _ in 0..2 {
+            let logged = store.read(&keys::logged(endpoint, id))?;
+            if logged.is_none() && store.get(&keys::queued(endpoint, id))?.is_none() {
+                continue;
+            }
+            let entry = logged.as_ref().map(|found| found.value.as_slice());
+            let key = Delivery::details_key(id, entry);
+            let Some(details) = store.read(&key)? else { return Ok(None) };
+            let mut delivery = Delivery::from_stored(id, entry, &details.value)?;
+            delivery.version = match delivery.place {
+                Place::Queue => None,
+                Place::Log => logged.map(|found| found.version),
+                Place::EarlierDelivery => Some(details.version),
+            };
+            return Ok(Some(delivery));
+        }
+        Ok(None)
+    }
+
+    /// Returns the key of the value that completes an entry of the log, or describes a queued delivery.
+    pub(crate) fn details_key(id: Uuid, entry: Option<&[u8]>) -> Key {
+        match entry {
+            Some([]) => keys::earlier_delivery(id),
+            _ => keys::event(id),
+        }
+    }
+
+    /// Decodes a delivery: its entry in the log, if it is not queued, and the value under `details_key`.
+    pub(crate) fn from_stored(id: Uuid, entry: Option<&[u8]>, details: &[u8]) -> Result<Delivery, StoreError> {
+        let delivery = match entry {
+            Some([]) => Delivery::from_bytes(details).ok(),
+            _ => StoredEvent::from_bytes(details).and_then(|event| Delivery::from_event(&event, id, entry)),
+        };
+        let key = Delivery::details_key(id, entry);
+        delivery.ok_or_else(|| StoreError::damaged(&key, "a delivery cannot be decoded"))
+    }
+
+    /// Returns a delivery of the event: as it was enqueued, or as its entry in the log shows it. Returns `None` if the
+    /// event has no such delivery, or if the entry cannot be decoded.
+    pub(crate) fn from_event(event: &StoredEvent, id: Uuid, entry: Option<&[u8]>) -> Option<Delivery> {
+        let (endpoint_id, subscription_id) = *event.recipients.get(number_in_event(id))?;
+        let mut delivery = Delivery {
+            id,
+            endpoint_id,
+            subscription_id,
+            institution_id: event.institution_id,
+            subdomain: event.subdomain.clone(),
+            location_id: event.location_id,
+            resource_type: event.resource_type,
+            event_name: event.event_name.clone(),
+            event_time: event.event_time,
+            record: event.record.clone(),
+            origin: event.origin.clone(),
+            is_newer: event.is_newer,
+            attempts: 0,
+            attempted_at: None,
+            delivery_errors: Vec::new(),
+            first_attempt_at: None,
+            state: State::Pending { next_attempt_at: event.due_at },
+            place: Place::Queue,
+            version: None,
+        };
+        if let Some(entry) = entry {
+            let entry: LogEntry<'_> = serde_json::from_slice(entry).ok()?;
+            (delivery.attempts, delivery.attempted_at) = (entry.attempts, entry.attempted_at);
+            delivery.delivery_errors = entry.delivery_errors.into_owned();
+            (delivery.first_attempt_at, delivery.state) = (entry.first_attempt_at, entry.state);
+            delivery.place = Place::Log;
+        }
+        Some(delivery)
+    }
+
+    /// Decodes a delivery of an earlier version.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Delivery, serde_json::Error> {
+        let delivery: Delivery = serde_json::from_slice(bytes)?;
+        Ok(Delivery { place: Place::EarlierDelivery, ..delivery })
+    }
+
     /// Reads the event data, a compact JSON object that is stored once for all deliveries of an event. Returns
     /// `Damaged` if the data is unreadable.
     pub fn data(&self, store: &dyn Store) -> Result<Box<RawValue>, StoreError> {
-        let key = keys::data(self.id);
-        let data = store.get(&key)?.and_then(|stored| serde_json::from_slice(&stored).ok());
+        let key = keys::event(self.id);
+        let data = store.get(&key)?.and_then(|stored| data_in(&stored));
         data.ok_or_else(|| StoreError::damaged(&key, "the data of a webhook delivery cannot be decoded"))
     }
 
@@ -226,61 +364,68 @@ impl Delivery {
         self.state = State::Pending { next_attempt_at: at };
     }
 
-    /// Returns the index entry of the delivery: due while pending, then finished.
-    fn index(&self) -> (Key, Vec<u8>) {
+    /// Returns `true` if the delivery may be attempted at that time.
+    pub(crate) fn is_due(&self, at: Timestamp) -> bool {
         match self.state {
-            State::Pending { next_attempt_at } => {
-                (keys::due(self.endpoint_id, next_attempt_at, self.id), self.record.clone().into_bytes())
-            }
-            State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => {
-                (keys::finished(at, self.id), keys::endpoint_bytes(self.endpoint_id))
-            }
+            State::Pending { next_attempt_at } => self.place == Place::Queue || next_attempt_at <= at,
+            _ => false,
         }
     }
 
-    pub(super) fn index_key(&self) -> Key {
-        self.index().0
-    }
-
-    /// Adds a new delivery to the batch. The caller adds the event data.
-    pub fn insert(&self, batch: &mut Batch) {
-        batch.put(keys::logged(self.endpoint_id, self.id), Vec::new());
-        self.put(batch);
-    }
-
-    /// Replaces `before`; the commit conflicts if the delivery was changed concurrently. The index key of `before`
-    /// encodes its state, so its presence is a sufficient precondition.
+    /// Replaces `before`, which `read` returned. The commit conflicts if the delivery was changed concurrently. The
+    /// entry of a pending delivery in the queue or in the due index encodes its state, so its presence is a sufficient
+    /// precondition.
     pub fn replace(&self, before: &Delivery, batch: &mut Batch) {
-        let found = before.index_key();
-        batch.expect_present(found.clone()).delete(found);
+        match before.state {
+            State::Pending { next_attempt_at } => {
+                let key = match before.place {
+                    Place::Queue => keys::queued(before.endpoint_id, before.id),
+                    Place::Log | Place::EarlierDelivery => keys::due(before.endpoint_id, next_attempt_at, before.id),
+                };
+                batch.expect_present(key.clone()).delete(key);
+            }
+            _ => drop(batch.expect_unchanged(before.state_key(), before.version)),
+        }
         self.put(batch);
     }
 
-    fn put(&self, batch: &mut Batch) {
-        let (key, value) = self.index();
-        batch.put(keys::delivery(self.id), self.to_bytes()).put(key, value);
+    /// Adds the state to the batch, and the entry of the next attempt.
+    pub(crate) fn put(&self, batch: &mut Batch) {
+        let state = match self.place {
+            Place::EarlierDelivery => serde_json::to_vec(self),
+            Place::Queue | Place::Log => serde_json::to_vec(&LogEntry {
+                attempts: self.attempts,
+                attempted_at: self.attempted_at,
+                delivery_errors: Cow::Borrowed(&self.delivery_errors),
+                first_attempt_at: self.first_attempt_at,
+                state: self.state,
+            }),
+        };
+        batch.put(self.state_key(), state.expect("plain data makes JSON"));
+        if let State::Pending { next_attempt_at } = self.state {
+            let key = keys::due(self.endpoint_id, next_attempt_at, self.id);
+            batch.put(key, self.record.clone().into_bytes());
+        }
     }
 
-    fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("plain data makes JSON")
-    }
-
-    pub fn from_bytes(bytes: &[u8]) -> Result<Delivery, serde_json::Error> {
-        serde_json::from_slice(bytes)
+    /// Returns the key of the value that holds the state once the delivery was attempted.
+    fn state_key(&self) -> Key {
+        match self.place {
+            Place::EarlierDelivery => keys::earlier_delivery(self.id),
+            Place::Queue | Place::Log => keys::logged(self.endpoint_id, self.id),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
     fn a_retry_is_delayed_by_a_random_jitter() {
         let due = |random| {
-            let mut delivery = Delivery {
-                id: Uuid::from_u128(7),
-                endpoint_id: EndpointId(1),
-                subscription_id: None,
+            let event = StoredEvent {
                 institution_id: None,
                 subdomain: None,
                 location_id: None,
@@ -290,12 +435,11 @@ mod tests {
                 record: String::new(),
                 origin: None,
                 is_newer: false,
-                attempts: 0,
-                attempted_at: None,
-                delivery_errors: Vec::new(),
-                first_attempt_at: None,
-                state: State::Pending { next_attempt_at: Timestamp(0) },
+                due_at: Timestamp(0),
+                recipients: vec![(EndpointId(1), None)],
+                data: RawValue::NULL.to_owned(),
             };
+            let mut delivery = Delivery::from_event(&event, Uuid::nil(), None).unwrap();
             delivery.record(Timestamp(0), Err(SendError::Timeout), random);
             delivery.state
         };

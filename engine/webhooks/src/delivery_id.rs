@@ -65,6 +65,11 @@ pub fn nth_of(first: Uuid, number: usize) -> Uuid {
     Uuid::from_u128(first.as_u128() | number as u128)
 }
 
+/// Returns the number of a delivery among those of its event.
+pub(crate) fn number_in_event(id: Uuid) -> usize {
+    (id.as_u128() & (MAX_OF_ONE_EVENT as u128 - 1)) as usize
+}
+
 /// Returns the creation time encoded in an id.
 pub fn made_at(id: Uuid) -> Timestamp {
     Timestamp((id.as_u64_pair().0 >> 16).cast_signed())
@@ -91,6 +96,7 @@ mod tests {
         assert_eq!(made_at(later), at.plus(60_000));
         let many = [0, 1, 999, MAX_OF_ONE_EVENT - 1].map(|number| nth_of(later, number));
         assert!(many.is_sorted() && many.iter().all(|id| first_of(*id) == later && id.get_version_num() == 7));
+        assert_eq!(many.map(number_in_event), [0, 1, 999, MAX_OF_ONE_EVENT - 1]);
         let next = ids.next(at, random);
         assert!(next > later && sequence(next) > sequence(later), "a clock that goes back makes no older ids");
         let restarted = DeliveryIds::after(Some(next)).next(at, random);

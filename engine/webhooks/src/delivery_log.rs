@@ -1,18 +1,20 @@
 //! The delivery log of an endpoint, with test messages, redelivery and replay.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use location::time::Timestamp;
 use query::idempotency::IdempotencyKey;
 use runtime::origin;
-use serde_json::json;
-use store::{Batch, CommitError, Direction, Store, StoreError};
+use serde_json::{json, value::to_raw_value};
+use store::{Batch, CommitError, Direction, Key, KeyRange, Store, StoreError};
 use uuid::Uuid;
 
 use super::{
     delivery::{Delivery, State, TEST_EVENT, TEST_RESOURCE},
     delivery_id::{first_id_at, made_at},
-    keys, limits,
+    event::StoredEvent,
+    keys::{self, Due},
+    limits,
     model::{Endpoint, EndpointId, Owner},
     outbox::{Enqueued, Outbox},
     registry::{EndpointRegistry, Made, RegistryError},
@@ -53,20 +55,35 @@ impl DeliveryLog {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Delivery>, StoreError> {
-        let mut range = keys::log_between(endpoint, Uuid::nil(), Uuid::max());
-        match (from, direction) {
-            (None, _) => {}
-            (Some(from), Direction::Forward) => range = range.after(&keys::logged(endpoint, from)),
-            (Some(from), Direction::Backward) => range.end = keys::logged(endpoint, from),
+        let next_to = |mut range: KeyRange, key: fn(EndpointId, Uuid) -> Key| {
+            match (from, direction) {
+                (None, _) => {}
+                (Some(from), Direction::Forward) => range = range.after(&key(endpoint, from)),
+                (Some(from), Direction::Backward) => range.end = key(endpoint, from),
+            }
+            range
+        };
+        // In this order, because the first attempt moves a delivery from the queue to the log.
+        let queued = self.store.scan_keys(next_to(keys::queued_of(endpoint), keys::queued), direction, limit)?;
+        let logged = self.store.scan(next_to(keys::log_of(endpoint), keys::logged), direction, limit)?;
+        let mut entries: BTreeMap<Uuid, Option<Vec<u8>>> =
+            queued.iter().filter_map(|key| Some((Due::parse(key)?.delivery, None))).collect();
+        entries.extend(logged.into_iter().filter_map(|(key, entry)| Some((keys::parse_logged(&key)?.1, Some(entry)))));
+        let mut entries: Vec<_> = entries.into_iter().collect();
+        if direction == Direction::Backward {
+            entries.reverse();
         }
-        let keys = self.store.scan_keys(range, direction, limit)?;
-        let ids = keys.iter().filter_map(|key| keys::parse_logged(key));
-        ids.filter_map(|(_, id)| self.read(id).transpose()).collect()
+        entries.truncate(limit);
+        let keys: Vec<Key> = entries.iter().map(|(id, entry)| Delivery::details_key(*id, entry.as_deref())).collect();
+        let details = self.store.get_many(&keys)?;
+        // A delivery that was pruned meanwhile has no details.
+        let found = entries.iter().zip(&details).filter_map(|(entry, details)| Some((entry, details.as_ref()?)));
+        found.map(|((id, entry), details)| Delivery::from_stored(*id, entry.as_deref(), details)).collect()
     }
 
     /// Reads a delivery of the endpoint.
     pub fn find(&self, endpoint: EndpointId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
-        Ok(self.read(id)?.filter(|delivery| delivery.endpoint_id == endpoint))
+        Delivery::read(&*self.store, endpoint, id)
     }
 
     /// Builds the body of a delivery's next attempt.
@@ -92,10 +109,7 @@ impl DeliveryLog {
             };
             let endpoint = self.active(owner, id)?;
             let data = json!({ TEST_RESOURCE: {"id": endpoint.id, "target_url": endpoint.target_url} });
-            let delivery = Delivery {
-                id: self.registry.subscriptions().delivery_ids.next(now, random),
-                endpoint_id: endpoint.id,
-                subscription_id: None,
+            let event = StoredEvent {
                 institution_id: None,
                 subdomain: None,
                 location_id: None,
@@ -105,17 +119,16 @@ impl DeliveryLog {
                 record: String::new(),
                 origin: origin::current().map(|origin| origin.to_string()),
                 is_newer: false,
-                attempts: 0,
-                attempted_at: None,
-                delivery_errors: Vec::new(),
-                first_attempt_at: None,
-                state: State::Pending { next_attempt_at: now },
+                due_at: now,
+                recipients: vec![(endpoint.id, None)],
+                data: to_raw_value(&data).expect("a JSON object serializes"),
             };
-            let mut batch = Batch::new();
-            delivery.insert(&mut batch);
-            batch.put(keys::data(delivery.id), data.to_string().into_bytes());
+            let first = self.registry.subscriptions().delivery_ids.next(now, random);
+            let delivery = Delivery::from_event(&event, first, None).expect("the event has a recipient");
+            let (mut batch, mut enqueued) = (Batch::new(), Enqueued::default());
+            enqueued.add_event(&self.registry.subscriptions().backlogs, first, &event, &mut batch);
             claim.put(&delivery, now, &mut batch)?;
-            match self.commit(batch, endpoint.id, 1).await {
+            match self.commit(batch, enqueued).await {
                 Ok(()) => return Ok(Made { record: delivery, replay: false }),
                 // Another node took the key.
                 Err(CommitError::Conflict { .. }) => {}
@@ -139,14 +152,14 @@ impl DeliveryLog {
             if !self.subscription_is_active(&before) {
                 return Err(RegistryError::NotActive("the subscription of this delivery is not active"));
             }
-            if matches!(before.state, State::Pending { next_attempt_at } if next_attempt_at <= now) {
+            if before.is_due(now) {
                 return Ok(before);
             }
             let mut after = before.clone();
             after.again(now);
             let mut batch = Batch::new();
             after.replace(&before, &mut batch);
-            match self.commit(batch, endpoint.id, usize::from(!before.is_pending())).await {
+            match self.commit_again(batch, endpoint.id, usize::from(!before.is_pending())).await {
                 Ok(()) => return Ok(after),
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -166,8 +179,8 @@ impl DeliveryLog {
         now: Timestamp,
     ) -> Result<Replayed, RegistryError> {
         let endpoint = self.active(owner, id)?;
-        let mut range = keys::log_between(endpoint.id, first_id_at(asked.since), Uuid::max());
-        range.end = keys::logged(endpoint.id, first_id_at(asked.until));
+        let [start, end] = [asked.since, asked.until].map(|at| keys::logged(endpoint.id, first_id_at(at)));
+        let mut range = KeyRange::new(start, end);
         let wanted = |delivery: &Delivery| {
             let ended = !delivery.is_pending();
             let delivered = matches!(delivery.state, State::Delivered { .. });
@@ -204,7 +217,7 @@ impl DeliveryLog {
             let room = self.registry.subscriptions().backlogs.room(endpoint);
             let (mut batch, mut count, mut no_room) = (Batch::new(), 0, None);
             for id in ids {
-                let Some(before) = self.read(*id)?.filter(wanted) else { continue };
+                let Some(before) = self.find(endpoint, *id)?.filter(wanted) else { continue };
                 if count == room {
                     no_room = Some(*id);
                     break;
@@ -217,7 +230,7 @@ impl DeliveryLog {
             if count == 0 {
                 return Ok((0, no_room));
             }
-            match self.commit(batch, endpoint, count).await {
+            match self.commit_again(batch, endpoint, count).await {
                 Ok(()) => return Ok((count, no_room)),
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -236,20 +249,18 @@ impl DeliveryLog {
         delivery.subscription_id.is_none_or(|id| known.subscription(id).is_some_and(|it| it.active))
     }
 
-    /// Commits together with the count of deliveries that wait again. Runs in a separate task, because a cancelled
-    /// caller must not leave memory behind the store.
-    async fn commit(&self, mut batch: Batch, endpoint: EndpointId, deliveries: usize) -> Result<(), CommitError> {
+    /// Commits together with the count of deliveries that wait again.
+    async fn commit_again(&self, mut batch: Batch, endpoint: EndpointId, deliveries: usize) -> Result<(), CommitError> {
         let mut enqueued = Enqueued::default();
         enqueued.add(&self.registry.subscriptions().backlogs, endpoint, deliveries);
         enqueued.put_counts(&mut batch);
+        self.commit(batch, enqueued).await
+    }
+
+    /// Runs in a separate task, because a cancelled caller must not leave memory behind the store.
+    async fn commit(&self, batch: Batch, enqueued: Enqueued) -> Result<(), CommitError> {
         let (committing, outbox) = (self.store.commit(batch), self.outbox.clone());
         let commit = tokio::spawn(async move { committing.await.map(|()| outbox.committed(enqueued)) });
         commit.await.unwrap_or_else(|error| Err(StoreError::Unknown { why: error.to_string() }.into()))
-    }
-
-    fn read(&self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
-        let key = keys::delivery(id);
-        let stored = self.store.get(&key)?.map(|stored| Delivery::from_bytes(&stored)).transpose();
-        stored.map_err(|_| StoreError::damaged(&key, "a delivery cannot be decoded"))
     }
 }

@@ -2,7 +2,7 @@
 //! retention.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, HashMap},
     io,
     sync::Arc,
     thread::available_parallelism,
@@ -22,14 +22,15 @@ use tokio::{
 use super::{
     attempt::{AfterAttempt, Sender},
     endpoint_queues::{EndpointQueues, EndpointState, Found, catch_up_offset},
+    event_cache::EventCache,
     keys::{self, Due},
     limits,
     model::EndpointId,
     moves::{Move, Moves},
     outbox::Doorbell,
     outcomes::Outcomes,
-    payload_cache::PayloadCache,
     target::Targets,
+    upkeep::Look,
 };
 
 /// A running dispatcher. Stops on `stop` or on drop.
@@ -91,13 +92,10 @@ enum TaskOutcome {
     SetBack(Result<BTreeSet<EndpointId>, StoreError>),
 }
 
-/// Endpoints with waiting deliveries, and the time at which the first is due.
-type Look = Result<BTreeMap<EndpointId, Timestamp>, CommitError>;
-
 struct DispatchLoop {
     sender: Arc<Sender>,
     outcomes: Outcomes,
-    shown: Arc<PayloadCache>,
+    events: Arc<EventCache>,
     targets: Arc<Targets>,
     doorbell: Arc<Doorbell>,
     queues: EndpointQueues,
@@ -121,7 +119,7 @@ impl DispatchLoop {
         DispatchLoop {
             outcomes: Outcomes::start(sender.store.clone(), sender.registry.clone()),
             sender,
-            shown: Arc::default(),
+            events: Arc::default(),
             targets: Arc::default(),
             doorbell,
             queues: EndpointQueues::default(),
@@ -308,35 +306,40 @@ impl DispatchLoop {
             EndpointState::Failing => limits::FAILING_ENDPOINT_CONCURRENCY,
         };
         let asked = self.queues.under_way_count(endpoint) + ahead;
-        let stored = self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, asked)?;
-        let (mut all, mut found) = (stored.len() < asked, VecDeque::new());
-        for (key, record) in stored {
-            let Some((_, at, delivery)) = keys::parse_due(&key) else { continue };
-            if self.queues.is_under_way(endpoint, delivery) {
-                continue;
+        let (mut all, mut found) = (true, Vec::new());
+        for range in [keys::queued_of(endpoint), keys::due_of(endpoint)] {
+            let stored = self.sender.store.scan(range, Direction::Forward, asked)?;
+            let mut is_whole = stored.len() < asked;
+            for (key, record) in stored {
+                let Some(due) = Due::parse(&key) else { continue };
+                if self.queues.is_under_way(endpoint, due.delivery) {
+                    continue;
+                }
+                if !due.is_queued && due.at > now {
+                    self.queues.ready_at(endpoint, due.at);
+                    is_whole = true;
+                    break;
+                }
+                found.push(Found { due, record });
             }
-            if at > now {
-                self.queues.ready_at(endpoint, at);
-                all = true;
-                break;
-            }
-            found.push_back(Found { at, delivery, record });
+            all &= is_whole;
         }
-        self.queues.found(endpoint, found, all);
+        found.sort_by_key(|found| found.due);
+        self.queues.found(endpoint, found.into(), all);
         Ok(())
     }
 
     /// Begins the found deliveries. Returns `true` if the endpoint has room for more.
     fn begin_found(&mut self, endpoint: EndpointId, kind: EndpointState, now: Timestamp) -> bool {
         while self.queues.capacity(endpoint, kind) > 0 {
-            let Some(Found { at, delivery, record }) = self.queues.take_found(endpoint) else { return true };
-            let late = at < self.queues.came_at(endpoint).unwrap_or(self.started);
+            let Some(Found { due, record }) = self.queues.take_found(endpoint) else { return true };
+            let late = due.at < self.queues.came_at(endpoint).unwrap_or(self.started);
             if let Some(wait) = self.queues.catch_up_wait(endpoint, now).filter(|_| late) {
                 self.queues.forget_found(endpoint);
                 self.queues.ready_at(endpoint, wait);
                 return false;
             }
-            self.attempt(Due { endpoint, at, delivery }, record, kind);
+            self.attempt(due, record, kind);
             if late {
                 self.queues.forget_found(endpoint);
                 self.queues.delay_catch_up(endpoint, now.plus(limits::CATCH_UP_GAP));
@@ -350,8 +353,8 @@ impl DispatchLoop {
     fn attempt(&mut self, due: Due, record: Vec<u8>, kind: EndpointState) {
         self.queues.begun(due.endpoint, due.delivery, record, kind);
         let (sender, outcomes) = (self.sender.clone(), self.outcomes.clone());
-        let (shown, targets) = (self.shown.clone(), self.targets.clone());
-        let attempt = async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes, &shown, &targets).await) };
+        let (events, targets) = (self.events.clone(), self.targets.clone());
+        let attempt = async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes, &events, &targets).await) };
         let task = self.tasks.spawn(attempt);
         self.attempts.insert(task.id(), (due, task));
     }
@@ -465,28 +468,5 @@ impl DispatchLoop {
         let next = self.queues.next_timer().into_iter().chain(self.prune_at).min();
         let pause = next.map_or(limits::MAX_SLEEP, |at| at.since(now).clamp(0, limits::MAX_SLEEP));
         Duration::from_millis(pause.unsigned_abs())
-    }
-}
-
-impl Sender {
-    /// Loads the changes of other nodes, and finds the endpoints with waiting deliveries.
-    async fn refresh(&self) -> Look {
-        self.registry.refresh().await?;
-        Ok(self.first_due()?)
-    }
-
-    /// Returns every endpoint with waiting deliveries, and the time at which the first is due.
-    fn first_due(&self) -> Result<BTreeMap<EndpointId, Timestamp>, StoreError> {
-        let (mut range, mut found) = (keys::all_due(), BTreeMap::new());
-        while let Some(key) = self.store.scan_keys(range.clone(), Direction::Forward, 1)?.first() {
-            let Some((endpoint, at, _)) = keys::parse_due(key) else {
-                tracing::error!("a key of the webhook due index cannot be read");
-                range = range.after(key);
-                continue;
-            };
-            found.insert(endpoint, at);
-            range.start = keys::due_of(endpoint).end;
-        }
-        Ok(found)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use location::time::{Millis, Timestamp};
 use uuid::Uuid;
 
-use super::{limits, model::EndpointId};
+use super::{keys::Due, limits, model::EndpointId};
 
 #[derive(Default)]
 struct EndpointQueue {
@@ -29,8 +29,7 @@ struct EndpointQueue {
 /// A due delivery.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    pub at: Timestamp,
-    pub delivery: Uuid,
+    pub due: Due,
     /// The record that the message is about; empty if there is none.
     pub record: Vec<u8>,
 }
@@ -316,16 +315,18 @@ mod tests {
     }
 
     fn found(queues: &mut EndpointQueues, endpoint: EndpointId, records: &[(usize, &str)]) {
-        let found =
-            |(n, record): &(usize, &str)| Found { at: NOW, delivery: id(*n), record: record.as_bytes().to_vec() };
+        let found = |(n, record): &(usize, &str)| Found {
+            due: Due { endpoint, at: NOW, delivery: id(*n), is_queued: true },
+            record: record.as_bytes().to_vec(),
+        };
         queues.found(endpoint, records.iter().map(found).collect(), true);
     }
 
     /// Begins the next delivery that may begin.
     fn begin(queues: &mut EndpointQueues, endpoint: EndpointId) -> Option<Uuid> {
-        let Found { delivery, record, .. } = queues.take_found(endpoint)?;
-        queues.begun(endpoint, delivery, record, EndpointState::Healthy);
-        Some(delivery)
+        let Found { due, record } = queues.take_found(endpoint)?;
+        queues.begun(endpoint, due.delivery, record, EndpointState::Healthy);
+        Some(due.delivery)
     }
 
     #[test]

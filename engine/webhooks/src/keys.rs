@@ -8,14 +8,15 @@ use store::{Key, KeyRange, keys::Space};
 use uuid::Uuid;
 
 use super::{
-    delivery_id::{MAX_OF_ONE_EVENT, first_of, nth_of},
+    delivery_id::{MAX_OF_ONE_EVENT, first_of, made_at, nth_of},
     model::{EndpointId, Subscription, SubscriptionId},
 };
 
 const ENDPOINT: u8 = Space::Endpoint as u8;
 const SUBSCRIPTION: u8 = Space::Subscription as u8;
 const DELIVERY: u8 = Space::Delivery as u8;
-const DATA: u8 = Space::DeliveryData as u8;
+const EVENT: u8 = Space::DeliveryEvent as u8;
+const QUEUED: u8 = Space::DeliveryQueued as u8;
 const DUE: u8 = Space::DeliveryDue as u8;
 const SUBSCRIBED: u8 = Space::Subscribed as u8;
 const FINISHED: u8 = Space::DeliveryFinished as u8;
@@ -26,6 +27,9 @@ const CHANGES: u8 = Space::WebhookChanges as u8;
 const STRIPES: u8 = Space::DeliveryStripes as u8;
 const HEARD: u8 = Space::WebhookHeard as u8;
 const POSITION: u8 = Space::WebhookPosition as u8;
+
+/// Size of an endpoint and a delivery.
+const FINISHED_ENTRY: usize = 20;
 
 /// The number of endpoints whose counts share a value: few and small values for an event to many endpoints.
 const COUNTED_TOGETHER: i32 = 64;
@@ -55,48 +59,89 @@ pub(crate) fn subscribed(it: &Subscription) -> Key {
     key(SUBSCRIBED, &[&endpoint, &institution, it.topic().to_string().as_bytes(), location])
 }
 
-pub(crate) fn deliveries() -> KeyRange {
-    KeyRange::prefix(&[DELIVERY])
+/// The event to which a delivery belongs.
+pub(crate) fn event(delivery: Uuid) -> Key {
+    key(EVENT, &[first_of(delivery).as_bytes()])
 }
 
-pub(crate) fn delivery(id: Uuid) -> Key {
+pub(crate) fn events() -> KeyRange {
+    KeyRange::prefix(&[EVENT])
+}
+
+/// Returns the id of the event's first delivery.
+pub(crate) fn parse_event(key: &[u8]) -> Option<Uuid> {
+    Uuid::from_slice(key.strip_prefix(&[EVENT])?).ok()
+}
+
+/// A delivery of an earlier version, which stored each delivery with all its fields.
+pub(crate) fn earlier_delivery(id: Uuid) -> Key {
     key(DELIVERY, &[id.as_bytes()])
 }
 
-pub(crate) fn parse_delivery(key: &[u8]) -> Option<Uuid> {
+pub(crate) fn parse_earlier_delivery(key: &[u8]) -> Option<Uuid> {
     Uuid::from_slice(key.strip_prefix(&[DELIVERY])?).ok()
 }
 
-/// All deliveries of the event to which a delivery belongs.
-pub(crate) fn deliveries_beside(id: Uuid) -> KeyRange {
-    let first = first_of(id);
-    let mut range = KeyRange::prefix(&delivery(nth_of(first, MAX_OF_ONE_EVENT - 1)));
-    range.start = delivery(first);
+/// All deliveries of an event of an earlier version.
+pub(crate) fn earlier_deliveries(first: Uuid) -> KeyRange {
+    let mut range = KeyRange::prefix(&earlier_delivery(nth_of(first, MAX_OF_ONE_EVENT - 1)));
+    range.start = earlier_delivery(first);
     range
 }
 
-/// The data of the event to which a delivery belongs.
-pub(crate) fn data(delivery: Uuid) -> Key {
-    key(DATA, &[first_of(delivery).as_bytes()])
+/// Deliveries of an endpoint that wait for their first attempt, in the order of their ids.
+pub(crate) fn queued(endpoint: EndpointId, delivery: Uuid) -> Key {
+    key(QUEUED, &[&endpoint.0.to_be_bytes(), delivery.as_bytes()])
 }
 
-/// Due deliveries of an endpoint, ordered by time. One range per endpoint, so that no backlog delays another endpoint.
+/// Deliveries of an endpoint that wait for a later attempt, ordered by time. One range per endpoint, so that no backlog
+/// delays another endpoint.
 pub(crate) fn due(endpoint: EndpointId, at: Timestamp, delivery: Uuid) -> Key {
     key(DUE, &[&endpoint.0.to_be_bytes(), &sortable(at), delivery.as_bytes()])
 }
 
-/// A delivery in the due index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A pending delivery. The pending deliveries of an endpoint are sent in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due {
     pub endpoint: EndpointId,
+    /// The time of the next attempt. A queued delivery has the time of its creation, and is due also before, if the
+    /// clock was set back.
     pub at: Timestamp,
     pub delivery: Uuid,
+    /// The delivery waits for its first attempt.
+    pub is_queued: bool,
 }
 
-pub(crate) fn parse_due(key: &[u8]) -> Option<(EndpointId, Timestamp, Uuid)> {
-    let (endpoint, rest) = key.strip_prefix(&[DUE])?.split_first_chunk()?;
-    let (at, delivery) = rest.split_first_chunk()?;
-    Some((EndpointId(i32::from_be_bytes(*endpoint)), instant(*at), Uuid::from_slice(delivery).ok()?))
+impl Due {
+    pub(crate) fn queued(endpoint: EndpointId, delivery: Uuid) -> Due {
+        Due { endpoint, at: made_at(delivery), delivery, is_queued: true }
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        match self.is_queued {
+            true => queued(self.endpoint, self.delivery),
+            false => due(self.endpoint, self.at, self.delivery),
+        }
+    }
+
+    pub(crate) fn parse(key: &[u8]) -> Option<Due> {
+        let (space, rest) = key.split_first()?;
+        let (endpoint, rest) = rest.split_first_chunk()?;
+        let endpoint = EndpointId(i32::from_be_bytes(*endpoint));
+        if *space == QUEUED {
+            return Some(Due::queued(endpoint, Uuid::from_slice(rest).ok()?));
+        }
+        let (at, delivery) = rest.split_first_chunk().filter(|_| *space == DUE)?;
+        Some(Due { endpoint, at: instant(*at), delivery: Uuid::from_slice(delivery).ok()?, is_queued: false })
+    }
+}
+
+pub(crate) fn all_queued() -> KeyRange {
+    KeyRange::prefix(&[QUEUED])
+}
+
+pub(crate) fn queued_of(endpoint: EndpointId) -> KeyRange {
+    KeyRange::prefix(&key(QUEUED, &[&endpoint.0.to_be_bytes()]))
 }
 
 pub(crate) fn all_due() -> KeyRange {
@@ -107,17 +152,35 @@ pub(crate) fn due_of(endpoint: EndpointId) -> KeyRange {
     KeyRange::prefix(&key(DUE, &[&endpoint.0.to_be_bytes()]))
 }
 
-pub(crate) fn finished(at: Timestamp, delivery: Uuid) -> Key {
-    key(FINISHED, &[&sortable(at), delivery.as_bytes()])
-}
-
-pub(crate) fn parse_finished(key: &[u8]) -> Option<(Timestamp, Uuid)> {
-    let (at, delivery) = key.strip_prefix(&[FINISHED])?.split_first_chunk()?;
-    Some((instant(*at), Uuid::from_slice(delivery).ok()?))
+/// Deliveries that ended together, the last one at the given time. `unique` distinguishes them from others of that
+/// time.
+pub(crate) fn finished(at: Timestamp, unique: Uuid) -> Key {
+    key(FINISHED, &[&sortable(at), unique.as_bytes()])
 }
 
 pub(crate) fn finished_before(at: Timestamp) -> KeyRange {
     KeyRange::new(vec![FINISHED], key(FINISHED, &[&sortable(at)]))
+}
+
+/// The part of a `finished` value for one delivery.
+pub(crate) fn finished_entry(endpoint: EndpointId, delivery: Uuid) -> [u8; FINISHED_ENTRY] {
+    let mut entry = [0; FINISHED_ENTRY];
+    entry[..4].copy_from_slice(&endpoint.0.to_be_bytes());
+    entry[4..].copy_from_slice(delivery.as_bytes());
+    entry
+}
+
+/// Returns the deliveries of a `finished` entry. Earlier versions stored one delivery, with its id in the key and its
+/// endpoint in the value.
+pub(crate) fn parse_finished(key: &[u8], value: &[u8]) -> Vec<(EndpointId, Uuid)> {
+    let entry = |entry: &[u8]| {
+        let (endpoint, delivery) = entry.split_first_chunk()?;
+        Some((EndpointId(i32::from_be_bytes(*endpoint)), Uuid::from_slice(delivery).ok()?))
+    };
+    match key.get(9..).filter(|_| value.len() == 4) {
+        Some(delivery) => entry(&[value, delivery].concat()).into_iter().collect(),
+        None => value.chunks_exact(FINISHED_ENTRY).filter_map(entry).collect(),
+    }
 }
 
 /// Delivery ids increase over time, and so do the entries of an endpoint's log.
@@ -130,9 +193,8 @@ pub(crate) fn parse_logged(key: &[u8]) -> Option<(EndpointId, Uuid)> {
     Some((EndpointId(i32::from_be_bytes(*endpoint)), Uuid::from_slice(delivery).ok()?))
 }
 
-/// From the first id to the last one, both included.
-pub(crate) fn log_between(endpoint: EndpointId, first: Uuid, last: Uuid) -> KeyRange {
-    KeyRange::new(logged(endpoint, first), KeyRange::prefix(&logged(endpoint, last)).end)
+pub(crate) fn log_of(endpoint: EndpointId) -> KeyRange {
+    KeyRange::prefix(&key(LOG, &[&endpoint.0.to_be_bytes()]))
 }
 
 pub(crate) fn overflow(endpoint: EndpointId) -> Key {
@@ -196,15 +258,6 @@ pub(crate) fn position(institution: InstitutionId) -> Key {
     key(POSITION, &[&institution.0.to_be_bytes()])
 }
 
-/// The value of `finished` keys, sufficient to find the entry in the log.
-pub(crate) fn endpoint_bytes(endpoint: EndpointId) -> Vec<u8> {
-    endpoint.0.to_be_bytes().to_vec()
-}
-
-pub(crate) fn parse_endpoint(value: &[u8]) -> Option<EndpointId> {
-    Some(EndpointId(i32::from_be_bytes(value.try_into().ok()?)))
-}
-
 fn key(tag: u8, parts: &[&[u8]]) -> Key {
     let mut key = vec![tag];
     parts.iter().for_each(|part| key.extend_from_slice(part));
@@ -232,7 +285,8 @@ mod tests {
         let keys: Vec<Key> = sorted.iter().map(|(e, at)| due(EndpointId(*e), Timestamp(*at), id)).collect();
         assert!(keys.is_sorted());
         for (key, (endpoint, at)) in keys.iter().zip(sorted) {
-            assert_eq!(parse_due(key), Some((EndpointId(endpoint), Timestamp(at), id)));
+            let due = Due { endpoint: EndpointId(endpoint), at: Timestamp(at), delivery: id, is_queued: false };
+            assert_eq!((Due::parse(key), &due.key()), (Some(due), key));
             let range = due_of(EndpointId(endpoint));
             assert!(range.start <= *key && *key < range.end);
             assert_eq!(
@@ -240,7 +294,18 @@ mod tests {
                 sorted.iter().filter(|s| s.0 == endpoint).count()
             );
         }
-        assert_eq!(parse_due(&keys[0][1..]), None);
+        assert_eq!(Due::parse(&keys[0][1..]), None);
+    }
+
+    #[test]
+    fn queued_keys_sort_by_endpoint_then_id() {
+        let sorted = [(1, 2), (1, 3), (2, 1)].map(|(endpoint, id)| (EndpointId(endpoint), Uuid::from_u128(id)));
+        let keys = sorted.map(|(endpoint, id)| queued(endpoint, id));
+        assert!(keys.is_sorted());
+        for (key, (endpoint, id)) in keys.iter().zip(sorted) {
+            let due = Due::queued(endpoint, id);
+            assert_eq!((Due::parse(key), &due.key()), (Some(due), key));
+        }
     }
 
     #[test]
@@ -249,7 +314,14 @@ mod tests {
         assert!(a < b);
         let before = finished_before(Timestamp(0));
         assert!(before.start <= a && a < before.end && b >= before.end);
-        assert_eq!(parse_finished(&a), Some((Timestamp(-1), Uuid::max())));
+    }
+
+    #[test]
+    fn finished_deliveries_of_all_versions_are_read() {
+        let (one, two) = ((EndpointId(3), Uuid::from_u128(7)), (EndpointId(4), Uuid::max()));
+        let group = [finished_entry(one.0, one.1), finished_entry(two.0, two.1)].concat();
+        assert_eq!(parse_finished(&finished(Timestamp(5), Uuid::nil()), &group), [one, two]);
+        assert_eq!(parse_finished(&finished(Timestamp(5), one.1), &one.0.0.to_be_bytes()), [one]);
     }
 
     #[test]
@@ -258,11 +330,9 @@ mod tests {
         let keys = [2, 3, 9].map(|n| logged(endpoint, id(n)));
         assert!(keys.is_sorted());
         assert_eq!(parse_logged(&keys[2]), Some((endpoint, id(9))));
-        let range = log_between(endpoint, id(3), id(9));
-        assert_eq!(keys.iter().filter(|key| range.start <= **key && **key < range.end).count(), 2);
-        let whole = log_between(endpoint, Uuid::nil(), Uuid::max());
+        let whole = log_of(endpoint);
         assert!(logged(endpoint, Uuid::max()) < whole.end && logged(EndpointId(4), Uuid::nil()) >= whole.end);
+        assert!(whole.start <= logged(endpoint, Uuid::nil()));
         assert_eq!(parse_overflow(&overflow(endpoint)), Some(endpoint));
-        assert_eq!(parse_endpoint(&endpoint_bytes(endpoint)), Some(endpoint));
     }
 }

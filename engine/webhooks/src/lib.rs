@@ -27,10 +27,13 @@
 //! - Each node counts waiting deliveries in its own stripes (`counts`) and reads those of the others once a second. So
 //!   a queue may exceed its limit by the events of a second. The reported overflow may be too low if two nodes dropped
 //!   events.
-//! - Delivery ids are higher than those of the node that followed an institution before. A new message is not due
-//!   before the waiting ones. This holds for clocks up to `limits::MAX_CLOCK_SKEW` apart, and delays a message by at
-//!   most that.
+//! - Delivery ids are higher than those of the node that followed an institution before. First attempts are in the
+//!   order of ids, so a new message follows the waiting ones.
 //! - One node prunes finished deliveries.
+//!
+//! An event is stored once, with its recipients and its data (`event`). A delivery is an entry in the queue of its
+//! endpoint. Its first attempt replaces the entry by the state in the log of the endpoint, and retries change the state
+//! (`delivery`). So a message that is delivered at once costs its event, or a part of it, and two small values.
 //!
 //! `catalogue` lists the events, `payload` builds the `data` of a message from the views of the API (`views`), and
 //! `sign` signs it. `keys` defines the keys in the store.
@@ -49,6 +52,8 @@ pub mod delivery_log;
 pub mod dispatcher;
 pub mod egress;
 mod endpoint_queues;
+pub mod event;
+mod event_cache;
 pub mod follower;
 mod keys;
 pub mod limits;
@@ -58,7 +63,6 @@ pub mod moves;
 pub mod outbox;
 mod outcomes;
 pub mod payload;
-mod payload_cache;
 pub mod placement;
 pub mod registry;
 pub mod schedule;

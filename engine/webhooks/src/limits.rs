@@ -75,10 +75,7 @@ pub const LET_GO: Duration = Duration::from_secs(1);
 pub const LET_GO_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which a node looks for changes of other nodes, and for deliveries that they left for its endpoints.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The largest clock difference between nodes at which the messages about a moved record stay in order. Delays a
-/// message by at most that.
-pub const MAX_CLOCK_SKEW: Millis = 2 * MINUTE;
-/// Deliveries per commit when the clock was set back, and per pruning.
+/// Deliveries per commit when the clock was set back and, with the rest of a group that ended together, per pruning.
 pub const SWEEP: usize = 100;
 /// The interval at which old finished deliveries are pruned.
 pub const PRUNE_EVERY: Millis = MINUTE;

@@ -7,7 +7,7 @@ use location::{
     ids::{InstitutionId, LocationId},
     time::Timestamp,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::to_raw_value};
 use store::{Batch, StoreError};
 use uuid::Uuid;
 
@@ -15,10 +15,9 @@ use super::{
     backlog::{Backlogs, Overflow},
     catalogue::{Event, EventName},
     counts::CountChange,
-    delivery::{Delivery, State},
-    delivery_id::{MAX_OF_ONE_EVENT, made_at, nth_of},
+    delivery_id::{MAX_OF_ONE_EVENT, made_at},
+    event::StoredEvent,
     keys,
-    limits::MAX_CLOCK_SKEW,
     model::{EndpointId, Subscription},
     subscriptions::{Recipients, Subscriptions},
 };
@@ -60,6 +59,14 @@ impl Enqueued {
         self.count.get_or_insert_with(|| backlogs.change()).add(endpoint, deliveries as i64);
     }
 
+    /// Adds an event with its deliveries and their counts to the batch.
+    pub(super) fn add_event(&mut self, backlogs: &Backlogs, first: Uuid, event: &StoredEvent, batch: &mut Batch) {
+        event.put(first, batch);
+        event.deliveries(first).for_each(|(endpoint, _)| self.add(backlogs, endpoint, 1));
+        self.put_counts(batch);
+        self.last = Some(first);
+    }
+
     /// Adds the changed counts to the batch.
     pub(super) fn put_counts(&mut self, batch: &mut Batch) {
         if let Some(count) = &mut self.count {
@@ -78,10 +85,10 @@ impl Enqueued {
     }
 }
 
-/// The maximum number of keys that an event with the given number of deliveries adds to its batch. Three per delivery,
-/// the count of its endpoint, which endpoints may share, and the event data.
+/// The maximum number of keys that an event with the given number of deliveries adds to its batch. One per delivery,
+/// the count of its endpoint, which endpoints may share, and the event.
 pub const fn keys_of(deliveries: usize) -> usize {
-    4 * deliveries + 1
+    2 * deliveries + 1
 }
 
 /// The webhook outbox of a process.
@@ -135,47 +142,25 @@ impl Outbox {
             subscribed.iter().partition(|it| self.subscriptions.backlogs.admits(it.webhook_endpoint_id));
         self.leave_out(full, batch, event.time, enqueued);
         let record = record(event);
-        let data = serde_json::to_vec(event.data).expect("a JSON object serializes");
+        let data = to_raw_value(event.data).expect("a JSON object serializes");
         for admitted in admitted.chunks(MAX_OF_ONE_EVENT) {
             let first = self.subscriptions.delivery_ids.next(event.time.min(now), new_id());
-            batch.put(keys::data(first), data.clone());
-            enqueued.last = Some(first);
-            for (number, subscription) in admitted.iter().enumerate() {
-                let endpoint = subscription.webhook_endpoint_id;
-                let delivery = Delivery {
-                    id: nth_of(first, number),
-                    endpoint_id: endpoint,
-                    subscription_id: Some(subscription.id),
-                    institution_id: Some(event.institution),
-                    subdomain: Some(event.subdomain.to_owned()),
-                    location_id: event.location,
-                    resource_type: Some(event.name.resource_type()),
-                    event_name: event.name.to_string(),
-                    event_time: event.time,
-                    record: record.clone(),
-                    origin: event.origin.map(str::to_owned),
-                    is_newer: event.is_newer,
-                    attempts: 0,
-                    attempted_at: None,
-                    delivery_errors: Vec::new(),
-                    first_attempt_at: None,
-                    state: State::Pending { next_attempt_at: self.first_attempt(first, now) },
-                };
-                delivery.insert(batch);
-                enqueued.add(&self.subscriptions.backlogs, endpoint, 1);
-            }
+            let stored = StoredEvent {
+                institution_id: Some(event.institution),
+                subdomain: Some(event.subdomain.to_owned()),
+                location_id: event.location,
+                resource_type: Some(event.name.resource_type()),
+                event_name: event.name.to_string(),
+                event_time: event.time,
+                record: record.clone(),
+                origin: event.origin.map(str::to_owned),
+                is_newer: event.is_newer,
+                due_at: made_at(first).min(now),
+                recipients: admitted.iter().map(|it| (it.webhook_endpoint_id, Some(it.id))).collect(),
+                data: data.clone(),
+            };
+            enqueued.add_event(&self.subscriptions.backlogs, first, &stored, batch);
         }
-        enqueued.put_counts(batch);
-    }
-
-    /// Returns the time at which a message is due: no earlier than the messages with lower ids, and no later than
-    /// `now`. If nodes share the store, the clock of the node that had the record before may be ahead. The message is
-    /// then due later, like the waiting messages of that node.
-    fn first_attempt(&self, id: Uuid, now: Timestamp) -> Timestamp {
-        made_at(id).min(match self.subscriptions.shared {
-            Some(_) => now.plus(MAX_CLOCK_SKEW),
-            None => now,
-        })
     }
 
     /// Records that endpoints get no message for an event, so that their owners can detect it and read the feed of

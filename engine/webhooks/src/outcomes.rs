@@ -1,21 +1,23 @@
-//! Group commit of attempt outcomes: all outcomes that arrive during a commit share the next one. After a crash before
-//! the commit, the message is sent again under the same delivery id.
+//! Group commit of attempt outcomes: all outcomes that arrive during a commit share the next one. A delivery costs one
+//! value, its state, and the removal of its entry among the pending ones. The deliveries that ended share one value, by
+//! which they are pruned. After a crash before the commit, the message is sent again under the same delivery id.
 
 use std::sync::Arc;
 
 use location::time::Timestamp;
-use store::{Batch, CommitError, Key, Store};
+use runtime::clock;
+use store::{Batch, CommitError, Store};
 use tokio::{
     sync::{mpsc, oneshot},
     time::sleep,
 };
+use uuid::Builder;
 
 use super::{
     counts::CountChange,
     delivery::Delivery,
     keys::{self, Due},
     limits,
-    model::EndpointId,
     registry::EndpointRegistry,
     schedule::AttemptOutcome,
 };
@@ -31,50 +33,52 @@ pub(crate) enum SetAsideReason {
 
 /// The effect of an attempt on the store. Applies only if the delivery is still due as before.
 pub(crate) struct DeliveryChange {
-    endpoint: EndpointId,
-    /// The key of the delivery in the due index.
-    due: Key,
-    /// The delivery is no longer due.
+    due: Due,
+    /// The delivery after the attempt. `None` if it is set aside: only removed from the pending ones, so that its entry
+    /// does not block those after it.
+    after: Option<Delivery>,
+    /// The delivery is no longer pending.
     ended: bool,
-    what: What,
-}
-
-enum What {
-    Replaced(Box<(Delivery, Delivery)>),
-    /// Removed from the due index, so that the entry does not block the ones after it. An unreadable delivery counts as
-    /// ended and is kept as long as other ended deliveries. A readable one is still indexed by its own state.
-    SetAside {
-        finished: Option<Key>,
-    },
+    /// The time from which the delivery is kept as an ended one.
+    finished: Option<Timestamp>,
 }
 
 impl DeliveryChange {
-    /// Creates the change from a pending delivery to its state after the attempt.
-    pub(crate) fn replaced(before: Delivery, after: Delivery) -> DeliveryChange {
-        let (endpoint, due, ended) = (before.endpoint_id, before.index_key(), !after.is_pending());
-        DeliveryChange { endpoint, due, ended, what: What::Replaced(Box::new((before, after))) }
+    /// Creates the change of a pending delivery to its state after the attempt.
+    pub(crate) fn attempted(due: Due, after: Delivery) -> DeliveryChange {
+        let finished = after.state.ended_at();
+        DeliveryChange { due, after: Some(after), ended: finished.is_some(), finished }
     }
 
+    /// An unreadable delivery counts as ended and is kept as long as other ended deliveries. A readable one is still
+    /// indexed by its own state.
     pub(crate) fn set_aside(due: Due, why: SetAsideReason, at: Timestamp) -> DeliveryChange {
-        let finished = (why != SetAsideReason::NotDue).then(|| keys::finished(at, due.delivery));
-        let key = keys::due(due.endpoint, due.at, due.delivery);
-        DeliveryChange { endpoint: due.endpoint, due: key, ended: true, what: What::SetAside { finished } }
+        let finished = (why != SetAsideReason::NotDue).then_some(at);
+        DeliveryChange { due, after: None, ended: true, finished }
     }
+}
 
-    fn put(&self, batch: &mut Batch, count: &mut CountChange) {
-        if self.ended {
-            count.add(self.endpoint, -1);
+/// Adds the changes to a batch.
+fn put<'c>(changes: impl IntoIterator<Item = &'c DeliveryChange>, batch: &mut Batch, count: &mut CountChange) {
+    let (mut finished, mut last) = (Vec::new(), Timestamp::MIN);
+    for DeliveryChange { due, after, ended, finished: at } in changes {
+        batch.expect_present(due.key()).delete(due.key());
+        if let Some(after) = after {
+            after.put(batch);
         }
-        match &self.what {
-            What::Replaced(both) => both.1.replace(&both.0, batch),
-            What::SetAside { finished } => {
-                batch.expect_present(self.due.clone()).delete(self.due.clone());
-                if let Some(finished) = finished {
-                    batch.put(finished.clone(), keys::endpoint_bytes(self.endpoint));
-                }
-            }
+        if *ended {
+            count.add(due.endpoint, -1);
+        }
+        if let Some(at) = at {
+            last = last.max(*at);
+            finished.extend(keys::finished_entry(due.endpoint, due.delivery));
         }
     }
+    if !finished.is_empty() {
+        let unique = Builder::from_random_bytes(clock::random()).into_uuid();
+        batch.put(keys::finished(last, unique), finished);
+    }
+    count.put(batch);
 }
 
 /// A handle to the task that records the outcomes of attempts.
@@ -116,14 +120,13 @@ impl Outcomes {
         let backlogs = &self.registry.subscriptions().backlogs;
         loop {
             let (mut batch, mut count) = (Batch::new(), backlogs.change());
-            change.put(&mut batch, &mut count);
-            count.put(&mut batch);
-            match self.registry.commit_attempt(change.endpoint, answer, attempted, batch).await {
+            put([&change], &mut batch, &mut count);
+            match self.registry.commit_attempt(change.due.endpoint, answer, attempted, batch).await {
                 Ok(()) => {
                     backlogs.changed(&count);
                     return true;
                 }
-                Err(CommitError::Conflict { key }) if key == change.due => return false,
+                Err(CommitError::Conflict { key }) if key == change.due.key() => return false,
                 Err(error) => wait_for_store(&error).await,
             }
         }
@@ -141,16 +144,15 @@ async fn record(store: &dyn Store, registry: &EndpointRegistry, mut group: Vec<W
     let backlogs = &registry.subscriptions().backlogs;
     while !group.is_empty() {
         let (mut batch, mut count) = (Batch::new(), backlogs.change());
-        group.iter().for_each(|it| it.change.put(&mut batch, &mut count));
-        count.put(&mut batch);
+        put(group.iter().map(|it| &it.change), &mut batch, &mut count);
         match store.commit(batch).await {
             Ok(()) => {
                 backlogs.changed(&count);
                 answer(std::mem::take(&mut group), true);
             }
             // The delivery of that key was changed concurrently; the other changes still apply.
-            Err(CommitError::Conflict { key }) if group.iter().any(|it| it.change.due == key) => {
-                let (lost, rest) = group.into_iter().partition(|it| it.change.due == key);
+            Err(CommitError::Conflict { key }) if group.iter().any(|it| it.change.due.key() == key) => {
+                let (lost, rest) = group.into_iter().partition(|it| it.change.due.key() == key);
                 answer(lost, false);
                 group = rest;
             }

@@ -154,8 +154,8 @@ impl EndpointRegistry {
         audience: Arc<dyn Audience>,
         placement: Option<Arc<dyn Placement>>,
     ) -> Result<Arc<EndpointRegistry>, WebhookLoadError> {
-        let last = store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
-        let delivery_ids = DeliveryIds::after(last.first().and_then(|key| keys::parse_delivery(key)));
+        let last = store.scan_keys(keys::events(), Direction::Backward, 1)?;
+        let delivery_ids = DeliveryIds::after(last.first().and_then(|key| keys::parse_event(key)));
         let backlogs = Backlogs::load(&*store, rules.queue, placement.is_some())?;
         let shared = placement.map(|placement| SharedEndpoints { store: store.clone(), placement });
         let subscriptions = Arc::new(Subscriptions::new(backlogs, delivery_ids, audience, shared));
@@ -167,8 +167,8 @@ impl EndpointRegistry {
     /// Prepares this node for endpoints or institutions that other nodes have released: delivery ids continue above
     /// theirs, and this node claims its own count stripes.
     pub async fn arrive(&self) -> Result<(), CommitError> {
-        let last = self.store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
-        if let Some(last) = last.first().and_then(|key| keys::parse_delivery(key)) {
+        let last = self.store.scan_keys(keys::events(), Direction::Backward, 1)?;
+        if let Some(last) = last.first().and_then(|key| keys::parse_event(key)) {
             self.subscriptions.delivery_ids.go_on_after(last);
         }
         self.refresh().await

@@ -15,9 +15,8 @@ use query::{
 };
 use serde_json::Value;
 use setup::{Setup, WebhookRules, current::Current};
-use store::{CommitError, Direction, Store, counters::Ids, keys::Space};
+use store::{CommitError, Store, counters::Ids};
 use webhooks::{
-    delivery::Delivery,
     egress::{Egress, Reach},
     follower::Follower,
     model::Owner,
@@ -143,9 +142,7 @@ impl Sim {
 pub fn check(sim: &Sim) {
     let mut sent: BTreeMap<(InstitutionId, String, u64), usize> = BTreeMap::new();
     let mut last: BTreeMap<(InstitutionId, String), Timestamp> = BTreeMap::new();
-    let found = sim.store.scan(Space::Delivery.range(), Direction::Forward, usize::MAX).expect("the store reads");
-    for (_, value) in found {
-        let delivery = Delivery::from_bytes(&value).expect("a delivery can be read");
+    for delivery in testing::deliveries(&*sim.store) {
         let institution = delivery.institution_id.expect("a message about an institution");
         let data: Value = serde_json::from_str(delivery.data(&*sim.store).expect("the data").get()).expect("JSON");
         let before = last.insert((institution, delivery.record.clone()), delivery.event_time);

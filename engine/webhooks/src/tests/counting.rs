@@ -105,7 +105,7 @@ async fn counts_without_deliveries_are_removed_at_start() {
     before.inserted(SMILE).await;
     let lost = before.deliveries().remove(0);
     let mut batch = Batch::new();
-    batch.delete(keys::due(endpoint, T0, lost.id));
+    batch.delete(keys::queued(endpoint, lost.id));
     before.store.commit(batch).await.unwrap();
     let world = World::on(before.store.clone(), before.clock.clone());
     assert_eq!(world.waiting(endpoint), 1);

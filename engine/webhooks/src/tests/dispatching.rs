@@ -336,52 +336,44 @@ async fn pending_messages_to_a_deactivated_endpoint_are_not_sent() {
 }
 
 #[tokio::test]
-async fn an_unreadable_delivery_does_not_block_the_others() {
+async fn deliveries_of_an_unreadable_event_do_not_block_the_others() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
-    let before = World::new();
-    before.subscribed(&receiver.url()).await;
-    before.inserted(SMILE).await;
-    let broken = before.deliveries()[0].id;
-    let mut batch = Batch::new();
-    batch.put([&[DELIVERIES][..], broken.as_bytes()].concat(), b"nonsense".to_vec());
-    before.store.commit(batch).await.unwrap();
-    before.clock.advance(SECOND);
-    let world = before.sending();
-    world.set_clock(world.clock.now().plus(limits::CATCH_UP_SPREAD));
-    world.inserted(SMILE).await;
-    receiver.wait_for(1).await;
-    until("an empty due index", async || (world.due() == 0).then_some(())).await;
-    let kept = world.store.get(&[&[DELIVERIES][..], broken.as_bytes()].concat()).unwrap();
-    assert_eq!(kept.unwrap(), b"nonsense", "kept for inspection");
+    for damage in [Some(b"nonsense".to_vec()), None] {
+        let before = World::new();
+        let endpoint = before.subscribed(&receiver.url()).await;
+        before.inserted(SMILE).await;
+        let broken = keys::event(before.deliveries()[0].id);
+        let mut batch = Batch::new();
+        match &damage {
+            Some(value) => batch.put(broken.clone(), value.clone()),
+            None => batch.delete(broken.clone()),
+        };
+        before.store.commit(batch).await.unwrap();
+        before.clock.advance(SECOND);
+        let world = World::on(before.store.clone(), before.clock.clone()).sending();
+        world.set_clock(world.clock.now().plus(limits::CATCH_UP_SPREAD));
+        let sent = receiver.received().len();
+        world.inserted(SMILE).await;
+        receiver.wait_for(sent + 1).await;
+        let drained = || (world.due() == 0 && world.waiting(endpoint) == 0).then_some(());
+        until("an empty queue", async || drained()).await;
+        assert_eq!(receiver.received().len(), sent + 1);
+        assert_eq!(world.store.get(&broken).unwrap(), damage, "kept for inspection");
+        assert_eq!(
+            world.registry.endpoint(&owner(), endpoint).unwrap().failing_since,
+            None,
+            "not the endpoint's fault"
+        );
 
-    // Kept as long as other ended deliveries.
-    let everything = || {
-        let of = |space: u8| world.store.scan_keys(KeyRange::prefix(&[space]), Direction::Forward, 10).unwrap().len();
-        [DELIVERIES, DUE, 0x56, 0x57, 0x59].map(of)
-    };
-    world.forget();
-    until("nothing left", async || (everything() == [0; 5]).then_some(())).await;
-}
-
-/// A message without its data can never be sent: it fails, reports it, and is pruned.
-#[tokio::test]
-async fn a_message_without_data_fails() {
-    let receiver = Receiver::start(|_| Answer::Status(200)).await;
-    let before = World::new();
-    let endpoint = before.subscribed(&receiver.url()).await;
-    before.inserted(SMILE).await;
-    let lost = before.deliveries()[0].id;
-    let mut batch = Batch::new();
-    batch.delete(keys::data(lost));
-    before.store.commit(batch).await.unwrap();
-    let world = before.sending();
-    world.doorbell.ring([endpoint]);
-    world.wait_until("the end", |all| all[0].state == State::Failed { at: T0 }).await;
-    until("nothing waits", async || (world.waiting(endpoint) == 0 && world.due() == 0).then_some(())).await;
-    assert!(receiver.received().is_empty());
-    assert_eq!(world.registry.endpoint(&owner(), endpoint).unwrap().failing_since, None, "not the endpoint's fault");
-    world.forget();
-    world.wait_until("nothing left", |all| all.is_empty()).await;
+        // Kept as long as other ended deliveries.
+        let everything = || {
+            let of =
+                |space: u8| world.store.scan_keys(KeyRange::prefix(&[space]), Direction::Forward, 10).unwrap().len();
+            [0x54, 0x56, 0x57, EVENTS, 0x5F].map(of)
+        };
+        world.forget();
+        until("nothing left", async || (everything() == [0; 5]).then_some(())).await;
+    }
 }
 
 /// After the permission for an event is revoked, no deliveries are created, and waiting ones are not sent.

@@ -3,6 +3,7 @@
 
 mod counting;
 mod dispatching;
+mod earlier_deliveries;
 mod enqueueing;
 mod managing;
 mod nodes;
@@ -35,6 +36,7 @@ use super::{
     delivery::{Delivery, State},
     dispatcher::Dispatcher,
     egress::{Egress, Reach},
+    event::StoredEvent,
     keys, limits,
     model::{EndpointId, Owner, Subscription},
     outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
@@ -47,8 +49,7 @@ use super::{
 const T0: Timestamp = Timestamp(1_795_255_200_000);
 const SMILE: InstitutionId = InstitutionId(7);
 const OTHER: InstitutionId = InstitutionId(8);
-const DELIVERIES: u8 = 0x53;
-const DUE: u8 = 0x54;
+const EVENTS: u8 = 0x59;
 
 /// Permits everything except the listed resource types of institutions.
 #[derive(Default)]
@@ -237,9 +238,16 @@ impl World {
         self.doorbell.ring([]);
     }
 
+    /// Returns the deliveries of all events, in the order of their ids.
     fn deliveries(&self) -> Vec<Delivery> {
-        let found = self.store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 100_000).unwrap();
-        found.iter().map(|(_, value)| Delivery::from_bytes(value).unwrap()).collect()
+        let mut found = Vec::new();
+        for (key, event) in self.store.scan(keys::events(), Direction::Forward, 100_000).unwrap() {
+            let Some(event) = StoredEvent::from_bytes(&event) else { continue };
+            for (endpoint, id) in event.deliveries(keys::parse_event(&key).unwrap()) {
+                found.extend(Delivery::read(&*self.store, endpoint, id).unwrap());
+            }
+        }
+        found
     }
 
     async fn wait_until(&self, what: &str, holds: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
@@ -262,8 +270,10 @@ impl World {
         self.registry.subscriptions().backlogs.for_endpoint(endpoint).waiting()
     }
 
+    /// Returns the number of entries of pending deliveries.
     fn due(&self) -> usize {
-        self.store.scan_keys(KeyRange::prefix(&[DUE]), Direction::Forward, 100_000).unwrap().len()
+        let entries = |range| self.store.scan_keys(range, Direction::Forward, 100_000).unwrap().len();
+        entries(keys::all_queued()) + entries(keys::all_due())
     }
 }
 

@@ -39,6 +39,8 @@ use crate::{
     catalogue::{Event, ResourceType},
     delivery::Delivery,
     egress::{Egress, Reach},
+    event::StoredEvent,
+    keys,
     model::Owner,
     outbox::{Doorbell, Outbox},
     registry::{EndpointRegistry, NewSubscription},
@@ -267,8 +269,13 @@ fn follow(follower: &Follower, store: &MemoryStore) {
 }
 
 fn deliveries(store: &MemoryStore) -> Vec<Delivery> {
-    let found = store.scan(Space::Delivery.range(), Direction::Forward, usize::MAX).unwrap();
-    found.iter().map(|(_, value)| Delivery::from_bytes(value).unwrap()).collect()
+    let mut deliveries = Vec::new();
+    for (key, event) in store.scan(keys::events(), Direction::Forward, usize::MAX).unwrap() {
+        let event = StoredEvent::from_bytes(&event).unwrap();
+        let ids = event.deliveries(keys::parse_event(&key).unwrap());
+        deliveries.extend(ids.map(|(endpoint, id)| Delivery::read(store, endpoint, id).unwrap().unwrap()));
+    }
+    deliveries
 }
 
 /// Returns the messages. Their `previous_attributes` must be the difference between the state before the change and the
