@@ -8,12 +8,11 @@ use crate::files;
 
 const FILE: &str = "format";
 /// The format of the whole store: keys, envelope, and the documents in the values.
-///
-/// No flipped bit turns the digit of a known format into that of another, so 5 to 7 are left out.
-const FORMAT: u32 = 8;
-/// The earliest format that is read. Format 3 has values of envelope format 1 only, and format 4 no facts of visits in
-/// the log of changes. Both are upgraded in place.
-const OLDEST: u32 = 3;
+const FORMAT: u32 = 10;
+/// The formats that are read. Format 3 has values of envelope format 1 only, format 4 no facts of visits in the log of
+/// changes, and format 8 a value with all fields for each webhook delivery. All are upgraded in place. No flipped bit
+/// turns one into another, so the others are left out.
+const READ: [u32; 4] = [3, 4, 8, FORMAT];
 
 /// Returns the engine of the store in a directory, or `None` if there is no store.
 pub fn engine_of(dir: &Path) -> Result<Option<EngineKind>, StoreError> {
@@ -30,11 +29,14 @@ fn read(dir: &Path) -> Result<Option<(u32, EngineKind)>, StoreError> {
         Err(error) => return Err(StoreError::io(format!("reading {}", dir.join(FILE).display()))(error)),
     };
     let (format, engine) = parse(&text).ok_or_else(|| refused(LayoutProblem::Unreadable))?;
-    if format < OLDEST {
+    if format < READ[0] {
         return Err(refused(LayoutProblem::Old));
     }
     if format > FORMAT {
         return Err(refused(LayoutProblem::New { found: format, known: FORMAT }));
+    }
+    if !READ.contains(&format) {
+        return Err(refused(LayoutProblem::Unreadable));
     }
     let engine: EngineKind = engine.parse().map_err(|_| refused(LayoutProblem::Unreadable))?;
     Ok(Some((format, engine)))
@@ -123,7 +125,8 @@ mod tests {
         }
         for (text, expected) in [
             ("practice-sync store\nformat 2\nengine sled\n", "earlier version"),
-            ("practice-sync store\nformat 9\nengine sled\n", "newer version"),
+            ("practice-sync store\nformat 11\nengine sled\n", "newer version"),
+            ("practice-sync store\nformat 9\nengine sled\n", "cannot be read"),
             ("practice-sync store\nformat 4\nengine rocks\n", "cannot be read"),
             ("practice-sync stose\nformat 4\nengine sled\n", "cannot be read"),
             ("", "cannot be read"),
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn earlier_formats_are_read_and_upgraded() {
-        for format in ["format 3", "format 4"] {
+        for format in ["format 3", "format 4", "format 8"] {
             upgrades(format);
         }
     }
@@ -151,7 +154,7 @@ mod tests {
         assert!(fs::read_to_string(&file).unwrap().contains(format), "only an open store is upgraded");
         for _ in 0..2 {
             upgrade(dir.path()).unwrap();
-            assert_eq!(fs::read_to_string(&file).unwrap(), "practice-sync store\nformat 8\nengine fjall\n");
+            assert_eq!(fs::read_to_string(&file).unwrap(), "practice-sync store\nformat 10\nengine fjall\n");
         }
         claim(dir.path(), EngineKind::Fjall).unwrap();
     }

@@ -148,7 +148,7 @@ async fn a_store_of_format_3_is_upgraded_once_it_is_open(engine: EngineKind) {
     drop(store);
     let file = dir.path().join("format");
     let current = fs::read_to_string(&file).unwrap();
-    let format_3 = current.replace("format 8", "format 3");
+    let format_3 = current.replace("format 10", "format 3");
     assert_ne!(format_3, current);
     fs::write(&file, &format_3).unwrap();
     let other = StoreConfig { keys: StoreKey::new([1; 32]).into(), ..config(engine, dir.path()) };

@@ -14,9 +14,9 @@ use crate::{
     envelope::{Envelope, sealed_with},
 };
 
-/// Migrations; migration n creates version n. Released migrations are never changed. Versions 2 and 3 have the
-/// tables of version 1: version 2 has values of envelope format 3, and version 3 facts of visits in the log of changes.
-/// Earlier programs can read neither.
+/// Migrations; migration n creates version n. Released migrations are never changed. Later versions have the tables of
+/// version 1. Version 2 has values of envelope format 3, version 3 facts of visits in the log of changes, and version 4
+/// one value for all webhook deliveries of an event. Earlier programs cannot read them.
 pub(super) const STEPS: &[&str] = &[
     "\
     CREATE TABLE practice_sync_values (
@@ -28,6 +28,7 @@ pub(super) const STEPS: &[&str] = &[
     );
     CREATE INDEX practice_sync_values_by_key ON practice_sync_values (key);
     CREATE TABLE practice_sync_homes (home bigint PRIMARY KEY, owner bigint NOT NULL);",
+    "SELECT 1;",
     "SELECT 1;",
     "SELECT 1;",
 ];
