@@ -44,10 +44,11 @@ use testing::{HookedStore, PlainViews, deliveries};
 use webhooks::{
     catalogue::{Event, ResourceType},
     delivery::Delivery,
+    doorbell::Doorbell,
     egress::{Egress, Reach},
     follower::{Follower, FollowerBatch},
     model::{EndpointId, Owner},
-    outbox::{Doorbell, Outbox},
+    outbox::Outbox,
     placement::Placement as NodePlacement,
     registry::{EndpointRegistry, NewSubscription},
     sign::SecretKey,

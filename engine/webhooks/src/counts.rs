@@ -278,9 +278,3 @@ impl Drop for CountChange {
         }
     }
 }
-
-impl std::fmt::Debug for CountChange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.by.fmt(f)
-    }
-}

@@ -126,7 +126,7 @@ impl DeliveryLog {
             let first = self.registry.subscriptions().delivery_ids.next(now, random);
             let delivery = Delivery::from_event(&event, first, None).expect("the event has a recipient");
             let (mut batch, mut enqueued) = (Batch::new(), Enqueued::default());
-            enqueued.add_event(&self.registry.subscriptions().backlogs, first, &event, &mut batch);
+            self.outbox.add(first, event, &mut batch, &mut enqueued);
             claim.put(&delivery, now, &mut batch)?;
             match self.commit(batch, enqueued).await {
                 Ok(()) => return Ok(Made { record: delivery, replay: false }),

@@ -1,5 +1,5 @@
-//! Watches the due index, schedules the endpoints on the sending threads, and prunes finished deliveries after their
-//! retention.
+//! Takes new deliveries, watches the due index, schedules the endpoints on the sending threads, and prunes finished
+//! deliveries after their retention.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -21,13 +21,12 @@ use tokio::{
 
 use super::{
     attempt::{AfterAttempt, Sender},
+    doorbell::{Arrivals, Doorbell},
     endpoint_queues::{EndpointQueues, EndpointState, Found, catch_up_offset},
-    event_cache::EventCache,
     keys::{self, Due},
     limits,
     model::EndpointId,
     moves::{Move, Moves},
-    outbox::Doorbell,
     outcomes::Outcomes,
     target::Targets,
     upkeep::Look,
@@ -95,7 +94,6 @@ enum TaskOutcome {
 struct DispatchLoop {
     sender: Arc<Sender>,
     outcomes: Outcomes,
-    events: Arc<EventCache>,
     targets: Arc<Targets>,
     doorbell: Arc<Doorbell>,
     queues: EndpointQueues,
@@ -119,7 +117,6 @@ impl DispatchLoop {
         DispatchLoop {
             outcomes: Outcomes::start(sender.store.clone(), sender.registry.clone()),
             sender,
-            events: Arc::default(),
             targets: Arc::default(),
             doorbell,
             queues: EndpointQueues::default(),
@@ -166,8 +163,12 @@ impl DispatchLoop {
                     }
                 }
                 () = self.doorbell.wait() => {
-                    for endpoint in self.doorbell.answer() {
-                        self.queues.ready(endpoint);
+                    for (endpoint, arrivals) in self.doorbell.answer() {
+                        match arrivals {
+                            Arrivals::Known { new, scans } if !shared => self.queues.arrived(endpoint, new, scans),
+                            // Other nodes may have enqueued earlier ones.
+                            _ => self.queues.ready(endpoint),
+                        }
                     }
                 }
                 Some(moved) = moved.recv() => self.moved(moved),
@@ -325,7 +326,7 @@ impl DispatchLoop {
             all &= is_whole;
         }
         found.sort_by_key(|found| found.due);
-        self.queues.found(endpoint, found.into(), all);
+        self.queues.found(endpoint, found.into(), all, self.doorbell.scanned());
         Ok(())
     }
 
@@ -353,8 +354,9 @@ impl DispatchLoop {
     fn attempt(&mut self, due: Due, record: Vec<u8>, kind: EndpointState) {
         self.queues.begun(due.endpoint, due.delivery, record, kind);
         let (sender, outcomes) = (self.sender.clone(), self.outcomes.clone());
-        let (events, targets) = (self.events.clone(), self.targets.clone());
-        let attempt = async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes, &events, &targets).await) };
+        let (doorbell, targets) = (self.doorbell.clone(), self.targets.clone());
+        let attempt =
+            async move { TaskOutcome::Attempt(sender.attempt(due, &outcomes, doorbell.events(), &targets).await) };
         let task = self.tasks.spawn(attempt);
         self.attempts.insert(task.id(), (due, task));
     }

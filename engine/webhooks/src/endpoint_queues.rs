@@ -1,6 +1,6 @@
 //! Scheduling of endpoints: one queue per endpoint with waiting deliveries, served round robin, so that no endpoint
-//! waits for another. Pure bookkeeping in memory: attempts in flight, and the due deliveries found by the last read of
-//! the store.
+//! waits for another. Pure bookkeeping in memory: attempts in flight, the due deliveries found by the last scan of the
+//! store, and new ones since.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,9 +20,9 @@ struct EndpointQueue {
     came: Option<Timestamp>,
     /// Attempts missed during downtime are not made before this time.
     no_catch_up_before: Option<Timestamp>,
-    /// Due deliveries that the last read of the store found and that have not begun since, in order.
+    /// Due deliveries that were found and have not begun since, in order.
     found: VecDeque<Found>,
-    /// Nothing else is due, and nothing new has arrived.
+    /// Nothing else is due.
     found_all: bool,
 }
 
@@ -54,7 +54,14 @@ pub(crate) struct EndpointQueues {
     timers: BTreeSet<(Timestamp, EndpointId)>,
     under_way: usize,
     failing_under_way: usize,
+    /// The number of the last scan of each endpoint.
+    scans: BTreeMap<EndpointId, u64>,
+    /// Scans up to this number are not in `scans` any more.
+    dropped_scans: u64,
 }
+
+/// Scans of different endpoints to remember.
+const SCANS: usize = 10_000;
 
 impl EndpointQueues {
     /// Schedules a turn, because there may be new deliveries.
@@ -85,10 +92,34 @@ impl EndpointQueues {
         }
     }
 
-    /// Sets the due deliveries not in flight that a read of the store found. `all` if nothing else is due.
-    pub(crate) fn found(&mut self, endpoint: EndpointId, found: VecDeque<Found>, all: bool) {
+    /// Sets the due deliveries not in flight that a scan found. `all` if nothing else is due.
+    pub(crate) fn found(&mut self, endpoint: EndpointId, found: VecDeque<Found>, all: bool, scan: u64) {
+        if self.scans.len() >= SCANS {
+            self.scans.clear();
+            self.dropped_scans = scan;
+        }
+        self.scans.insert(endpoint, scan);
         let queue = self.queues.entry(endpoint).or_default();
         (queue.found, queue.found_all) = (found, all);
+    }
+
+    /// Adds new deliveries without a scan, and schedules a turn. `scans` is the number of scans before they were
+    /// committed: a later one may have found them. Then, and if they are too many, the turn scans the store.
+    pub(crate) fn arrived(&mut self, endpoint: EndpointId, new: Vec<Found>, scans: u64) {
+        if self.scans.get(&endpoint).copied().unwrap_or(self.dropped_scans) > scans {
+            return self.ready(endpoint);
+        }
+        // Nothing waits for an endpoint without a queue.
+        let drained = || EndpointQueue { found_all: true, ..EndpointQueue::default() };
+        let queue = self.queues.entry(endpoint).or_insert_with(drained);
+        queue.found_all &= queue.found.len() + new.len() <= limits::LOOK_AHEAD;
+        if queue.found_all {
+            for found in new {
+                let index = queue.found.partition_point(|known| known.due < found.due);
+                queue.found.insert(index, found);
+            }
+        }
+        self.line_up(endpoint);
     }
 
     pub(crate) fn found_all(&self, endpoint: EndpointId) -> bool {
@@ -104,9 +135,10 @@ impl EndpointQueues {
         queue.found.remove(index)
     }
 
-    /// Makes the next turn read the store again.
+    /// Makes the next turn scan the store again.
     pub(crate) fn forget_found(&mut self, endpoint: EndpointId) {
-        self.found(endpoint, VecDeque::new(), false);
+        let queue = self.queues.entry(endpoint).or_default();
+        (queue.found, queue.found_all) = (VecDeque::new(), false);
     }
 
     /// Schedules a turn at `at`, unless an earlier one is scheduled.
@@ -314,12 +346,14 @@ mod tests {
         assert!(queues.takes_more(B, EndpointState::Failing));
     }
 
+    fn due(endpoint: EndpointId, n: usize, record: &str) -> Found {
+        let due = Due { endpoint, at: NOW, delivery: id(n), is_queued: true };
+        Found { due, record: record.as_bytes().to_vec() }
+    }
+
+    /// Adds the result of the first scan.
     fn found(queues: &mut EndpointQueues, endpoint: EndpointId, records: &[(usize, &str)]) {
-        let found = |(n, record): &(usize, &str)| Found {
-            due: Due { endpoint, at: NOW, delivery: id(*n), is_queued: true },
-            record: record.as_bytes().to_vec(),
-        };
-        queues.found(endpoint, records.iter().map(found).collect(), true);
+        queues.found(endpoint, records.iter().map(|(n, record)| due(endpoint, *n, record)).collect(), true, 1);
     }
 
     /// Begins the next delivery that may begin.
@@ -366,6 +400,46 @@ mod tests {
         found(&mut queues, A, &[(3, "")]);
         queues.set_back(5);
         assert_eq!((queues.take_found(A), queues.found_all(A)), (None, false), "it may be due later");
+    }
+
+    #[test]
+    fn new_deliveries_need_no_scan_unless_one_may_have_found_them() {
+        let mut queues = EndpointQueues::default();
+        queues.arrived(A, vec![due(A, 2, ""), due(A, 3, "")], 0);
+        // Another follower was faster, and its ids are higher.
+        queues.arrived(A, vec![due(A, 1, "")], 0);
+        assert_eq!((queues.next(NOW), queues.found_all(A)), (Some(A), true));
+        let begun: Vec<_> = std::iter::from_fn(|| begin(&mut queues, A)).collect();
+        assert_eq!(begun, [1, 2, 3].map(id), "in the order of their ids");
+        found(&mut queues, A, &[]);
+        queues.arrived(A, vec![due(A, 4, "")], 1);
+        assert!(queues.found_all(A), "enqueued after the scan");
+        queues.arrived(A, vec![due(A, 5, "")], 0);
+        assert!(!queues.found_all(A), "enqueued before the scan");
+        assert_eq!(begin(&mut queues, A), Some(id(4)));
+    }
+
+    #[test]
+    fn more_new_deliveries_than_fit_into_memory_are_scanned() {
+        let mut queues = EndpointQueues::default();
+        queues.arrived(A, (0..limits::LOOK_AHEAD).map(|n| due(A, n, "")).collect(), 0);
+        assert!(queues.found_all(A));
+        queues.arrived(A, vec![due(A, 99, "")], 0);
+        assert!(!queues.found_all(A));
+        assert_eq!(std::iter::from_fn(|| begin(&mut queues, A)).count(), limits::LOOK_AHEAD);
+    }
+
+    #[test]
+    fn scans_of_many_endpoints_are_not_remembered_forever() {
+        let mut queues = EndpointQueues::default();
+        for endpoint in 1..=SCANS as i32 + 1 {
+            found(&mut queues, EndpointId(endpoint), &[]);
+        }
+        assert!(queues.scans.len() < SCANS && !queues.scans.contains_key(&A));
+        queues.arrived(A, vec![due(A, 1, "")], 1);
+        assert!(queues.found_all(A));
+        queues.arrived(A, vec![due(A, 2, "")], 0);
+        assert!(!queues.found_all(A), "the scan may have found it");
     }
 
     #[test]

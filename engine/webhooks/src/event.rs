@@ -72,13 +72,11 @@ impl StoredEvent {
         bytes
     }
 
-    /// Reads the event of a delivery, and its size.
-    pub(crate) fn read(store: &dyn Store, delivery: Uuid) -> Result<(StoredEvent, usize), StoreError> {
+    /// Reads the event of a delivery.
+    pub(crate) fn read(store: &dyn Store, delivery: Uuid) -> Result<StoredEvent, StoreError> {
         let key = keys::event(delivery);
-        let stored = store.get(&key)?.unwrap_or_default();
-        let event = StoredEvent::from_bytes(&stored);
-        let event = event.ok_or_else(|| StoreError::damaged(&key, "the event of a webhook delivery cannot be decoded"));
-        Ok((event?, stored.len()))
+        let event = store.get(&key)?.and_then(|stored| StoredEvent::from_bytes(&stored));
+        event.ok_or_else(|| StoreError::damaged(&key, "the event of a webhook delivery cannot be decoded"))
     }
 
     /// Returns `None` for a value of an earlier version too.

@@ -1,10 +1,10 @@
 //! Webhooks: events of committed changes become signed messages that are sent until they are received.
 //!
 //! ```text
-//! log of changes ──► follower ──► outbox ──► deliveries ──► dispatcher ──► attempt ──► egress ──► https
-//!                                   │                           ▲             │
-//!         subscriptions ◄───────────┘                        endpoint_queues  ▼
-//!       backlog, counts ◄── registry ◄── the owner's calls                 schedule: retry, or given up
+//! log of changes ──► follower ──► outbox ──► doorbell ──► dispatcher ──► attempt ──► egress ──► https
+//!                                   │                         ▲             │
+//!         subscriptions ◄───────────┘                      endpoint_queues  ▼
+//!       backlog, counts ◄── registry ◄── the owner's calls               schedule: retry, or given up
 //!                             delivery_log ◄── outcomes: results of attempts, in group commits
 //! ```
 //!
@@ -35,6 +35,10 @@
 //! endpoint. Its first attempt replaces the entry by the state in the log of the endpoint, and retries change the state
 //! (`delivery`). So a message that is delivered at once costs its event, or a part of it, and two small values.
 //!
+//! New deliveries and their events reach the dispatcher of the same process in memory, within limits (`doorbell`,
+//! `event_cache`). The store is read after a start, for longer queues, and for retries. Nodes that share the store read
+//! the deliveries from it, but have the events in memory.
+//!
 //! `catalogue` lists the events, `payload` builds the `data` of a message from the views of the API (`views`), and
 //! `sign` signs it. `keys` defines the keys in the store.
 
@@ -50,6 +54,7 @@ pub mod delivery;
 pub mod delivery_id;
 pub mod delivery_log;
 pub mod dispatcher;
+pub mod doorbell;
 pub mod egress;
 mod endpoint_queues;
 pub mod event;

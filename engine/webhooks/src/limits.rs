@@ -52,9 +52,11 @@ pub const ENDPOINT_CONCURRENCY: usize = 8;
 /// Concurrent attempts to an endpoint whose last message failed.
 pub const FAILING_ENDPOINT_CONCURRENCY: usize = 1;
 
-/// Due deliveries to read beyond those in flight. Several times the concurrency of an endpoint, so that one read serves
-/// several turns, and finds messages about records that have none in flight.
+/// Due deliveries of an endpoint in memory, beyond those in flight. Several times the concurrency of an endpoint, so
+/// that one read serves several turns, and finds messages about records that have none in flight.
 pub const LOOK_AHEAD: usize = 4 * ENDPOINT_CONCURRENCY;
+/// Size of the new events that are kept in memory for their first attempts: those of some thousand messages.
+pub const NEW_EVENT_BYTES: usize = 16 << 20;
 /// Outcomes per commit: enough to fill a commit of the store, and few enough that none waits long for the others.
 pub const OUTCOMES: usize = 256;
 /// Sending threads. Signing and encryption use the CPU; waiting needs no thread.

@@ -16,14 +16,12 @@ use super::{
     catalogue::{Event, EventName},
     counts::CountChange,
     delivery_id::{MAX_OF_ONE_EVENT, made_at},
+    doorbell::{Doorbell, NewEvent},
     event::StoredEvent,
     keys,
     model::{EndpointId, Subscription},
     subscriptions::{Recipients, Subscriptions},
 };
-
-/// Wakes the dispatcher for the endpoints with new deliveries.
-pub type Doorbell = runtime::doorbell::Doorbell<EndpointId>;
 
 /// A committed event that is sent to subscribers.
 pub struct CommittedEvent<'a> {
@@ -43,28 +41,21 @@ pub struct CommittedEvent<'a> {
 }
 
 /// The webhook part of a batch. Must be passed to `Outbox::committed` once the batch is durable.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[must_use = "the dispatcher learns of the deliveries only through `Outbox::committed`"]
 pub struct Enqueued {
     /// The number of deliveries per endpoint.
     count: Option<CountChange>,
     /// Dropped events per endpoint.
     dropped: BTreeMap<EndpointId, Overflow>,
-    /// The first delivery id of the last event.
-    last: Option<Uuid>,
+    events: Vec<NewEvent>,
+    /// The number of scans by the dispatcher before the first event.
+    scans: Option<u64>,
 }
 
 impl Enqueued {
     pub(super) fn add(&mut self, backlogs: &Backlogs, endpoint: EndpointId, deliveries: usize) {
         self.count.get_or_insert_with(|| backlogs.change()).add(endpoint, deliveries as i64);
-    }
-
-    /// Adds an event with its deliveries and their counts to the batch.
-    pub(super) fn add_event(&mut self, backlogs: &Backlogs, first: Uuid, event: &StoredEvent, batch: &mut Batch) {
-        event.put(first, batch);
-        event.deliveries(first).for_each(|(endpoint, _)| self.add(backlogs, endpoint, 1));
-        self.put_counts(batch);
-        self.last = Some(first);
     }
 
     /// Adds the changed counts to the batch.
@@ -76,7 +67,7 @@ impl Enqueued {
 
     /// Returns the first delivery id of the last event.
     pub(crate) fn last(&self) -> Option<Uuid> {
-        self.last
+        self.events.last().map(|event| event.first)
     }
 
     /// Returns `true` if the batch holds neither deliveries nor overflows.
@@ -159,8 +150,19 @@ impl Outbox {
                 recipients: admitted.iter().map(|it| (it.webhook_endpoint_id, Some(it.id))).collect(),
                 data: data.clone(),
             };
-            enqueued.add_event(&self.subscriptions.backlogs, first, &stored, batch);
+            self.add(first, stored, batch, enqueued);
         }
+    }
+
+    /// Adds an event with its deliveries and their counts to the batch.
+    pub(super) fn add(&self, first: Uuid, event: StoredEvent, batch: &mut Batch, enqueued: &mut Enqueued) {
+        enqueued.scans.get_or_insert_with(|| self.doorbell.scans());
+        let bytes = event.put(first, batch);
+        for (endpoint, _) in event.deliveries(first) {
+            enqueued.add(&self.subscriptions.backlogs, endpoint, 1);
+        }
+        enqueued.put_counts(batch);
+        enqueued.events.push(NewEvent { first, event: Arc::new(event), bytes });
     }
 
     /// Records that endpoints get no message for an event, so that their owners can detect it and read the feed of
@@ -180,14 +182,19 @@ impl Outbox {
         }
     }
 
-    /// Handles the durable batch: applies the counts and wakes the dispatcher.
+    /// Handles the durable batch: applies the counts, and passes the deliveries to the dispatcher.
     pub fn committed(&self, enqueued: Enqueued) {
         for (endpoint, dropped) in enqueued.dropped {
             self.subscriptions.backlogs.overflowed_by(endpoint, dropped);
         }
-        if let Some(count) = enqueued.count {
-            self.subscriptions.backlogs.changed(&count);
-            self.doorbell.ring(count.by().keys().copied());
+        let Some(count) = enqueued.count else { return };
+        self.subscriptions.backlogs.changed(&count);
+        match enqueued.scans {
+            Some(scans) => {
+                self.doorbell.pass(enqueued.events, scans, |endpoint| self.subscriptions.is_here(endpoint));
+            }
+            // Deliveries that wait again.
+            None => self.doorbell.ring(count.by().keys().copied()),
         }
     }
 }

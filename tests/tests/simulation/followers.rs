@@ -17,10 +17,11 @@ use serde_json::Value;
 use setup::{Setup, WebhookRules, current::Current};
 use store::{CommitError, Store, counters::Ids};
 use webhooks::{
+    doorbell::Doorbell,
     egress::{Egress, Reach},
     follower::Follower,
     model::Owner,
-    outbox::{Doorbell, Outbox},
+    outbox::Outbox,
     registry::{EndpointRegistry, NewSubscription},
     sign::SecretKey,
     subscriptions::Everyone,

@@ -6,6 +6,7 @@ mod dispatching;
 mod earlier_deliveries;
 mod enqueueing;
 mod managing;
+mod new_deliveries;
 mod nodes;
 mod registering;
 mod senders;
@@ -35,11 +36,12 @@ use super::{
     catalogue::{Event, EventName, ResourceType, WriteOutcome},
     delivery::{Delivery, State},
     dispatcher::Dispatcher,
+    doorbell::Doorbell,
     egress::{Egress, Reach},
     event::StoredEvent,
     keys, limits,
     model::{EndpointId, Owner, Subscription},
-    outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
+    outbox::{CommittedEvent, Enqueued, Outbox},
     placement::Placement,
     registry::{EndpointRegistry, NewSubscription, RegistryError},
     sign::SecretKey,

@@ -65,15 +65,15 @@ async fn outcomes_of_many_deliveries_share_a_commit() {
 }
 
 #[tokio::test]
-async fn an_event_is_read_once_for_all_messages_in_flight() {
+async fn an_event_of_an_earlier_process_is_read_once_for_all_messages_in_flight() {
     let receiver = Receiver::start(|_| Answer::Hang).await;
-    let world = World::new();
-    let (store, disk) = SlowDisk::under(&world);
-    let world = world.sending_from(store);
+    let before = World::new();
     for _ in 0..100 {
-        world.subscribed(&receiver.url()).await;
+        before.subscribed(&receiver.url()).await;
     }
-    world.inserted(SMILE).await;
+    before.inserted(SMILE).await;
+    let (store, disk) = SlowDisk::under(&before);
+    let _world = World::on(before.store.clone(), before.clock.clone()).sending_from(store);
     receiver.wait_for(100).await;
     let read = disk.events.get();
     assert!(
@@ -126,15 +126,15 @@ async fn a_conflicting_outcome_does_not_delay_the_others() {
 #[tokio::test]
 async fn a_message_that_could_not_be_read_keeps_its_place_in_the_order() {
     let receiver = Receiver::start(|_| Answer::Status(200)).await;
-    let world = World::new();
-    world.subscribed(&receiver.url()).await;
+    let before = World::new();
+    before.subscribed(&receiver.url()).await;
     for _ in 0..5 {
-        world.changed(7).await;
+        before.changed(7).await;
     }
-    let (store, disk) = SlowDisk::under(&world);
+    let (store, disk) = SlowDisk::under(&before);
     disk.takes.send_replace(true);
     disk.unreadable.store(true, Ordering::SeqCst);
-    let world = world.sending_from(store);
+    let world = World::on(before.store.clone(), before.clock.clone()).sending_from(store);
     until("it was tried", async || (!disk.unreadable.load(Ordering::SeqCst)).then_some(())).await;
     until("they are all sent", async || {
         // The pause may begin at any time of this clock.

@@ -38,11 +38,12 @@ use super::{Follower, Sizes};
 use crate::{
     catalogue::{Event, ResourceType},
     delivery::Delivery,
+    doorbell::Doorbell,
     egress::{Egress, Reach},
     event::StoredEvent,
     keys,
     model::Owner,
-    outbox::{Doorbell, Outbox},
+    outbox::Outbox,
     registry::{EndpointRegistry, NewSubscription},
     sign::SecretKey,
     subscriptions::Everyone,
