@@ -23,8 +23,8 @@ use records::ehr::Ehr;
 use runtime::clock;
 use sandbox_host::Sandboxes;
 use serde::Deserialize;
-use setup::Setup;
-use store::{Batch, Direction, Store, journal, keys};
+use setup::{Setup, StoreEngine};
+use store::{Batch, Direction, EngineKind, Store, journal, keys};
 use webhooks::subscriptions::Everyone;
 
 use super::{
@@ -143,6 +143,10 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> BenchResult {
     let before = resident(std::process::id())?;
     let mut setup = setup(locations);
     setup.engine.store_verify = verify;
+    setup.engine.store_engine = match practices::engine() {
+        EngineKind::Sled => StoreEngine::Sled,
+        EngineKind::Fjall => StoreEngine::Fjall,
+    };
     say(format!("setup {}", resident(std::process::id())? - before));
     let start = Instant::now();
     let opened = engine::open(setup, dir, RecordViews::shared(), Arc::new(Everyone), &Sandboxes::default()).await?;
