@@ -89,7 +89,7 @@ impl Engine {
 
     /// Returns the rows of recent lists.
     pub fn rows(&self) -> &RowCache {
-        self.deps().index.rows()
+        self.deps.index.rows()
     }
 
     fn lists(&self) -> Lists<'_> {

@@ -4,7 +4,7 @@
 use location::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Appointment, appointment::Progress};
+use crate::appointment::{Appointment, Progress};
 
 /// A fact of a visit. The log of changes stores the variants by their number, so their order must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

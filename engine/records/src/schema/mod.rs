@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::{
-    Appointment, Body, WorkingHour, document::DocumentKind, index::Field, record::Schema, references::ForeignId,
+    Body, appointment::Appointment, document::DocumentKind, index::Field, record::Schema, references::ForeignId,
+    working_hour::WorkingHour,
 };
 pub use crate::{
     adjustment::*,
