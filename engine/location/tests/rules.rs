@@ -124,6 +124,15 @@ fn a_closed_date_lasts_as_long_as_the_local_day() {
 }
 
 #[test]
+fn a_closure_after_the_queried_days_adds_no_slots() {
+    let closures = vec![Closure::of_days(date("2026-06-05"), date("2026-06-05"))];
+    let location = always(Zone::utc(), VisitRules { closures, ..VisitRules::default() });
+    let query = slot_query("2026-06-03", 1, HOUR);
+    let offered = location.offered_slots(utc("2026-06-01T00:00:00Z"), &query, &Closed::default(), None);
+    assert_eq!(offered.len(), 24);
+}
+
+#[test]
 fn aligned_starts_are_not_lost_to_the_beginning_of_hours_or_to_the_interval() {
     let rules = VisitRules { align: Some(15), ..VisitRules::default() };
     let location = place(Zone::utc(), vec![daily("09:10", "11:00")], rules);

@@ -1,9 +1,4 @@
-//! Merges the free slots of all runs in order of time, with a heap of the next start of each run.
-
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, binary_heap::PeekMut},
-};
+//! Merges the free slots of all runs in order of time: each pass over the runs returns the slots of one start.
 
 use super::{
     grid::{Alignment, on_grid},
@@ -11,7 +6,7 @@ use super::{
     restrictions::Restrictions,
     windows::{Run, Windows},
 };
-use crate::{Calendar, Millis, OperatoryId, ProviderId, Span, Timestamp, schedule::calendar::Column};
+use crate::{Calendar, Millis, Span, Timestamp, schedule::calendar::Column};
 
 /// Gaps of at least one slot in each column. Computed once per column, because several providers may share it.
 pub(super) struct Gaps {
@@ -42,13 +37,16 @@ impl Gaps {
         let mut columns: Vec<(GapColumn, usize)> = needed.map(|column| (column, 0)).collect();
         columns.sort_unstable();
         columns.dedup();
-        let whole = Span { end: starts.end.plus(length), ..starts };
+        // The last possible slot starts a millisecond before `starts.end`.
+        let whole = Span { end: starts.end.plus(length - 1), ..starts };
         let (mut gaps, mut occupied) = (Vec::new(), Vec::new());
         for ((column, is_restricted), first) in &mut columns {
             *first = gaps.len();
             let mut add = |start, end: Timestamp| {
-                if end.since(start) >= length {
-                    gaps.push(Span { start, end });
+                // Restrictions may begin after the last slot.
+                let gap = Span { start, end: end.min(whole.end) };
+                if gap.length() >= length {
+                    gaps.push(gap);
                 }
             };
             let mut free_from = whole.start;
@@ -84,26 +82,20 @@ struct Grid<'a> {
     length: Millis,
     interval: Millis,
     alignment: Option<Alignment<'a>>,
-    /// Exclusive upper bound of slot starts.
-    until: Timestamp,
 }
 
 /// Iterator over the free slots of all runs, in order of start, provider and operatory. If two layers of a place offer
 /// the same slot, it occurs twice in a row.
 pub(super) struct Free<'a> {
     grid: Grid<'a>,
+    /// The walks in order of provider and operatory.
     walks: Vec<Walk<'a>>,
-    /// The next start of each walk, if any.
-    next: BinaryHeap<Reverse<Next>>,
-}
-
-/// Ordered like the offered slots.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Next {
+    /// The start of the slots of this pass.
     start: Timestamp,
-    provider: ProviderId,
-    operatory: Option<OperatoryId>,
-    walk: usize,
+    /// Number of walks that this pass has visited.
+    visited: usize,
+    /// The earliest next start of the visited walks, `Timestamp::MAX` if they have none.
+    next_start: Timestamp,
 }
 
 impl<'a> Free<'a> {
@@ -117,19 +109,20 @@ impl<'a> Free<'a> {
     ) -> Free<'a> {
         let interval = query.interval.unwrap_or(query.length);
         let interval = alignment.map_or(interval, |alignment| alignment.interval(interval));
-        let grid = Grid { length: query.length, interval, alignment, until: starts.end };
+        let grid = Grid { length: query.length, interval, alignment };
         let mut walks = Vec::with_capacity(windows.runs.len());
-        let mut next = BinaryHeap::with_capacity(windows.runs.len());
+        let mut next_start = Timestamp::MAX;
         for run in &windows.runs {
             let gaps = columns_of(run, is_restricted).map(|column| gaps.in_column(column));
-            let mut walk = Walk { windows: windows.spans_for(run), gaps, from: starts.start };
-            if let Some(start) = walk.next_start(&grid) {
-                let Run { provider, operatory, .. } = *run;
-                next.push(Reverse(Next { start, provider, operatory, walk: walks.len() }));
+            let windows = windows.spans_for(run);
+            let mut walk = Walk { run, windows, gaps, start: Timestamp::MAX, until: Timestamp::MIN };
+            if let Some(start) = walk.find(starts.start, &grid) {
+                walk.start = start;
+                next_start = next_start.min(start);
                 walks.push(walk);
             }
         }
-        Free { grid, walks, next }
+        Free { grid, start: Timestamp::MAX, visited: walks.len(), walks, next_start }
     }
 }
 
@@ -137,61 +130,79 @@ impl Iterator for Free<'_> {
     type Item = Slot;
 
     fn next(&mut self) -> Option<Slot> {
-        let mut top = self.next.peek_mut()?;
-        let Next { start, provider, operatory, walk } = top.0;
-        match self.walks[walk].next_start(&self.grid) {
-            Some(next) => top.0.start = next,
-            None => drop(PeekMut::pop(top)),
+        loop {
+            while let Some(walk) = self.walks.get_mut(self.visited) {
+                self.visited += 1;
+                let start = walk.start;
+                let is_due = start == self.start;
+                if is_due {
+                    walk.advance(&self.grid);
+                }
+                self.next_start = self.next_start.min(walk.start);
+                if is_due {
+                    let Run { provider, operatory, .. } = *walk.run;
+                    return Some(Slot { span: Span { start, end: start.plus(self.grid.length) }, provider, operatory });
+                }
+            }
+            if self.next_start == Timestamp::MAX {
+                return None;
+            }
+            (self.start, self.visited, self.next_start) = (self.next_start, 0, Timestamp::MAX);
         }
-        Some(Slot { span: Span { start, end: start.plus(self.grid.length) }, provider, operatory })
     }
 }
 
 /// Cursor over one run. Passed windows and gaps are dropped from the front of the slices.
 struct Walk<'a> {
+    run: &'a Run,
     windows: &'a [Span],
     /// Gaps of the place's column and of the provider's.
     gaps: [&'a [Span]; 2],
-    from: Timestamp,
+    /// The next start, `Timestamp::MAX` at the end.
+    start: Timestamp,
+    /// All points of the grid from `start` to before `until` are free.
+    until: Timestamp,
 }
 
 impl Walk<'_> {
-    fn next_start(&mut self, grid: &Grid<'_>) -> Option<Timestamp> {
+    fn advance(&mut self, grid: &Grid<'_>) {
+        let next = self.start.plus(grid.interval);
+        let is_free = next < self.until;
+        self.start = if is_free { next } else { self.find(self.start.plus(1), grid).unwrap_or(Timestamp::MAX) };
+    }
+
+    /// Returns the first free start at or after `from`, and sets `until`.
+    fn find(&mut self, mut from: Timestamp, grid: &Grid<'_>) -> Option<Timestamp> {
         loop {
             let window = *self.windows.first()?;
-            if window.end.since(self.from.max(window.start)) < grid.length {
+            if window.end.since(from.max(window.start)) < grid.length {
                 self.windows = &self.windows[1..];
                 continue;
             }
-            let start = match grid.alignment {
-                None => on_grid(window.start, self.from, grid.interval),
-                Some(alignment) => alignment.next(window.start, self.from, grid.interval),
+            let (start, grid_end) = match grid.alignment {
+                None => (on_grid(window.start, from, grid.interval), Timestamp::MAX),
+                Some(alignment) => alignment.next(window.start, from, grid.interval),
             };
-            if start >= grid.until {
-                return None;
-            }
             let end = start.plus(grid.length);
             if end > window.end {
                 self.windows = &self.windows[1..];
                 continue;
             }
             let [place, provider] = &mut self.gaps;
-            let free_from = gap_beyond(place, end)?.max(gap_beyond(provider, end)?);
-            if free_from <= start {
-                // An aligned grid may begin again within the interval.
-                let step = if grid.alignment.is_some() { 1 } else { grid.interval };
-                // A long interval must not carry over the start of the next window.
-                self.from = start.plus(step).min(window.end);
+            let (place, provider) = (gap_beyond(place, end)?, gap_beyond(provider, end)?);
+            from = place.start.max(provider.start);
+            if from <= start {
+                let free_until = window.end.min(place.end).min(provider.end);
+                self.until = grid_end.min(free_until.minus(grid.length - 1));
                 return Some(start);
             }
-            self.from = free_from;
         }
     }
 }
 
-/// Drops the gaps that end before `end`, and returns the start of the first remaining gap.
-fn gap_beyond(gaps: &mut &[Span], end: Timestamp) -> Option<Timestamp> {
+/// Drops the gaps that end before `end`, and returns the first remaining gap.
+fn gap_beyond(gaps: &mut &[Span], end: Timestamp) -> Option<Span> {
     let passed = gaps.iter().take_while(|gap| gap.end < end).count();
     *gaps = &gaps[passed..];
-    gaps.first().map(|gap| gap.start)
+    gaps.first().copied()
 }

@@ -24,16 +24,16 @@ impl Alignment<'_> {
         (interval + self.step - 1) / self.step * self.step
     }
 
-    /// Returns the first aligned point at or after `from` of the grid that begins at `anchor`. The grid begins again at
-    /// each change of the offset from UTC, so that it remains aligned with local clocks.
-    pub(super) fn next(self, anchor: Timestamp, from: Timestamp, interval: Millis) -> Timestamp {
+    /// Returns the first aligned point at or after `from` of the grid that begins at `anchor`, and the end of the grid.
+    /// It begins again at each change of the offset from UTC, so that it remains aligned with local clocks.
+    pub(super) fn next(self, anchor: Timestamp, from: Timestamp, interval: Millis) -> (Timestamp, Timestamp) {
         let mut from = from.max(anchor);
         loop {
             let (period, offset) = self.zone.period(from);
             let first = self.round_up(anchor.max(period.start), offset);
             let start = on_grid(first, from, interval);
             if start < period.end {
-                return start;
+                return (start, period.end);
             }
             from = period.end;
         }
