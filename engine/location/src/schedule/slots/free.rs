@@ -8,6 +8,9 @@ use super::{
 };
 use crate::{Calendar, Millis, Span, Timestamp, schedule::calendar::Column};
 
+/// Maximum number of slots for which memory is reserved before they are found.
+const MAX_RESERVED: usize = 1 << 15;
+
 /// Gaps of at least one slot in each column. Computed once per column, because several providers may share it.
 pub(super) struct Gaps {
     /// Columns in order, each with the index of its first gap.
@@ -123,6 +126,12 @@ impl<'a> Free<'a> {
             }
         }
         Free { grid, start: Timestamp::MAX, visited: walks.len(), walks, next_start }
+    }
+
+    /// Returns the number of slots for which to reserve memory: those of an empty calendar, up to a maximum.
+    pub(super) fn capacity(&self) -> usize {
+        let open: Millis = self.walks.iter().flat_map(|walk| walk.windows).map(|window| window.length()).sum();
+        MAX_RESERVED.min((open / self.grid.interval) as usize)
     }
 }
 

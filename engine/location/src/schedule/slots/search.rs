@@ -49,9 +49,10 @@ fn slots_within(
     let windows = Windows::open(hours, zone, query.from.add_days(-1), last, query.join_blocks);
     let gaps = Gaps::compute(&windows, calendar, starts, query.length, restrictions);
     let alignment = restrictions.and_then(|it| it.align).map(|step| Alignment { zone, step });
-    let mut slots = Vec::new();
+    let free = Free::within(&windows, &gaps, starts, query, alignment, restrictions.is_some());
+    let mut slots = Vec::with_capacity(free.capacity().min(query.limit));
     let mut timeslot = 0; // index of the first slot of the current provider and start
-    for slot in Free::within(&windows, &gaps, starts, query, alignment, restrictions.is_some()) {
+    for slot in free {
         if restrictions.is_some_and(|it| !(it.allows)(&slot)) {
             continue;
         }
