@@ -73,9 +73,9 @@ pub(crate) fn config(database: &Database) -> Result<PostgresConfig, StoreError> 
         readers: database.readers,
         connect_timeout: database.connect_timeout,
         statement_timeout: database.statement_timeout,
-        tls: match &database.tls {
+        tls: match database.tls {
             DatabaseTls::Off => Tls::Off,
-            DatabaseTls::Verify { ca } => Tls::Verify { ca: ca.clone() },
+            DatabaseTls::Verify => Tls::Verify { ca: database.ca_file.clone() },
         },
         ..PostgresConfig::new(url.expose())
     })

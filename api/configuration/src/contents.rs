@@ -1,8 +1,8 @@
 //! The contents of a configuration.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
-use engine::setup::Setup;
+use engine::setup::{NodeRules, Setup};
 use framework::{
     access::{keys::ApiKey, operators::OperatorToken},
     http::rules::HttpRules,
@@ -22,9 +22,9 @@ pub(crate) const KEYS_FILE: &str = "keys.toml";
 location::settings! {
     /// The settings of `serve`.
     #[derive(Clone)]
-    pub struct Config("") {
-        data_dir: PathBuf = "data".into(), path_or_default() => restart, "The folder of all persistent data.";
-        keys_file: PathBuf = KEYS_FILE.into(), path_or_default() => restart, "The key file, described below.";
+    pub struct Config {
+        data_dir: PathBuf = "data".into(), path() => restart, "The folder of all persistent data.";
+        keys_file: PathBuf = KEYS_FILE.into(), path() => restart, "The key file, described below.";
         log: String = "info".to_owned(), text(logging::checked) =>
             reload, "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. \
                      Lines of adapters have the target `adapter::ID`.";
@@ -34,7 +34,10 @@ location::settings! {
             reload, "Whether a running server takes over changed files by itself. With `false` only on SIGHUP and \
                      `practice-sync config reload`, revoked keys included.";
         /// `None` if the secret is created in the data directory at the first start.
-        secret: Option<Secret> = None;
+        secret: Option<Secret> = None, parsed(secret).credential().optional() =>
+            restart "token_secret", "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made \
+                                     at the first start and kept in `data_dir/token.secret`. Processes that serve the \
+                                     same clients need the same one.";
         http: HttpRules = HttpRules::default();
         setup: Setup = Setup::default();
         keys: Vec<ApiKey> = Vec::new();
@@ -47,14 +50,29 @@ location::settings! {
         /// The values of the files, for comparison with later ones.
         values: Values = Values::default();
     }
+
+    /// The audit trail of this process.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct AuditRules {
+        folder: PathBuf = PathBuf::new(), path().without_default() =>
+            restart, "Where its files are, of this server alone; by default `audit` in `data_dir`.";
+        keep_days: Option<u32> = None, integer(1..=36_500).optional() =>
+            restart, "Retention in days. Older files are deleted, and the trail records it. Default: no deletion.";
+    }
+
+    /// This process as one of several that serve from the same database.
+    pub(crate) struct NodeKeys {
+        rules: NodeRules = NodeRules::default(), same_table() => restart, "The keys that the engine reads.";
+        listen: Option<SocketAddr> = None,
+            from_str("must be an address such as 10.0.0.5:8081").env().optional().required() =>
+            restart, "The internal listener, in a network of the nodes' own. May be `env:NAME`.";
+        secret: Option<Secret> = None, parsed(secret).credential().optional().required() =>
+            restart, "64 hexadecimal digits, the same on all nodes.";
+    }
 }
 
-/// The audit trail of this process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AuditRules {
-    pub folder: PathBuf,
-    /// Retention in days; `None` keeps all files.
-    pub keep_days: Option<u32>,
+fn secret(text: &str) -> Result<Secret, String> {
+    Secret::parse(text).ok_or("must hold 64 hexadecimal digits".into())
 }
 
 /// The API keys and operators.

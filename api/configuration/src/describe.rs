@@ -20,6 +20,7 @@ pub(super) struct KeyNote {
     pub meaning: &'static str,
 }
 
+#[derive(Default)]
 struct TableNote {
     /// The path, such as `institutions.locations`; empty for a whole file.
     path: String,
@@ -28,31 +29,38 @@ struct TableNote {
     keys: Vec<KeyNote>,
 }
 
-/// The recorded keys by table.
-#[derive(Clone, Default)]
-pub(super) struct ReferenceNotes(Rc<RefCell<Vec<TableNote>>>);
-
+/// The recorded keys by table, with the position of one table.
 #[derive(Clone)]
-pub(super) struct TableNotes {
-    notes: ReferenceNotes,
+pub(super) struct ReferenceNotes {
+    tables: Rc<RefCell<Vec<TableNote>>>,
     table: usize,
 }
 
+/// The notes of a whole file.
+impl Default for ReferenceNotes {
+    fn default() -> ReferenceNotes {
+        ReferenceNotes { tables: Rc::new(RefCell::new(vec![TableNote::default()])), table: 0 }
+    }
+}
+
 impl ReferenceNotes {
-    pub(crate) fn root(&self) -> TableNotes {
-        self.table(String::new(), false, "")
+    pub(crate) fn key(&self, note: KeyNote) {
+        self.tables.borrow_mut()[self.table].keys.push(note);
     }
 
-    fn table(&self, path: String, is_list: bool, meaning: &'static str) -> TableNotes {
-        let mut tables = self.0.borrow_mut();
+    /// Returns the notes of a table in this table.
+    pub(crate) fn below(&self, key: &str, is_list: bool, meaning: &'static str) -> ReferenceNotes {
+        let mut tables = self.tables.borrow_mut();
+        let path = &tables[self.table].path;
+        let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         tables.push(TableNote { path, is_list, meaning, keys: Vec::new() });
-        TableNotes { notes: self.clone(), table: tables.len() - 1 }
+        ReferenceNotes { tables: self.tables.clone(), table: tables.len() - 1 }
     }
 
     /// Returns keys without a description, as `table.key`.
     #[cfg(test)]
     pub(super) fn without_meaning(&self) -> Vec<String> {
-        let tables = self.0.borrow();
+        let tables = self.tables.borrow();
         let all = tables.iter().flat_map(|table| table.keys.iter().map(move |key| (table, key)));
         all.filter(|(_, key)| key.meaning.is_empty())
             .map(|(table, key)| format!("{}.{}", table.path, key.key))
@@ -61,14 +69,10 @@ impl ReferenceNotes {
 
     /// Renders a page. Tables with the same keys are merged.
     pub(crate) fn page(&self, title: &str) -> String {
-        let tables = self.0.borrow();
         let mut page = format!("## {title}\n");
-        for (table, also) in distinct(&tables) {
-            if table.keys.is_empty() && table.meaning.is_empty() {
-                continue;
-            }
-            let names: Vec<String> =
-                [table].into_iter().chain(also).map(|table| format!("`{}`", table.head())).collect();
+        let tables = self.tables.borrow();
+        for (table, also) in distinct(&tables).filter(|(it, _)| !it.keys.is_empty() || !it.meaning.is_empty()) {
+            let names: Vec<_> = [table].into_iter().chain(also).map(|table| format!("`{}`", table.head())).collect();
             if !table.path.is_empty() {
                 let _ = write!(page, "\n### {}\n", names.join(", "));
             }
@@ -78,28 +82,25 @@ impl ReferenceNotes {
             if !table.keys.is_empty() {
                 page.push_str("\n| key | default | range | changes at | meaning |\n|---|---|---|---|---|\n");
             }
-            for key in &table.keys {
-                key.row(&mut page);
-            }
+            table.keys.iter().for_each(|key| key.row(&mut page));
         }
         page
     }
 
     /// Renders a file with the defaults. Keys without a default and tables that users must fill in are commented out.
     pub(crate) fn file(&self) -> String {
-        let tables = self.0.borrow();
+        let tables = self.tables.borrow();
         let (mut file, mut left_out) = (String::new(), Vec::new());
         for (table, _) in distinct(&tables).filter(|(table, _)| !table.keys.is_empty()) {
             let below = |path: &&str| table.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
             let is_left_out = table.is_list || table.keys.iter().any(|key| key.required) || left_out.iter().any(below);
-            let block = table.block();
             file.push('\n');
             match is_left_out {
                 true => {
                     left_out.push(table.path.as_str());
-                    block.lines().for_each(|line| file.push_str(&format!("# {line}\n")));
+                    table.block().lines().for_each(|line| file.push_str(&format!("# {line}\n")));
                 }
-                false => file.push_str(&block),
+                false => file.push_str(&table.block()),
             }
         }
         file
@@ -163,26 +164,5 @@ impl KeyNote {
         file.push_str(&comment(&format!("{} ({range}{by_default}{when})", self.meaning)));
         let is_set = self.required || default.as_ref() == Some(example);
         let _ = writeln!(file, "{}{} = {example}", if is_set { "" } else { "# " }, self.key);
-    }
-}
-
-impl TableNotes {
-    pub(crate) fn below(&self, key: &str, is_list: bool, meaning: &'static str) -> TableNotes {
-        let path = self.notes.0.borrow()[self.table].path.clone();
-        let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        self.notes.table(path, is_list, meaning)
-    }
-
-    /// Records a key. The first record of a key is the most specific, so later ones are ignored.
-    pub(crate) fn key(&self, note: KeyNote) {
-        let keys = &mut self.notes.0.borrow_mut()[self.table].keys;
-        if keys.iter().all(|known| known.key != note.key) {
-            keys.push(note);
-        }
-    }
-
-    pub(crate) fn required(&self, key: &str) {
-        let keys = &mut self.notes.0.borrow_mut()[self.table].keys;
-        keys.iter_mut().filter(|known| known.key == key).for_each(|known| known.required = true);
     }
 }

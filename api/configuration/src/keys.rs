@@ -4,17 +4,18 @@
 use engine::setup::{Environment, Setup};
 use framework::{
     access::{
-        keys::{ApiKey, Grants},
+        keys::{ApiKey, Grants, hash_digits, parse_hash},
         operators::OperatorToken,
     },
     values::{
         grant::Grant,
-        words::{all, spelled},
+        words::{all, pairs, spelled},
     },
 };
 use location::{
     ids::{InstitutionId, LocationId},
-    keys::ConfigKey,
+    key_kinds::not_empty,
+    keys::{ConfigKey, KeyTable},
     rules::channel_name,
 };
 
@@ -22,13 +23,34 @@ use crate::{
     contents::KeyFileContents,
     describe::ReferenceNotes,
     document::{Document, Problem, SourceText},
-    file::toml_table,
-    kinds::{choice, parsed, text, words},
-    reader::{Located, Section},
+    reader::{Section, toml_table},
 };
 
 /// The beginning of the problem text for a key with an unknown institution.
 pub(super) const UNKNOWN_INSTITUTION: &str = "no institution with subdomain";
+
+location::settings! {
+    /// An API key of the file.
+    struct KeyEntry {
+        name: String = String::new(), text(not_empty).required().unique("key name") =>
+            reload, "The name of the key, also used in the log and the audit trail.";
+        hash: [u8; 32] = [0; 32], text_as(parse_hash, hash_digits).required().unique("key hash") =>
+            reload "sha256", "The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.";
+        environment: Option<Environment> = None, word(&pairs::<Environment>()).optional().required() =>
+            reload, "The only environment in which the key works.";
+        institutions: Vec<String> = Vec::new(), texts(|name| Ok(name.to_owned())).required() =>
+            reload, "Subdomains of the institutions that the key can access.";
+        locations: Option<Vec<u32>> = None, ids().optional() =>
+            reload, "Ids of the locations that the key can access. Default: all locations of the institutions.";
+        grants: Vec<String> = Vec::new(), texts(|grant| Ok(grant.to_owned())) =>
+            reload, "`financial` (amounts; sandbox keys have it), `beta` (v3.1.0).";
+        organisation: Option<String> = None, text(not_empty).optional() =>
+            reload, "Owns the webhook endpoints made with the key; by default the key's name.";
+        channel: Option<String> = None, text(channel_name).optional() =>
+            reload, "The channel of the callers, such as `voice`, for which booking rules may differ \
+                     (`[….booking.rules.channels.NAME]`). Default: the rules without a channel.";
+    }
+}
 
 /// Returns the valid entries and all problems. Institutions and locations of keys refer to `setup`.
 pub(crate) fn read(source: &SourceText, setup: &Setup) -> (KeyFileContents, Vec<Problem>) {
@@ -80,119 +102,78 @@ fn read_file(root: &Section<'_, '_>, setup: &Setup, access: &mut KeyFileContents
     let about = "Tokens of operators, for their listener. A `viewer` sees how the service stands, and nothing of a \
                  patient; an `operator` also sees records and does what a day needs; an `admin` also changes what \
                  runs.";
-    let operators = root.tables(ConfigKey::reload("operators", about));
-    access.operators.extend(operators.iter().filter_map(operator));
+    for s in root.tables(ConfigKey::reload("operators", about)) {
+        let mut operator = OperatorToken::default();
+        operator.read_keys(&s);
+        access.operators.extend(s.is_valid().then_some(operator));
+    }
 }
 
+/// Returns the key if all its values are valid: without `locations` it would reach all locations, and without its
+/// channel it would not be bound by the rules of the channel.
 fn key(s: &Section<'_, '_>, setup: &Setup) -> Option<ApiKey> {
-    let about = "The name of the key, also used in the log and the audit trail.";
-    let name = s.required(ConfigKey::reload("name", about), &text());
-    let about = "The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.";
-    let hash = s.required(ConfigKey::reload("sha256", about), &parsed(key_hash));
-    let about = "The only environment in which the key works.";
-    let environment: Option<Environment> = s.required(ConfigKey::reload("environment", about), &choice(&words()));
-    let about = "Subdomains of the institutions that the key can access.";
-    let institutions = s.strings(ConfigKey::reload("institutions", about));
-    s.require("institutions");
-    let about = "Ids of the locations that the key can access. Default: all locations of the institutions.";
-    let locations = s.ids(ConfigKey::reload("locations", about));
-    let about = "`financial` (amounts; sandbox keys have it), `beta` (v3.1.0).";
-    let grants = s.strings(ConfigKey::reload("grants", about)).unwrap_or_default();
-    let about = "Owns the webhook endpoints made with the key; by default the key's name.";
-    let organisation = s.read(ConfigKey::reload("organisation", about), &text());
-    let about = "The channel of the callers, such as `voice`, for which booking rules may differ \
-                 (`[….booking.rules.channels.NAME]`). Default: the rules without a channel.";
-    let channel = s.read(ConfigKey::reload("channel", about), &parsed(channel_name));
-    // An invalid channel must not lift the rules of the channel.
-    if channel.is_none() && s.has("channel") {
-        return None;
-    }
-    s.unique("name", "key name", name.as_ref());
-    s.unique("sha256", "key hash", hash.map(hex::encode).as_ref());
-    let mut grants = granted(s, &grants);
-    let environment = environment?;
+    let mut key = KeyEntry::default();
+    key.read_keys(s);
+    let mut grants = granted(s, &key.grants);
+    let environment = key.environment?;
     // Specification 5.10.
     grants.financial |= environment == Environment::Sandbox;
-    let institutions = reachable_institutions(s, &institutions?, environment, setup);
-    // Without `locations` the key would reach all locations.
-    if locations.is_none() && s.has("locations") {
-        return None;
-    }
-    let locations = locations.map(|ids| reachable_locations(s, &ids, &institutions, setup));
-    let name = name?;
-    let organisation = organisation.unwrap_or_else(|| name.clone());
-    let hash = hash?;
-    Some(ApiKey { name, hash, environment, institutions, locations, grants, organisation, channel, role: None })
-}
-
-fn operator(s: &Section<'_, '_>) -> Option<OperatorToken> {
-    let about = "The name of the operator, also used in the log and the audit trail.";
-    let name = s.required(ConfigKey::reload("name", about), &text());
-    let about = "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes both.";
-    let hash = s.required(ConfigKey::reload("sha256", about), &parsed(key_hash));
-    let role = s.required(ConfigKey::reload("role", "The role of the token."), &choice(&words()));
-    s.unique("name", "operator name", name.as_ref());
-    s.unique("sha256", "key hash", hash.map(hex::encode).as_ref());
-    Some(OperatorToken { name: name?, hash: hash?, role: role? })
+    let institutions = reachable_institutions(s, &key.institutions, environment, setup);
+    let locations = key.locations.map(|ids| reachable_locations(s, &ids, &institutions, setup));
+    let organisation = key.organisation.unwrap_or_else(|| key.name.clone());
+    let (name, hash, channel) = (key.name, key.hash, key.channel);
+    let key = ApiKey { name, hash, environment, institutions, locations, grants, organisation, channel, role: None };
+    s.is_valid().then_some(key)
 }
 
 fn reachable_institutions(
     s: &Section<'_, '_>,
-    names: &[Located<String>],
+    names: &[String],
     environment: Environment,
     setup: &Setup,
 ) -> Vec<InstitutionId> {
     let mut ids = Vec::new();
-    for name in names {
-        let problem = match setup.institution_by_subdomain(&name.value) {
-            Some(institution) if institution.environment == environment => {
-                ids.push(institution.id);
-                continue;
+    for (n, name) in names.iter().enumerate() {
+        match setup.institution_by_subdomain(name) {
+            Some(institution) if institution.environment == environment => ids.push(institution.id),
+            Some(_) => {
+                s.report_element("institutions", n, format!("institution `{name}` belongs to another environment"));
             }
-            Some(_) => format!("institution `{}` belongs to another environment", name.value),
-            None => format!("{UNKNOWN_INSTITUTION} `{}`", name.value),
-        };
-        s.document.report(name.at, problem);
+            None => s.report_element("institutions", n, format!("{UNKNOWN_INSTITUTION} `{name}`")),
+        }
     }
     ids
 }
 
 fn reachable_locations(
     s: &Section<'_, '_>,
-    ids: &[Located<u32>],
+    ids: &[u32],
     institutions: &[InstitutionId],
     setup: &Setup,
 ) -> Vec<LocationId> {
-    for id in ids {
-        let location = setup.locations.get(&LocationId(id.value));
+    for (n, id) in ids.iter().enumerate() {
+        let location = setup.locations.get(&LocationId(*id));
         if !location.is_some_and(|location| institutions.contains(&location.institution)) {
-            s.document.report(id.at, format!("no location with id {} in the key's institutions", id.value));
+            s.report_element("locations", n, format!("no location with id {id} in the key's institutions"));
         }
     }
-    ids.iter().map(|id| LocationId(id.value)).collect()
+    ids.iter().copied().map(LocationId).collect()
 }
 
-fn granted(s: &Section<'_, '_>, names: &[Located<String>]) -> Grants {
+fn granted(s: &Section<'_, '_>, names: &[String]) -> Grants {
     let mut grants = Grants::default();
-    for name in names {
-        match (spelled(&name.value), name.value.as_str()) {
+    for (n, name) in names.iter().enumerate() {
+        match (spelled(name), name.as_str()) {
             (Some(grant), _) => grants.give(grant),
             (None, "operator") => {
                 let problem = "API keys are for clients; create an operator's token with `practice-sync operators add`";
-                s.document.report(name.at, problem);
+                s.report_element("grants", n, problem);
             }
             (None, other) => {
                 let known = all::<Grant>().join(", ");
-                s.document.report(name.at, format!("unknown grant `{other}`; known are: {known}"));
+                s.report_element("grants", n, format!("unknown grant `{other}`; known are: {known}"));
             }
         }
     }
     grants
-}
-
-fn key_hash(text: &str) -> Result<[u8; 32], String> {
-    let mut hash = [0; 32];
-    let read = hex::decode_to_slice(text, &mut hash);
-    read.map(|()| hash)
-        .map_err(|_| "must be the SHA-256 of a key: 64 hexadecimal digits (see `keys add`, `operators add`)".into())
 }

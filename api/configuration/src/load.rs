@@ -1,24 +1,40 @@
-//! Loads a configuration from disk.
+//! Loads a configuration from disk: the main file, and the files of institutions.
 
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
 };
 
-use engine::setup::Setup;
+use endpoints::routes::table;
+use engine::{
+    setup::{LocationSettings, Setup, StoreEngine},
+    store::postgres::PostgresConfig,
+};
+use framework::nodes::rules::NodeListener;
+use location::{
+    key_kinds,
+    keys::{ConfigKey, KeyReader, KeyTable},
+};
 use toml::de::DeTable;
 
 use crate::{
-    contents::{Config, KEYS_FILE, KeyFileContents},
-    document::{Problem, SourceText},
-    file::{self, Files},
-    keys,
+    contents::{Config, KEYS_FILE, KeyFileContents, NodeKeys},
+    describe::ReferenceNotes,
+    document::{Document, Problem, SourceText},
+    institutions, keys,
+    reader::{Section, toml_table},
 };
 
 /// The main file of a configuration folder.
 const MAIN_FILE: &str = "practice-sync.toml";
 /// The subfolder with one file per institution.
 const INSTITUTIONS: &str = "institutions";
+
+/// The main file and, if the configuration is a folder, one file per institution.
+struct Files {
+    main: SourceText,
+    institutions: Option<Vec<SourceText>>,
+}
 
 /// All problems of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +75,7 @@ impl Config {
     /// Returns the readable part of the configuration, and all problems.
     pub fn without_keys(path: &Path) -> (Option<Config>, Vec<Problem>) {
         match files(path) {
-            Ok(files) => file::read(&files),
+            Ok(files) => read(&files),
             Err(ConfigError { problems }) => (None, problems),
         }
     }
@@ -90,7 +106,7 @@ impl Config {
         let mut files = vec![main_file(path)];
         if path.is_dir() {
             // `load` reports an unreadable folder.
-            files.extend(institutions(&path.join(INSTITUTIONS)).unwrap_or_default());
+            files.extend(institution_files(&path.join(INSTITUTIONS)).unwrap_or_default());
         }
         files
     }
@@ -98,7 +114,7 @@ impl Config {
     /// Parses the text of a file in the folder `base`, without keys.
     pub fn parse(text: &str, base: &Path) -> Result<Config, ConfigError> {
         let main = SourceText { path: base.join(MAIN_FILE), text: text.to_owned() };
-        let (config, problems) = file::read(&Files { main, institutions: None });
+        let (config, problems) = read(&Files { main, institutions: None });
         config.filter(|_| problems.is_empty()).ok_or(ConfigError { problems })
     }
 }
@@ -129,26 +145,20 @@ fn files(path: &Path) -> Result<Files, ConfigError> {
         }
     };
     let main = read(main_file(path));
-    let institutions = if path.is_dir() {
-        let folder = path.join(INSTITUTIONS);
-        match institutions(&folder) {
-            Ok(files) => Some(files.into_iter().filter_map(read).collect()),
-            Err(error) => {
-                problems.push(unreadable(&folder, &error));
-                None
-            }
+    let folder = path.join(INSTITUTIONS);
+    let institutions = path.is_dir().then(|| institution_files(&folder)).transpose();
+    let institutions = institutions.map(|files| files.map(|files| files.into_iter().filter_map(&mut read).collect()));
+    match (main, institutions) {
+        (Some(main), Ok(institutions)) if problems.is_empty() => Ok(Files { main, institutions }),
+        (_, institutions) => {
+            problems.extend(institutions.err().map(|error| unreadable(&folder, &error)));
+            Err(ConfigError { problems })
         }
-    } else {
-        None
-    };
-    match main {
-        Some(main) if problems.is_empty() => Ok(Files { main, institutions }),
-        _ => Err(ConfigError { problems }),
     }
 }
 
 /// Returns the `*.toml` files by name. Hidden and other files are ignored.
-fn institutions(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn institution_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -159,4 +169,131 @@ fn institutions(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Returns the configuration without keys, and all problems. The configuration is `None` if the main file is not valid
+/// TOML.
+fn read(files: &Files) -> (Option<Config>, Vec<Problem>) {
+    let document = Document::new(&files.main);
+    let config = toml_table(&files.main.text, &document).map(|table| {
+        let root = Section::root(&table, document.clone());
+        whole(&root, files.institutions.as_deref())
+    });
+    (config, document.take_problems())
+}
+
+/// Collects the reference of the keys in these files.
+pub(crate) fn describe(notes: &ReferenceNotes) {
+    whole(&Section::described(notes), None);
+}
+
+/// Reads all tables.
+fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config {
+    let mut config = Config::default();
+    config.read_keys(root);
+    root.nested(ConfigKey::reload("http", "The edge of the server."), &mut config.http);
+    let about = "Where operators call: `/metrics` and their calls are served there and nowhere else, and API keys \
+                 open nothing there. Keep it on loopback or in the operators' network.";
+    root.nested(ConfigKey::reload("operators", about), &mut config.http.operators);
+    let about = "What is accepted so that clients that were written for another system need not change. A deviation \
+                 is accepted for all clients, so it hides the mistakes of the others.";
+    root.nested(ConfigKey::reload("compatibility", about), &mut config.http.compatibility);
+    let about = "Each limit is a bucket of that many calls that refills all the time: in the first minute nearly \
+                 twice as many pass.";
+    root.nested(ConfigKey::reload("rate_limits", about), &mut config.http.rate_limits);
+    let rules = &mut config.setup.engine;
+    let about = "The database of the store, with `store_engine = \"postgres\"`.";
+    root.nested(ConfigKey::restart("postgres", about), &mut rules.database);
+    root.nested(ConfigKey::reload("engine", ""), rules);
+    root.nested(ConfigKey::reload("guests", "Calls of adapters."), &mut rules.guests);
+    root.nested(ConfigKey::reload("webhooks", ""), &mut rules.webhooks);
+    let entry = ("NAME", "The path of a component that `practice-sync adapter build` made.");
+    let file = key_kinds::path().described("a file", "\"adapters/NAME.wasm\"");
+    // An unusable component affects only its own locations; `config check` reports it.
+    root.map(ConfigKey::reload("adapters", "Adapters by name."), &mut rules.adapters, entry, |_| Ok(()), file);
+    let about = "Backups of the store. Without this table none are made.";
+    root.optional_table(ConfigKey::reload("backup", about), &mut rules.backup);
+    let about = "One of several processes that serve from the same database, with `store_engine = \"postgres\"` and \
+                 `token_secret`.";
+    let mut node: Option<NodeKeys> = None;
+    root.optional_table(ConfigKey::restart("node", about), &mut node);
+    let listener = |node: &NodeKeys| Some(NodeListener { listen: node.listen?, secret: node.secret.clone()? });
+    config.node = node.as_ref().and_then(listener);
+    rules.node = node.map(|node| node.rules);
+    let about = "Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.";
+    root.optional_table(ConfigKey::restart("traces", about), &mut config.traces);
+    let name = rules.node.as_ref().map(|node| node.name.clone());
+    config.traces.iter_mut().for_each(|traces| traces.node.clone_from(&name));
+    let mut defaults = LocationSettings::default();
+    root.nested(ConfigKey::reload("defaults", ""), &mut defaults);
+    match institutions {
+        None => {
+            let about = "Tenants. In a folder each has a file of its own: `[institution]` with these keys, \
+                         `[[sources]]` and `[[locations]]`.";
+            for section in root.tables(ConfigKey::reload("institutions", about)) {
+                institutions::read(&section, &section, &defaults, &mut config.setup);
+            }
+        }
+        Some(files) => {
+            let problem = "in a folder each institution has a file of its own: move it to institutions/NAME.toml, as \
+                           [institution] with its [[sources]] and [[locations]]";
+            root.report("institutions", problem);
+            for file in files {
+                institution(root.document().other(file), &defaults, &mut config.setup);
+            }
+        }
+    }
+    root.nested(ConfigKey::restart("audit", "The audit trail."), &mut config.audit);
+    if config.audit.folder.as_os_str().is_empty() {
+        config.audit.folder = config.data_dir.join("audit");
+    }
+    check(root, &config);
+    config.values = root.document().take_values();
+    config
+}
+
+/// Reads the file of one institution.
+fn institution(document: Document<'_>, defaults: &LocationSettings, setup: &mut Setup) {
+    let Some(table) = toml_table(&document.source.text, &document) else { return };
+    let root = Section::root(&table, document);
+    match root.table(ConfigKey::reload("institution", "")) {
+        Some(head) => institutions::read(&head, &root, defaults, setup),
+        None => root.report_missing("institution"),
+    }
+}
+
+/// Reports keys of different tables that contradict each other.
+fn check(root: &Section<'_, '_>, config: &Config) {
+    let (http, rules) = (&config.http, &config.setup.engine);
+    if http.operators.listen == http.listen && http.listen.port() != 0 {
+        let problem = "`listen` of [operators] must be another address than that of [http]";
+        root.problem(&["operators"], &["listen"], problem);
+    }
+    let is_unknown = |endpoint: &&String| !table::endpoints().any(|known| known == endpoint.as_str());
+    for endpoint in http.rate_limits.endpoints.keys().filter(is_unknown) {
+        let problem = format!("unknown endpoint `{endpoint}`; endpoints are written as in \"GET /appointments\"");
+        root.problem(&["rate_limits", "endpoints"], &[endpoint.as_str()], &problem);
+    }
+    let url = rules.database.url.as_ref().map(|url| url.expose());
+    if url.is_some_and(|url| !PostgresConfig::new(url).is_readable()) {
+        let problem = "`url` must be an address such as postgresql://user:password@host:5432/database";
+        root.problem(&["postgres"], &["url"], problem);
+    }
+    let is_postgres = rules.store_engine == StoreEngine::Postgres;
+    if is_postgres && url.is_none() {
+        let problem = "store_engine = \"postgres\" needs the address of the database: set `url` in [postgres]";
+        root.problem(&["engine"], &["store_engine"], problem);
+    }
+    if is_postgres && rules.backup.is_some() {
+        let problem = "a store in a database is backed up with the database's own tools: remove [backup]";
+        root.problem(&["backup"], &["folder"], problem);
+    }
+    if !is_postgres {
+        let problem = "[node] needs a store that several processes share: set store_engine = \"postgres\" in [engine]";
+        root.report("node", problem);
+    }
+    if config.secret.is_none() {
+        let problem = "[node] needs the same `token_secret` on all nodes, because tokens are valid at every node";
+        root.report("node", problem);
+    }
 }

@@ -1,47 +1,59 @@
-//! Reads a TOML table key by key and records the line of each problem. A key that was not read is reported as unknown.
+//! Reads TOML tables by the rows of `settings!`, and records the line of each problem. A key that was not read is
+//! reported as unknown.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
-    fmt::Display,
-    ops::RangeInclusive,
-    path::{Path, PathBuf},
+    env, fs,
+    path::PathBuf,
     sync::LazyLock,
 };
 
-use framework::values::limits::INT32;
 use location::{
-    keys::{ConfigKey, KeyReader, KeyTable, ReloadClass, not_empty},
-    time::Millis,
+    ids::InstitutionId,
+    key_kinds::{KeyKind, Presence, Problems, RawValue, Source, id},
+    keys::{ConfigKey, KeyReader, KeyTable, ReloadClass},
 };
 use toml::{
     Spanned,
-    de::{DeString, DeTable, DeValue},
+    de::{DeTable, DeValue},
 };
 
 use crate::{
-    describe::{KeyNote, ReferenceNotes, TableNotes},
+    describe::{KeyNote, ReferenceNotes},
     document::{Document, SourceText},
-    kinds::{
-        KeyKind, choice, display_value, duration, flag, integer, number, one_of, or_none, parsed, show_duration, span,
-        text,
-    },
-    renamed::RENAMED_KEYS,
     values::{ConfigValue, Scope},
 };
 
 type TomlValue<'a> = Spanned<DeValue<'a>>;
+
+const NO_LIST_CACHE: &str = "no longer exists: lists are not cached; remove it";
+/// Keys of earlier releases: the name of the section in messages, the key, and the advice.
+const RENAMED_KEYS: &[(&str, &str, &str)] = &[
+    ("the file", "limits", "is now called `rate_limits`"),
+    (
+        "the file",
+        "keys",
+        "has a file of its own now: move each [[keys]] to keys.toml beside this file, or to what `keys_file` names",
+    ),
+    ("[http]", "kept_pages", NO_LIST_CACHE),
+    ("[http]", "list_cache_bytes", NO_LIST_CACHE),
+    ("[http]", "user_agent_rule", "is now called `compatibility.user_agent_rule`"),
+    ("[http]", "refused_user_agents", "is now called `compatibility.refused_user_agents`"),
+];
 
 /// The replacement for a missing table.
 static NO_KEYS: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 /// The file of tables without contents.
 static NO_FILE: SourceText = SourceText { path: PathBuf::new(), text: String::new() };
 
-/// An element of a list or the name of an entry, and its position in the file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Located<T> {
-    pub value: T,
-    pub at: usize,
+/// Parses a text. Returns `None` and reports the syntax errors if the text is not valid TOML.
+pub(super) fn toml_table<'a>(text: &'a str, document: &Document<'_>) -> Option<DeTable<'a>> {
+    let (table, broken) = DeTable::parse_recoverable(text);
+    for error in &broken {
+        document.report(error.span().map_or(0, |span| span.start), error.message().trim());
+    }
+    broken.is_empty().then(|| table.into_inner())
 }
 
 /// One table of the file. Reports unread keys on drop.
@@ -54,9 +66,11 @@ pub(crate) struct Section<'a, 't> {
     subject: Scope,
     prefix: String,
     asked: RefCell<BTreeSet<String>>,
-    pub document: Document<'a>,
+    /// `false` if a value is invalid, or a required one is missing.
+    is_valid: Cell<bool>,
+    document: Document<'a>,
     /// Collects the reference, if it is generated.
-    notes: Option<TableNotes>,
+    notes: Option<ReferenceNotes>,
     /// `true` if the whole table is read only at startup.
     at_start: bool,
 }
@@ -65,12 +79,14 @@ impl Drop for Section<'_, '_> {
     fn drop(&mut self) {
         let asked = self.asked.borrow();
         for key in self.table.keys().filter(|key| !asked.contains(key.get_ref().as_ref())) {
-            let known = asked.iter().cloned().collect::<Vec<_>>().join(", ");
             let key_name = key.get_ref();
             let earlier = RENAMED_KEYS.iter().find(|(section, old, _)| *section == self.name && old == key_name);
             let problem = match earlier {
                 Some((_, _, became)) => format!("`{key_name}` in {} {became}", self.name),
-                None => format!("unknown key `{key_name}` in {}; known are: {known}", self.name),
+                None => {
+                    let known = asked.iter().cloned().collect::<Vec<_>>().join(", ");
+                    format!("unknown key `{key_name}` in {}; known are: {known}", self.name)
+                }
             };
             self.document.report(key.span().start, problem);
         }
@@ -87,6 +103,7 @@ impl<'a, 't> Section<'a, 't> {
             subject: Scope::Server,
             prefix: String::new(),
             asked: RefCell::default(),
+            is_valid: Cell::new(true),
             document,
             notes: None,
             at_start: false,
@@ -96,32 +113,41 @@ impl<'a, 't> Section<'a, 't> {
     /// Creates the section of a file without contents, which adds its keys to `notes`.
     pub(crate) fn described(notes: &ReferenceNotes) -> Section<'static, 'static> {
         let mut root = Section::root(&NO_KEYS, Document::new(&NO_FILE));
-        root.notes = Some(notes.root());
+        root.notes = Some(notes.clone());
         root
     }
 
-    /// Returns the folder that relative paths refer to.
-    pub(crate) fn base(&self) -> &'a Path {
-        self.document.source.base()
+    pub(crate) fn document(&self) -> &Document<'a> {
+        &self.document
     }
 
-    /// Reports a problem of this table.
-    pub(crate) fn report(&self, problem: impl Into<String>) {
-        self.document.report(self.at, problem);
+    /// Returns `false` if a value is invalid, or a required one is missing.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.is_valid.get()
     }
 
     /// Reports a problem of a key that is set.
-    pub(crate) fn report_key(&self, key: &str, problem: impl Into<String>) {
+    pub(crate) fn report(&self, key: &str, problem: impl Into<String>) {
         if let Some(value) = self.get(key) {
             self.document.report(value.span().start, problem);
         }
     }
 
-    /// Reports a value of this key that another table has, too.
-    pub(crate) fn unique(&self, key: &str, what: &'static str, value: Option<&impl ToString>) {
-        if let (Some(set), Some(value)) = (self.get(key), value) {
-            self.document.unique(set.span().start, what, value.to_string());
+    /// Reports a problem of an element of a list.
+    pub(crate) fn report_element(&self, key: &str, element: usize, problem: impl Into<String>) {
+        if let Some(value) = self.get(key) {
+            self.document.report(position(value, Some(element)), problem);
         }
+    }
+
+    pub(crate) fn report_missing(&self, key: &str) {
+        self.is_valid.set(false);
+        self.document.report(self.at, format!("`{key}` is missing in {}", self.name));
+    }
+
+    /// Records the institution that the table belongs to. Records are stored under it, so a reload cannot change it.
+    pub(crate) fn record_institution(&self, institution: InstitutionId) {
+        self.record(ConfigKey::restart("institution", ""), ConfigValue::Shown(institution.to_string()));
     }
 
     // Keys.
@@ -130,18 +156,24 @@ impl<'a, 't> Section<'a, 't> {
         self.at_start || key.class != ReloadClass::Reload
     }
 
-    fn note(&self, key: ConfigKey<'_>, default: Option<&str>, example: &str, range: &str) {
-        if let Some(notes) = &self.notes {
-            notes.key(KeyNote {
-                key: key.name.to_owned(),
-                required: false,
-                at_start: self.is_at_start(key),
-                default: default.map(str::to_owned),
-                example: example.to_owned(),
-                range: range.to_owned(),
-                meaning: key.about,
-            });
-        }
+    fn note<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<T>, value: &str) {
+        let Some(notes) = &self.notes else { return };
+        let is_text = kind.example.starts_with('"');
+        let shown = if is_text { toml::Value::from(value).to_string() } else { value.to_owned() };
+        let (default, example) = match kind.presence {
+            Presence::Default => (Some(shown.clone()), shown),
+            Presence::Machine(words) => (Some(words.to_owned()), kind.example.clone()),
+            Presence::Unset | Presence::Required => (None, kind.example.clone()),
+        };
+        notes.key(KeyNote {
+            key: key.name.to_owned(),
+            required: kind.presence == Presence::Required,
+            at_start: self.is_at_start(key),
+            default,
+            example,
+            range: kind.range.clone(),
+            meaning: key.about,
+        });
     }
 
     fn record(&self, key: ConfigKey<'_>, value: ConfigValue) {
@@ -149,140 +181,55 @@ impl<'a, 't> Section<'a, 't> {
         self.document.record(&self.subject, name, value, self.is_at_start(key));
     }
 
-    /// Records a value that follows from another one, or from the position of the table.
-    pub(crate) fn derived(&self, key: ConfigKey<'_>, value: impl Display) {
-        self.record(key, ConfigValue::Shown(value.to_string()));
-    }
-
     fn get(&self, key: &str) -> Option<&'t TomlValue<'a>> {
         self.asked.borrow_mut().insert(key.to_owned());
-        self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
+        self.table.get(key)
     }
 
-    /// Reads a key without describing or recording it.
-    fn parse<T>(&self, key: &str, kind: &KeyKind<'_, T>) -> Option<T> {
-        let read = (kind.parse)(self.get(key)?.get_ref());
-        read.map_err(|problem| self.report_key(key, format!("`{key}` {problem}"))).ok()
-    }
-
-    /// Reads a key without describing it.
-    fn read_unnoted<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<T> {
-        let shown = display_value(self.get(key.name)?.get_ref());
-        let value = if kind.is_credential { ConfigValue::credential(shown) } else { ConfigValue::Shown(shown) };
-        self.record(key, value);
-        self.parse(key.name, kind)
-    }
-
-    /// Reads a key without a default.
-    pub(crate) fn read<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<T> {
-        self.note(key, None, &kind.example, &kind.range);
-        self.read_unnoted(key, kind)
-    }
-
-    /// Reads a key that must be present.
-    pub(crate) fn required<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Option<T> {
-        let value = self.read(key, kind);
-        self.require(key.name);
-        value
-    }
-
-    /// Reports a key as missing if it is absent. An invalid value does not count as missing.
-    pub(crate) fn require(&self, key: &str) {
-        self.notes.iter().for_each(|notes| notes.required(key));
-        if !self.has(key) {
-            self.report_missing(key);
-        }
-    }
-
-    pub(crate) fn report_missing(&self, key: &str) {
-        self.report(format!("`{key}` is missing in {}", self.name));
-    }
-
-    /// Reads a key with a default. `show` formats a value without quotes. The effective value of a server key is
-    /// recorded always; that of an inheritable key only where it is set.
-    fn setting<T>(&self, key: ConfigKey<'_>, value: &mut T, kind: &KeyKind<'_, T>, show: impl Fn(&T) -> String) {
-        let default = kind.toml(&show(value));
-        self.note(key, Some(&default), &default, &kind.range);
-        let set = self.read_unnoted(key, kind);
-        let is_set = set.is_some();
-        set.into_iter().for_each(|set| *value = set);
-        if is_set || self.subject == Scope::Server {
-            self.derived(key, show(value));
-        }
-    }
-
-    /// Reads the `id` of the table, which becomes the owner of its keys and of those in nested tables.
-    pub(crate) fn identified(&mut self, what: &'static str, subject: fn(u32) -> Scope) -> Option<u32> {
-        let key = ConfigKey::reload("id", "The id, which records refer to. It must not change.");
-        self.note(key, None, "1", "a number that stays");
-        let id = self.parse(key.name, &integer(INT32));
-        self.require(key.name);
-        self.unique(key.name, what, id.as_ref());
-        (self.subject, self.prefix) = (subject(id.unwrap_or(0)), String::new());
-        id
-    }
-
-    /// Reads a file with a credential. Only a hash of its contents is recorded.
-    pub(super) fn credential_file<T>(
-        &self,
-        key: ConfigKey<'_>,
-        kind: impl Fn(&[u8]) -> Result<T, String>,
-    ) -> Option<T> {
-        let read = |file: &str| {
-            let bytes = std::fs::read(self.base().join(file)).map_err(|error| format!("cannot be read: {error}"))?;
-            let contents = format!("{} contents", key.name);
-            self.record(ConfigKey { name: &contents, ..key }, ConfigValue::credential(&bytes));
-            kind(&bytes)
+    /// Parses a value that is set. Returns `None` and reports the problems if it is not valid.
+    fn parse<T>(&self, key: ConfigKey<'_>, set: &TomlValue<'a>, kind: &KeyKind<T>) -> Option<T> {
+        let shown = display_value(set.get_ref());
+        let shown = if kind.is_credential { ConfigValue::credential(shown) } else { ConfigValue::Shown(shown) };
+        self.record(key, shown);
+        let text = set.get_ref().as_str();
+        let referenced = match kind.source {
+            Source::Inline => None,
+            Source::Environment => text.and_then(|text| text.strip_prefix("env:")).map(environment_variable),
+            Source::File => text.map(|file| self.contents(key, file)),
         };
-        self.read(key, &KeyKind { range: "a file".to_owned(), ..parsed(read) })
-    }
-
-    /// Reads a list of strings.
-    pub(crate) fn strings(&self, key: ConfigKey<'_>) -> Option<Vec<Located<String>>> {
-        self.note(key, None, "[\"...\"]", "texts");
-        self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
-    }
-
-    /// Reads a list of ids.
-    pub(crate) fn ids(&self, key: ConfigKey<'_>) -> Option<Vec<Located<u32>>> {
-        self.note(key, None, "[1]", "ids");
-        let id = integer::<u32>(INT32);
-        self.elements(key, "ids", |value| (id.parse)(value).ok())
-    }
-
-    fn elements<T>(
-        &self,
-        key: ConfigKey<'_>,
-        what: &str,
-        kind: impl Fn(&DeValue<'a>) -> Option<T>,
-    ) -> Option<Vec<Located<T>>> {
-        let value = self.get(key.name)?;
-        self.derived(key, display_value(value.get_ref()));
-        let of = |element: &TomlValue<'a>| Some(Located { value: kind(element.get_ref())?, at: element.span().start });
-        let elements = value.get_ref().as_array().and_then(|array| array.iter().map(of).collect());
-        if elements.is_none() {
-            self.report_key(key.name, format!("`{}` must be an array of {what}", key.name));
-        }
-        elements
-    }
-
-    /// Reads a table with user-defined keys, which `key` describes. An invalid value is `None`.
-    pub(crate) fn entries<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<'_, T>) -> Vec<(Located<String>, Option<T>)> {
-        self.note(key, None, &kind.example, &kind.range);
-        let entry = |name: &Spanned<DeString<'a>>| {
-            let value = self.read_unnoted(ConfigKey { name: name.get_ref(), ..key }, kind);
-            (Located { value: name.get_ref().to_string(), at: name.span().start }, value)
+        let parsed = match referenced {
+            Some(text) => text.map_err(Problems::from).and_then(|text| (kind.parse)(&RawValue::Text(&text))),
+            None => (kind.parse)(&raw(set.get_ref())),
         };
-        self.table.keys().map(entry).collect()
+        match parsed {
+            Ok(value) => {
+                if let Some(what) = kind.unique {
+                    self.document.unique(set.span().start, what, (kind.show)(&value));
+                }
+                Some(value)
+            }
+            Err(Problems(problems)) => {
+                self.is_valid.set(false);
+                for (element, problem) in problems {
+                    self.document.report(position(set, element), format!("`{}` {problem}", key.name));
+                }
+                None
+            }
+        }
     }
 
-    /// Returns `true` if the key is present, valid or not.
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.get(key).is_some()
+    /// Reads a file with a credential, and records a hash of its contents.
+    fn contents(&self, key: ConfigKey<'_>, file: &str) -> Result<String, String> {
+        let text = fs::read_to_string(self.document.source.base().join(file));
+        let text = text.map_err(|error| format!("cannot be read: {error}"))?;
+        let name = format!("{} contents", key.name);
+        self.record(ConfigKey { name: &name, ..key }, ConfigValue::credential(&text));
+        Ok(text)
     }
 
     // Tables.
 
+    /// Returns the table if it exists. The reference has every table.
     pub(crate) fn table(&self, key: ConfigKey<'_>) -> Option<Section<'a, 't>> {
         if self.notes.is_some() {
             return Some(self.section(&NO_KEYS, key, false, self.at));
@@ -290,14 +237,9 @@ impl<'a, 't> Section<'a, 't> {
         let value = self.get(key.name)?;
         let table = value.get_ref().as_table();
         if table.is_none() {
-            self.report_key(key.name, format!("`{}` must be a table", key.name));
+            self.report(key.name, format!("`{}` must be a table", key.name));
         }
         table.map(|table| self.section(table, key, false, value.span().start))
-    }
-
-    /// Returns the table, or an empty one if it is missing.
-    pub(super) fn table_or_empty(&self, key: ConfigKey<'_>) -> Section<'a, 't> {
-        self.table(key).unwrap_or_else(|| self.section(&NO_KEYS, key, false, self.at))
     }
 
     pub(crate) fn tables(&self, key: ConfigKey<'_>) -> Vec<Section<'a, 't>> {
@@ -321,120 +263,85 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     fn section(&self, table: &'t DeTable<'a>, key: ConfigKey<'_>, is_list: bool, at: usize) -> Section<'a, 't> {
-        let (name, prefix) = match is_list {
-            true => (format!("[[{}]]", key.name), String::new()),
-            false => (format!("[{}]", key.name), format!("{}{}.", self.prefix, key.name)),
+        let owner: Option<fn(u32) -> Scope> = match key.name {
+            "institutions" if is_list => Some(Scope::Institution),
+            "institution" if self.prefix.is_empty() => Some(Scope::Institution),
+            "sources" if is_list => Some(Scope::Source),
+            "locations" if is_list => Some(Scope::Location),
+            _ => None,
         };
-        Section {
-            table,
-            name,
-            at,
-            subject: self.subject.clone(),
-            prefix,
-            asked: RefCell::default(),
-            document: self.document.clone(),
-            notes: self.notes.as_ref().map(|notes| notes.below(key.name, is_list, key.about)),
-            at_start: self.is_at_start(key),
+        let mut section = Section::root(table, self.document.clone());
+        section.name = if is_list { format!("[[{}]]", key.name) } else { format!("[{}]", key.name) };
+        section.at = at;
+        section.subject = self.subject.clone();
+        if let Some(owner) = owner {
+            let id = table.get("id").and_then(|it| (id::<u32>().parse)(&raw(it.get_ref())).ok());
+            section.subject = owner(id.unwrap_or(0));
+        } else if !is_list {
+            section.prefix = format!("{}{}.", self.prefix, key.name);
         }
+        section.notes = self.notes.as_ref().map(|notes| notes.below(key.name, is_list, key.about));
+        section.at_start = self.is_at_start(key);
+        section
     }
 }
 
-/// Formats a value without quotes, or `none`.
-fn shown<T>(value: Option<&T>, show: impl Fn(&T) -> String) -> String {
-    value.map_or_else(|| "none".to_owned(), show)
-}
-
-impl<'a, 't> KeyReader for Section<'a, 't> {
-    fn integer<T: TryFrom<i64> + Display>(&self, key: ConfigKey<'_>, value: &mut T, range: RangeInclusive<i64>) {
-        self.setting(key, value, &integer(range), T::to_string);
-    }
-
-    fn cores(&self, key: ConfigKey<'_>, value: &mut usize, range: RangeInclusive<i64>) {
-        self.note(key, Some("number of cores"), "2", &span(&range));
-        self.integer(key, value, range);
-    }
-
-    fn flag(&self, key: ConfigKey<'_>, value: &mut bool) {
-        self.setting(key, value, &flag(), bool::to_string);
-    }
-
-    fn duration(&self, key: ConfigKey<'_>, value: &mut Millis, range: RangeInclusive<Millis>) {
-        self.setting(key, value, &duration(range), |length| show_duration(*length));
-    }
-
-    fn word<T: Copy + PartialEq>(&self, key: ConfigKey<'_>, value: &mut T, words: &[(&'static str, T)]) {
-        let word = |value: &T| words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word).to_owned();
-        self.setting(key, value, &choice(words), word);
-    }
-
-    fn text<T: Display>(&self, key: ConfigKey<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>) {
-        self.setting(key, value, &parsed(parse), T::to_string);
-    }
-
-    fn required_text<T>(&self, key: ConfigKey<'_>, value: &mut T, parse: impl Fn(&str) -> Result<T, String>) {
-        self.required(key, &parsed(parse)).into_iter().for_each(|set| *value = set);
-    }
-
-    fn optional<T>(&self, key: ConfigKey<'_>, value: &mut Option<T>, parse: impl Fn(&str) -> Result<T, String>) {
-        *value = self.read(key, &parsed(parse));
-    }
-
-    fn number(&self, key: ConfigKey<'_>, value: &mut Option<f64>, range: RangeInclusive<f64>) {
-        *value = self.read(key, &number(range));
-    }
-
-    fn texts<T>(&self, key: ConfigKey<'_>, values: &mut Vec<T>, parse: impl Fn(&str) -> Result<T, String>) {
-        let parsed = |text: Located<String>| {
-            let wrong = |problem| self.document.report(text.at, format!("`{}` {problem}", key.name));
-            parse(&text.value).map_err(wrong).ok()
-        };
-        *values = self.strings(key).into_iter().flatten().filter_map(parsed).collect();
-    }
-
-    fn integer_or_none<T: TryFrom<i64> + Display>(
-        &self,
-        key: ConfigKey<'_>,
-        value: &mut Option<T>,
-        range: RangeInclusive<i64>,
-    ) {
-        self.setting(key, value, &or_none(integer(range)), |value| shown(value.as_ref(), T::to_string));
-    }
-
-    fn one_of_or_none(&self, key: ConfigKey<'_>, value: &mut Option<u16>, known: &[u16]) {
-        self.setting(key, value, &or_none(one_of(known)), |value| shown(value.as_ref(), u16::to_string));
-    }
-
-    fn text_or_none<T>(
-        &self,
-        key: ConfigKey<'_>,
-        value: &mut Option<T>,
-        range: &str,
-        parse: impl Fn(&str) -> Result<T, String>,
-        show: impl Fn(&T) -> String,
-    ) {
-        let kind = or_none(parsed(parse).described(range, ""));
-        self.setting(key, value, &kind, |value| shown(value.as_ref(), &show));
-    }
-
-    fn list<T: Display>(
-        &self,
-        key: ConfigKey<'_>,
-        values: &mut Vec<T>,
-        range: &str,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) {
-        self.note(key, Some("[]"), "[]", range);
-        let parsed = |text: Located<String>| {
-            let wrong = |problem| self.document.report(text.at, format!("`{}` {problem}", key.name));
-            parse(&text.value).map_err(wrong).ok()
-        };
-        if let Some(listed) = self.elements(key, "strings", |value| value.as_str().map(str::to_owned)) {
-            *values = listed.into_iter().filter_map(parsed).collect();
+impl KeyReader for Section<'_, '_> {
+    /// The effective value of a server's key is recorded always, that of an inheritable key only where it is set.
+    fn read<T: 'static>(&self, key: ConfigKey<'_>, value: &mut T, kind: KeyKind<T>) {
+        self.note(key, &kind, &(kind.show)(value));
+        let set = self.get(key.name);
+        if set.is_none() && kind.presence == Presence::Required {
+            self.report_missing(key.name);
+        }
+        let parsed = set.and_then(|set| self.parse(key, set, &kind));
+        let is_set = parsed.is_some();
+        parsed.into_iter().for_each(|parsed| *value = parsed);
+        let has_default = matches!(kind.presence, Presence::Default | Presence::Machine(_));
+        if has_default && (is_set || self.subject == Scope::Server) {
+            self.record(key, ConfigValue::Shown((kind.show)(value)));
+        }
+        if has_default || is_set {
+            (kind.rebase)(value, self.document.source.base());
         }
     }
 
-    fn has_key(&self, name: &str) -> bool {
-        self.notes.is_some() || self.has(name)
+    fn nested<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut T) {
+        table.read_keys(&self.table(key).unwrap_or_else(|| self.section(&NO_KEYS, key, false, self.at)));
+    }
+
+    fn optional_table<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut Option<T>) {
+        if let Some(section) = self.table(key) {
+            let mut read = T::default();
+            read.read_keys(&section);
+            if section.is_valid() {
+                *table = Some(read);
+            }
+        }
+    }
+
+    fn map<T: 'static>(
+        &self,
+        key: ConfigKey<'_>,
+        values: &mut impl Extend<(String, T)>,
+        (placeholder, about): (&str, &'static str),
+        check: impl Fn(&str) -> Result<(), String>,
+        kind: KeyKind<T>,
+    ) {
+        let Some(section) = self.table(key) else { return };
+        let kind = kind.without_default();
+        section.note(ConfigKey { name: placeholder, about, ..key }, &kind, "");
+        for (name, set) in section.table.iter() {
+            let at = name.span().start;
+            let name: &str = name.get_ref();
+            section.get(name);
+            if let Err(problem) = check(name) {
+                section.document.report(at, problem);
+            } else if let Some(mut value) = section.parse(ConfigKey { name, about, ..key }, set, &kind) {
+                (kind.rebase)(&mut value, section.document.source.base());
+                values.extend([(name.to_owned(), value)]);
+            }
+        }
     }
 
     fn tables_by_name<N: Ord, T: KeyTable>(
@@ -452,7 +359,7 @@ impl<'a, 't> KeyReader for Section<'a, 't> {
         for (name, value) in outer.table.iter() {
             let at = name.span().start;
             let name: &str = name.get_ref();
-            outer.asked.borrow_mut().insert(name.to_owned());
+            outer.get(name);
             let Some(table) = value.get_ref().as_table() else {
                 self.document.report(at, format!("`{}.{name}` must be a table", key.name));
                 continue;
@@ -467,29 +374,52 @@ impl<'a, 't> KeyReader for Section<'a, 't> {
         }
     }
 
+    fn has_key(&self, name: &str) -> bool {
+        self.notes.is_some() || self.get(name).is_some()
+    }
+
     fn problem(&self, within: &[&str], keys: &[&str], problem: &str) {
-        let entry = |table: &'t DeTable<'a>, key: &str| {
-            table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
-        };
-        let inner = within.iter().try_fold(self.table, |table, name| entry(table, name)?.get_ref().as_table());
-        let tables = inner.into_iter().chain([self.table]);
-        let set = tables.flat_map(|table| keys.iter().filter_map(move |key| entry(table, key))).next();
-        if let Some(value) = set {
+        let inner = within.iter().try_fold(self.table, |table, name| table.get(*name)?.get_ref().as_table());
+        let mut tables = inner.into_iter().chain([self.table]);
+        if let Some(value) = tables.find_map(|table| keys.iter().find_map(|key| table.get(*key))) {
             self.document.report(value.span().start, problem);
         }
     }
+}
 
-    fn path(&self, key: ConfigKey<'_>, value: &mut Option<PathBuf>) {
-        *value = self.read(key, &text()).map(|file| self.base().join(file));
-    }
+/// Returns the position of a value, or of an element in it.
+fn position(value: &TomlValue<'_>, element: Option<usize>) -> usize {
+    let element = element.and_then(|n| value.get_ref().as_array()?.get(n));
+    element.unwrap_or(value).span().start
+}
 
-    fn path_or_default(&self, key: ConfigKey<'_>, value: &mut PathBuf) {
-        let mut path = value.display().to_string();
-        self.text(key, &mut path, not_empty);
-        *value = self.base().join(path);
+fn raw<'v>(value: &'v DeValue<'_>) -> RawValue<'v> {
+    match value {
+        DeValue::String(text) => RawValue::Text(text),
+        DeValue::Integer(number) => RawValue::Number(number.as_str(), Some(number.radix())),
+        DeValue::Float(number) => RawValue::Number(number.as_str(), None),
+        DeValue::Boolean(flag) => RawValue::Flag(*flag),
+        DeValue::Array(elements) => RawValue::List(elements.iter().map(|element| raw(element.get_ref())).collect()),
+        DeValue::Datetime(_) | DeValue::Table(_) => RawValue::Other,
     }
+}
 
-    fn nested<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut T) {
-        table.read_keys(&self.table_or_empty(key));
+/// Formats a value on one line for messages.
+fn display_value(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => text.escape_debug().to_string(),
+        DeValue::Integer(number) => number.as_str().to_owned(),
+        DeValue::Float(number) => number.as_str().to_owned(),
+        DeValue::Boolean(value) => value.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::Array(all) => {
+            let all: Vec<String> = all.iter().map(|element| display_value(element.get_ref())).collect();
+            format!("[{}]", all.join(", "))
+        }
+        DeValue::Table(_) => "(a table)".to_owned(),
     }
+}
+
+fn environment_variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|_| format!("names the environment variable {name}, which is not set"))
 }

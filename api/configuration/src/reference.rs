@@ -1,6 +1,6 @@
 //! The reference of all keys, as a page and as a starter file.
 
-use crate::{describe::ReferenceNotes, file, keys};
+use crate::{describe::ReferenceNotes, keys, load};
 
 const HEAD: &str = "# Every key of the configuration\n\nWritten by what reads the files: `practice-sync config reference` prints it. \
 [Configure](configure.md) tells how files are found, changed and taken over.\n\nLengths of time are written `\"500ms\"`, \
@@ -18,13 +18,13 @@ const FILE: &str = "\
 /// Returns the default file. It is a valid configuration, equivalent to an empty one.
 pub fn default_file() -> String {
     let whole = ReferenceNotes::default();
-    file::describe(&whole);
+    load::describe(&whole);
     format!("{FILE}{}", whole.file())
 }
 
 pub fn page() -> String {
     let (whole, access) = (ReferenceNotes::default(), ReferenceNotes::default());
-    file::describe(&whole);
+    load::describe(&whole);
     keys::describe(&access);
     format!("{HEAD}{}\n{}", whole.page("The server and its institutions"), access.page("The file of the keys"))
 }

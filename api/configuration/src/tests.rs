@@ -214,7 +214,8 @@ fn a_store_in_a_database_needs_its_address() {
     assert_eq!(rules.store_engine, StoreEngine::Postgres);
     assert_eq!(rules.database.readers, 7);
     assert_eq!(rules.database.statement_timeout, Duration::from_secs(3));
-    assert_eq!(rules.database.tls, DatabaseTls::Verify { ca: Some("/nowhere/ca.pem".into()) });
+    let authorities = Some(Path::new("/nowhere/ca.pem"));
+    assert_eq!((rules.database.tls, rules.database.ca_file.as_deref()), (DatabaseTls::Verify, authorities));
     assert!(!format!("{config:?}", config = rules).contains("s3cret"));
     let off = with("url = \"host=/run/postgresql dbname=x\"\ntls = \"off\"").unwrap();
     assert_eq!(off.setup.engine.database.tls, DatabaseTls::Off);
@@ -337,6 +338,23 @@ fn sources_and_keys_must_refer_to_existing_entries() {
 }
 
 #[test]
+fn an_api_key_with_an_invalid_value_grants_nothing() {
+    let setup = parse(PRACTICE).unwrap().setup;
+    let counts = |line: &str| {
+        let hash = "ab".repeat(32);
+        let text = format!(
+            "[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\ninstitutions = [\"acme\"]\n{line}"
+        );
+        let (access, problems) = keys::read(&SourceText { path: "/nowhere/keys.toml".into(), text }, &setup);
+        (access.keys.len(), problems.len())
+    };
+    assert_eq!(counts("organisation = \"us\""), (1, 0));
+    for wrong in ["organisation = 7", "grants = \"beta\"", "locations = [\"1\"]", "channel = \"The Voice\""] {
+        assert_eq!(counts(wrong), (0, 1), "{wrong}");
+    }
+}
+
+#[test]
 fn invalid_toml_is_reported_with_its_line() {
     for (text, line) in [("a = 1\nb = \n", 2), ("[http\n", 1), ("a = 1\na = 2", 2), ("\n\n[x]\ny = \"", 4)] {
         let found = parse(text).err().unwrap();
@@ -346,7 +364,7 @@ fn invalid_toml_is_reported_with_its_line() {
 
 #[test]
 fn durations_are_parsed_and_formatted() {
-    use crate::kinds::{parse_duration, show_duration};
+    use location::key_kinds::{parse_duration, show_duration};
     for (text, length) in [
         ("500ms", 500),
         ("30s", 30_000),
@@ -481,6 +499,8 @@ fn access_tokens_need_one_proof_and_a_safe_endpoint() {
         let problems = oauth(&fields).err().unwrap_or_default();
         assert!(problems.iter().any(|said| said.contains(problem)), "{fields}: {problems:?}");
     }
+    let wrong_file = oauth(&format!("{base}, private_key_file = \"no.pem\"")).err().unwrap();
+    assert_eq!(wrong_file.len(), 1, "{wrong_file:?}");
     let both = format!("headers = {{ authorization = \"x\" }}\noauth = {{ {base}, client_secret = \"s\" }}\n");
     assert!(with_source(&both).err().unwrap()[0].contains("are mutually exclusive"));
 }
@@ -633,7 +653,7 @@ fn the_reference_contains_every_key() {
         fs::write(&file, &page).unwrap();
     }
     assert!(fs::read_to_string(&file).unwrap() == page, "run this test with UPDATE_REFERENCE=1");
-    for notes in [file::describe as fn(&describe::ReferenceNotes), keys::describe] {
+    for notes in [load::describe as fn(&describe::ReferenceNotes), keys::describe] {
         let all = describe::ReferenceNotes::default();
         notes(&all);
         assert_eq!(all.without_meaning(), [] as [&str; 0]);

@@ -29,13 +29,6 @@ impl fmt::Display for Scope {
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Value {
-    said: ConfigValue,
-    /// The value is read only at startup.
-    at_start: bool,
-}
-
-#[derive(Clone, PartialEq, Eq)]
 pub enum ConfigValue {
     Shown(String),
     Credential([u8; 32]),
@@ -48,16 +41,17 @@ impl ConfigValue {
 }
 
 /// Omits credentials, including their hashes.
-impl fmt::Debug for Value {
+impl fmt::Debug for ConfigValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.said {
+        match self {
             ConfigValue::Shown(text) => f.write_str(text),
             ConfigValue::Credential(_) => f.write_str("(hidden)"),
         }
     }
 }
 
-type ValuesByKey = BTreeMap<String, Value>;
+/// Values with `true` for those that are read only at startup.
+type ValuesByKey = BTreeMap<String, (ConfigValue, bool)>;
 
 /// All values of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,8 +69,8 @@ pub struct ConfigChanges {
 }
 
 impl Values {
-    pub fn set(&mut self, subject: &Scope, key: String, said: ConfigValue, at_start: bool) {
-        self.0.entry(subject.clone()).or_default().insert(key, Value { said, at_start });
+    pub fn set(&mut self, subject: &Scope, key: String, value: ConfigValue, at_start: bool) {
+        self.0.entry(subject.clone()).or_default().insert(key, (value, at_start));
     }
 
     /// Returns the changes from these values to `to`.
@@ -102,7 +96,7 @@ impl Values {
 }
 
 fn named(values: &ValuesByKey) -> String {
-    values.get("name").map_or_else(String::new, |name| format!(" ({name:?})"))
+    values.get("name").map_or_else(String::new, |(name, _)| format!(" ({name:?})"))
 }
 
 fn keys(subject: &Scope, old: &ValuesByKey, new: &ValuesByKey, changes: &mut ConfigChanges) {
@@ -114,13 +108,16 @@ fn keys(subject: &Scope, old: &ValuesByKey, new: &ValuesByKey, changes: &mut Con
             continue;
         }
         let either = || [before, now].into_iter().flatten();
-        let show = |value: Option<&Value>| value.map_or_else(|| "unset".to_owned(), |value| format!("{value:?}"));
-        let change = match either().any(|value| matches!(value.said, ConfigValue::Credential(_))) {
+        let show = |value: Option<&(ConfigValue, bool)>| match value {
+            Some((value, _)) => format!("{value:?}"),
+            None => "unset".to_owned(),
+        };
+        let change = match either().any(|(value, _)| matches!(value, ConfigValue::Credential(_))) {
             true => "changed".to_owned(),
             false => format!("{} -> {}", show(before), show(now)),
         };
         changes.lines.push(format!("~ {subject}{space}{key} {change}"));
-        if either().any(|value| value.at_start) {
+        if either().any(|(_, at_start)| *at_start) {
             changes.at_start.push(format!("{subject}{space}{key}"));
         }
     }

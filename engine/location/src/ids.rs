@@ -14,6 +14,14 @@ macro_rules! ids {
                 self.0.fmt(f)
             }
         }
+
+        impl TryFrom<i64> for $name {
+            type Error = std::num::TryFromIntError;
+
+            fn try_from(id: i64) -> Result<$name, std::num::TryFromIntError> {
+                <$inner>::try_from(id).map($name)
+            }
+        }
     )*};
 }
 

@@ -24,6 +24,7 @@ mod evolve;
 pub mod explain;
 pub mod gate;
 pub mod ids;
+pub mod key_kinds;
 pub mod keys;
 mod machine;
 pub mod pause;

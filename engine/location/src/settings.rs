@@ -103,7 +103,7 @@ pub enum VerifyOn {
 crate::settings! {
     /// The rules for bookings and holds.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct BookingRules("booking") {
+    pub struct BookingRules {
         hold: Millis = 5 * MINUTE, duration(10 * SECOND..=HOUR) => reload, "How long a hold reserves its slot.";
         /// A hold is free, so one client could otherwise hold a whole calendar.
         max_holds: u32 = 200, integer(0..=100_000) => reload, "Holds of one location.";
@@ -126,7 +126,7 @@ crate::settings! {
 
     /// The rules for writes to the EHR. Pauses double up to their cap, with full jitter.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct WriteRules("write") {
+    pub struct WriteRules {
         concurrency: u8 = 2, integer(1..=64) => reload, "Maximum number of concurrent writes to the EHR.";
         call_deadline: Millis = 30 * SECOND, duration(SECOND..=10 * MINUTE) =>
             reload, "How long a call may take; after it the outcome is unknown.";
@@ -154,7 +154,7 @@ crate::settings! {
 
     /// The rules for reading the EHR.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct PullRules("pull") {
+    pub struct PullRules {
         every: Millis = 10 * MINUTE, duration(10 * SECOND..=DAY) =>
             reload, "The time from the end of a read cycle to the start of the next.";
         busy_every: Millis = 0, duration(0..=DAY) =>
@@ -187,7 +187,7 @@ crate::settings! {
     /// The request quota of an EHR: a bucket of `burst` requests, refilled at `per_minute`. A call counts as one
     /// request at its start; its further requests are counted at its end.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct Quota("quota") {
+    pub struct Quota {
         per_minute: u32 = 600, integer(1..=1_000_000) =>
             reload, "Requests (not calls) that the EHR takes from the location per minute.";
         burst: u32 = 60, integer(1..=100_000) => reload, "Size of the bucket in requests.";

@@ -7,7 +7,7 @@ use std::{
 
 use location::{
     ids::{InstitutionId, LocationId},
-    keys::{KeyTable, ReloadClass},
+    keys::ReloadClass,
 };
 
 use crate::{LocationStatus, Setup, guests::HostLimits};

@@ -18,14 +18,20 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_par
 
 use location::{
     ids::{InstitutionId, LocationId},
-    keys::{ConfigKey, KeyReader, KeyTable, not_empty},
+    key_kinds::{not_empty, text, text_where},
+    keys::KeyReader,
     rules::RuleSet,
     settings::{BookingRules, PullRules, Quota, WriteRules},
-    time::{DAY, HOUR, Millis, SECOND},
+    time::{DAY, HOUR, MINUTE, Millis, SECOND},
 };
 use url::Url;
 
-use crate::{database::Database, events::EhrEvents, guests::HostLimits, login::Login};
+use crate::{
+    database::Database,
+    events::{EhrEvents, header_name},
+    guests::HostLimits,
+    login::{Login, OAuthKeys, TrytonKeys, TrytonSession},
+};
 
 /// Everything an engine serves.
 #[derive(Clone, Debug, Default)]
@@ -43,17 +49,6 @@ pub enum Environment {
     Production,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Institution {
-    pub id: InstitutionId,
-    /// Lower case. The name of the tenant in queries.
-    pub subdomain: String,
-    pub name: String,
-    pub phone_number: Option<String>,
-    pub country_code: String,
-    pub environment: Environment,
-}
-
 /// Status of a location (specification 5.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocationStatus {
@@ -63,29 +58,58 @@ pub enum LocationStatus {
 }
 
 location::settings! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Institution {
+        id: InstitutionId = InstitutionId(0), own_id("institution id") =>
+            reload, "The id, which records refer to. It must not change.";
+        /// Lower case. The name of the tenant in queries.
+        subdomain: String = String::new(),
+            text_where(is_subdomain, "must have 1 to 63 lower case letters, digits and hyphens")
+                .required().unique("subdomain") =>
+            reload, "The name by which clients address the institution.";
+        name: String = String::new(), text(not_empty).required() => reload, "Shown to clients.";
+        environment: Environment = Environment::Sandbox,
+            word(&[("sandbox", Environment::Sandbox), ("production", Environment::Production)]).required() =>
+            reload, "API keys work only in this environment.";
+        phone_number: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
+        country_code: String = "US".to_owned(),
+            text_where(is_country_code, "must be a country code of two capital letters") =>
+            reload, "Two capital letters; `US` by default. Telephone numbers without a calling code are numbers of \
+                     this country.";
+    }
+
     #[derive(Clone, Debug, PartialEq)]
-    pub struct LocationSetup("locations") {
-        id: LocationId = LocationId(0);
+    pub struct LocationSetup {
+        id: LocationId = LocationId(0), own_id("location id") =>
+            reload, "The id, which records refer to. It must not change.";
         institution: InstitutionId = InstitutionId(0);
-        name: String = String::new();
-        zone: chrono_tz::Tz = chrono_tz::Tz::UTC;
-        status: LocationStatus = LocationStatus::Active;
-        /// The data source. `None` without EHR integration (specification 1.4).
-        source: Option<u32> = None;
+        name: String = String::new(), text(not_empty).required() => reload, "Shown to clients.";
+        zone: chrono_tz::Tz = chrono_tz::Tz::UTC, parsed(zone).required() =>
+            reload, "IANA name of the time zone, such as `America/New_York`.";
+        status: LocationStatus = LocationStatus::Active,
+            word(&[
+                ("active", LocationStatus::Active),
+                ("pending", LocationStatus::Pending),
+                ("closed", LocationStatus::Closed),
+            ]) => reload, "`pending` and `closed` refuse all calls.";
+        /// `None` without EHR integration (specification 1.4).
+        source: Option<u32> = None, id().optional() =>
+            reload, "The `id` of the location's data source. Unset, the location has no EHR.";
         map_by_operatory: bool = false, flag() => reload, "A booking must name an operatory.";
-        street_address: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
-        street_address_2: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
-        city: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
-        state: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
-        zip_code: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
-        country_code: Option<String> = None, optional(country_code) =>
+        street_address: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
+        street_address_2: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
+        city: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
+        state: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
+        zip_code: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
+        country_code: Option<String> = None,
+            text_where(is_country_code, "must be a country code of two capital letters").optional() =>
             reload, "By default that of the institution. Telephone numbers without a calling code are numbers of this \
                      country.";
-        phone_number: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
-        email: Option<String> = None, optional(not_empty) => reload, "Shown to clients.";
-        latitude: Option<f64> = None, number(-90.0..=90.0) => reload, "Shown to clients.";
-        longitude: Option<f64> = None, number(-180.0..=180.0) => reload, "Shown to clients.";
-        foreign_id: Option<String> = None, optional(not_empty) => reload, "The id of the location in the EHR.";
+        phone_number: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
+        email: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
+        latitude: Option<f64> = None, number(-90.0..=90.0).optional() => reload, "Shown to clients.";
+        longitude: Option<f64> = None, number(-180.0..=180.0).optional() => reload, "Shown to clients.";
+        foreign_id: Option<String> = None, text(not_empty).optional() => reload, "The id of the location in the EHR.";
         booking: BookingRules = BookingRules::default();
         /// The practice's own rules for visits that are booked through intents.
         rules: RuleSet = RuleSet::default();
@@ -94,15 +118,23 @@ location::settings! {
         quota: Quota = Quota::default();
         /// Used only if the data source is reached through workstations.
         workstation: WorkstationRules = WorkstationRules::default();
-        /// Settings of the adapter, documented in its README.
-        adapter_config: BTreeMap<String, String> = BTreeMap::new();
+        adapter_config: BTreeMap<String, String> = BTreeMap::new(),
+            map(("NAME", "A setting of the adapter."), |_| Ok(()), text(not_empty)) =>
+            reload, "Settings of the adapter; see its README.";
     }
 }
 
-/// Parses the country code of an institution or a location.
-pub fn country_code(text: &str) -> Result<String, String> {
-    let valid = text.len() == 2 && text.bytes().all(|b| b.is_ascii_uppercase());
-    if valid { Ok(text.to_owned()) } else { Err("must be a country code of two capital letters".into()) }
+fn is_subdomain(text: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    (1..=63).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+fn zone(text: &str) -> Result<chrono_tz::Tz, String> {
+    text.parse().map_err(|_| format!("must be an IANA time zone such as America/New_York, not {text:?}"))
+}
+
+fn is_country_code(text: &str) -> bool {
+    text.len() == 2 && text.bytes().all(|b| b.is_ascii_uppercase())
 }
 
 impl LocationSetup {
@@ -115,7 +147,7 @@ impl LocationSetup {
 location::settings! {
     /// Rules for the use of the staff's workstations.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct WorkstationRules("workstation") {
+    pub struct WorkstationRules {
         approval: bool = false, flag() => reload, "Staff approve each write at the workstation.";
         /// A browser makes up to six concurrent requests to a server, and the staff work in the same session.
         in_flight: u32 = 2, integer(1..=16) => reload, "Maximum number of concurrent requests per workstation.";
@@ -127,7 +159,7 @@ location::settings! {
     /// The settings of a location, read at three levels: the defaults, the institution and the location. Each level
     /// overrides the one before.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct LocationSettings("defaults") {
+    pub struct LocationSettings {
         booking: BookingSettings = BookingSettings::default(), nested() =>
             reload, "Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, then \
                      the location's own; each level changes only the keys it names.";
@@ -139,74 +171,107 @@ location::settings! {
         workstation: WorkstationRules = WorkstationRules::default(), nested() =>
             reload, "EHRs that are reached through workstations.";
     }
-}
 
-/// The settings under `booking`: those of the engine, and the practice's booking rules.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BookingSettings {
-    pub limits: BookingRules,
-    pub rules: RuleSet,
-}
-
-impl KeyTable for BookingSettings {
-    fn read_keys(&mut self, keys: &impl KeyReader) {
-        self.limits.read_keys(keys);
-        let about = "The practice's rules for visits that are booked through intents; neutral by default. Staff, GET \
+    /// The settings under `booking`: those of the engine, and the practice's booking rules.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BookingSettings {
+        limits: BookingRules = BookingRules::default(), same_table() => reload, "The settings of the engine.";
+        rules: RuleSet = RuleSet::default(), nested() =>
+            reload, "The practice's rules for visits that are booked through intents; neutral by default. Staff, GET \
                      /available_slots and POST /appointments are not bound by them. `types.ID` overrides single keys \
                      for an appointment type, `channels.NAME` for the API keys of a channel. If both override a key, \
                      the value of the type applies.";
-        keys.nested(ConfigKey::reload("rules", about), &mut self.rules);
-    }
-
-    fn changed_keys(&self, after: &BookingSettings) -> Vec<ConfigKey<'static>> {
-        let mut changed = self.limits.changed_keys(&after.limits);
-        changed.extend(self.rules.changed_keys(&after.rules));
-        changed
     }
 }
 
 location::settings! {
     /// An EHR database shared by one or several locations of an institution.
     #[derive(Clone, PartialEq, Eq)]
-    pub struct DataSource("sources") {
-        id: u32 = 0;
+    pub struct DataSource, DataSource::check {
+        id: u32 = 0, own_id("source id") => reload, "The id, which records refer to. It must not change.";
         institution: InstitutionId = InstitutionId(0);
-        name: String = String::new(), required_text(not_empty) => reload, "The name shown to operators.";
-        adapter: String = String::new(), required_text(not_empty) =>
+        name: String = String::new(), text(not_empty).required() => reload, "The name shown to operators.";
+        adapter: String = String::new(), text(not_empty).required() =>
             reload, "The name of an adapter in `[adapters]`.";
-        base_url: String = String::new(), required_text(base_url) =>
+        base_url: String = String::new(),
+            text_where(is_base_url, "must be an http or https URL, or \"sandbox:\"").required() =>
             reload, "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with \
                      `[node]`.";
-        /// Headers with credentials that the engine adds to each request.
-        headers: Vec<(String, String)> = Vec::new();
-        /// The login for access tokens or sessions, if the EHR requires one.
-        login: Option<Login> = None;
         /// If empty, the paths below the base URL that the manifest of the adapter requests.
         allowed_paths: Vec<String> = Vec::new(), texts(|path| Ok(path.to_owned())) =>
             reload, "Restricts the paths that the adapter declares.";
         guest_memory_mib: u32 = 64, integer(1..=4_096) => reload, "Memory of a call, in MiB.";
         guest_requests_per_call: u32 = 100, integer(1..=100_000) => reload, "Requests of a call to the EHR.";
-        /// Set if the data source is reached only through workstations with a logged-in staff member.
-        workstation: Option<WorkstationAccess> = None;
-        /// Set if the EHR reports changes to `POST /ehr_events/{source}`.
-        events: Option<EhrEvents> = None;
+        headers: Vec<(String, String)> = Vec::new(),
+            map(
+                ("NAME", "A header, such as `Authorization`."),
+                header,
+                text_where(is_header_value, "is not a valid header").credential()
+            ) =>
+            reload, "Added to each request; values are credentials.";
+        /// The login for access tokens or sessions, made of the keys in the next two fields.
+        login: Option<Login> = None;
+        oauth: Option<OAuthKeys> = None, table() => reload, "Access tokens (OAuth 2.0 client credentials).";
+        tryton_session: Option<TrytonKeys> = None, table() =>
+            reload, "Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.";
+        workstation: Option<WorkstationAccess> = None, table() =>
+            reload, "The EHR is reached through workstations only: no headers, no login.";
+        events: Option<EhrEvents> = None, table() =>
+            reload, "Reports of changes that the EHR sends to `POST /ehr_events/{source}`. Each starts a read.";
+    }
+
+    /// An EHR that is accessible only in the browser session of a staff member.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct WorkstationAccess {
+        probe: String = String::new(),
+            text_where(is_probe, "must be a path below `base_url`, such as \"/api/session\"").required() =>
+            reload, "A path below `base_url` that answers 200 with JSON only while staff is logged in.";
     }
 }
 
-fn base_url(text: &str) -> Result<String, String> {
-    let web = Url::parse(text).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    if web || text == "sandbox:" {
-        Ok(text.to_owned())
-    } else {
-        Err("must be an http or https URL, or \"sandbox:\"".into())
+impl DataSource {
+    /// Makes the login, and reports keys that exclude each other.
+    fn check(&mut self, keys: &impl KeyReader) {
+        let problem = |problem: &str| keys.problem(&[], &["base_url"], problem);
+        let oauth = self.oauth.take().and_then(|oauth| oauth.login(keys));
+        let session = self.tryton_session.take().filter(|_| !self.base_url.is_empty()).and_then(|session| {
+            let session = TrytonSession::new(&self.base_url, session.user, session.password);
+            session.map_err(|error| problem(&error.to_string())).ok().map(Login::Tryton)
+        });
+        let authorization = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        if usize::from(oauth.is_some()) + usize::from(session.is_some()) + usize::from(authorization) > 1 {
+            problem("oauth, tryton_session and the header Authorization are mutually exclusive");
+        }
+        if self.workstation.is_some() && !self.base_url.is_empty() {
+            // Its requests run in the browser session of a staff member.
+            if oauth.is_some() || !self.headers.is_empty() {
+                problem("a source reached through workstations must not have headers or oauth");
+            }
+            if !self.base_url.starts_with("http") {
+                problem("a source reached through workstations needs an http or https `base_url`");
+            }
+        }
+        self.login = oauth.or(session);
     }
 }
 
-/// An EHR that is accessible only in the browser session of a staff member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkstationAccess {
-    /// A path below the base URL that returns 200 and JSON only while a user is logged in.
-    pub probe: String,
+fn is_base_url(text: &str) -> bool {
+    let is_web = |url: Url| ["http", "https"].contains(&url.scheme()) && url.has_host();
+    text == "sandbox:" || Url::parse(text).is_ok_and(is_web)
+}
+
+fn header(name: &str) -> Result<(), String> {
+    header_name(name).map(drop).map_err(|_| format!("`{name}` is not a valid header"))
+}
+
+fn is_header_value(text: &str) -> bool {
+    text.bytes().all(|b| b == b'\t' || (b' '..=b'~').contains(&b))
+}
+
+fn is_probe(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_graphic() && !b"?#\\".contains(&b);
+    let path = text.starts_with('/') && !text.starts_with("//") && text.bytes().all(plain);
+    path && !text.split('/').any(|segment| segment == "." || segment == "..")
 }
 
 /// Omits the credentials.
@@ -257,7 +322,7 @@ location::settings! {
                     records), instead of beside it.";
         webhook_development: bool = false, flag() =>
             restart, "Allows webhooks to this machine over plain http. For development only.";
-        adapter_cache: Option<PathBuf> = None, path() =>
+        adapter_cache: Option<PathBuf> = None, path().optional() =>
             restart, "Where compiled adapters are kept; by default `adapters` in `data_dir`.";
         /// Limits of adapter calls.
         guests: HostLimits = HostLimits::default();
@@ -273,7 +338,7 @@ location::settings! {
 
     /// Limits of webhooks.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct WebhookRules("webhooks") {
+    pub struct WebhookRules {
         /// A dead endpoint costs the disk this many small records and the payloads, but no memory.
         queue: usize = 50_000, integer(100..=10_000_000) =>
             reload, "Maximum number of pending messages per endpoint. Further messages are dropped and counted.";
@@ -283,6 +348,44 @@ location::settings! {
         secret_overlap: Millis = DAY, duration(0..=MAX_SECRET_OVERLAP) =>
             reload, "How long the earlier secret signs after a rotation, unless the rotation says so.";
     }
+
+    /// The folder and the schedule of backups.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BackupRules {
+        folder: PathBuf = PathBuf::new(), path().required() =>
+            reload, "The backup folder: an existing separate folder on another disk than `data_dir`.";
+        every: Option<Duration> = None, duration_or_zero(0..=30 * DAY) =>
+            reload, "How old the newest may get before the next is made. 0s: only when asked for.";
+        keep: usize = 7, integer(1..=10_000) =>
+            reload, "Number of backups to keep. Older ones are deleted after a new backup is complete.";
+    }
+
+    /// The configuration of a node.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct NodeRules {
+        name: String = String::new(),
+            text_where(is_node_name, "must be 1 to 63 letters, digits, `-`, `_` or `.`").env().required() =>
+            restart, "No other node has it: a second process of a name waits until the first has ended. May be \
+                      `env:NAME`.";
+        address: String = String::new(), text(node_address).env().required() =>
+            restart, "Where the other nodes reach `listen`, as `http://host:port`. May be `env:NAME`.";
+        /// If a node fails, its institutions are down for about one and a half periods.
+        period: Duration = Duration::from_secs(10), std_duration(2 * SECOND..=5 * MINUTE) =>
+            restart, "Duration of the node's lease, counted from the start of a renewal.";
+    }
+}
+
+fn is_node_name(text: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    (1..=63).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+fn node_address(text: &str) -> Result<String, String> {
+    let plain = |url: &Url| url.scheme() == "http" && url.has_host() && url.path() == "/" && url.query().is_none();
+    match Url::parse(text).ok().filter(plain) {
+        Some(url) => Ok(url.as_str().trim_end_matches('/').to_owned()),
+        None => Err("must be where the other nodes reach `listen`, such as \"http://10.0.0.5:8081\"".into()),
+    }
 }
 
 /// The largest size that is accepted, in MiB.
@@ -290,28 +393,6 @@ const MAX_MIB: i64 = 1 << 20;
 
 /// Maximum time during which the previous secret of an endpoint signs in addition to a new one.
 pub const MAX_SECRET_OVERLAP: Millis = 7 * DAY;
-
-/// The folder and the schedule of backups.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BackupRules {
-    pub folder: PathBuf,
-    /// `None` for backups on request only.
-    pub every: Option<Duration>,
-    /// Number of backups kept, newest first.
-    pub keep: usize,
-}
-
-/// The configuration of a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeRules {
-    /// Name, unique among the nodes.
-    pub name: String,
-    /// Address at which other nodes reach this one, for example `http://10.0.0.5:8081`.
-    pub address: String,
-    /// Duration of the lease after the node began to renew its row. If a node fails, its institutions are down for
-    /// about one and a half periods.
-    pub period: Duration,
-}
 
 /// The implementation of the store. `engine/store/README.md` describes the purpose of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use location::{key_kinds::not_empty, keys::KeyReader};
 use ring::{
     rand::SystemRandom,
     signature::{ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_SHA384, RsaKeyPair},
@@ -31,6 +32,54 @@ impl From<TrytonSession> for Login {
     fn from(session: TrytonSession) -> Login {
         Login::Tryton(session)
     }
+}
+
+location::settings! {
+    /// The keys of a client-credentials login.
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct OAuthKeys {
+        token_url: Option<Url> = None, from_str("must be a URL").optional().required() =>
+            reload, "The URL of the token endpoint.";
+        client_id: String = String::new(), text(not_empty).required() => reload, "The client id.";
+        client_secret: Option<Secret> = None, parsed(Secret::parse).credential().optional() =>
+            reload, "The client secret. Alternative: `private_key_file`.";
+        private_key_file: Option<Arc<SigningKey>> = None, file(signing_key).optional() =>
+            reload, "PKCS#8, RSA or P-384. It signs the request for a token, as in SMART backend services.";
+        key_id: Option<String> = None, text(not_empty).optional() => reload, "The `kid` of that signature.";
+        in_body: bool = false, word(&[("basic", false), ("post", true)]) =>
+            reload "client_auth", "How the secret is sent: `basic` in a header, `post` in the body.";
+        scopes: Option<Vec<String>> = None, texts(|scope| Ok(scope.to_owned())).optional() =>
+            reload, "The requested scopes.";
+    }
+
+    /// The keys of a Tryton session.
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct TrytonKeys {
+        user: String = String::new(), text(not_empty).required() => reload, "The user name.";
+        password: Secret = Secret::new(""), parsed(Secret::parse).credential().required() => reload, "The password.";
+    }
+}
+
+impl OAuthKeys {
+    /// Returns the login, or reports a problem in the table `oauth`.
+    pub(crate) fn login(self, keys: &impl KeyReader) -> Option<Login> {
+        let problem = |problem: &str| keys.problem(&["oauth"], &["token_url"], problem);
+        let proof = match (self.client_secret, self.private_key_file) {
+            (Some(secret), None) if self.in_body => Proof::Post(secret),
+            (Some(secret), None) => Proof::Basic(secret),
+            (None, Some(key)) => Proof::Key { key, id: self.key_id },
+            _ => {
+                problem("oauth needs either client_secret or private_key_file");
+                return None;
+            }
+        };
+        let oauth = OAuth::new(self.token_url?, self.client_id, proof, self.scopes.map(|all| all.join(" ")));
+        oauth.map_err(|error| problem(&error.to_string())).ok().map(Login::OAuth)
+    }
+}
+
+fn signing_key(pem: &str) -> Result<Arc<SigningKey>, String> {
+    SigningKey::from_pem(pem.as_bytes()).map(Arc::new).map_err(|error| error.to_string())
 }
 
 /// OAuth 2.0 client credentials of a data source.

@@ -102,12 +102,10 @@ pub const TOOLS: &[Tool] = &[
         rooms: &[
             "engine/adapter-host/src",
             "engine/webhooks/src/egress.rs",
-            "api/configuration/src/node.rs",
             "api/framework/src/http/cors.rs",
             "api/framework/src/nodes/forward.rs",
             "api/commands/src/server.rs",
             "api/commands/src/check_client",
-            "api/configuration/src/traces.rs",
             "api/src/demo",
             "api/configuration/src/tracing_export.rs",
         ],

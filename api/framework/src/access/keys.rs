@@ -145,6 +145,18 @@ pub fn hash(key: &str) -> KeyHash {
     Sha256::digest(key.as_bytes()).into()
 }
 
+/// Parses the hash of a key or a token in the key file.
+pub fn parse_hash(text: &str) -> Result<KeyHash, String> {
+    let mut hash = [0; 32];
+    let read = hex::decode_to_slice(text, &mut hash);
+    read.map(|()| hash)
+        .map_err(|_| "must be the SHA-256 of a key: 64 hexadecimal digits (see `keys add`, `operators add`)".into())
+}
+
+pub fn hash_digits(hash: &KeyHash) -> String {
+    hex::encode(hash)
+}
+
 /// Creates a key. Only its hash may be stored.
 pub fn new_key() -> String {
     format!("psk_{}", hex::encode(random::<32>()))

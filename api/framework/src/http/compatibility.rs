@@ -3,30 +3,77 @@
 use std::collections::BTreeMap;
 
 use actix_web::http::header::HeaderName;
+use location::{
+    key_kinds::{flag, parsed},
+    keys::{ConfigKey, KeyReader},
+};
 
 use crate::values::versions::Version;
 
 location::settings! {
     /// The rules of `[compatibility]`.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Compatibility("compatibility") {
-        /// Additional version headers, in order of precedence after `Svc-Api-Version`.
-        version_headers: Vec<HeaderName> = Vec::new();
-        /// Additional version names, for any of these headers.
-        version_values: BTreeMap<String, Version> = BTreeMap::new();
-        default_version: Option<Version> = None, optional(Version::parse) =>
+    pub struct Compatibility, Compatibility::check {
+        version_headers: Vec<HeaderName> = Vec::new(), texts(version_header) =>
+            reload, "Further headers that name the version; those named first count first, `Svc-Api-Version` before \
+                     all. Off: a version in a header that nobody reads should be noticed.";
+        version_values: BTreeMap<String, Version> = BTreeMap::new(),
+            map(
+                ("NAME", "Such as `stable = \"v3.0.0\"`."),
+                version_name,
+                parsed(Version::parse).described("`v2.2.2`, `v3.0.0`, `v3.1.0`", "\"v3.0.0\"")
+            ) => reload, "Further names of versions.";
+        default_version: Option<Version> = None, parsed(Version::parse).optional() =>
             reload, "The version of calls that name none; unset, they are refused. Off: a client without a version \
                      would change its behaviour with this line.";
         raw_keys: bool = false, flag() =>
             reload, "An API key is accepted where a bearer token is due, with `Bearer` or without. Off: a key does \
                      not expire, and is sent with every call.";
-        /// Refused first products of User-Agents. Empty and missing User-Agents are refused too. `None` disables the
-        /// rule.
-        refused_user_agents: Option<Vec<String>> = Some(DEFAULT_AGENTS.map(str::to_owned).into());
+        /// Empty and missing User-Agents are refused too. `None` disables the rule.
+        refused_user_agents: Option<Vec<String>> = Some(DEFAULT_AGENTS.map(str::to_owned).into()),
+            texts(product).optional() =>
+            reload, "First products of a User-Agent that are refused; by default those of common libraries.";
     }
 }
 
+/// Headers with a fixed meaning, which cannot name the version.
+const RESERVED_HEADERS: [&str; 13] = [
+    "accept", "authorization", "connection", "content-length", "content-type", "cookie", "host", "if-none-match",
+    "transfer-encoding", "user-agent", "x-request-id", "svc-api-version", "idempotency-key",
+];
+
+fn version_header(text: &str) -> Result<HeaderName, String> {
+    let name: HeaderName =
+        text.parse().map_err(|_| "must be the name of a header, such as \"Api-Version\"".to_owned())?;
+    match RESERVED_HEADERS.contains(&name.as_str()) {
+        true => Err(format!("must not be `{text}`: this header is reserved")),
+        false => Ok(name),
+    }
+}
+
+fn version_name(name: &str) -> Result<(), String> {
+    match Version::named(name) {
+        Some(_) => Err(format!("`{name}` is the name of a version already")),
+        None => Ok(()),
+    }
+}
+
+/// Parses the name of a product. A trailing slash has always marked its end.
+fn product(agent: &str) -> Result<String, String> {
+    Ok(agent.trim_end_matches('/').to_owned())
+}
+
 impl Compatibility {
+    /// Reads the key that disables the rule of User-Agents.
+    fn check(&mut self, keys: &impl KeyReader) {
+        let mut user_agent_rule = true;
+        let about = "Whether clients must name their application.";
+        keys.read(ConfigKey::reload("user_agent_rule", about), &mut user_agent_rule, flag());
+        if !user_agent_rule {
+            self.refused_user_agents = None;
+        }
+    }
+
     pub fn version(&self, name: &str) -> Option<Version> {
         Version::named(name).or_else(|| self.version_values.get(name).copied())
     }

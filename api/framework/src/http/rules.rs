@@ -4,17 +4,16 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, thread::availab
 
 use actix_web::http::header::HeaderValue;
 use ipnet::IpNet;
-use location::{DAY, HOUR, MINUTE, Millis, SECOND};
+use location::{DAY, HOUR, MINUTE, Millis, SECOND, key_kinds::integer, keys::KeyReader};
 
 use super::{compatibility::Compatibility, cors, proxies};
 
 location::settings! {
     /// Settings of the HTTP edge.
     #[derive(Clone, Debug, PartialEq)]
-    pub struct HttpRules("http") {
-        /// `None` for plain HTTP.
-        tls: Option<TlsFiles> = None;
-        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)), text(client_address) =>
+    pub struct HttpRules, HttpRules::check {
+        tls: Option<TlsFiles> = None, inline() => restart, "`None` for plain HTTP.";
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)), from_str("must be an address such as 127.0.0.1:8080") =>
             restart, "The address of the client listener.";
         workers: usize = available_parallelism().map_or(2, |cores| cores.get().min(256)), cores(1..=256) =>
             restart, "Threads that answer requests.";
@@ -69,39 +68,67 @@ location::settings! {
 
     /// The listener of the operators.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct OperatorRules("operators") {
-        /// `None` for plain HTTP.
-        tls: Option<TlsFiles> = None;
-        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8081)), text(operators_address) =>
+    pub struct OperatorRules {
+        tls: Option<TlsFiles> = None, inline() => restart, "`None` for plain HTTP.";
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8081)), from_str("must be an address such as 127.0.0.1:8081") =>
             restart, "The address of the operators' listener; must differ from that of `[http]`.";
     }
 
     /// Calls per API key; 0 disables a limit.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct RateRules("rate_limits") {
+    pub struct RateRules {
         per_second: u32 = 100, integer(0..=1_000_000) =>
             reload, "Calls per API key over all its locations. 0 switches the limit off.";
         per_minute: u32 = 2_000, integer(0..=60_000_000) => reload, "The same per minute.";
         /// Per second, by endpoint as in `GET /appointments`.
-        endpoints: BTreeMap<String, u32> = SLOW_ENDPOINTS.map(|endpoint| (endpoint.to_owned(), 10)).into();
+        endpoints: BTreeMap<String, u32> = SLOW_ENDPOINTS.map(|endpoint| (endpoint.to_owned(), 10)).into(),
+            map(
+                (
+                    "\"GET /appointments\"",
+                    "Calls per second to this endpoint per API key. By default 10 of `GET /appointments`, \
+                     `GET /available_slots`, `GET /appointment_slots` and `POST /intent/booking/search`."
+                ),
+                |_| Ok(()),
+                integer(0..=1_000_000).described("0 to 1,000,000", "10")
+            ) => reload, "Stricter limits for single endpoints.";
+    }
+
+    /// PEM files of a TLS listener.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TlsFiles, TlsFiles::check {
+        certificate: PathBuf = PathBuf::new(), path().without_default() =>
+            restart "tls_certificate", "The listener's certificate and those between it and its authority, PEM: it \
+                                        then speaks TLS.";
+        key: PathBuf = PathBuf::new(), path().without_default() =>
+            restart "tls_key", "The certificate's private key, PEM.";
     }
 }
 
 const SLOW_ENDPOINTS: [&str; 4] =
     ["GET /appointments", "GET /available_slots", "GET /appointment_slots", "POST /intent/booking/search"];
 
-/// PEM files of a TLS listener.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// Server certificate, followed by the intermediate certificates.
-    pub certificate: PathBuf,
-    pub key: PathBuf,
+impl HttpRules {
+    fn check(&mut self, keys: &impl KeyReader) {
+        if self.max_workstations >= self.max_connections {
+            let problem = "`max_workstations` must leave some of `max_connections` to API clients";
+            keys.problem(&[], &["max_workstations"], problem);
+        }
+    }
 }
 
-fn client_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "must be an address such as 127.0.0.1:8080".to_owned())
-}
-
-fn operators_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "must be an address such as 127.0.0.1:8081".to_owned())
+impl TlsFiles {
+    /// Reports a file without the other one. Their contents are checked when they are loaded.
+    fn check(&mut self, keys: &impl KeyReader) {
+        match (keys.has_key("tls_certificate"), keys.has_key("tls_key")) {
+            (true, false) => {
+                let problem = "`tls_certificate` needs `tls_key`, the file with its private key";
+                keys.problem(&[], &["tls_certificate"], problem);
+            }
+            (false, true) => {
+                let problem = "`tls_key` needs `tls_certificate`, the file with the certificate of this key";
+                keys.problem(&[], &["tls_key"], problem);
+            }
+            _ => {}
+        }
+    }
 }

@@ -149,6 +149,11 @@ pub fn spelled<T: WireEnum>(text: &str) -> Option<T> {
     T::ALL.iter().copied().find(|value| value.word() == text)
 }
 
+/// Returns the words with their values.
+pub fn pairs<T: WireEnum>() -> Vec<(&'static str, T)> {
+    T::ALL.iter().map(|value| (value.word(), *value)).collect()
+}
+
 pub fn all<T: WireEnum>() -> Vec<&'static str> {
     T::ALL.iter().map(|value| value.word()).collect()
 }

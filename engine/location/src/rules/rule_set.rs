@@ -168,17 +168,6 @@ impl KeyTable for RuleSet {
         }
         self.check_overrides(keys);
     }
-
-    fn changed_keys(&self, after: &RuleSet) -> Vec<ConfigKey<'static>> {
-        let mut changed = self.plain.changed_keys(&after.plain);
-        if self.types != after.types {
-            changed.push(ConfigKey::reload("booking.rules.types", ""));
-        }
-        if self.channels != after.channels {
-            changed.push(ConfigKey::reload("booking.rules.channels", ""));
-        }
-        changed
-    }
 }
 
 /// Parses the name of a channel.

@@ -16,12 +16,13 @@ const MAX_HORIZON: i64 = 3_650;
 /// The accepted values of `align`: the grid repeats every hour.
 const ALIGNMENTS: [u16; 12] = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60];
 
-/// Declares the rules. A row has the field, its type and neutral value, the method of `KeyReader` that reads it, its
-/// name in the configuration and the sentence of the reference.
+/// Declares the rules. A row has the field, its type and neutral value, its kind as in `settings!`, its name in the
+/// configuration and the sentence of the reference.
 macro_rules! visit_rules {
     ($(
         $(#[$note:meta])*
-        $field:ident: $type:ty = $default:expr, $kind:ident($($argument:expr),*) => $key:literal, $about:literal;
+        $field:ident: $type:ty = $default:expr,
+        $kind:ident($($argument:expr),*) $(.$method:ident($($with:expr),*))* => $key:literal, $about:literal;
     )*) => {
         /// The booking rules of a visit. The default is neutral.
         #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,15 +56,12 @@ macro_rules! visit_rules {
 
         impl KeyTable for VisitRules {
             fn read_keys(&mut self, keys: &impl KeyReader) {
-                $(keys.$kind(ConfigKey::reload($key, $about), &mut self.$field $(, $argument)*);)*
-            }
-
-            fn changed_keys(&self, after: &VisitRules) -> Vec<ConfigKey<'static>> {
-                let mut changed = Vec::new();
-                $(if self.$field != after.$field {
-                    changed.push(ConfigKey::reload(concat!("booking.rules.", $key), $about));
-                })*
-                changed
+                $($crate::settings!(
+                    @read keys,
+                    ConfigKey::reload($key, $about),
+                    &mut self.$field,
+                    $kind($($argument),*) $(.$method($($with),*))*
+                );)*
             }
         }
 
@@ -71,17 +69,14 @@ macro_rules! visit_rules {
             fn read_keys(&mut self, keys: &impl KeyReader) {
                 $(if keys.has_key($key) {
                     let mut value = self.$field.take().unwrap_or_else(|| VisitRules::default().$field);
-                    keys.$kind(ConfigKey::reload($key, $about), &mut value $(, $argument)*);
+                    $crate::settings!(
+                        @read keys,
+                        ConfigKey::reload($key, $about),
+                        &mut value,
+                        $kind($($argument),*) $(.$method($($with),*))*
+                    );
                     self.$field = Some(value);
                 })*
-            }
-
-            fn changed_keys(&self, after: &RuleOverrides) -> Vec<ConfigKey<'static>> {
-                let mut changed = Vec::new();
-                $(if self.$field != after.$field {
-                    changed.push(ConfigKey::reload(concat!("booking.rules.", $key), $about));
-                })*
-                changed
             }
         }
 
@@ -102,7 +97,7 @@ visit_rules! {
     minimum_notice_days: u16 = 0, integer(0..=365) => "minimum_notice_days",
         "The same in calendar days of the location: 1 means no visits on the same day.";
     /// In minutes after midnight.
-    cutoff: Option<u16> = None, text_or_none("a local time", cutoff_minute, cutoff_time) => "cutoff",
+    cutoff: Option<u16> = None, text_as(cutoff_minute, cutoff_time).described("a local time", "").or_none() => "cutoff",
         "From this local time on, the next bookable day is one day later. With `minimum_notice_days = 0` no more \
          visits are booked on the same day.";
     horizon_days: u16 = 730, integer(0..=MAX_HORIZON) => "horizon",
@@ -111,35 +106,36 @@ visit_rules! {
         "Minutes before a visit that are free of other visits in its operatory, or of its provider if the visit has \
          no operatory. The time may be outside working hours or in a block of the health record system.";
     buffer_after: Millis = 0, minutes(0..=1_440) => "buffer_after", "The same after a visit, in minutes.";
-    daily_visits: Option<u32> = None, integer_or_none(0..=100_000) => "daily_visits",
+    daily_visits: Option<u32> = None, integer(0..=100_000).or_none() => "daily_visits",
         "Visits of a day at the location, wherever they were booked; no more are booked. For an appointment type: \
          visits of that type, in addition to the cap of the location.";
-    daily_minutes: Option<u32> = None, integer_or_none(0..=1_000_000) => "daily_minutes",
+    daily_minutes: Option<u32> = None, integer(0..=1_000_000).or_none() => "daily_minutes",
         "The same in minutes of visits.";
-    daily_visits_per_provider: Option<u32> = None, integer_or_none(0..=100_000) => "daily_visits_per_provider",
+    daily_visits_per_provider: Option<u32> = None, integer(0..=100_000).or_none() => "daily_visits_per_provider",
         "Visits of a day of one provider at the location. For an appointment type: visits of that type.";
-    daily_minutes_per_provider: Option<u32> = None, integer_or_none(0..=1_000_000) => "daily_minutes_per_provider",
+    daily_minutes_per_provider: Option<u32> = None, integer(0..=1_000_000).or_none() => "daily_minutes_per_provider",
         "The same in minutes of visits.";
     closures: Vec<Closure> = Vec::new(), list("dates, ranges of dates, or ranges with local times", closure) =>
         "closures",
         "Times without visits: `\"2026-12-24\"`, `\"2026-12-27..2027-01-02\"` or \
          `\"2026-12-31T12:00..2027-01-01T12:00\"`. The list replaces an inherited one.";
     /// In minutes.
-    align: Option<u16> = None, one_of_or_none(&ALIGNMENTS) => "align",
+    align: Option<u16> = None, one_of(&ALIGNMENTS).or_none() => "align",
         "Visits start at multiples of this many minutes from the full hour.";
     new_patients: bool = true, word(&PERMISSION) => "new_patients",
         "If `refused`, patients who are new to the practice cannot book.";
     known_patients: bool = true, word(&PERMISSION) => "known_patients",
         "If `refused`, patients whom the practice knows cannot book.";
-    age_min: Option<u16> = None, integer_or_none(0..=150) => "age_min", "Lowest age on the day of the visit, in years.";
-    age_max: Option<u16> = None, integer_or_none(0..=150) => "age_max",
+    age_min: Option<u16> = None, integer(0..=150).or_none() => "age_min",
+        "Lowest age on the day of the visit, in years.";
+    age_max: Option<u16> = None, integer(0..=150).or_none() => "age_max",
         "Highest age on the day of the visit, in years.";
     cancel_notice: Millis = 0, duration(0..=365 * DAY) => "cancel_notice",
         "How long before its start a visit can be cancelled through an intent.";
     reschedule_notice: Millis = 0, duration(0..=365 * DAY) => "reschedule_notice",
         "How long before its start a visit can be rescheduled through an intent.";
     instead: Option<Instead> = None,
-        text_or_none("`call`, `request`, or `type:` and an id", instead, Instead::to_string) => "instead",
+        text(instead).described("`call`, `request`, or `type:` and an id", "").or_none() => "instead",
         "The way out that clients should offer when a rule refuses a visit. Refusals contain it.";
 }
 
@@ -262,7 +258,7 @@ fn cutoff_minute(text: &str) -> Result<u16, String> {
     minute_of_day(text).ok_or_else(|| "must be a local time from 00:00 to 23:59, such as 16:00".into())
 }
 
-/// Formats a cutoff. `KeyReader` passes values by reference.
+/// Formats a cutoff. `KeyKind` passes values by reference.
 fn cutoff_time(minute: &u16) -> String {
     show_minute(*minute)
 }
