@@ -1,5 +1,7 @@
 //! The content of an audit entry: ids and kinds of records, never the data in them.
 
+use std::fmt::Write;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{AuditError, day::Day, line, mac::Mac};
@@ -133,9 +135,10 @@ impl Body {
         self.json.len() + MAX_ADDED_BYTES
     }
 
-    /// Returns the text to seal, which begins with the sequence number.
-    pub(crate) fn numbered(&self, seq: u64) -> String {
-        format!("{{\"seq\":{seq},{}", &self.json[1..])
+    /// Appends the text to seal, which begins with the sequence number.
+    pub(crate) fn push_numbered(&self, seq: u64, lines: &mut String) {
+        write!(lines, "{{\"seq\":{seq},").expect("a text can be extended");
+        lines.push_str(&self.json[1..]);
     }
 }
 
@@ -185,7 +188,9 @@ mod tests {
     #[test]
     fn a_note_is_read_as_it_is_written() {
         let note = Note::Removed { seq: 6, mac: Mac::NONE };
-        let seen: EntryFields = line::parse(Body::from_note(&note, 5).unwrap().numbered(7).as_bytes()).unwrap();
+        let mut line = String::new();
+        Body::from_note(&note, 5).unwrap().push_numbered(7, &mut line);
+        let seen: EntryFields = line::parse(line.as_bytes()).unwrap();
         assert_eq!(seen.removed(), Some((6, Mac::NONE)));
         assert_eq!(AuditEntry { action: "retention".to_owned(), ..note.entry(5) }, note.entry(5));
     }

@@ -35,11 +35,17 @@ pub(crate) fn json(value: &impl Serialize) -> String {
 }
 
 /// Seals a JSON object. Returns the line without its line feed, and its MAC.
-pub(crate) fn seal(key: &MacKey, previous: Mac, mut json: String) -> (String, Mac) {
-    json.truncate(json.len() - 1);
-    let mac = key.mac(previous, json.as_bytes());
-    json.push_str(&closing(mac));
+fn seal(key: &MacKey, previous: Mac, mut json: String) -> (String, Mac) {
+    let mac = seal_last(key, previous, &mut json, 0);
     (json, mac)
+}
+
+/// Seals the JSON object from `start` to the end of `lines`. Returns its MAC.
+pub(crate) fn seal_last(key: &MacKey, previous: Mac, lines: &mut String, start: usize) -> Mac {
+    lines.truncate(lines.len() - 1);
+    let mac = key.mac(previous, &lines.as_bytes()[start..]);
+    lines.push_str(&closing(mac));
+    mac
 }
 
 /// Returns the MAC of a line if it is correct. Compares the digits as written, so that a capital digit is an

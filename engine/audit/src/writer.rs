@@ -185,9 +185,9 @@ impl Draft {
     }
 
     fn push(&mut self, key: &MacKey, body: &Body) {
-        let seq = self.tip.point.seq + 1;
-        let (line, mac) = line::seal(key, self.tip.point.mac, body.numbered(seq));
-        self.lines.push_str(&line);
+        let (seq, start) = (self.tip.point.seq + 1, self.lines.len());
+        body.push_numbered(seq, &mut self.lines);
+        let mac = line::seal_last(key, self.tip.point.mac, &mut self.lines, start);
         self.lines.push('\n');
         self.tip = Tip { point: Point { seq, mac }, at: body.at };
     }
