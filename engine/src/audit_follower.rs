@@ -1,17 +1,20 @@
-//! The follower of changes by calls, for the audit trail. It reads the journals of locations with new records, and
-//! stores the positions of locations once the entries are durable.
+//! The follower of changes by calls, for the audit trail. It takes the changes from a queue in memory, and stores the
+//! positions of locations once the entries are durable.
 //!
 //! ```text
-//!  commits ──► doorbell ──► journals ──► AuditBatch ──► entries in the trail ──► positions ──► store
+//!  commits ──► queue ──────────────► AuditBatch ──► entries in the trail ──► positions ──► store
+//!  loads ────► queue ──► journals ──────┘
 //! ```
 //!
-//! A location that is loaded rings too, so its next process continues at its position. Only the node that hosts the
-//! institution of a location follows it. A position is stored if it is still the one that was read: after the location
-//! has moved, another node may have followed more. The steps of a batch are synchronous (`AuditBatch`); the simulation
-//! stops between them.
+//! The journal of a location is read after it was loaded, so its next process continues at its position. Only the node
+//! that hosts the institution of a location follows it. Positions only move forward: after the location has moved,
+//! another node may have followed more. While further changes wait, positions are stored once a second; after a crash,
+//! the entries since then are repeated. The steps of a batch are synchronous (`AuditBatch`); the simulation stops
+//! between them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io, mem,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -24,28 +27,39 @@ use parking_lot::Mutex;
 use processor::{
     Deps,
     call_changes::{self, CallChange, CallChanges},
+    call_queue::QueuedCalls,
 };
-use store::{Batch, CommitError, Store, StoreError, Version, keys};
+use store::{CommitError, Store, StoreError};
 use tokio::{
     task::spawn_blocking,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
-/// Number of changes, or of locations with new records, after which a batch takes no further location. A commit of the
-/// store has a limited number of keys.
+/// Number of changes, or of locations, after which a batch reads no further journal. Also the number of positions per
+/// commit.
 const ENOUGH: usize = 1_000;
-/// Pause between batches, so that the positions of busy locations are not stored with each of their commits.
+/// Pause between batches, so that changes share a batch.
 const PAUSE: Duration = Duration::from_millis(10);
+/// Interval between commits of positions while further changes wait.
+const POSITIONS_EVERY: Duration = Duration::from_secs(1);
 /// Pause after a failure of the store, and between checks of whether locations are on this node.
 const RETRY: Duration = Duration::from_secs(1);
 
 pub struct AuditFollower {
-    /// The doorbell of calls has the locations with new journal records.
+    /// The queue of calls has the new changes.
     deps: Arc<Deps>,
     /// Locations that were not on this node when they had new records. Those on another node are followed there.
     away: Mutex<BTreeSet<LocationId>>,
     /// Number of changes in the current batch; 1 while it is read.
     in_flight: AtomicUsize,
+    unstored: Mutex<UnstoredPositions>,
+}
+
+/// Positions of durable entries that wait for their commit.
+struct UnstoredPositions {
+    positions: BTreeMap<LocationId, u64>,
+    /// The time of the last commit.
+    stored_at: Instant,
 }
 
 /// Changes to append to the trail. Pass the batch to `AuditFollower::confirm` once they are durable.
@@ -53,26 +67,29 @@ pub struct AuditFollower {
 pub struct AuditBatch {
     /// The changes, in the order of each journal.
     pub changes: Vec<CallChange>,
-    /// Locations that may have further records. They ring again once the positions are stored.
+    /// Locations that may have further records. They ring again once the entries are durable.
     pub left: BTreeSet<LocationId>,
-    /// The number of the last record that was read, and the version of the position before it.
-    positions: BTreeMap<LocationId, (u64, Option<Version>)>,
+    /// The last record of each location that was followed. Pass it to `CallQueue::note_followed`.
+    pub followed: BTreeMap<LocationId, u64>,
+    /// Those of `followed` that are not stored as positions.
+    positions: BTreeMap<LocationId, u64>,
     failed: bool,
 }
 
 impl AuditBatch {
-    /// Reads the changes of locations after their positions.
-    pub fn read(store: &dyn Store, locations: BTreeSet<LocationId>) -> AuditBatch {
+    /// Reads journals after the positions of their locations, and adds the changes that were passed in memory.
+    pub fn read(store: &dyn Store, queued: QueuedCalls) -> AuditBatch {
         let mut batch = AuditBatch::default();
-        for location in locations {
-            if batch.changes.len().max(batch.positions.len()) >= ENOUGH {
+        for (location, followed) in queued.unread {
+            if batch.changes.len().max(batch.followed.len()) >= ENOUGH {
                 batch.left.insert(location);
                 continue;
             }
-            match call_changes::read(store, location) {
-                Ok(CallChanges { changes, read_to, more, position }) => {
+            match call_changes::read(store, location, followed) {
+                Ok(CallChanges { changes, after, read_to, more }) => {
                     batch.changes.extend(changes);
-                    batch.positions.extend(read_to.map(|number| (location, (number, position))));
+                    batch.followed.insert(location, read_to);
+                    batch.positions.extend((after < read_to).then_some((location, read_to)));
                     batch.left.extend(more.then_some(location));
                 }
                 Err(error @ StoreError::Damaged { .. }) => {
@@ -85,34 +102,32 @@ impl AuditBatch {
                 }
             }
         }
+        // The last change of a location is its position.
+        let pushed = || queued.changes.iter().map(|change| change.decision);
+        batch.followed.extend(pushed());
+        batch.positions.extend(pushed());
+        batch.changes.extend(queued.changes);
         batch
     }
 
-    /// Returns the commit that stores the positions, or `None` once they are stored. Commit it once the entries are
-    /// durable, and pass the result to `note_commit`.
-    pub fn positions(&self) -> Option<Batch> {
-        let mut batch = Batch::new();
-        for (location, (number, seen)) in &self.positions {
-            call_changes::move_position(&mut batch, *location, *number, *seen);
-        }
-        (!batch.is_empty()).then_some(batch)
+    /// Returns the positions of the next commit (`call_changes::advance_positions`). Commit them once the entries are
+    /// durable, and pass the result to `note_commit`. Returns an empty list once all are stored.
+    pub fn next_positions(&self) -> Vec<(LocationId, u64)> {
+        self.positions.iter().take(ENOUGH).map(|(location, number)| (*location, *number)).collect()
     }
 
-    /// Takes the result of the commit. A location whose position is no longer the one that was read is read again.
-    /// Returns any other error.
+    /// Takes the result of the commit. After a conflict, the positions are compared again, because another node has
+    /// moved one of them. Returns any other error.
     pub fn note_commit(&mut self, result: Result<(), CommitError>) -> Result<(), CommitError> {
-        let Err(error) = result else {
-            self.positions.clear();
-            return Ok(());
-        };
-        if let CommitError::Conflict { key } = &error
-            && let Some(location) = keys::parse_audit_position(key).map(LocationId)
-            && self.positions.remove(&location).is_some()
-        {
-            self.left.insert(location);
-            return Ok(());
+        match result {
+            Ok(()) => {
+                let next = self.positions.keys().nth(ENOUGH).copied();
+                self.positions = next.map(|next| self.positions.split_off(&next)).unwrap_or_default();
+                Ok(())
+            }
+            Err(CommitError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error),
         }
-        Err(error)
     }
 }
 
@@ -120,7 +135,9 @@ impl AuditFollower {
     /// Creates the follower, and prepares a store of an earlier version. No location may be in memory yet.
     pub(crate) async fn start(deps: Arc<Deps>) -> Result<Arc<AuditFollower>, CommitError> {
         call_changes::begin(&*deps.store).await?;
-        Ok(Arc::new(AuditFollower { deps, away: Mutex::default(), in_flight: AtomicUsize::new(0) }))
+        let unstored = UnstoredPositions { positions: BTreeMap::new(), stored_at: Instant::now() };
+        let (away, in_flight) = (Mutex::default(), AtomicUsize::new(0));
+        Ok(Arc::new(AuditFollower { deps, away, in_flight, unstored: Mutex::new(unstored) }))
     }
 
     /// Returns `true` if the institution of a location is on this node. A location that was removed from the setup is
@@ -131,50 +148,52 @@ impl AuditFollower {
         setup.locations.get(&location).is_none_or(|location| is_local(location.institution))
     }
 
-    /// Returns the locations to read.
-    fn rung(&self) -> BTreeSet<LocationId> {
+    /// Returns the changes and the locations to read. Locations on other nodes are left out.
+    fn queued(&self) -> QueuedCalls {
         let mut away = self.away.lock();
-        let rung = self.deps.call_doorbell.answer().into_iter().chain(std::mem::take(&mut *away));
-        let (here, elsewhere) = rung.partition(|location| self.is_here(*location));
-        *away = elsewhere;
-        here
+        let mut queued = self.deps.call_queue.take(mem::take(&mut *away));
+        away.extend(queued.locations().into_iter().filter(|location| !self.is_here(*location)));
+        queued.changes.retain(|change| !away.contains(&change.decision.0));
+        queued.unread.retain(|location, _| !away.contains(location));
+        queued
     }
 
     async fn wait(&self) {
-        let rung = self.deps.call_doorbell.wait();
+        let arrived = self.deps.call_queue.wait();
         if self.away.lock().is_empty() {
-            rung.await;
+            arrived.await;
         } else {
             // The locations may have come meanwhile.
-            drop(timeout(RETRY, rung).await);
+            drop(timeout(RETRY, arrived).await);
         }
     }
 
     /// Returns the number of changes in the current batch, plus the number of locations to read. It is 0 once every
     /// change at the locations of this node is in the trail.
     pub fn waiting(&self) -> usize {
-        // Read before and after, because a location may move from the doorbell to the batch or back in between.
-        let (before, rung) = (self.in_flight.load(Ordering::SeqCst), self.deps.call_doorbell.waiting());
-        before.max(self.in_flight.load(Ordering::SeqCst)) + rung
+        // Read before and after, because a change may move from the queue to the batch in between, and a location back.
+        let (before, queued) = (self.in_flight.load(Ordering::SeqCst), self.deps.call_queue.waiting());
+        before.max(self.in_flight.load(Ordering::SeqCst)) + queued
     }
 
     /// Waits for changes.
     pub async fn next(&self) -> AuditBatch {
         loop {
             self.in_flight.store(1, Ordering::SeqCst);
-            let locations = self.rung();
-            if locations.is_empty() {
+            let queued = self.queued();
+            if queued.is_empty() && self.unstored.lock().positions.is_empty() {
                 self.in_flight.store(0, Ordering::SeqCst);
                 self.wait().await;
                 continue;
             }
-            let (store, asked) = (self.deps.store.clone(), locations.clone());
+            let (store, locations) = (self.deps.store.clone(), queued.locations());
             // Reads wait for a remote store.
-            let read = spawn_blocking(move || AuditBatch::read(&*store, asked)).await;
+            let read = spawn_blocking(move || AuditBatch::read(&*store, queued)).await;
             let batch = read.unwrap_or_else(|error| {
                 tracing::error!(%error, "reading the changes for the audit trail panicked; trying again");
                 AuditBatch { left: locations, failed: true, ..AuditBatch::default() }
             });
+            self.deps.call_queue.note_followed(&batch.followed);
             if !batch.changes.is_empty() {
                 self.in_flight.store(batch.changes.len(), Ordering::SeqCst);
                 return batch;
@@ -183,22 +202,48 @@ impl AuditFollower {
         }
     }
 
-    /// Stores the positions after a batch whose entries are durable.
+    /// Takes a batch whose entries are durable. Stores the positions, at the latest once no further change waits.
     pub async fn confirm(&self, mut batch: AuditBatch) {
-        // Without the positions, the next batch would have the same changes again.
-        while let Some(positions) = batch.positions() {
-            let result = self.deps.store.commit(positions).await;
+        let due = {
+            let mut unstored = self.unstored.lock();
+            unstored.positions.append(&mut batch.positions);
+            let is_idle = batch.left.is_empty() && self.deps.call_queue.waiting() == 0;
+            if is_idle || unstored.stored_at.elapsed() >= POSITIONS_EVERY {
+                unstored.stored_at = Instant::now();
+                batch.positions = mem::take(&mut unstored.positions);
+            }
+            batch.next_positions()
+        };
+        self.store_positions(&mut batch, due).await;
+        if batch.failed {
+            sleep(RETRY).await;
+        }
+        self.deps.call_queue.ring(batch.left);
+        self.in_flight.store(0, Ordering::SeqCst);
+        sleep(PAUSE).await;
+    }
+
+    /// Stores all positions of a batch, beginning with `next`.
+    async fn store_positions(&self, batch: &mut AuditBatch, mut next: Vec<(LocationId, u64)>) {
+        while !next.is_empty() {
+            let store = self.deps.store.clone();
+            // Reads wait for a remote store.
+            let advanced = spawn_blocking(move || call_changes::advance_positions(&*store, &next)).await;
+            let result = match advanced {
+                Ok(Ok(positions)) if positions.is_empty() => Ok(()),
+                Ok(Ok(positions)) => self.deps.store.commit(positions).await,
+                Ok(Err(error)) => Err(error.into()),
+                Err(panicked) => {
+                    let what = "reading the positions of the audit trail".to_owned();
+                    Err(StoreError::Io { what, source: Arc::new(io::Error::other(panicked)) }.into())
+                }
+            };
             if let Err(error) = batch.note_commit(result) {
                 tracing::warn!(%error, "the positions of the audit trail could not be stored; trying again");
                 sleep(RETRY).await;
             }
+            next = batch.next_positions();
         }
-        if batch.failed {
-            sleep(RETRY).await;
-        }
-        self.deps.call_doorbell.ring(batch.left);
-        self.in_flight.store(0, Ordering::SeqCst);
-        sleep(PAUSE).await;
     }
 }
 
@@ -207,7 +252,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use location::Event;
     use runtime::Caller;
-    use store::MemoryStore;
+    use store::{Batch, MemoryStore, keys};
 
     use super::*;
 
@@ -228,33 +273,69 @@ mod tests {
         store.commit_now(batch).unwrap();
     }
 
+    fn read(store: &MemoryStore, unread: impl IntoIterator<Item = u32>) -> AuditBatch {
+        let unread = unread.into_iter().map(|location| (LocationId(location), 0)).collect();
+        AuditBatch::read(store, QueuedCalls { changes: Vec::new(), unread })
+    }
+
+    /// Stores the positions of a batch. `meanwhile` runs before each commit. Returns the number of commits.
+    fn store_positions(store: &MemoryStore, batch: &mut AuditBatch, mut meanwhile: impl FnMut()) -> usize {
+        let mut commits = 0;
+        while !batch.next_positions().is_empty() {
+            let positions = call_changes::advance_positions(store, &batch.next_positions()).unwrap();
+            meanwhile();
+            commits += usize::from(!positions.is_empty());
+            batch.note_commit(store.commit_now(positions)).unwrap();
+        }
+        commits
+    }
+
     #[test]
     fn batch_has_a_limited_number_of_locations() {
         let (store, mut batch) = (MemoryStore::new(), Batch::new());
-        let locations: BTreeSet<LocationId> = (1..=1_500).map(LocationId).collect();
-        for location in &locations {
-            batch.put(keys::journal(location.0, 1), br#"{"at":1,"events":[]}"#.to_vec());
+        for location in 1..=1_500 {
+            batch.put(keys::journal(location, 1), br#"{"at":1,"events":[]}"#.to_vec());
         }
         store.commit_now(batch).unwrap();
-        let read = AuditBatch::read(&store, locations);
+        let read = read(&store, 1..=1_500);
         assert_eq!((read.changes.len(), read.positions.len(), read.left.len()), (0, 1_000, 500));
         assert_eq!(read.left.first(), Some(&LocationId(1_001)));
     }
 
     #[test]
-    fn location_whose_position_has_changed_is_read_again() {
+    fn commit_has_a_limited_number_of_positions() {
         let store = MemoryStore::new();
-        (1..=2).for_each(|location| append(&store, location, 1, true));
-        let read = |ids: &[u32]| AuditBatch::read(&store, ids.iter().copied().map(LocationId).collect());
-        let (mut late, other) = (read(&[1, 2]), read(&[1]));
-        store.commit_now(other.positions().unwrap()).unwrap();
-        while let Some(positions) = late.positions() {
-            late.note_commit(store.commit_now(positions)).unwrap();
+        let positions = (1..=2_500).map(|location| (LocationId(location), 3)).collect();
+        let mut batch = AuditBatch { positions, ..AuditBatch::default() };
+        assert_eq!(store_positions(&store, &mut batch, || {}), 3);
+        for location in [1, 1_000, 1_001, 2_500].map(LocationId) {
+            assert_eq!(call_changes::position(&store, location).unwrap(), Some(3));
         }
-        assert_eq!(late.left, BTreeSet::from([LocationId(1)]));
-        assert_eq!(read(&[1, 2]).changes, []);
     }
 
+    #[test]
+    fn position_that_another_node_has_moved_is_compared_again() {
+        for (other, commits) in [(1, 2), (2, 1)] {
+            let store = MemoryStore::new();
+            for number in 1..=2 {
+                append(&store, 1, number, true);
+            }
+            let mut batch = read(&store, [1]);
+            let mut moved = false;
+            let meanwhile = || {
+                if !std::mem::replace(&mut moved, true) {
+                    let mut elsewhere = Batch::new();
+                    call_changes::put_position(&mut elsewhere, LocationId(1), other);
+                    store.commit_now(elsewhere).unwrap();
+                }
+            };
+            assert_eq!(store_positions(&store, &mut batch, meanwhile), commits, "moved to {other}");
+            assert_eq!(call_changes::position(&store, LocationId(1)).unwrap(), Some(2));
+            assert_eq!(read(&store, [1]).changes, []);
+        }
+    }
+
+    /// The first location was passed in memory, and the second is read from its journal.
     #[test]
     fn follower_that_stops_at_any_entry_repeats_entries_and_loses_none() {
         let history = || {
@@ -266,23 +347,24 @@ mod tests {
             }
             store
         };
-        let read = |store: &MemoryStore| AuditBatch::read(store, BTreeSet::from([1, 2].map(LocationId)));
-        let all = read(&history()).changes;
+        let all = read(&history(), [1, 2]).changes;
         assert_eq!(all.len(), 5);
         // The last round stops after the positions are stored.
         for entries in 0..=all.len() + 1 {
             let (store, mut trail) = (history(), Vec::new());
-            let stopped = read(&store);
+            let (changes, unread) = (read(&store, [1]).changes, BTreeMap::from([(LocationId(2), 0)]));
+            let mut stopped = AuditBatch::read(&store, QueuedCalls { changes, unread });
             trail.extend(stopped.changes.iter().take(entries).cloned());
+            let repeated = stopped.changes[..entries.min(all.len())].to_vec();
             if entries > all.len() {
-                store.commit_now(stopped.positions().unwrap()).unwrap();
+                store_positions(&store, &mut stopped, || {});
             }
-            let repeated = if entries > all.len() { 0 } else { entries };
-            let next = read(&store);
+            let mut next = read(&store, [1, 2]);
             trail.extend(next.changes.iter().cloned());
-            next.positions().into_iter().for_each(|positions| store.commit_now(positions).unwrap());
-            assert_eq!(trail, [&all[..repeated], &all[..]].concat(), "stopped after {entries} entries");
-            assert_eq!(read(&store).changes, []);
+            store_positions(&store, &mut next, || {});
+            let expected = if entries > all.len() { repeated } else { [&repeated[..], &all[..]].concat() };
+            assert_eq!(trail, expected, "stopped after {entries} entries");
+            assert_eq!(read(&store, [1, 2]).changes, []);
         }
     }
 }

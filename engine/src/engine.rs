@@ -188,7 +188,7 @@ impl Engine {
         let shared = (store.clone(), index.clone());
         let is_local = cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as IsLocal);
         let follower = Follower::new(current.clone(), store.clone(), outbox, views.clone(), is_local.clone());
-        let (change_doorbell, call_doorbell) = (follower.doorbell(), Arc::default());
+        let (change_doorbell, call_queue) = (follower.doorbell(), Arc::default());
         // On a remote store, a commit may become visible after its outcome was reported as unknown.
         let subscriptions = (!store.is_remote()).then(|| webhooks.subscriptions().clone());
         let image_permits =
@@ -196,7 +196,7 @@ impl Engine {
         let deps = Arc::new(Deps {
             change_counter,
             change_doorbell,
-            call_doorbell,
+            call_queue,
             setup: current.clone(),
             store,
             ids,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::Path,
     sync::{
         Arc,
@@ -20,7 +20,7 @@ use location::{
 };
 use processor::{
     actor::{Job, RequestJob},
-    call_changes,
+    call_changes::{self, CallChange},
     change_counter::ChangeCounter,
     commands::CreateRecord,
     disk_share,
@@ -88,7 +88,7 @@ fn deps(store: &Arc<MemoryStore>) -> Deps {
         image_permits: None,
         change_counter: ChangeCounter::new(&setup),
         change_doorbell: Arc::default(),
-        call_doorbell: Arc::default(),
+        call_queue: Arc::default(),
         setup: Current::new(setup),
         store: store.clone(),
         ids: Arc::new(Ids::new(store.clone())),
@@ -232,8 +232,12 @@ impl Node {
 
     /// Returns the next batch after a commit of the location.
     async fn next(&self) -> AuditBatch {
-        self.deps.call_doorbell.ring([PLACE]);
+        self.deps.call_queue.ring([PLACE]);
         self.follower.next().await
+    }
+
+    fn position(&self) -> Option<u64> {
+        call_changes::position(&*self.deps.store, PLACE).unwrap()
     }
 }
 
@@ -270,7 +274,56 @@ async fn audit_follower_does_not_move_the_position_of_another_node_back() {
         other.follower.confirm(other.next().await).await;
     }
     late.follower.confirm(left).await;
-    assert_eq!(call_changes::position(&*store, PLACE).unwrap(), Some(3));
+    assert_eq!(late.position(), Some(3));
+}
+
+fn pushed_change(number: u64) -> CallChange {
+    CallChange { decision: (PLACE, number), at: None, institution: None, caller: None, records: Vec::new() }
+}
+
+/// The journal is empty.
+#[actix::test]
+async fn pushed_changes_are_followed_without_their_journal() {
+    let (store, is_here) = (Arc::new(MemoryStore::new()), Arc::new(AtomicBool::new(true)));
+    let node = Node::new(&store, &is_here).await;
+    node.deps.call_queue.note_followed(&BTreeMap::from([(PLACE, 0)]));
+    [1, 3].into_iter().for_each(|number| node.deps.call_queue.push(pushed_change(number)));
+    let batch = node.follower.next().await;
+    assert_eq!(batch.changes, [1, 3].map(pushed_change));
+    node.follower.confirm(batch).await;
+    assert_eq!((node.position(), node.follower.waiting()), (Some(3), 0));
+}
+
+#[actix::test]
+async fn pushed_changes_are_read_from_the_journal_after_the_institution_has_moved_back() {
+    let (store, is_here) = (Arc::new(MemoryStore::new()), Arc::new(AtomicBool::new(false)));
+    let node = Node::new(&store, &is_here).await;
+    node.deps.call_queue.note_followed(&BTreeMap::from([(PLACE, 0)]));
+    node.deps.call_queue.push(pushed_change(2));
+    (1..=2).for_each(|number| append_change(&store, number));
+    assert!(tokio::time::timeout(Duration::from_millis(200), node.follower.next()).await.is_err());
+    assert_eq!(node.follower.waiting(), 0);
+    is_here.store(true, Ordering::SeqCst);
+    let batch = node.follower.next().await;
+    assert_eq!(batch.changes.iter().map(|change| change.decision.1).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[actix::test]
+async fn positions_are_stored_together_once_no_change_waits() {
+    let (store, is_here) = (Arc::new(MemoryStore::new()), Arc::new(AtomicBool::new(true)));
+    let node = Node::new(&store, &is_here).await;
+    for number in 1..=4 {
+        append_change(&store, number);
+        let batch = node.next().await;
+        assert_eq!(batch.changes.len(), 1, "the change after record {}", number - 1);
+        // The next change comes before the entries of the odd ones are durable.
+        if number % 2 == 1 {
+            node.deps.call_queue.ring([PLACE]);
+        }
+        node.follower.confirm(batch).await;
+        let (stored, waiting) = if number % 2 == 1 { (number - 1, 1) } else { (number, 0) };
+        assert_eq!((node.position().unwrap_or(0), node.follower.waiting()), (stored, waiting));
+    }
 }
 
 /// Each page is a journal record, and a snapshot is due after 500.

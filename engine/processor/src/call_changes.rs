@@ -1,9 +1,13 @@
 //! Changes made by calls, as the audit trail reads them from the journals. The journal record of such a change contains
 //! its caller, which is therefore as durable as the change.
 //!
+//! The follower receives the changes of this process in memory (`call_queue`), and reads the others here.
+//!
 //! The position of a location is the durable cursor of the trail: the number of the last journal record that it has
 //! followed. It is stored after the entries are durable, so an entry may come twice but is never lost. Pruning keeps
 //! later records. A location without changes by calls since it was loaded stores the position with its snapshots.
+
+use std::sync::Arc;
 
 use location::{Event, InstitutionId, LocationId, Operation, Resource, Timestamp};
 use runtime::{Caller, origin::DecisionId};
@@ -32,7 +36,7 @@ pub struct CallChange {
     /// journal record cannot be decoded.
     pub institution: Option<InstitutionId>,
     /// `None` if the journal record cannot be decoded.
-    pub caller: Option<Caller>,
+    pub caller: Option<Arc<Caller>>,
     pub records: Vec<ChangedRecord>,
 }
 
@@ -48,12 +52,12 @@ pub struct ChangedRecord {
 #[derive(Debug, PartialEq, Eq)]
 pub struct CallChanges {
     pub changes: Vec<CallChange>,
-    /// The number of the last record that was read. `None` if there are no records after the position.
-    pub read_to: Option<u64>,
+    /// The number of the last record that was followed before.
+    pub after: u64,
+    /// The number of the last record that was read, or `after`.
+    pub read_to: u64,
     /// There may be further records.
     pub more: bool,
-    /// The version of the position after which the records were read.
-    pub position: Option<Version>,
 }
 
 /// Returns the records that the events change at a location. Holds are left out, because they contain no records.
@@ -122,23 +126,38 @@ pub fn put_position(batch: &mut Batch, location: LocationId, number: u64) {
     batch.put(keys::audit_position(location.0), number.to_be_bytes().to_vec());
 }
 
-/// Like `put_position`, with the precondition that the position still has the version that was read.
-pub fn move_position(batch: &mut Batch, location: LocationId, number: u64, seen: Option<Version>) {
-    batch.expect_unchanged(keys::audit_position(location.0), seen);
-    put_position(batch, location, number);
+/// Returns the commit that moves positions forward. Positions that another node has moved as far are left out. The
+/// commit conflicts if another node moves one of the others meanwhile.
+pub fn advance_positions(store: &dyn Store, followed: &[(LocationId, u64)]) -> Result<Batch, StoreError> {
+    let mut batch = Batch::new();
+    for (location, number) in followed {
+        let (stored, seen) = match read_position(store, *location) {
+            Ok(position) => position.unzip(),
+            Err(error @ StoreError::Damaged { .. }) => {
+                tracing::error!(%location, %error, "the audit trail repeats changes of a damaged location once it is restored");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if stored.unwrap_or(0) < *number {
+            batch.expect_unchanged(keys::audit_position(location.0), seen);
+            put_position(&mut batch, *location, *number);
+        }
+    }
+    Ok(batch)
 }
 
-/// Reads the changes after the position of a location.
-pub fn read(store: &dyn Store, location: LocationId) -> Result<CallChanges, StoreError> {
-    let (after, version) = read_position(store, location)?.unzip();
-    let after = after.unwrap_or(0);
+/// Reads the changes after the position of a location, or after a later record up to which this process has followed
+/// them.
+pub fn read(store: &dyn Store, location: LocationId, followed: u64) -> Result<CallChanges, StoreError> {
+    let after = position(store, location)?.unwrap_or(0).max(followed);
     let later = KeyRange::new(keys::journal(location.0, after + 1), keys::journal(location.0, u64::MAX));
     let journal = store.scan(later, Direction::Forward, AT_ONCE)?;
     let more = journal.len() == AT_ONCE;
-    let mut found = CallChanges { changes: Vec::new(), read_to: None, more, position: version };
+    let mut found = CallChanges { changes: Vec::new(), after, read_to: after, more };
     for (key, bytes) in &journal {
         let Some((_, number)) = keys::parse_journal(key) else { continue };
-        found.read_to = Some(number);
+        found.read_to = number;
         if std::str::from_utf8(bytes).is_ok_and(|record| !record.contains(CALLER)) {
             continue;
         }
@@ -147,7 +166,7 @@ pub fn read(store: &dyn Store, location: LocationId) -> Result<CallChanges, Stor
                 decision: (location, number),
                 at: Some(at),
                 institution,
-                caller: Some(caller),
+                caller: Some(Arc::new(caller.into_owned())),
                 records: changed_records(location, &events),
             }),
             Ok(_) => {}
@@ -173,7 +192,7 @@ struct ReadableParts {
 fn unreadable_change(decision: DecisionId, record: &[u8]) -> CallChange {
     let ReadableParts { at, by: caller, institution } = serde_json::from_slice(record).unwrap_or_default();
     let here = ChangedRecord { action: "unreadable change", kind: "location", id: decision.0.0.into() };
-    CallChange { decision, at, institution, caller, records: vec![here] }
+    CallChange { decision, at, institution, caller: caller.map(Arc::new), records: vec![here] }
 }
 
 /// The fields by which an earlier version confirmed the entries of its changes.
@@ -262,6 +281,8 @@ pub async fn repair_positions(store: &dyn Store) -> Result<(), CommitError> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::borrow::Cow;
+
     use store::{MemoryStore, journal};
 
     use super::*;
@@ -286,6 +307,7 @@ mod tests {
 
     fn append(store: &MemoryStore, number: u64, events: Vec<Event>, by: Option<Caller>) {
         let institution = by.is_some().then_some(PRACTICE);
+        let by = by.map(Cow::Owned);
         let record = JournalRecord { at: Timestamp(number.cast_signed()), events: events.into(), by, institution };
         append_bytes(store, number, serde_json::to_vec(&record).unwrap());
     }
@@ -297,12 +319,13 @@ mod tests {
     }
 
     fn follow(store: &MemoryStore) -> (Vec<(u64, String)>, bool) {
-        let CallChanges { changes, read_to, more, .. } = read(store, HERE).unwrap();
+        let CallChanges { changes, read_to, more, .. } = read(store, HERE, 0).unwrap();
         let mut batch = Batch::new();
-        put_position(&mut batch, HERE, read_to.unwrap());
+        put_position(&mut batch, HERE, read_to);
         store.commit_now(batch).unwrap();
-        let request_id =
-            |caller: Option<Caller>| caller.map_or_else(|| "unreadable".into(), |caller| caller.request_id);
+        let request_id = |caller: Option<Arc<Caller>>| {
+            caller.map_or_else(|| "unreadable".into(), |caller| caller.request_id.clone())
+        };
         (changes.into_iter().map(|change| (change.decision.1, request_id(change.caller))).collect(), more)
     }
 
@@ -314,20 +337,20 @@ mod tests {
         append(&store, 3, vec![Event::ClockSetBack { by: 5 }], None);
         append_bytes(&store, 4, br#"{"at":4,"events":[{"unknown":1}],"by":null}"#.to_vec());
         append(&store, 5, vec![saved(5)], Some(caller("second")));
-        let found = read(&store, HERE).unwrap();
+        let found = read(&store, HERE, 0).unwrap();
         let record = |id| ChangedRecord { action: "update", kind: "patient", id };
         let first = CallChange {
             decision: (HERE, 2),
             at: Some(Timestamp(2)),
             institution: Some(PRACTICE),
-            caller: Some(caller("first")),
+            caller: Some(Arc::new(caller("first"))),
             records: vec![record(5), record(6)],
         };
         assert_eq!(found.changes.first(), Some(&first));
         let all = [(2, "first"), (4, "unreadable"), (5, "second")].map(|(number, id)| (number, id.to_owned()));
         assert_eq!(follow(&store), (all.to_vec(), false));
-        let end = read(&store, HERE).unwrap();
-        assert_eq!((end.changes, end.read_to, end.more), (Vec::new(), None, false));
+        let end = read(&store, HERE, 0).unwrap();
+        assert_eq!((end.changes, end.after, end.read_to, end.more), (Vec::new(), 5, 5, false));
         append(&store, 6, vec![saved(5)], Some(caller("third")));
         assert_eq!(follow(&store), (vec![(6, "third".to_owned())], false));
     }
@@ -337,16 +360,16 @@ mod tests {
     fn a_record_that_cannot_be_decoded_is_one_unreadable_change() {
         let by = serde_json::to_string(&caller("later")).unwrap();
         let later = format!(r#"{{"at":4,"events":[{{"unknown":1}}],"by":{by},"institution":3}}"#);
-        let known = (Some(Timestamp(4)), Some(PRACTICE), Some(caller("later")));
+        let known = (Some(Timestamp(4)), Some(PRACTICE), Some(Arc::new(caller("later"))));
         for (record, (at, institution, caller)) in [(later.as_str(), known), (r#"{"at":4,"by":{}"#, (None, None, None))]
         {
             let store = MemoryStore::new();
             append_bytes(&store, 1, record.as_bytes().to_vec());
             let here = ChangedRecord { action: "unreadable change", kind: "location", id: HERE.0.into() };
             let change = CallChange { decision: (HERE, 1), at, institution, caller, records: vec![here] };
-            assert_eq!(read(&store, HERE).unwrap().changes, [change]);
+            assert_eq!(read(&store, HERE, 0).unwrap().changes, [change]);
             assert_eq!(follow(&store).0.len(), 1);
-            assert_eq!(read(&store, HERE).unwrap().changes, []);
+            assert_eq!(read(&store, HERE, 0).unwrap().changes, []);
         }
     }
 

@@ -14,7 +14,7 @@ pub(crate) struct JournalRecord<'e> {
     pub events: Cow<'e, [Event]>,
     /// The caller of a turn with changes for the audit trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<Caller>,
+    pub by: Option<Cow<'e, Caller>>,
     /// The institution of the location at that time, together with the caller. Earlier versions did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub institution: Option<InstitutionId>,

@@ -13,6 +13,7 @@
 
 pub mod actor;
 pub mod call_changes;
+pub mod call_queue;
 pub mod change_counter;
 mod change_log;
 pub mod commands;

@@ -20,6 +20,7 @@ use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::{
     LoadError, Pool, Reject, call_changes,
+    call_queue::CallQueue,
     change_counter::ChangeCounter,
     journal_record::JournalRecord,
     long_work::LongWork,
@@ -41,8 +42,8 @@ pub struct Deps {
     pub change_counter: ChangeCounter,
     /// Wakes the followers of the log of changes.
     pub change_doorbell: Arc<Doorbell<LocationId>>,
-    /// Wakes the follower of changes by calls (`call_changes`).
-    pub call_doorbell: Arc<Doorbell<LocationId>>,
+    /// Passes changes by calls to their follower (`call_changes`).
+    pub call_queue: Arc<CallQueue>,
     pub long_work: LongWork,
     /// `None` if one process serves all institutions.
     pub is_local: Option<IsLocal>,

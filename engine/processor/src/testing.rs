@@ -27,7 +27,7 @@ pub(crate) fn deps(store: Arc<dyn Store>, setup: Arc<Setup>) -> Arc<Deps> {
         image_permits: None,
         change_counter: ChangeCounter::new(&setup),
         change_doorbell: Arc::default(),
-        call_doorbell: Arc::default(),
+        call_queue: Arc::default(),
         setup: Current::new(setup),
         ids: Arc::new(Ids::new(store.clone())),
         store,

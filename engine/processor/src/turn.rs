@@ -18,7 +18,7 @@ use store::{Batch, due, journal, keys};
 
 use crate::{
     Processor, Reject, Request, TurnContext, UnitOfWork,
-    call_changes::{self, ChangedRecord},
+    call_changes::{self, CallChange, ChangedRecord},
     change_log::ended_write,
     facts::FactContext,
     journal_record::JournalRecord,
@@ -112,7 +112,7 @@ impl Processor {
             for event in &events {
                 projections::event(self, cx, event, &mut unit)?;
             }
-            let by = call.as_ref().map(|(change, _)| change.caller.clone());
+            let by = call.as_ref().map(|(change, _)| Cow::Borrowed(&*change.caller));
             let institution = by.is_some().then_some(self.setup.institution);
             let record = JournalRecord { at: cx.now, events: Cow::Borrowed(&events), by, institution };
             let record =
@@ -245,9 +245,17 @@ impl Processor {
             self.since_snapshot += number + 1 - self.next_seq;
             self.next_seq = number + 1;
             self.deferred.clear();
-            // With each snapshot too, so that a follower never has to read a long journal.
-            if turn.call.is_some() || (self.last_call > 0 && self.snapshot_due()) {
-                self.deps.call_doorbell.ring([self.setup.id]);
+            match turn.call {
+                Some((change, records)) => self.deps.call_queue.push(CallChange {
+                    decision: (self.setup.id, number),
+                    at: Some(turn.at),
+                    institution: Some(self.setup.institution),
+                    caller: Some(change.caller.clone()),
+                    records,
+                }),
+                // The position moves with each snapshot too, so that a follower never has to read a long journal.
+                None if self.last_call > 0 && self.snapshot_due() => self.deps.call_queue.ring([self.setup.id]),
+                None => {}
             }
             self.marked = true;
             self.asleep = None;

@@ -59,7 +59,7 @@ impl Deref for Origin {
 }
 
 /// The caller of a change, for the audit trail. Stored in the journal record of the change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     pub request_id: String,
     /// Name of an API key or of an operator's token, never the secret.
@@ -77,7 +77,7 @@ pub struct Caller {
 /// A call that may change data, and the records that its commits changed.
 #[derive(Debug)]
 pub struct OriginChange {
-    pub caller: Caller,
+    pub caller: Arc<Caller>,
     committed: Mutex<Vec<RecordName>>,
 }
 
@@ -88,8 +88,8 @@ pub type RecordName = (&'static str, u64);
 pub type DecisionId = (LocationId, u64);
 
 impl OriginChange {
-    pub fn new(caller: Caller) -> Arc<OriginChange> {
-        Arc::new(OriginChange { caller, committed: Mutex::default() })
+    pub fn new(caller: impl Into<Arc<Caller>>) -> Arc<OriginChange> {
+        Arc::new(OriginChange { caller: caller.into(), committed: Mutex::default() })
     }
 
     /// Adds changed records, which are durable together with the caller.

@@ -108,7 +108,7 @@ pub async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<d
         long_work: Default::default(),
         change_counter,
         change_doorbell: Arc::default(),
-        call_doorbell: Arc::default(),
+        call_queue: Arc::default(),
     }))
 }
 

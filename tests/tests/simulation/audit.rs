@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
+    sync::Arc,
 };
 
 use engine::AuditBatch;
@@ -12,10 +13,10 @@ use location::{
     ids::{InstitutionId, LocationId},
     time::Timestamp,
 };
-use processor::call_changes::ChangedRecord;
+use processor::call_changes::{self, ChangedRecord};
 use runtime::origin::{Caller, Origin, OriginChange};
 use setup::LocationSetup;
-use store::{Batch, Store};
+use store::Store;
 
 use super::{disk::DiskFault, sim::Sim};
 
@@ -27,7 +28,7 @@ type EntryId = (LocationId, u64, usize);
 struct AuditEntry {
     at: Option<Timestamp>,
     institution: Option<InstitutionId>,
-    caller: Option<Caller>,
+    caller: Option<Arc<Caller>>,
     record: ChangedRecord,
 }
 
@@ -111,7 +112,7 @@ impl Audit {
 impl Sim {
     /// Runs a step of the follower, unless the process ends before it.
     pub fn follow_calls(&mut self) {
-        let is_idle = self.process.audit.is_none() && self.process.deps.call_doorbell.waiting() == 0;
+        let is_idle = self.process.audit.is_none() && self.process.deps.call_queue.waiting() == 0;
         if is_idle || !self.process.up {
             return;
         }
@@ -134,18 +135,20 @@ impl Sim {
     /// Reads a batch, appends some of its entries, or stores its positions. Returns `false` if there is nothing to do.
     fn audit_step(&mut self) -> bool {
         let Some(mut work) = self.process.audit.take() else {
-            let locations = self.process.deps.call_doorbell.answer();
-            if locations.is_empty() {
+            let queue = &self.process.deps.call_queue;
+            let queued = queue.take([]);
+            if queued.is_empty() {
                 return false;
             }
-            self.process.audit = Some(AuditWork::new(AuditBatch::read(&*self.store, locations)));
+            let batch = AuditBatch::read(&*self.store, queued);
+            queue.note_followed(&batch.followed);
+            self.process.audit = Some(AuditWork::new(batch));
             return true;
         };
         let left = work.entries.len() - work.appended;
-        if let Some(positions) = work.batch.positions()
-            && (left == 0 || self.audit.stores_positions_first)
-        {
-            self.store_positions(&mut work, positions);
+        let positions = work.batch.next_positions();
+        if !positions.is_empty() && (left == 0 || self.audit.stores_positions_first) {
+            self.store_positions(&mut work, &positions);
         } else if left > 0 {
             let count = (1 + self.random.below(left)).min(left);
             self.say(|| format!("the audit trail gets {count} of {left} entries"));
@@ -153,20 +156,22 @@ impl Sim {
             self.audit.trail.extend(entries);
             work.appended += count;
         }
-        if work.batch.positions().is_none() && work.appended == work.entries.len() {
-            self.process.deps.call_doorbell.ring(work.batch.left);
+        if work.batch.next_positions().is_empty() && work.appended == work.entries.len() {
+            self.process.deps.call_queue.ring(work.batch.left);
         } else {
             self.process.audit = Some(work);
         }
         true
     }
 
-    fn store_positions(&mut self, work: &mut AuditWork, positions: Batch) {
+    fn store_positions(&mut self, work: &mut AuditWork, positions: &[(LocationId, u64)]) {
         if !self.calm && self.store.health().accepts_writes() && self.random.chance(50) {
             self.store.fail_next_commit(DiskFault::LoseAnswer);
         }
+        let advanced = call_changes::advance_positions(&*self.store, positions);
         // After an error, the next step tries again.
-        if let Err(error) = work.batch.note_commit(self.store.commit_now(positions)) {
+        let result = advanced.map_err(Into::into).and_then(|batch| self.store.commit_now(batch));
+        if let Err(error) = work.batch.note_commit(result) {
             self.say(|| format!("the positions of the audit trail: {error}"));
         }
     }

@@ -37,7 +37,7 @@ impl Sim {
         self.say(|| format!("location {id} comes into memory"));
         let host = LocationHost { processor, incarnation, timer: None, pages: Pages::default(), behind: false };
         self.process.hosts.insert(id, host);
-        self.process.deps.call_doorbell.ring([id]);
+        self.process.deps.call_queue.ring([id]);
         self.set_timer(id);
     }
 

@@ -93,7 +93,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<SimDisk>) -> Arc<Deps> {
         image_permits: None,
         change_counter: stamps,
         change_doorbell: Arc::default(),
-        call_doorbell: Arc::default(),
+        call_queue: Arc::default(),
         setup: Current::new(setup),
         store,
         ids,
@@ -126,7 +126,7 @@ impl Sim {
                     host.behind = false;
                     host.pages.abort();
                 }
-                self.process.deps.call_doorbell.ring([id]);
+                self.process.deps.call_queue.ring([id]);
             }
             Err(error) => panic!("location {id} could not be loaded again: {error}"),
         }

@@ -49,12 +49,17 @@ const COMMITTED: &str = "committed";
 
 /// Caller identity for audit entries, with the records that the call accessed.
 pub struct AuditCaller {
-    actor: Actor,
-    client: Option<IpAddr>,
-    request_id: String,
-    route: String,
-    tool: Option<String>,
+    /// Shared with the commits of the call.
+    caller: Arc<Caller>,
+    kind: CallerKind,
     shown: AccessLog,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallerKind {
+    KeyOrOperator,
+    Workstation,
+    Service,
 }
 
 impl AuditCaller {
@@ -67,21 +72,20 @@ impl AuditCaller {
     /// Returns `None` without a trail.
     pub fn of_request(call: &ApiCall, id: &str) -> Option<AuditCaller> {
         call.api.audit.as_ref()?;
-        let name = call.key.name.clone();
-        let actor = match call.endpoint.access {
+        let (kind, name) = match call.endpoint.access {
             // A request with a pairing code belongs to a workstation without an identity.
-            Allowed::Code => Actor::Workstation("not paired yet".to_owned()),
-            _ if call.key.role.is_some() => Actor::Operator(name),
-            _ => Actor::Key(name),
+            Allowed::Code => (CallerKind::Workstation, "not paired yet".to_owned()),
+            _ => (CallerKind::KeyOrOperator, call.key.name.clone()),
         };
-        Some(AuditCaller {
-            actor,
-            client: call.client,
+        let caller = Caller {
             request_id: id.to_owned(),
+            name,
+            operator: call.key.role.is_some(),
+            client: call.client,
             route: call.endpoint.method_and_path.clone(),
             tool: call.tool.as_ref().and_then(|tool| Some(tool.to_str().ok()?.to_owned())),
-            shown: call.shown.clone(),
-        })
+        };
+        Some(AuditCaller { caller: Arc::new(caller), kind, shown: call.shown.clone() })
     }
 
     /// An operator at the console.
@@ -92,8 +96,9 @@ impl AuditCaller {
         route: String,
         shown: AccessLog,
     ) -> AuditCaller {
-        let (actor, request_id) = (Actor::Operator(name.to_owned()), request_id.to_owned());
-        AuditCaller { actor, client, request_id, route, tool: None, shown }
+        let (name, request_id) = (name.to_owned(), request_id.to_owned());
+        let caller = Caller { request_id, name, operator: true, client, route, tool: None };
+        AuditCaller { caller: Arc::new(caller), kind: CallerKind::KeyOrOperator, shown }
     }
 
     /// Creates the caller for an entry about a console session, such as a sign-in.
@@ -111,38 +116,35 @@ impl AuditCaller {
     pub async fn append_session_entry(&self, api: &Api) {
         let entries = self.entries(api.engine.now(), "done", None);
         if let Err(error) = api.keep(&entries).await {
-            tracing::error!(%error, by = ?self.actor, "the audit trail refused the entry of a console session");
+            tracing::error!(%error, by = ?self.actor(), "the audit trail refused the entry of a console session");
         }
     }
 
     /// Returns the caller of a committed change, or the service if the caller cannot be decoded.
-    fn from_change(caller: Option<Caller>, shown: AccessLog) -> AuditCaller {
-        let Some(Caller { request_id, name, operator, client, route, tool }) = caller else {
-            let (request_id, route) = (String::new(), String::new());
-            return AuditCaller { actor: Actor::Service, client: None, request_id, route, tool: None, shown };
-        };
-        let actor = if operator { Actor::Operator(name) } else { Actor::Key(name) };
-        AuditCaller { actor, client, request_id, route, tool, shown }
+    fn from_change(caller: Option<Arc<Caller>>, shown: AccessLog) -> AuditCaller {
+        let kind = if caller.is_some() { CallerKind::KeyOrOperator } else { CallerKind::Service };
+        AuditCaller { caller: caller.unwrap_or_default(), kind, shown }
+    }
+
+    fn actor(&self) -> Actor {
+        let name = || self.caller.name.clone();
+        match self.kind {
+            CallerKind::KeyOrOperator if self.caller.operator => Actor::Operator(name()),
+            CallerKind::KeyOrOperator => Actor::Key(name()),
+            CallerKind::Workstation => Actor::Workstation(name()),
+            CallerKind::Service => Actor::Service,
+        }
     }
 
     /// Returns the caller of a part of the response, with the records of that part.
     pub fn of_part(&self, shown: AccessLog) -> AuditCaller {
-        let (actor, client) = (self.actor.clone(), self.client);
-        let (request_id, route, tool) = (self.request_id.clone(), self.route.clone(), self.tool.clone());
-        AuditCaller { actor, client, request_id, route, tool, shown }
+        AuditCaller { caller: self.caller.clone(), kind: self.kind, shown }
     }
 
     /// Returns the change context that locations store with their commits. Returns `None` for workstations and the
     /// service.
     pub fn changing(&self) -> Option<Arc<OriginChange>> {
-        let (name, operator) = match &self.actor {
-            Actor::Key(name) => (name, false),
-            Actor::Operator(name) => (name, true),
-            Actor::Workstation(_) | Actor::Service => return None,
-        };
-        let (name, request_id, route) = (name.clone(), self.request_id.clone(), self.route.clone());
-        let (client, tool) = (self.client, self.tool.clone());
-        Some(OriginChange::new(Caller { request_id, name, operator, client, route, tool }))
+        (self.kind == CallerKind::KeyOrOperator).then(|| OriginChange::new(self.caller.clone()))
     }
 
     /// Returns an entry for each action and kind of record, with the ids of all its records. Records that the call has
@@ -163,16 +165,16 @@ impl AuditCaller {
             }
             entries.push(AuditEntry {
                 at: at.0,
-                request_id: self.request_id.clone(),
-                actor: self.actor.clone(),
-                client: self.client.map(|address| address.to_string()),
+                request_id: self.caller.request_id.clone(),
+                actor: self.actor(),
+                client: self.caller.client.map(|address| address.to_string()),
                 institution: institution.map(|id| id.0.into()),
                 location: location.map(|id| id.0.into()),
                 action: (*what).to_owned(),
                 record: (*record).to_owned(),
                 ids: id.iter().copied().collect(),
-                route: self.route.clone(),
-                tool: self.tool.clone(),
+                route: self.caller.route.clone(),
+                tool: self.caller.tool.clone(),
                 status: status.to_owned(),
                 decisions: Vec::new(),
             });

@@ -284,7 +284,7 @@ impl LocationActor {
                 // A commit of unknown outcome may have become durable without `finish`.
                 self.deps.change_counter.providers_changed(processor.institution.id);
                 self.deps.change_doorbell.ring([self.id]);
-                self.deps.call_doorbell.ring([self.id]);
+                self.deps.call_queue.ring([self.id]);
                 // If the last event has a time in the future, the clock was set back since then.
                 (self.watch, self.set_back) = (Watch::since(processor.machine.state.latest), 0);
                 self.processor = Some(processor);
@@ -294,7 +294,7 @@ impl LocationActor {
                 self.record_error(format!("it is damaged, and read-only until an operator restores it: {error}"), None);
                 self.unreadable = Some((Instant::now() + DAMAGED_FOR, EngineError::Damaged));
                 // The audit trail follows the readable records, and names the others.
-                self.deps.call_doorbell.ring([self.id]);
+                self.deps.call_queue.ring([self.id]);
             }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");

@@ -2,7 +2,7 @@
 //! until the audit trail has all changes.
 #![allow(clippy::unwrap_used)]
 
-use std::{sync::OnceLock, thread};
+use std::{collections::BTreeMap, sync::OnceLock, thread};
 
 use actix::Addr;
 use location::{
@@ -97,12 +97,8 @@ async fn write_list_query_loads_a_location_after_a_failed_load() {
     comes_back(|reply| LocationMessage::Writes { reply }).await;
 }
 
-#[actix::test]
-async fn idle_location_is_unloaded_once_the_audit_trail_has_its_changes() {
-    let deps = deps(Arc::new(MemoryStore::default()), practice());
-    let means =
-        LocationRuntime { source: None, ehr: None, watcher: None, idle: Duration::from_millis(50), mailbox: 16 };
-    let actor = LocationActor::new(LocationId(1), deps.clone(), means, Arc::default(), Arc::default()).start();
+/// Returns a call and the command that it becomes.
+fn paused_by_a_call() -> (Origin, Command) {
     let caller = Caller {
         request_id: "request".into(),
         name: "a key".into(),
@@ -112,7 +108,33 @@ async fn idle_location_is_unloaded_once_the_audit_trail_has_its_changes() {
         tool: None,
     };
     let origin = Origin::from("request").changing(Some(OriginChange::new(caller)));
-    let pause = Command::Pause { which: Directions { reading: true, writing: true } };
+    (origin, Command::Pause { which: Directions { reading: true, writing: true } })
+}
+
+#[actix::test]
+async fn committed_change_is_passed_on_as_it_is_in_the_journal() {
+    let deps = deps(Arc::new(MemoryStore::default()), practice());
+    let mut processor = Processor::load(deps.clone(), LocationId(1)).unwrap();
+    let (origin, pause) = paused_by_a_call();
+    let cx = location::DecisionContext { now: Timestamp(1), random: 1 };
+    deps.call_queue.note_followed(&BTreeMap::from([(LocationId(1), 0)]));
+    let (mut pending, _) = processor.prepare(cx, Some(&origin), &pause).unwrap();
+    deps.store.commit(std::mem::take(&mut pending.batch)).await.unwrap();
+    assert_eq!(deps.call_queue.waiting(), 0, "not before the commit is durable");
+    processor.finish(pending);
+    let passed_on = deps.call_queue.take([]);
+    let in_journal = call_changes::read(&*deps.store, LocationId(1), 0).unwrap();
+    assert_eq!((passed_on.changes.len(), passed_on.unread.len(), in_journal.read_to), (1, 0, 1));
+    assert_eq!(passed_on.changes, in_journal.changes);
+}
+
+#[actix::test]
+async fn idle_location_is_unloaded_once_the_audit_trail_has_its_changes() {
+    let deps = deps(Arc::new(MemoryStore::default()), practice());
+    let means =
+        LocationRuntime { source: None, ehr: None, watcher: None, idle: Duration::from_millis(50), mailbox: 16 };
+    let actor = LocationActor::new(LocationId(1), deps.clone(), means, Arc::default(), Arc::default()).start();
+    let (origin, pause) = paused_by_a_call();
     let job = |reply| LocationMessage::Do { job: RequestJob::by(pause, reply, Some(origin)), begun: Arc::default() };
     ask(&actor, job).await.unwrap();
     actix::clock::sleep(Duration::from_millis(300)).await;
