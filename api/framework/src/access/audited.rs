@@ -338,12 +338,20 @@ async fn append_some(trail: &Trail, entries: &[AuditEntry]) -> (usize, Result<()
         }
     }
     let all = queued.len();
+    // The writer completes entries in their order. Once the last one is complete, no other wakes this task.
+    let last = match queued.pop() {
+        Some(last) => last.await,
+        None => Ok(()),
+    };
     for (durable, written) in queued.into_iter().enumerate() {
         if let Err(error) = written.await {
             return (durable, Err(error));
         }
     }
-    (all, refused)
+    match last {
+        Ok(()) => (all, refused),
+        Err(error) => (all - 1, Err(error)),
+    }
 }
 
 /// Appends the entries of workstation actions. Refused entries are logged.
