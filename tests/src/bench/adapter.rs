@@ -12,6 +12,7 @@ use records::ehr::{Fault, Resource};
 use runtime::clock;
 use sandbox_ehr::{Profile, SandboxEhr, SandboxRequest};
 use setup::guests::HostLimits;
+use tokio::runtime::Builder;
 
 use super::{
     options::{BenchResult, Options},
@@ -109,6 +110,7 @@ async fn measure_adapter(
         Ok(Err(_)) => Ok(()),
         other => Err(format!("expected a rejection, got {other:?}")),
     };
+    report.time("an empty task on other threads, part of each call below", thread_crossing(calls).await?, Aim::None);
     beside(report, "a call whose guest does nothing", aim(true), calls, empty, empty_alone).await?;
     let described = async || ehr.describe(DEADLINE).await.map(drop).map_err(|fault| fault.to_string());
     let described_alone = async || match raw.describe(alone.clone()).await {
@@ -132,6 +134,22 @@ async fn measure_adapter(
         beside(report, &format!("a page of {count} patients"), aim(count == 100), pages, page, page_alone).await?;
     }
     Ok(())
+}
+
+/// Returns the median time of a task that only wakes another thread and its caller. On idle virtual processors, which
+/// halt, it exceeds the time of a guest that does nothing.
+async fn thread_crossing(calls: usize) -> std::io::Result<Duration> {
+    let threads = Builder::new_multi_thread().worker_threads(HostLimits::default().threads).build()?;
+    let mut crossings = Vec::with_capacity(calls);
+    for _ in 0..calls {
+        // As between two calls, the other threads fall asleep.
+        std::thread::sleep(Duration::from_micros(50));
+        let start = Instant::now();
+        drop(threads.spawn(async {}).await);
+        crossings.push(start.elapsed());
+    }
+    threads.shutdown_background();
+    Ok(median(crossings))
 }
 
 /// Alternates the calls, so that both sides run under the same load of the machine.
