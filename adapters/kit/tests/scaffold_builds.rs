@@ -20,8 +20,8 @@ fn lock_like_the_workspace(dir: &Path) {
 fn a_new_adapter_builds_once_and_again_after_a_change() {
     let work = tempfile::tempdir().unwrap();
     let dir = work.path().join("my ehr");
-    // The compiled dependencies are kept for the next run and for the walkthrough of `adapters/README.md`, whose adapter
-    // has another name. The component is not kept.
+    // The compiled dependencies are kept for the next run and for the walkthrough of `adapters/README.md`, whose
+    // adapter has another name. The component is not kept.
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../adapters");
     for left in ["first-ehr.wasm", "first-ehr.stamp"] {
         let _ = fs::remove_file(out.join(left));

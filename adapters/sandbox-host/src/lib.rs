@@ -75,8 +75,8 @@ async fn profile(setup: &Setup, store: &Arc<dyn Store>, source: u32) -> Result<P
 pub const LOCATIONS: [(&str, chrono_tz::Tz); 2] =
     [("main-street", chrono_tz::America::New_York), ("lakeside", chrono_tz::America::Chicago)];
 
-/// Returns a practice without a configuration, as of today. It is smaller than the demo's, because the conformance suite
-/// lists all records after each write.
+/// Returns a practice without a configuration, as of today. It is smaller than the demo's, because the conformance
+/// suite lists all records after each write.
 pub fn practice() -> Profile {
     let today = i32::try_from(clock::now().0.div_euclid(DAY)).unwrap_or_default();
     let locations =
