@@ -47,7 +47,7 @@ use framework::{
 
 use self::{
     calls::IntentRequest,
-    rpc::{CALL, Incoming, Message, NEGOTIATED, RpcError, server_info, supported},
+    rpc::{CALL, INITIALIZE, Incoming, Message, NEGOTIATED, RpcError, server_info, supported},
     tools::ServedTool,
 };
 use super::{
@@ -158,7 +158,7 @@ impl Agents {
     async fn describe(&'static self, caller: &AgentCaller, message: &Message) -> Result<HttpResponse, ApiError> {
         let capabilities = json!({"tools": {"listChanged": false}});
         Ok(match (message.method.as_str(), message.is_stateless) {
-            ("initialize", false) => {
+            (INITIALIZE, false) => {
                 let wanted = match message.text("protocolVersion") {
                     Ok(wanted) => wanted,
                     Err(missing) => return Ok(missing.into_response()),

@@ -38,6 +38,8 @@ const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 const CACHED_MILLISECONDS: u32 = 60_000;
 
 pub(super) const CALL: &str = "tools/call";
+/// Negotiates the version, so it must be the only message of a request.
+pub(super) const INITIALIZE: &str = "initialize";
 
 /// The messages of a body. A notification or a response is `None` and needs no answer.
 pub(super) struct Incoming {
@@ -125,8 +127,13 @@ impl Incoming {
         if !(1..=MAX_BATCH).contains(&batch.len()) {
             return one(Err(invalid(&format!("A batch must have 1 to {MAX_BATCH} messages."))));
         }
-        let messages = batch.into_iter().map(|message| Message::read(headers, message)).collect();
-        Incoming { messages, is_batch: true }
+        let read = |message| match Message::read(headers, message) {
+            Ok(Some(Message { id, method, .. })) if method == INITIALIZE => {
+                Err(RpcError { id, ..invalid("initialize must not be part of a batch.") })
+            }
+            other => other,
+        };
+        Incoming { messages: batch.into_iter().map(read).collect(), is_batch: true }
     }
 }
 
@@ -363,5 +370,15 @@ mod tests {
         assert_eq!(read(&[], &batch(MAX_BATCH + 1)).err(), Some(INVALID_REQUEST));
         assert_eq!(read(&[], &batch(0)).err(), Some(INVALID_REQUEST));
         assert_eq!(read(&[("mcp-protocol-version", "2025-06-18")], &batch(1)).err(), Some(INVALID_REQUEST));
+    }
+
+    #[test]
+    fn a_batch_cannot_negotiate_the_version() {
+        let message = |id: u32, method: &str| json!({"jsonrpc": "2.0", "id": id, "method": method});
+        let batch = json!([message(1, INITIALIZE), message(2, "ping")]);
+        let Incoming { messages, .. } = incoming(&[], &batch.to_string());
+        let [Err(refused), Ok(Some(ping))] = messages.as_slice() else { panic!("{} messages", messages.len()) };
+        assert_eq!((refused.code, &refused.id), (INVALID_REQUEST, &Some(json!(1))));
+        assert_eq!((ping.method.as_str(), &ping.id), ("ping", &Some(json!(2))));
     }
 }
