@@ -1,4 +1,4 @@
-use engine::records::ehr::Resource;
+use engine::{lists::Position, records::ehr::Resource};
 use serde_json::{Value, json};
 
 use crate::{export::without_ehr, support::*};
@@ -97,6 +97,20 @@ async fn a_cursor_of_the_changes_of_another_ehr_has_expired() {
     assert!(message.contains("another health record system") && message.contains("Export the records"), "{message}");
     let next = now(&world, PATH).await;
     world.get(&format!("{PATH}&since={next}")).ok().await;
+}
+
+/// Cursors of earlier versions do not contain the data source.
+#[actix_web::test]
+async fn a_cursor_of_an_earlier_version_is_continued() {
+    let world = world().await;
+    let cursor = now(&world, PATH).await;
+    let cursors = world.api.cursors.bound_to("/changes", vec![("location_id", "1")]);
+    let (position, as_of) = cursors.open(&cursor).unwrap();
+    let earlier = cursors.seal(Position::id(position.id), as_of);
+    assert_ne!(earlier, cursor);
+    let made = pay(&world).await;
+    let list = world.get(&format!("{PATH}&since={earlier}")).ok().await;
+    assert!(each(&list["data"], "id").contains(&made), "{list}");
 }
 
 #[actix_web::test]
