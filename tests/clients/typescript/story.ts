@@ -29,6 +29,7 @@ const faulty: typeof fetch = async (input, init) => {
   if (path === "/me" && faults.delete("proxy refuses")) return Response.json({ error: "Forbidden" }, { status: 403 });
   const response = await fetch(input, { ...init, headers });
   if (path !== "/authenticates" && faults.delete("response lost")) throw new TypeError("the response was lost");
+  if (path === "/export" && faults.delete("in one part")) return new Response(await response.text(), response);
   if (path === "/export" && faults.delete("stream broken")) {
     // Within the line after the first position.
     const text = await response.text();
@@ -198,6 +199,17 @@ const copied = new Set(exported.flatMap((it) => (it.resource === "patients" ? [i
 assert(ids[1000]?.every((id) => copied.has(id)));
 const since = positions.at(-1)?.match(/^(.+) is last$/)?.[1] ?? assert.fail("the last batch is marked");
 for await (const batch of api.changes({ query: { ...at, since }, every: null })) assert(!batch.reload);
+
+// An aborted export ends after the current batch, although the rest has arrived.
+faults.add("in one part");
+const stop = new AbortController();
+const stopped = async () => {
+  for await (const { isLast } of api.export({ query: at, signal: stop.signal })) {
+    assert(!isLast, "the export continued");
+    stop.abort(new Error("no longer needed"));
+  }
+};
+await assert.rejects(stopped, /no longer needed/);
 
 // Refusals, limits and lost connections.
 const unknown = await refused(api.get("/operatories", { query: { subdomain, location_id: 999_999 } }));

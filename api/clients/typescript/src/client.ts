@@ -30,7 +30,7 @@ export interface ChangeBatch {
   changes: Schemas["RecordChange"][];
   /** The position after these changes. Store it with them. */
   cursor: string;
-  /** Replace the whole copy with the records of the lists: the call had no cursor, or it has expired. */
+  /** Replace the whole copy with an export: the call had no cursor, or it has expired. */
   reload: boolean;
 }
 
@@ -112,6 +112,7 @@ export class PracticeSync {
           const texts = (rest + value).split("\n");
           rest = texts.pop() ?? "";
           for (const line of texts.map((text): ExportLine => JSON.parse(text))) {
+            options.signal?.throwIfAborted();
             if (line.type === "error") throw new Error(line.message);
             if ("data" in line) records.push(line);
             if (line.type === "end") return void (yield { records, cursor: line.changes_cursor, isLast: true });
