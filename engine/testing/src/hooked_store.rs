@@ -26,6 +26,7 @@ pub struct HookedStore<S: ?Sized = MemoryStore> {
     opened: Mutex<Vec<Key>>,
     before_read: ReadHook,
     commit: CommitHook<S>,
+    is_remote: bool,
 }
 
 impl<S: Store + ?Sized> HookedStore<S> {
@@ -38,7 +39,13 @@ impl<S: Store + ?Sized> HookedStore<S> {
             opened: Mutex::default(),
             before_read: Box::new(|_| Ok(())),
             commit: Box::new(|inner, batch| inner.commit(batch)),
+            is_remote: false,
         }
+    }
+
+    /// Makes callers treat the store as one on another machine.
+    pub fn remote(self) -> Self {
+        HookedStore { is_remote: true, ..self }
     }
 
     /// Returns the keys of the values opened after a read of sealed values, since the last call.
@@ -123,6 +130,10 @@ impl<S: Store + ?Sized> Store for HookedStore<S> {
 
     fn commit(&self, batch: Batch) -> CommitFuture {
         (self.commit)(&self.inner, batch)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     fn health(&self) -> Health {

@@ -140,7 +140,9 @@ impl DispatchLoop {
             }
         }
         self.move_retries_back(0);
-        let (mut looks, shared) = (interval(limits::LOOK_EVERY), self.sender.registry.subscriptions().shared.is_some());
+        // Only scans find deliveries of other nodes, and those of a commit whose outcome a remote store did not report.
+        let is_shared = self.sender.registry.subscriptions().shared.is_some();
+        let (mut looks, scans_only) = (interval(limits::LOOK_EVERY), is_shared || self.sender.store.is_remote());
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let now = (self.sender.clock)();
@@ -165,14 +167,13 @@ impl DispatchLoop {
                 () = self.doorbell.wait() => {
                     for (endpoint, arrivals) in self.doorbell.answer() {
                         match arrivals {
-                            Arrivals::Known { new, scans } if !shared => self.queues.arrived(endpoint, new, scans),
-                            // Other nodes may have enqueued earlier ones.
+                            Arrivals::Known { new, scans } if !scans_only => self.queues.arrived(endpoint, new, scans),
                             _ => self.queues.ready(endpoint),
                         }
                     }
                 }
                 Some(moved) = moved.recv() => self.moved(moved),
-                _ = looks.tick(), if shared => self.start_refresh(),
+                _ = looks.tick(), if scans_only => self.start_refresh(),
                 () = sleep(pause) => {}
             }
         }
@@ -236,8 +237,8 @@ impl DispatchLoop {
         self.sender.registry.subscriptions().is_here(endpoint)
     }
 
-    /// Looks for changes by other nodes and for deliveries that they left for endpoints of this node. Doubles as the
-    /// fallback for a lost notification, if nodes ever notify each other.
+    /// Looks for changes by other nodes, and for deliveries that were not passed in memory: those that other nodes left
+    /// for endpoints of this node, and those of commits with an unknown outcome.
     fn start_refresh(&mut self) {
         if !std::mem::replace(&mut self.looking, true) {
             let sender = self.sender.clone();

@@ -82,7 +82,7 @@ impl Doorbell {
         &self.events
     }
 
-    /// Returns the number of finished scans. A scan that finishes later may find what is committed now.
+    /// Returns the number of finished scans. A later one may find deliveries that are committed now.
     pub(crate) fn scans(&self) -> u64 {
         self.scans.load(Ordering::Acquire)
     }

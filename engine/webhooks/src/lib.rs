@@ -36,8 +36,8 @@
 //! (`delivery`). So a message that is delivered at once costs its event, or a part of it, and two small values.
 //!
 //! New deliveries and their events reach the dispatcher of the same process in memory, within limits (`doorbell`,
-//! `event_cache`). The store is read after a start, for longer queues, and for retries. Nodes that share the store read
-//! the deliveries from it, but have the events in memory.
+//! `event_cache`). The store is read after a start, for longer queues, and for retries. On a remote store, all
+//! deliveries are read from it, because of other nodes and of commits with an unknown outcome. Events are in memory.
 //!
 //! `catalogue` lists the events, `payload` builds the `data` of a message from the views of the API (`views`), and
 //! `sign` signs it. `keys` defines the keys in the store.

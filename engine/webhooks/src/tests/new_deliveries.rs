@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use store::keys::Space;
+use store::{CommitError, StoreError, keys::Space, memory::Fault};
 use testing::{Answer, Counter, HookedStore, Receiver};
 
 use super::*;
@@ -125,4 +125,26 @@ async fn a_message_that_never_reached_the_dispatcher_is_sent_after_a_restart() {
     let world = world.killed_and_restarted(0).await;
     world.wait_until_delivered(1).await;
     assert_eq!((receiver.received().len(), world.due()), (1, 0));
+}
+
+/// The response to a commit is lost, as when a connection to a database breaks.
+#[tokio::test]
+async fn a_message_whose_commit_has_an_unknown_outcome_is_sent_before_the_next() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let world = World::new();
+    let store = HookedStore::over(world.store.clone()).remote();
+    let world = world.sending_from(Arc::new(store));
+    world.subscribed(&receiver.url()).await;
+    world.changed(7).await;
+    world.wait_until_delivered(1).await;
+    let mut batch = Batch::new();
+    let enqueued = world.enqueue_for(7, &mut batch, SMILE, complete());
+    world.store.fail_next_commit(Fault::LoseAnswer);
+    let lost = world.store.commit(batch).await;
+    assert!(matches!(lost, Err(CommitError::Store(StoreError::Unknown { .. }))), "{lost:?}");
+    drop(enqueued);
+    world.changed(7).await;
+    world.wait_until_delivered(3).await;
+    let sent: Vec<u64> = receiver.received().iter().map(|it| it.json()["sequence"].as_u64().unwrap()).collect();
+    assert!(sent.len() == 3 && sent.is_sorted(), "{sent:?}");
 }
