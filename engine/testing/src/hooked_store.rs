@@ -1,6 +1,7 @@
 //! A store whose calls tests count, delay or refuse.
 
 use std::{
+    collections::BTreeSet,
     mem,
     sync::{Arc, Mutex},
 };
@@ -27,6 +28,7 @@ pub struct HookedStore<S: ?Sized = MemoryStore> {
     before_read: ReadHook,
     commit: CommitHook<S>,
     is_remote: bool,
+    damaged: Mutex<BTreeSet<Key>>,
 }
 
 impl<S: Store + ?Sized> HookedStore<S> {
@@ -40,12 +42,18 @@ impl<S: Store + ?Sized> HookedStore<S> {
             before_read: Box::new(|_| Ok(())),
             commit: Box::new(|inner, batch| inner.commit(batch)),
             is_remote: false,
+            damaged: Mutex::default(),
         }
     }
 
     /// Makes callers treat the store as one on another machine.
     pub fn remote(self) -> Self {
         HookedStore { is_remote: true, ..self }
+    }
+
+    /// Makes each call that opens the value of this key return `Damaged`.
+    pub fn damage(&self, key: Key) {
+        self.damaged.lock().unwrap().insert(key);
     }
 
     /// Returns the keys of the values opened after a read of sealed values, since the last call.
@@ -75,6 +83,13 @@ impl<S: Store + ?Sized> HookedStore<S> {
         })
     }
 
+    fn check_damage(&self, key: &[u8]) -> Result<(), StoreError> {
+        match self.damaged.lock().unwrap().contains(key) {
+            true => Err(StoreError::damaged(key, "by a test")),
+            false => Ok(()),
+        }
+    }
+
     fn counted<T>(&self, found: Vec<T>) -> Vec<T> {
         self.found.add(found.len().max(1));
         found
@@ -90,12 +105,13 @@ impl Default for HookedStore {
 impl<S: Store + ?Sized> Store for HookedStore<S> {
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         (self.before_read)(key)?;
+        self.check_damage(key)?;
         self.found.add(1);
         self.inner.read(key)
     }
 
     fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
-        keys.iter().try_for_each(|key| (self.before_read)(key))?;
+        keys.iter().try_for_each(|key| (self.before_read)(key).and_then(|()| self.check_damage(key)))?;
         self.found.add(keys.len());
         self.reads_of_many.add(1);
         self.inner.read_many(keys)
@@ -110,6 +126,7 @@ impl<S: Store + ?Sized> Store for HookedStore<S> {
 
     fn unseal(&self, key: &[u8], value: SealedValue) -> Result<Vec<u8>, StoreError> {
         self.opened.lock().unwrap().push(key.to_vec());
+        self.check_damage(key)?;
         self.inner.unseal(key, value)
     }
 

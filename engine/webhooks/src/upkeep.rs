@@ -1,10 +1,13 @@
 //! Work that is not about a single attempt: finding endpoints with waiting deliveries, correction of counts at a start,
 //! and pruning of old deliveries.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    slice,
+};
 
 use location::time::Timestamp;
-use store::{Batch, CommitError, Direction, Key, KeyRange, StoreError};
+use store::{Batch, CommitError, Direction, Key, KeyRange, SealedValue, StoreError, Version};
 use uuid::Uuid;
 
 use super::{
@@ -82,20 +85,29 @@ impl Sender {
         }
         let entries: Vec<Key> = ended.iter().map(|(endpoint, id)| keys::logged(*endpoint, *id)).collect();
         let mut gone: BTreeMap<Uuid, BTreeSet<Uuid>> = BTreeMap::new();
-        for ((id, key), entry) in ended.iter().map(|(_, id)| *id).zip(&entries).zip(self.store.read_many(&entries)?) {
-            let earlier = match &entry {
-                Some(entry) if entry.value.is_empty() => self.store.read(&keys::earlier_delivery(id))?,
-                _ => None,
+        for (((endpoint, id), key), entry) in ended.into_iter().zip(&entries).zip(self.store.get_sealed(&entries)?) {
+            let (mut state, version) = self.opened(key, entry)?;
+            let mut versions = vec![(key.clone(), version)];
+            if state.as_ref().is_some_and(Vec::is_empty) {
+                let key = keys::earlier_delivery(id);
+                let (earlier, version) = self.opened(&key, self.sealed(&key)?)?;
+                state = earlier;
+                versions.push((key, version));
+            }
+            // A delivery that was sent again is or will be in another group.
+            let is_kept = match state.and_then(|state| State::from_stored(&state)) {
+                // Without an entry of the next attempt, it was set aside.
+                Some(State::Pending { next_attempt_at }) => {
+                    self.sealed(&keys::due(endpoint, next_attempt_at, id))?.is_some()
+                }
+                Some(state) => state.ended_at().is_some_and(|at| at >= before),
+                None => false,
             };
-            let state = earlier.as_ref().or(entry.as_ref()).and_then(|found| State::from_stored(&found.value));
-            // It was sent again, and is or will be in another group.
-            if state.is_some_and(|state| state.ended_at().is_none_or(|at| at >= before)) {
+            if is_kept {
                 continue;
             }
-            for (key, found) in [(key.clone(), entry), (keys::earlier_delivery(id), earlier)] {
-                if let Some(found) = found {
-                    batch.expect_unchanged(key.clone(), Some(found.version)).delete(key);
-                }
+            for (key, version) in versions.into_iter().filter(|(_, version)| version.is_some()) {
+                batch.expect_unchanged(key.clone(), version).delete(key);
             }
             gone.entry(first_of(id)).or_default().insert(id);
         }
@@ -115,20 +127,42 @@ impl Sender {
 
     /// Returns `true` if the event has other deliveries than those that are gone.
     fn has_others(&self, first: Uuid, gone: &BTreeSet<Uuid>) -> Result<bool, StoreError> {
-        let stored = self.store.get(&keys::event(first))?;
+        let key = keys::event(first);
+        let (stored, _) = self.opened(&key, self.sealed(&key)?)?;
         let Some(event) = stored.and_then(|stored| StoredEvent::from_bytes(&stored)) else {
             let left = self.store.scan_keys(keys::earlier_deliveries(first), Direction::Forward, gone.len() + 1)?;
             return Ok(left.iter().filter_map(|key| keys::parse_earlier_delivery(key)).any(|id| !gone.contains(&id)));
         };
         // Deliveries end about in their order, so the last ones are the most likely to be left.
-        for (endpoint, id) in event.deliveries(first).rev().filter(|(_, id)| !gone.contains(id)) {
+        let others: Vec<_> = event.deliveries(first).rev().filter(|(_, id)| !gone.contains(id)).collect();
+        for some in others.chunks(limits::SWEEP) {
             // In this order, because the first attempt moves a delivery from the queue to the log.
-            for key in [keys::queued(endpoint, id), keys::logged(endpoint, id)] {
-                if self.store.get(&key)?.is_some() {
-                    return Ok(true);
-                }
+            let keys_of =
+                |(endpoint, id): &(EndpointId, Uuid)| [keys::queued(*endpoint, *id), keys::logged(*endpoint, *id)];
+            let entries: Vec<Key> = some.iter().flat_map(keys_of).collect();
+            if self.store.get_sealed(&entries)?.iter().any(Option::is_some) {
+                return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Returns the content and the version of a value to prune. Damaged content is reported, and is `None`, so that it
+    /// does not keep other values from being pruned.
+    fn opened(&self, key: &[u8], value: Option<SealedValue>) -> Result<(Option<Vec<u8>>, Option<Version>), StoreError> {
+        let Some(value) = value else { return Ok((None, None)) };
+        let version = Some(value.version);
+        match self.store.unseal(key, value) {
+            Ok(content) => Ok((Some(content), version)),
+            Err(error @ StoreError::Damaged { .. }) => {
+                tracing::error!(%error, "pruning a webhook delivery that cannot be read");
+                Ok((None, version))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sealed(&self, key: &Key) -> Result<Option<SealedValue>, StoreError> {
+        Ok(self.store.get_sealed(slice::from_ref(key))?.pop().flatten())
     }
 }

@@ -1,6 +1,6 @@
 use location::time::{HOUR, MINUTE, SECOND};
 use store::{CommitError, StoreError, memory::Fault};
-use testing::{Answer, Received, Receiver};
+use testing::{Answer, HookedStore, Received, Receiver};
 
 use super::*;
 use crate::{limits, schedule::RETRIES, sign};
@@ -366,14 +366,45 @@ async fn deliveries_of_an_unreadable_event_do_not_block_the_others() {
         );
 
         // Kept as long as other ended deliveries.
-        let everything = || {
-            let of =
-                |space: u8| world.store.scan_keys(KeyRange::prefix(&[space]), Direction::Forward, 10).unwrap().len();
-            [0x54, 0x56, 0x57, EVENTS, 0x5F].map(of)
-        };
         world.forget();
-        until("nothing left", async || (everything() == [0; 5]).then_some(())).await;
+        until("nothing left", async || (world.values_of_deliveries() == 0).then_some(())).await;
     }
+}
+
+/// The event is damaged between the first attempt, which fails, and the second one.
+#[tokio::test]
+async fn a_retry_of_an_unreadable_event_is_set_aside_and_pruned() {
+    let receiver = Receiver::start(|_| Answer::Status(500)).await;
+    let world = World::new().sending();
+    let endpoint = world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    let failed = world.wait_until("the first failure", |all| errors(all) == 1).await;
+    let mut batch = Batch::new();
+    batch.put(keys::event(failed[0].id), b"nonsense".to_vec());
+    world.store.commit(batch).await.unwrap();
+    world.set_clock(T0.plus(RETRIES[0]));
+    until("an empty queue", async || (world.due() == 0 && world.waiting(endpoint) == 0).then_some(())).await;
+    assert_eq!(receiver.received().len(), 1);
+    world.forget();
+    until("nothing left", async || (world.values_of_deliveries() == 0).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_damaged_delivery_does_not_stop_pruning() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let world = World::new();
+    let store = Arc::new(HookedStore::over(world.store.clone()));
+    let world = world.sending_from(store.clone());
+    let endpoint = world.subscribed(&receiver.url()).await;
+    for _ in 0..3 {
+        world.inserted(SMILE).await;
+    }
+    world.wait_until_delivered(3).await;
+    let ids: Vec<Uuid> = world.deliveries().iter().map(|it| it.id).collect();
+    store.damage(keys::logged(endpoint, ids[0]));
+    store.damage(keys::event(ids[1]));
+    world.forget();
+    until("nothing left", async || (world.values_of_deliveries() == 0).then_some(())).await;
 }
 
 /// After the permission for an event is revoked, no deliveries are created, and waiting ones are not sent.

@@ -45,12 +45,6 @@ impl World {
     fn earlier(&self, endpoint: EndpointId, id: Uuid) -> Delivery {
         Delivery::read(&*self.store, endpoint, id).unwrap().unwrap()
     }
-
-    /// Returns the number of values of deliveries, in all spaces.
-    fn values_of_deliveries(&self) -> usize {
-        let values = |space: u8| self.store.scan_keys(KeyRange::prefix(&[space]), Direction::Forward, 100).unwrap();
-        [0x53, 0x54, 0x56, 0x57, EVENTS, 0x5F].map(|space| values(space).len()).into_iter().sum()
-    }
 }
 
 const PENDING: State = State::Pending { next_attempt_at: T0 };

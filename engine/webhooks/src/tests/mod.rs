@@ -277,6 +277,12 @@ impl World {
         let entries = |range| self.store.scan_keys(range, Direction::Forward, 100_000).unwrap().len();
         entries(keys::all_queued()) + entries(keys::all_due())
     }
+
+    /// Returns the number of values of deliveries, in all spaces.
+    fn values_of_deliveries(&self) -> usize {
+        let values = |space: u8| self.store.scan_keys(KeyRange::prefix(&[space]), Direction::Forward, 100).unwrap();
+        [0x53, 0x54, 0x56, 0x57, EVENTS, 0x5F].map(|space| values(space).len()).into_iter().sum()
+    }
 }
 
 fn owner() -> Owner {
