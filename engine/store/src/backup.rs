@@ -30,10 +30,11 @@ use super::{
     watermark::{WATERMARK_KEY, WatermarkRecord},
 };
 
-/// The beginning of a file. Earlier versions refuse it, because they cannot open values of envelope format 3.
-const MAGIC: &[u8; 8] = b"PSBACK2\n";
-/// The beginning of files of earlier versions.
-const EARLIER_MAGIC: &[u8; 8] = b"PSBACK1\n";
+/// The beginning of a file. Earlier versions refuse it, because they cannot read the deliveries of webhooks. No flipped
+/// bit turns it into that of an earlier version.
+const MAGIC: &[u8; 8] = b"PSBACK4\n";
+/// The beginnings of files of earlier versions. Those of the first one have values of envelope format 1 only.
+const EARLIER_MAGIC: [&[u8; 8]; 2] = [b"PSBACK1\n", b"PSBACK2\n"];
 /// Values read between pauses: few enough that even the largest values fit into memory.
 const AT_ONCE: usize = 100;
 /// Number of pages between checks of the free disk space.
@@ -279,7 +280,7 @@ impl Records {
         let file = File::open(path).map_err(StoreError::io(format!("the backup {name}")))?;
         let mut records = Records { name, file: BufReader::new(file), bytes: 0 };
         let magic = records.bytes(MAGIC.len())?;
-        if magic != MAGIC && magic != EARLIER_MAGIC {
+        if !EARLIER_MAGIC.iter().chain([&MAGIC]).any(|known| magic == **known) {
             return Err(records.is("not a backup of practice-sync, or of a later version"));
         }
         Ok(records)
