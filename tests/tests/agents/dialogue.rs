@@ -265,7 +265,7 @@ impl<'p> Dialogue<'p> {
         self.call("booking_status", json!({"booking_ref": booking})).await;
     }
 
-    /// Sends messages that are no calls of a tool. Their answers are errors, or a refusal.
+    /// Sends messages that are no calls of a tool, also in a batch. Their answers are errors, or a refusal.
     async fn break_protocol(&mut self) {
         let junk = self.junk();
         let broken = match self.random.below(5) {
@@ -276,10 +276,13 @@ impl<'p> Dialogue<'p> {
             _ => json!([message("tools/list", json!({})), junk]),
         };
         let (status, answer) = self.callers[0].post(MCP, &broken).await.unwrap();
-        let is_refused = answer["error"]["code"].is_i64() || answer["result"]["isError"] == true;
+        // A batch has an answer for each of its messages.
+        let answers = answer.as_array().map_or(std::slice::from_ref(&answer), Vec::as_slice);
+        let is_refused = answers.iter().any(|it| it["error"]["code"].is_i64() || it["result"]["isError"] == true);
         assert!([200, 400].contains(&status) && is_refused, "{}: {status} {answer} for {broken}", self.at());
         self.assert_discreet(&answer);
-        self.count("no tool", &answer["error"]["code"].to_string());
+        let code = answers.iter().find_map(|it| it["error"]["code"].as_i64());
+        self.count("no tool", &code.map_or_else(|| "refused".to_owned(), |code| code.to_string()));
     }
 
     async fn call(&mut self, tool: &str, arguments: Value) -> Called {
