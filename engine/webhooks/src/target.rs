@@ -121,7 +121,8 @@ mod tests {
         let (earlier, later) = (SecretKey::from_entropy([1; 32]), SecretKey::from_entropy([2; 32]));
         let alone_from = T0.plus(DAY);
         let next_secret = Some(NextSecret { secret_key: later.clone(), alone_from });
-        let rotating = Endpoint { secret_key: earlier, next_secret, ..(*endpoint(1, "https://a.example.com/")).clone() };
+        let rotating =
+            Endpoint { secret_key: earlier, next_secret, ..(*endpoint(1, "https://a.example.com/")).clone() };
         let target = Target::new(Arc::new(rotating.clone()), &egress);
         for at in [T0, alone_from.minus(1), alone_from] {
             let headers = target.headers(Uuid::nil(), at, b"{}");
