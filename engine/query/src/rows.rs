@@ -205,6 +205,10 @@ impl RowCache {
         let bytes = new.bytes();
         if bytes <= self.most_bytes {
             let mut forms = row.0.forms.lock();
+            // Another thread may have rendered the same form meanwhile.
+            if let Some(known) = forms.iter().find(is_asked) {
+                return Ok(known.rendered.clone());
+            }
             if forms.len() == FORMS {
                 forms.remove(0);
             }
@@ -397,6 +401,20 @@ mod tests {
         }
         let kept: Vec<u64> = row.0.forms.lock().iter().map(|known| known.form.setup).collect();
         assert_eq!(kept, [6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn a_form_that_two_threads_render_is_kept_once() {
+        let world = RowsWorld::default();
+        world.write(1, Some(&patient(1, 3)));
+        let row = world.row(1).unwrap();
+        let other_thread = Cell::new(None);
+        let rendered = world.rows.rendered(&row, FORM, None, |it| {
+            other_thread.set(Some(world.rows.rendered(&row, FORM, None, |it| view(FORM, None, it)).unwrap()));
+            view(FORM, None, it)
+        });
+        assert!(Arc::ptr_eq(&rendered.unwrap(), &other_thread.take().unwrap()));
+        assert_eq!(row.0.forms.lock().len(), 1);
     }
 
     #[test]
