@@ -444,7 +444,7 @@ pub(crate) async fn sealed_values_have_the_versions_and_contents_of_reads<S: Sub
     let store = subject.store();
     let (large, keys) = (vec![2; 50_000], [key("a"), key("b"), key("c")]);
     let mut versions = Vec::new();
-    // A value written again has another version, even with the same content.
+    // A value written again has another version, even with the same content, and if it was deleted before.
     for _ in 0..2 {
         commit(&store, &|batch| batch.put(key("a"), vec![1]).put(key("b"), large.clone())).await.unwrap();
         let read = store.read_many(&keys).unwrap().into_iter().map(|found| found.map(|it| (it.version, it.value)));
@@ -458,6 +458,7 @@ pub(crate) async fn sealed_values_have_the_versions_and_contents_of_reads<S: Sub
         versions.extend(scanned.iter().map(|(_, found)| found.version));
         let opened = scanned.into_iter().map(|(key, found)| (key.clone(), store.unseal(&key, found).unwrap()));
         assert!(opened.eq([(key("b"), large.clone()), (key("a"), vec![1])]));
+        commit(&store, &|batch| batch.delete(key("b"))).await.unwrap();
     }
     assert!((0..4).all(|at| !versions[..at].contains(&versions[at])));
 }
