@@ -5,7 +5,7 @@ use framework::{
     access::keys::ApiKey,
     http::rules::{HttpRules, RateRules},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -21,6 +21,13 @@ async fn tag(world: &ApiWorld, path: &str) -> String {
 
 async fn status(ask: ApiRequest<'_>) -> u16 {
     ask.reply().await.status.as_u16()
+}
+
+async fn book_for_new_patient(world: &ApiWorld) {
+    let token = &world.offers(MAIN, 1).await[0]["slot_token"];
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
+    let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
+    world.post("/intent/booking/book?subdomain=acme", body).ok().await;
 }
 
 #[actix_web::test]
@@ -75,13 +82,25 @@ async fn a_change_is_shown_at_once() {
     let world = world().await;
     let path = APPOINTMENTS.replace("per_page=5", "per_page=1000");
     let known = tag(&world, &path).await;
-    let token = &world.offers(MAIN, 1).await[0]["slot_token"];
-    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
-    let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
-    world.post("/intent/booking/book?subdomain=acme", body).ok().await;
+    book_for_new_patient(&world).await;
     let reply = world.get(&path).with("If-None-Match", &known).reply().await;
     assert_eq!(reply.status, 200);
     assert_ne!(reply.header("ETag"), Some(known.as_str()));
+}
+
+#[actix_web::test]
+async fn a_page_with_the_same_rows_and_a_following_page_has_another_tag() {
+    let world = world().await;
+    let patients = "/patients?subdomain=acme&location_id=1";
+    let all = world.get(&format!("{patients}&per_page=1000")).ok().await;
+    let count = all["data"].as_array().unwrap().len();
+    let path = format!("{patients}&per_page={count}");
+    let (before, known) = (world.get(&path).ok().await, tag(&world, &path).await);
+    book_for_new_patient(&world).await;
+    let after = world.get(&path).with("If-None-Match", &known).ok().await;
+    assert_eq!(after["data"], before["data"]);
+    let has_next = |page: &Value| page["page_info"]["has_next_page"].clone();
+    assert_eq!((has_next(&before), has_next(&after)), (json!(false), json!(true)));
 }
 
 #[actix_web::test]

@@ -93,6 +93,18 @@ async fn lists_from_memory_equal_lists_rendered_again() {
 }
 
 #[actix_web::test]
+async fn rows_show_the_time_zone_of_a_new_setup() {
+    let world = world().await;
+    let zones = async || each(&world.get(APPOINTMENTS).ok().await["data"], "timezone");
+    let before = zones().await;
+    assert!(!before.is_empty() && before.iter().all(|zone| zone == "America/New_York"), "{before:?}");
+    let mut next = setup();
+    next.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().zone = "America/Denver".parse().unwrap();
+    world.api.reconfigure(next, &NoSimulatedEhrs).await.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(zones().await, vec!["America/Denver"; before.len()]);
+}
+
+#[actix_web::test]
 async fn a_repeated_list_opens_changed_records_only() {
     let store = Arc::new(HookedStore::default());
     let world = world_on_store(store.clone()).await;
