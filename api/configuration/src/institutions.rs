@@ -20,7 +20,10 @@ pub(crate) fn read(s: &Section<'_, '_>, lists: &Section<'_, '_>, defaults: &Loca
     for s in lists.tables(ConfigKey::reload("locations", about)) {
         location(&s, &institution, settings.clone(), setup);
     }
-    setup.institutions.insert(institution.id, Arc::new(institution));
+    // An invalid `environment` must not count as the sandbox.
+    if s.is_valid() {
+        setup.institutions.insert(institution.id, Arc::new(institution));
+    }
 }
 
 fn source(s: &Section<'_, '_>, institution: &Institution, setup: &mut Setup) {

@@ -183,6 +183,24 @@ fn a_key_is_not_blamed_for_an_institution_whose_file_is_broken() {
     assert_eq!(problems(dir.path()), ["keys.toml:5: no institution with subdomain `nobody`"]);
 }
 
+/// The default environment is the sandbox, which keys of production must not be compared with.
+#[test]
+fn an_institution_with_an_invalid_environment_is_left_out() {
+    let hash = "ab".repeat(32);
+    let key = format!(
+        "[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\nenvironment = \"production\"\ninstitutions = [\"practice-1\"]\n"
+    );
+    let dir = folder(&[
+        ("practice-sync.toml", MAIN),
+        ("institutions/a.toml", &institution(1).replace("\"sandbox\"", "\"prod\"")),
+        ("keys.toml", &key),
+    ]);
+    let found = problems(dir.path());
+    assert!(found.len() == 1 && found[0].starts_with("institutions/a.toml:5: `environment` must be"), "{found:?}");
+    let (config, _) = Config::without_keys(dir.path());
+    assert!(config.unwrap().setup.institutions.is_empty());
+}
+
 #[test]
 fn the_line_of_an_adapter_is_found() {
     let dir = folder(&[("practice-sync.toml", &format!("# a comment\n{MAIN}"))]);
