@@ -9,6 +9,7 @@ use framework::{
     },
     values::{
         grant::Grant,
+        role::Role,
         words::{all, pairs, spelled},
     },
 };
@@ -34,7 +35,8 @@ location::settings! {
     struct KeyEntry {
         name: String = String::new(), text(not_empty).required().unique("key name") =>
             reload, "The name of the key, also used in the log and the audit trail.";
-        hash: [u8; 32] = [0; 32], text_as(parse_hash, hash_digits).required().unique("key hash") =>
+        hash: Option<[u8; 32]> = None,
+            text_as(parse_hash, hash_digits).unique("key hash").optional().required() =>
             reload "sha256", "The SHA-256 of the key, 64 hexadecimal digits. `practice-sync keys add` makes both.";
         environment: Option<Environment> = None, word(&pairs::<Environment>()).optional().required() =>
             reload, "The only environment in which the key works.";
@@ -49,6 +51,17 @@ location::settings! {
         channel: Option<String> = None, text(channel_name).optional() =>
             reload, "The channel of the callers, such as `voice`, for which booking rules may differ \
                      (`[….booking.rules.channels.NAME]`). Default: the rules without a channel.";
+    }
+
+    /// An operator of the file.
+    struct OperatorEntry {
+        name: String = String::new(), text(not_empty).required().unique("operator name") =>
+            reload, "The name of the operator, also used in the log and the audit trail.";
+        hash: Option<[u8; 32]> = None,
+            text_as(parse_hash, hash_digits).unique("key hash").optional().required() =>
+            reload "sha256", "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes \
+                              both.";
+        role: Option<Role> = None, word(&pairs::<Role>()).optional().required() => reload, "The role of the token.";
     }
 }
 
@@ -102,11 +115,15 @@ fn read_file(root: &Section<'_, '_>, setup: &Setup, access: &mut KeyFileContents
     let about = "Tokens of operators, for their listener. A `viewer` sees how the service stands, and nothing of a \
                  patient; an `operator` also sees records and does what a day needs; an `admin` also changes what \
                  runs.";
-    for s in root.tables(ConfigKey::reload("operators", about)) {
-        let mut operator = OperatorToken::default();
-        operator.read_keys(&s);
-        access.operators.extend(s.is_valid().then_some(operator));
-    }
+    let operators = root.tables(ConfigKey::reload("operators", about));
+    access.operators.extend(operators.iter().filter_map(operator));
+}
+
+fn operator(s: &Section<'_, '_>) -> Option<OperatorToken> {
+    let mut operator = OperatorEntry::default();
+    operator.read_keys(s);
+    let token = OperatorToken { name: operator.name, hash: operator.hash?, role: operator.role? };
+    s.is_valid().then_some(token)
 }
 
 /// Returns the key if all its values are valid: without `locations` it would reach all locations, and without its
@@ -121,7 +138,7 @@ fn key(s: &Section<'_, '_>, setup: &Setup) -> Option<ApiKey> {
     let institutions = reachable_institutions(s, &key.institutions, environment, setup);
     let locations = key.locations.map(|ids| reachable_locations(s, &ids, &institutions, setup));
     let organisation = key.organisation.unwrap_or_else(|| key.name.clone());
-    let (name, hash, channel) = (key.name, key.hash, key.channel);
+    let (name, hash, channel) = (key.name, key.hash?, key.channel);
     let key = ApiKey { name, hash, environment, institutions, locations, grants, organisation, channel, role: None };
     s.is_valid().then_some(key)
 }

@@ -355,6 +355,28 @@ fn an_api_key_with_an_invalid_value_grants_nothing() {
 }
 
 #[test]
+fn an_operator_with_a_missing_or_invalid_value_has_no_token() {
+    let setup = parse("").unwrap().setup;
+    let counts = |keys: &str| {
+        let text = format!("[[operators]]\n{keys}");
+        let (access, problems) = keys::read(&SourceText { path: "/nowhere/keys.toml".into(), text }, &setup);
+        (access.operators.len(), problems.len())
+    };
+    let (name, role, hash) = ("name = \"ada\"\n", "role = \"viewer\"\n", format!("sha256 = \"{}\"\n", "ab".repeat(32)));
+    assert_eq!(counts(&format!("{name}{role}{hash}")), (1, 0));
+    for wrong in [
+        format!("{role}{hash}"),
+        format!("{name}{hash}"),
+        format!("{name}{role}"),
+        format!("name = \"\"\n{role}{hash}"),
+        format!("{name}role = \"root\"\n{hash}"),
+        format!("{name}{role}sha256 = \"ab\"\n"),
+    ] {
+        assert_eq!(counts(&wrong), (0, 1), "{wrong}");
+    }
+}
+
+#[test]
 fn invalid_toml_is_reported_with_its_line() {
     for (text, line) in [("a = 1\nb = \n", 2), ("[http\n", 1), ("a = 1\na = 2", 2), ("\n\n[x]\ny = \"", 4)] {
         let found = parse(text).err().unwrap();

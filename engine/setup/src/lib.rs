@@ -28,7 +28,7 @@ use url::Url;
 
 use crate::{
     database::Database,
-    events::{EhrEvents, header_name},
+    events::{EhrEvents, EventKeys, header_name},
     guests::HostLimits,
     login::{Login, OAuthKeys, TrytonKeys, TrytonSession},
 };
@@ -216,8 +216,10 @@ location::settings! {
             reload, "Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.";
         workstation: Option<WorkstationAccess> = None, table() =>
             reload, "The EHR is reached through workstations only: no headers, no login.";
-        events: Option<EhrEvents> = None, table() =>
-            reload, "Reports of changes that the EHR sends to `POST /ehr_events/{source}`. Each starts a read.";
+        /// The authentication of events, made of the keys in the next field.
+        events: Option<EhrEvents> = None;
+        event_keys: Option<EventKeys> = None, table() =>
+            reload "events", "Reports of changes that the EHR sends to `POST /ehr_events/{source}`. Each starts a read.";
     }
 
     /// An EHR that is accessible only in the browser session of a staff member.
@@ -230,12 +232,12 @@ location::settings! {
 }
 
 impl DataSource {
-    /// Makes the login, and reports keys that exclude each other.
+    /// Makes the login and the authentication of events, and reports keys that exclude each other.
     fn check(&mut self, keys: &impl KeyReader) {
         let problem = |problem: &str| keys.problem(&[], &["base_url"], problem);
         let oauth = self.oauth.take().and_then(|oauth| oauth.login(keys));
         let session = self.tryton_session.take().filter(|_| !self.base_url.is_empty()).and_then(|session| {
-            let session = TrytonSession::new(&self.base_url, session.user, session.password);
+            let session = TrytonSession::new(&self.base_url, session.user, session.password?);
             session.map_err(|error| problem(&error.to_string())).ok().map(Login::Tryton)
         });
         let authorization = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
@@ -252,6 +254,7 @@ impl DataSource {
             }
         }
         self.login = oauth.or(session);
+        self.events = self.event_keys.take().and_then(EventKeys::events);
     }
 }
 

@@ -56,7 +56,8 @@ location::settings! {
     #[derive(Clone, PartialEq, Eq)]
     pub struct TrytonKeys {
         user: String = String::new(), text(not_empty).required() => reload, "The user name.";
-        password: Secret = Secret::new(""), parsed(Secret::parse).credential().required() => reload, "The password.";
+        password: Option<Secret> = None, parsed(Secret::parse).credential().optional().required() =>
+            reload, "The password.";
     }
 }
 
