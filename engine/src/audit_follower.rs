@@ -168,8 +168,8 @@ impl AuditFollower {
         }
     }
 
-    /// Returns the number of changes in the current batch, plus the number of locations to read. It is 0 once every
-    /// change at the locations of this node is in the trail.
+    /// Returns the number of changes in the current batch and in the queue, plus the number of locations to read. It is
+    /// 0 once every change at the locations of this node is in the trail and its position is stored.
     pub fn waiting(&self) -> usize {
         // Read before and after, because a change may move from the queue to the batch in between, and a location back.
         let (before, queued) = (self.in_flight.load(Ordering::SeqCst), self.deps.call_queue.waiting());

@@ -38,6 +38,9 @@ use crate::{
 /// Maximum number of record ids per entry, one page of a list. An entry may have 64 KiB, and a page with included
 /// records can name thousands.
 const IDS: usize = 1_000;
+/// Maximum number of entries of committed changes that wait in the trail, about 1 MiB. A full queue also refuses the
+/// entries that responses wait for.
+const WAITING: usize = 4_000;
 /// Interval between checks of whether the trail accepts entries again.
 const RETRY: Duration = Duration::from_secs(1);
 /// Action of an access that changes nothing.
@@ -298,9 +301,10 @@ fn entries_of_change(setup: &Setup, now: Timestamp, change: CallChange) -> Vec<A
 /// then appends them.
 async fn append_in_order(trail: &Trail, mut entries: &[AuditEntry]) -> Result<(), AuditError> {
     loop {
-        let (durable, outcome) = append_some(trail, entries).await;
+        let (durable, outcome) = append_some(trail, &entries[..entries.len().min(WAITING)]).await;
         entries = &entries[durable..];
-        let (Err(error), Some((first, later))) = (outcome, entries.split_first()) else { return Ok(()) };
+        let Some((first, later)) = entries.split_first() else { return Ok(()) };
+        let Err(error) = outcome else { continue };
         let request = &first.request_id;
         match error {
             AuditError::Closed => return Err(error),
@@ -422,6 +426,10 @@ fn append(trail: &Trail, entry: AuditEntry) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::time::Instant;
+
+    use audit::Rules;
     use engine::call_changes::ChangedRecord;
     use location::{InstitutionId, LocationId};
 
@@ -437,5 +445,16 @@ mod tests {
         assert_eq!((entry.at, &entry.actor, entry.institution), (5, &Actor::Service, Some(3)));
         assert_eq!((entry.action.as_str(), entry.record.as_str()), ("unreadable change", "location"));
         assert_eq!((entry.ids.as_slice(), entry.decisions.as_slice()), (&[7][..], &[(7, 12)][..]));
+    }
+
+    #[tokio::test]
+    async fn entries_above_the_limit_are_appended_once_the_earlier_ones_are_durable() {
+        let (folder, gather) = (tempfile::tempdir().unwrap(), Duration::from_millis(200));
+        let trail = Trail::open(folder.path(), &[5; 32], Rules { gather, ..Rules::default() }).unwrap();
+        let entries = vec![service_entry(Timestamp(5), "end backup", "store", "made", ""); WAITING + 1];
+        let started = Instant::now();
+        append_in_order(&trail, &entries).await.unwrap();
+        assert!(started.elapsed() >= 2 * gather, "entries wait for others, so each group takes this time");
+        assert_eq!(trail.written(), entries.len() as u64);
     }
 }
