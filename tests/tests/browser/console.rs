@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, process::Command};
 
 use cloud_ehr::{CloudEhr, CloudEhrSettings};
 use parking_lot::Mutex;
-use sandbox_ehr::{Control, records::Resource};
+use sandbox_ehr::{Control, Profile, records::Resource};
 use serde_json::{Value, json};
 use tests::harness::{
     chromium::{self, Browser},
@@ -162,7 +162,9 @@ async fn operators_monitor_and_manage_the_fleet() {
 #[actix::test]
 async fn operators_repair_failures() {
     let Some(kit) = chromium::kit().await else { return };
-    let (ehr, dir) = (EhrServer::start(fixtures::small_profile(4)).unwrap(), tempfile::tempdir().unwrap());
+    // The guard holds back the deletion of many charges only.
+    let profile = Profile { days_ahead: 30, ..fixtures::small_profile(4) };
+    let (ehr, dir) = (EhrServer::start(profile).unwrap(), tempfile::tempdir().unwrap());
     let installation = Installation::new(binary(), dir.path(), &ehr.url(), HASTY).unwrap();
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
