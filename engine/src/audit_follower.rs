@@ -46,7 +46,7 @@ const POSITIONS_EVERY: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(1);
 
 pub struct AuditFollower {
-    /// The queue of calls has the new changes.
+    /// Dependencies of the processor, including the queue of changes.
     deps: Arc<Deps>,
     /// Locations that were not on this node when they had new records. Those on another node are followed there.
     away: Mutex<BTreeSet<LocationId>>,
@@ -67,11 +67,11 @@ struct UnstoredPositions {
 pub struct AuditBatch {
     /// The changes, in the order of each journal.
     pub changes: Vec<CallChange>,
-    /// Locations that may have further records. They ring again once the entries are durable.
+    /// Locations that may have further records. They are queued again once the entries are durable.
     pub left: BTreeSet<LocationId>,
     /// The last record of each location that was followed. Pass it to `CallQueue::note_followed`.
     pub followed: BTreeMap<LocationId, u64>,
-    /// Those of `followed` that are not stored as positions.
+    /// Records of `followed` that are not stored as positions.
     positions: BTreeMap<LocationId, u64>,
     failed: bool,
 }

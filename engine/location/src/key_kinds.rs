@@ -83,7 +83,7 @@ impl From<&str> for Problems {
 pub enum Presence {
     /// The value of the field is the default.
     Default,
-    /// The same, but the default depends on the machine. The reference describes it in these words.
+    /// The value of the field is the default and depends on the machine. The reference describes it in these words.
     Machine(&'static str),
     /// There is no default.
     Unset,
@@ -112,9 +112,7 @@ pub struct KeyKind<T> {
     pub range: String,
     /// A sample value for a key without a default, as TOML.
     pub example: String,
-    /// The effect of a key that is not set.
     pub presence: Presence,
-    /// The place of the value.
     pub source: Source,
     /// `true` if only a hash of the value is recorded.
     pub is_credential: bool,
@@ -251,7 +249,7 @@ pub fn ids() -> KeyKind<Vec<u32>> {
     KeyKind::new("ids", "[1]", move |list| list.elements("must be an array of ids", id), |_: &Vec<u32>| String::new())
 }
 
-/// An integer of a list.
+/// One of the given integers.
 pub fn one_of(known: &'static [u16]) -> KeyKind<u16> {
     let range = known.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
     let wrong = format!("must be one of {range}");

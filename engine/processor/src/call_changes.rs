@@ -126,8 +126,8 @@ pub fn put_position(batch: &mut Batch, location: LocationId, number: u64) {
     batch.put(keys::audit_position(location.0), number.to_be_bytes().to_vec());
 }
 
-/// Returns the commit that moves positions forward. Positions that another node has moved as far are left out. The
-/// commit conflicts if another node moves one of the others meanwhile.
+/// Returns the batch that moves positions forward. Positions that another node has moved as far are left out. The
+/// commit conflicts if another node moves one of the remaining positions meanwhile.
 pub fn advance_positions(store: &dyn Store, followed: &[(LocationId, u64)]) -> Result<Batch, StoreError> {
     let mut batch = Batch::new();
     for (location, number) in followed {
@@ -147,8 +147,8 @@ pub fn advance_positions(store: &dyn Store, followed: &[(LocationId, u64)]) -> R
     Ok(batch)
 }
 
-/// Reads the changes after the position of a location, or after a later record up to which this process has followed
-/// them.
+/// Reads the changes after the position of a location, or after `followed`, the last record that this process has
+/// followed, if its number is higher.
 pub fn read(store: &dyn Store, location: LocationId, followed: u64) -> Result<CallChanges, StoreError> {
     let after = position(store, location)?.unwrap_or(0).max(followed);
     let later = KeyRange::new(keys::journal(location.0, after + 1), keys::journal(location.0, u64::MAX));

@@ -1,4 +1,4 @@
-//! Changes by calls, on their way from the locations to the follower for the audit trail (`call_changes`).
+//! The queue of changes by calls, from the locations to the follower for the audit trail (`call_changes`).
 //!
 //! A location passes each committed change in memory, in the order of its journal. The follower reads the journal of a
 //! location only after it was loaded, with a snapshot, after a failure, and if the queue is full. Until such a read has
@@ -32,7 +32,7 @@ struct QueueState {
     followed: BTreeMap<LocationId, Followed>,
 }
 
-/// How far the follower of this process has followed a location.
+/// Progress of the follower of this process at a location.
 #[derive(Clone, Copy, Default)]
 struct Followed {
     /// The number of the last followed record, or 0.
@@ -109,7 +109,7 @@ impl CallQueue {
         QueuedCalls { changes, unread: unread.into_iter().map(begin).collect() }
     }
 
-    /// Records how far locations are followed: the number of the last record of each.
+    /// Records the number of the last followed record of each location.
     pub fn note_followed(&self, positions: &BTreeMap<LocationId, u64>) {
         let followed =
             |(location, number): (&LocationId, &u64)| (*location, Followed { number: *number, is_current: true });

@@ -1,8 +1,8 @@
 //! Rows of recent lists in memory: decoded records, and their JSON in the forms of recent responses.
 //!
-//! A row belongs to one version of one record. Every list reads the current versions from the store, so a row is never
-//! older than the store, whichever process wrote the record, and a deleted record has no row. Nothing has to be
-//! invalidated: rows of earlier versions are replaced, or dropped with their generation.
+//! A row belongs to one version of one record. Every list reads the current versions from the store. So a list never
+//! has an outdated row or a deleted record, whichever process wrote the record. Nothing has to be invalidated: rows of
+//! earlier versions are replaced, or dropped with their generation.
 //!
 //! Like the index, rows contain patient data in the memory of the process, and are never written to a disk.
 

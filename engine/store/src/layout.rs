@@ -9,9 +9,9 @@ use crate::files;
 const FILE: &str = "format";
 /// The format of the whole store: keys, envelope, and the documents in the values.
 const FORMAT: u32 = 10;
-/// The formats that are read. Format 3 has values of envelope format 1 only, format 4 no facts of visits in the log of
-/// changes, and format 8 a value with all fields for each webhook delivery. All are upgraded in place. No flipped bit
-/// turns one into another, so the others are left out.
+/// The formats that are read. Format 3 has values of envelope format 1 only. Format 4 has no facts of visits in the log
+/// of changes. Format 8 has a value with all fields for each webhook delivery. All are upgraded in place. No flipped
+/// bit turns one into another, so other numbers are left out.
 const READ: [u32; 4] = [3, 4, 8, FORMAT];
 
 /// Returns the engine of the store in a directory, or `None` if there is no store.

@@ -48,7 +48,8 @@ pub(crate) enum AfterAttempt {
     Elsewhere,
 }
 
-/// A delivery with its event, unless it is of an earlier version. Or the reason why it cannot be attempted.
+/// A delivery and its event, or the reason why the delivery cannot be attempted. The event of a delivery of an earlier
+/// version is `None`.
 type Found = Result<(Delivery, Option<Arc<StoredEvent>>), SetAsideReason>;
 
 impl Sender {

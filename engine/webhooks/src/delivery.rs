@@ -1,6 +1,6 @@
 //! A message to an endpoint, from the commit that enqueues it to the end of its retries.
 //!
-//! Until the end of its first attempt, a delivery is an entry in the queue of its endpoint, and all else is in its
+//! Until the end of its first attempt, a delivery is an entry in the queue of its endpoint. Everything else is in its
 //! event (`StoredEvent`). Each attempt writes the state to the log of the endpoint.
 
 use std::borrow::Cow;

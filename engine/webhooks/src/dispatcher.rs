@@ -237,8 +237,8 @@ impl DispatchLoop {
         self.sender.registry.subscriptions().is_here(endpoint)
     }
 
-    /// Looks for changes by other nodes, and for deliveries that were not passed in memory: those that other nodes left
-    /// for endpoints of this node, and those of commits with an unknown outcome.
+    /// Looks for changes by other nodes, and for deliveries that were not passed in memory. Other nodes enqueue such
+    /// deliveries for endpoints of this node, and commits with an unknown outcome leave them in the store.
     fn start_refresh(&mut self) {
         if !std::mem::replace(&mut self.looking, true) {
             let sender = self.sender.clone();

@@ -1,4 +1,4 @@
-//! The way of new deliveries from the outbox to the dispatcher of the same process, in memory.
+//! Passes new deliveries from the outbox to the dispatcher of the same process, in memory.
 
 use std::{
     collections::BTreeMap,
@@ -28,9 +28,9 @@ pub struct Doorbell {
 
 /// The new deliveries of an endpoint.
 pub(crate) enum Arrivals {
-    /// All of them, in the order of their commits. `scans` is the number of scans before the first commit.
+    /// All new deliveries, in the order of their commits. `scans` is the number of scans before the first commit.
     Known { new: Vec<Found>, scans: u64 },
-    /// They must be read from the store.
+    /// The deliveries must be read from the store.
     InStore,
 }
 
@@ -87,7 +87,7 @@ impl Doorbell {
         self.scans.load(Ordering::Acquire)
     }
 
-    /// Must be called after each scan of an endpoint's pending deliveries. Returns its number, from 1.
+    /// Must be called after each scan of an endpoint's pending deliveries. Returns the number of the scan, from 1.
     pub(crate) fn scanned(&self) -> u64 {
         self.scans.fetch_add(1, Ordering::AcqRel) + 1
     }

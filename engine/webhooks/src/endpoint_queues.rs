@@ -60,7 +60,7 @@ pub(crate) struct EndpointQueues {
     dropped_scans: u64,
 }
 
-/// Scans of different endpoints to remember.
+/// Maximum number of endpoints whose last scan is remembered.
 const SCANS: usize = 10_000;
 
 impl EndpointQueues {
@@ -104,7 +104,7 @@ impl EndpointQueues {
     }
 
     /// Adds new deliveries without a scan, and schedules a turn. `scans` is the number of scans before they were
-    /// committed: a later one may have found them. Then, and if they are too many, the turn scans the store.
+    /// committed. If a later scan may have found them, or if they are too many, the turn scans the store.
     pub(crate) fn arrived(&mut self, endpoint: EndpointId, new: Vec<Found>, scans: u64) {
         if self.scans.get(&endpoint).copied().unwrap_or(self.dropped_scans) > scans {
             return self.ready(endpoint);
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn scans_of_many_endpoints_are_not_remembered_forever() {
+    fn the_number_of_remembered_scans_is_limited() {
         let mut queues = EndpointQueues::default();
         for endpoint in 1..=SCANS as i32 + 1 {
             found(&mut queues, EndpointId(endpoint), &[]);

@@ -22,7 +22,7 @@ struct Events {
     new: BTreeMap<Uuid, HeldEvent>,
     /// Size of the new events.
     bytes: usize,
-    /// Other events. One that no attempt uses is freed.
+    /// Other events. An event is freed once no attempt uses it.
     in_use: HashMap<Uuid, Weak<StoredEvent>>,
 }
 

@@ -33,7 +33,7 @@
 //!
 //! An event is stored once, with its recipients and its data (`event`). A delivery is an entry in the queue of its
 //! endpoint. Its first attempt replaces the entry by the state in the log of the endpoint, and retries change the state
-//! (`delivery`). So a message that is delivered at once costs its event, or a part of it, and two small values.
+//! (`delivery`). So a message that is delivered at once costs a share of its event and two small values.
 //!
 //! New deliveries and their events reach the dispatcher of the same process in memory, within limits (`doorbell`,
 //! `event_cache`). The store is read after a start, for longer queues, and for retries. On a remote store, all

@@ -55,7 +55,7 @@ fn text(at: Timestamp, seconds: SecondsFormat) -> String {
     DateTime::<Utc>::from_timestamp_millis(at.0).unwrap_or(edge).to_rfc3339_opts(seconds, true)
 }
 
-/// The keys of a secret. Their setup is paid once.
+/// The prepared HMAC keys of a secret.
 pub struct Signer {
     own: Hmac<Sha256>,
     /// `None` if the secret does not have the form of the convention.

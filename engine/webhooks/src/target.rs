@@ -12,7 +12,7 @@ use super::{
     sign::{self, Signer},
 };
 
-/// An endpoint whose messages need no preparation but their own.
+/// An endpoint with its checked URL and the keys of its secrets.
 pub(crate) struct Target {
     endpoint: Arc<Endpoint>,
     pub url: Result<TargetUrl, RefusedUrl>,
@@ -55,7 +55,7 @@ impl Targets {
         if let Some(target) = targets.get(&endpoint.id).filter(|it| Arc::ptr_eq(&it.endpoint, endpoint)) {
             return target.clone();
         }
-        // Each time that the number has doubled.
+        // Changed and deleted endpoints are dropped each time the number of endpoints has doubled.
         if targets.len().is_power_of_two() {
             // The registry holds the endpoints that were neither changed nor deleted.
             targets.retain(|_, target| Arc::strong_count(&target.endpoint) > 1);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_that_are_gone_are_dropped() {
+    fn deleted_endpoints_are_dropped() {
         let (targets, egress) = (Targets::default(), Egress::new(Reach::PublicAndLoopback).unwrap());
         let kept = endpoint(0, "https://a.example.com/");
         targets.prepared(&kept, &egress);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secrets_sign_as_the_rotation_provides() {
+    fn both_secrets_sign_until_the_end_of_a_rotation() {
         let egress = Egress::new(Reach::PublicAndLoopback).unwrap();
         let (earlier, later) = (SecretKey::from_entropy([1; 32]), SecretKey::from_entropy([2; 32]));
         let alone_from = T0.plus(DAY);

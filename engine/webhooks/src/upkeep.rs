@@ -125,7 +125,7 @@ impl Sender {
         }
     }
 
-    /// Returns `true` if the event has other deliveries than those that are gone.
+    /// Returns `true` if the event has stored deliveries other than `gone`.
     fn has_others(&self, first: Uuid, gone: &BTreeSet<Uuid>) -> Result<bool, StoreError> {
         let key = keys::event(first);
         let (stored, _) = self.opened(&key, self.sealed(&key)?)?;
@@ -133,7 +133,7 @@ impl Sender {
             let left = self.store.scan_keys(keys::earlier_deliveries(first), Direction::Forward, gone.len() + 1)?;
             return Ok(left.iter().filter_map(|key| keys::parse_earlier_delivery(key)).any(|id| !gone.contains(&id)));
         };
-        // Deliveries end about in their order, so the last ones are the most likely to be left.
+        // Deliveries end approximately in their order, so the last ones are the most likely to be stored.
         let others: Vec<_> = event.deliveries(first).rev().filter(|(_, id)| !gone.contains(id)).collect();
         for some in others.chunks(limits::SWEEP) {
             // In this order, because the first attempt moves a delivery from the queue to the log.

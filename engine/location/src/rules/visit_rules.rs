@@ -16,8 +16,8 @@ const MAX_HORIZON: i64 = 3_650;
 /// The accepted values of `align`: the grid repeats every hour.
 const ALIGNMENTS: [u16; 12] = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60];
 
-/// Declares the rules. A row has the field, its type and neutral value, its kind as in `settings!`, its name in the
-/// configuration and the sentence of the reference.
+/// Declares the rules. A row has the field, its type and neutral value, and its kind as in `settings!`. The name in the
+/// configuration and the sentence of the reference follow.
 macro_rules! visit_rules {
     ($(
         $(#[$note:meta])*

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// Migrations; migration n creates version n. Released migrations are never changed. Later versions have the tables of
-/// version 1. Version 2 has values of envelope format 3, version 3 facts of visits in the log of changes, and version 4
-/// one value for all webhook deliveries of an event. Earlier programs cannot read them.
+/// version 1. Version 2 adds values of envelope format 3. Version 3 adds facts of visits in the log of changes.
+/// Version 4 has one value for all webhook deliveries of an event. Earlier programs cannot read these values.
 pub(super) const STEPS: &[&str] = &[
     "\
     CREATE TABLE practice_sync_values (

@@ -1,5 +1,5 @@
-//! Deliveries as an earlier version stored them: each in a value with all fields, the data of their event apart, and an
-//! entry for each ended one.
+//! Deliveries of an earlier version. Each is stored in a value with all fields, apart from the data of its event. Each
+//! ended delivery has its own entry.
 
 use location::time::{DAY, HOUR, SECOND};
 use testing::{Answer, Receiver};
