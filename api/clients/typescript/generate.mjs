@@ -1,5 +1,5 @@
-// Writes the generated modules from the OpenAPI document: `schema.ts` with the types, and `posts.ts` with the POSTs that
-// can be repeated, because they take an idempotency key or have no effect.
+// Writes the generated modules from the OpenAPI document: `schema.ts` with the types, and `posts.ts` with the POSTs
+// that can be repeated, because they take an idempotency key or have no effect.
 import { readFileSync, writeFileSync } from "node:fs";
 import openapiTS, { astToString } from "openapi-typescript";
 

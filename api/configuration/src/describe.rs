@@ -48,7 +48,7 @@ impl ReferenceNotes {
         self.tables.borrow_mut()[self.table].keys.push(note);
     }
 
-    /// Returns the notes of a table in this table.
+    /// Returns the notes of a nested table.
     pub(crate) fn below(&self, key: &str, is_list: bool, meaning: &'static str) -> ReferenceNotes {
         let mut tables = self.tables.borrow_mut();
         let path = &tables[self.table].path;

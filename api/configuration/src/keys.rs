@@ -126,8 +126,8 @@ fn operator(s: &Section<'_, '_>) -> Option<OperatorToken> {
     s.is_valid().then_some(token)
 }
 
-/// Returns the key if all its values are valid: without `locations` it would reach all locations, and without its
-/// channel it would not be bound by the rules of the channel.
+/// Returns the key if all its values are valid. Without its `locations` a key would reach all locations. Without its
+/// `channel` the rules of the channel would not apply to it.
 fn key(s: &Section<'_, '_>, setup: &Setup) -> Option<ApiKey> {
     let mut key = KeyEntry::default();
     key.read_keys(s);

@@ -202,8 +202,8 @@ impl Client {
         self.operation(false).await["last_sync_at"].clone()
     }
 
-    /// Runs a read cycle to its end. If one is running, it may have read some resources too early; the requested one
-    /// follows it and is due until it starts.
+    /// Runs a read cycle to its end. A running cycle may have read some resources too early. The requested cycle
+    /// follows the running one, and is due until it starts.
     pub async fn sync(&mut self) {
         let before = self.last_read().await;
         self.operation(true).await;

@@ -36,7 +36,7 @@ export interface ChangeBatch {
 
 export interface ExportBatch {
   records: ExportRecord[];
-  /** The position after them: `query.cursor` of an export that continues here, or the first `since` if `isLast`. */
+  /** The position after these records: `query.cursor` of another export, or the first `since` if `isLast`. */
   cursor: string;
   isLast: boolean;
 }

@@ -189,8 +189,8 @@ impl ApiCall {
         })
     }
 
-    /// Responds with a page of records, each rendered by `view` if it was not before. The view may depend on the record
-    /// and on the version, the directory and the grant of amounts of the call only.
+    /// Responds with a page of records. `view` renders a record whose rendered row is not in memory. The view may
+    /// depend only on the record, and on the version, the directory and the grant of amounts of the call.
     pub fn page_of<'a, D, V: Serialize, A: Wraps<V>>(
         &self,
         page: &'a ListPage<Row<D>>,

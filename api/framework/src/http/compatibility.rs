@@ -58,7 +58,7 @@ fn version_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Parses the name of a product. A trailing slash has always marked its end.
+/// Parses the name of a product. A trailing slash marks the end of the name.
 fn product(agent: &str) -> Result<String, String> {
     Ok(agent.trim_end_matches('/').to_owned())
 }

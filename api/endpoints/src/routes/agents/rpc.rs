@@ -81,7 +81,7 @@ impl RpcError {
         RpcError { status: StatusCode::FORBIDDEN, ..RpcError::new(REFUSED, message) }
     }
 
-    /// Reports that one message of a batch has no answer of the protocol.
+    /// Converts the HTTP error of one message of a batch.
     pub(super) fn of_failure(id: Option<Value>, error: &Error) -> RpcError {
         let seconds = error.as_error::<ApiError>().and_then(ApiError::retry_after);
         let data = seconds.map(|seconds| json!({"retry_after_seconds": seconds}));

@@ -22,8 +22,8 @@ pub(super) const ACTION: &str = "action";
 pub(super) const LOCATION: &str = "location_id";
 /// The field that is derived from the other arguments.
 pub(super) const KEY: &str = "idempotency_key";
-/// The field of a booking with the stored names of its patient. A visit can be found without the first name, and a
-/// model that knows whom it speaks to needs neither.
+/// The field of a booking with the stored names of its patient. A visit can be found without the first name, so the
+/// result must not reveal that name.
 const PATIENT: &str = "patient";
 /// Maximum number of locations that are enumerated and whose abilities are compared.
 const LOCATIONS: usize = 100;
