@@ -209,7 +209,7 @@ impl Agents {
                 (zone, answer.unwrap_or_else(HttpResponse::from_error))
             }
             Err(wrong) => match caller.count().await {
-                Ok(()) => return Ok(wrong),
+                Ok(()) => return Ok(*wrong),
                 Err(limited) => (Tz::UTC, HttpResponse::from_error(limited)),
             },
         };
@@ -231,16 +231,16 @@ impl Agents {
     }
 
     /// Returns the request of an intent and the time zone of its location, or the response to a wrong call.
-    fn intent_of(&self, caller: &AgentCaller, message: &Message) -> Result<(IntentRequest, Tz), HttpResponse> {
-        let name = message.text("name").map_err(RpcError::into_response)?;
+    fn intent_of(&self, caller: &AgentCaller, message: &Message) -> Result<(IntentRequest, Tz), Box<HttpResponse>> {
+        let name = message.text("name").map_err(|wrong| Box::new(wrong.into_response()))?;
         let tool = self.tools().iter().find(|it| it.tool.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.tools().iter().map(|it| it.tool.name).collect();
             let why = format!("params.name is no tool of this server: use one of {}.", names.join(", "));
-            message.invalid(&why).into_response()
+            Box::new(message.invalid(&why).into_response())
         })?;
         let refused = |problem: &str, zone| {
             let today = times::local(caller.api.engine.now(), zone).0;
-            message.result(calls::refusal(problem, today, zone))
+            Box::new(message.result(calls::refusal(problem, today, zone)))
         };
         let mut arguments = match message.params.get("arguments") {
             None | Some(Value::Null) => serde_json::Map::new(),
