@@ -42,8 +42,11 @@ use actix_web::{
 
 use framework::http::{context::RequestContext, endpoint::method_name};
 
+/// A path of the console and its route.
+type PathRoute = (&'static str, fn() -> Route);
+
 /// The routes of the pages. Their path patterns are labels in logs and metrics.
-const ROUTES: [(&str, fn() -> Route); 21] = [
+const ROUTES: [PathRoute; 21] = [
     ("/console", || get().to(fleet::show)),
     ("/console/sign-in", || get().to(sign_in::form)),
     ("/console/sign-in", || post().to(sign_in::sign_in)),
