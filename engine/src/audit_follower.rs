@@ -176,6 +176,12 @@ impl AuditFollower {
         before.max(self.in_flight.load(Ordering::SeqCst)) + queued
     }
 
+    /// Starts the interval between commits of positions again, so that a slow test does not exceed it.
+    #[cfg(test)]
+    pub(crate) fn restart_interval(&self) {
+        self.unstored.lock().stored_at = Instant::now();
+    }
+
     /// Waits for changes.
     pub async fn next(&self) -> AuditBatch {
         loop {

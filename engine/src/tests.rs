@@ -320,6 +320,7 @@ async fn positions_are_stored_together_once_no_change_waits() {
         if number % 2 == 1 {
             node.deps.call_queue.ring([PLACE]);
         }
+        node.follower.restart_interval();
         node.follower.confirm(batch).await;
         let (stored, waiting) = if number % 2 == 1 { (number - 1, 1) } else { (number, 0) };
         assert_eq!((node.position().unwrap_or(0), node.follower.waiting()), (stored, waiting));
