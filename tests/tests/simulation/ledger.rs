@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use location::{
     command::Placement,
-    event::Event,
+    event::{Event, InsertFailure},
     ids::{AppointmentId, InstitutionId, LocationId},
     intent::WriteIntent,
     time::Timestamp,
@@ -16,6 +16,10 @@ pub struct LedgerBooking {
     pub location: LocationId,
     /// The current place, as known to the location.
     pub place: Placement,
+    /// The place in the EHR while a replacement at another place is queued.
+    pub replaced: Option<Placement>,
+    /// The location has accepted its cancellation.
+    pub cancelled: bool,
     /// The slot is free again: the booking failed, or it is no longer in the EHR.
     pub ended: bool,
     /// A client got the answer.
@@ -93,15 +97,38 @@ impl Ledger {
                     let group = BookedGroup { members, expires: key.expires };
                     self.groups.insert((location, key.key.clone()), group);
                 }
-                let booking = LedgerBooking { location, place: *placement, ended: false, acknowledged: false };
+                let booking = LedgerBooking {
+                    location,
+                    place: *placement,
+                    replaced: None,
+                    cancelled: false,
+                    ended: false,
+                    acknowledged: false,
+                };
                 self.bookings.insert(*appointment, booking);
             }
-            Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
-                self.change(*appointment, |booking| booking.place = *to);
+            Event::Moved { appointment, to, .. } => self.change(*appointment, |booking| {
+                booking.replaced.get_or_insert(booking.place);
+                booking.place = *to;
+            }),
+            Event::MoveReverted { appointment, to, .. } => self.change(*appointment, |booking| {
+                (booking.place, booking.replaced) = (*to, None);
+            }),
+            Event::Cancelled { appointment, .. } => self.change(*appointment, |booking| booking.cancelled = true),
+            Event::WriteDone { work: WriteIntent::Replace(appointment), .. } => {
+                self.change(*appointment, |booking| booking.replaced = None);
+            }
+            // The EHR still has the appointment at its earlier place, until it is cancelled there.
+            Event::WriteFailed { work: WriteIntent::Replace(appointment), how: InsertFailure::Withdrawn, .. } => {
+                self.change(*appointment, |booking| {
+                    if let Some(earlier) = booking.replaced.filter(|_| booking.cancelled) {
+                        (booking.place, booking.replaced) = (earlier, None);
+                    }
+                });
             }
             Event::AppointmentPulled { record, keep: false } => {
                 self.change(record.id, |booking| {
-                    booking.place = record.placement;
+                    (booking.place, booking.replaced) = (record.placement, None);
                     booking.ended = false;
                 });
             }
