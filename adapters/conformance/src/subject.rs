@@ -297,7 +297,7 @@ impl<S: EhrUnderTest> Subject<S> {
         self.hold_copies(write, self.copies(write).await, wanted)
     }
 
-    /// Like `stands`, for records that were already counted.
+    /// Checks the number of copies that were already counted. `None`: they cannot be counted.
     pub fn hold_copies(&self, write: &Write, copies: Option<usize>, wanted: usize) -> CaseResult {
         let Some(copies) = copies else { return Ok(()) };
         self.hold_seen(
