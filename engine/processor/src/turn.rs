@@ -201,19 +201,23 @@ impl Processor {
             let Some(ours) = after.state.appointments.get(&id) else { continue };
             // Without a document, the record was already deleted when its id was first seen.
             let twin = unit.get::<Record<records::Appointment>>(0, shown.id)?;
+            // It is gone from this location, and the other one keeps its record.
+            let is_elsewhere = self.was_read_elsewhere(&written.foreign_id, id.0, unit)?;
             let record = PulledAppointment {
                 id,
                 patient: ours.patient,
                 appointment_type: ours.appointment_type,
                 placement: twin.as_ref().map_or(ours.placement, |twin| twin.placement),
                 unavailable: twin.as_ref().is_some_and(|twin| twin.unavailable),
-                cancelled: late || twin.is_none_or(|twin| twin.cancelled),
+                cancelled: late || is_elsewhere || twin.is_none_or(|twin| twin.cancelled),
                 written,
                 replacement: None,
             };
             let command = Command::DuplicateFound { twin: AppointmentId(shown.id), record };
             events.extend(after.decide(cx, &command).events);
-            merged.insert(shown.id);
+            if !is_elsewhere {
+                merged.insert(shown.id);
+            }
         }
         Ok(merged)
     }

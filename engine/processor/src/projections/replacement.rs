@@ -31,7 +31,7 @@ impl Processor {
                         cancelled_at: None,
                     }));
                 })?;
-                self.link_replaced(appointment.0, old.as_deref(), unit);
+                self.link_replaced(appointment.0, old.as_deref(), unit)?;
             }
             Replacement::Late { appointment, replaced, at, visit: _, written } => {
                 // Also if staff have moved the visit to another location, because this location cancels it.
@@ -45,7 +45,7 @@ impl Processor {
                         cancelled_at: None,
                     });
                 })?;
-                self.link_replaced(appointment.0, Some(&written.foreign_id), unit);
+                self.link_replaced(appointment.0, Some(&written.foreign_id), unit)?;
             }
             Replacement::Shown { appointment, replaced, at } => {
                 change(self, cx, *appointment, unit, |record| {
@@ -64,9 +64,11 @@ impl Processor {
     }
 
     /// Links an appointment that the EHR may still show to the visit that it belonged to.
-    fn link_replaced(&self, visit: u64, foreign_id: Option<&str>, unit: &mut UnitOfWork<'_>) {
-        if let (Some(source), Some(foreign_id)) = (self.source(), foreign_id) {
+    fn link_replaced(&self, visit: u64, foreign_id: Option<&str>, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+        let (Some(source), Some(foreign_id)) = (self.source(), foreign_id) else { return Ok(()) };
+        if !self.was_read_elsewhere(foreign_id, visit, unit)? {
             unit.put_link(source, Resource::Appointments, foreign_id, Link::replaced(visit));
         }
+        Ok(())
     }
 }

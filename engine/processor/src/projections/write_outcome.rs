@@ -136,10 +136,25 @@ impl Processor {
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
         let Some(source) = self.source() else { return Ok(()) };
-        if unit.link(source, resource, &written.foreign_id)?.is_none_or(|known| known.id != id) {
+        let is_linked = unit.link(source, resource, &written.foreign_id)?.is_some_and(|known| known.id == id);
+        let is_appointment = resource == Resource::Appointments;
+        if !is_linked && !(is_appointment && self.was_read_elsewhere(&written.foreign_id, id, unit)?) {
             unit.put_link(source, resource, &written.foreign_id, Link::new(id));
         }
         Ok(())
+    }
+
+    /// Returns `true` if staff moved an appointment created here to another location of the data source before its
+    /// write was answered. That location has read it as a new appointment, which keeps the link: only that location can
+    /// release its place.
+    pub fn was_read_elsewhere(&self, foreign_id: &str, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
+        let Some(source) = self.source() else { return Ok(false) };
+        let link = unit.link(source, Resource::Appointments, foreign_id)?;
+        let Some(twin) = link.filter(|link| link.id != id) else { return Ok(false) };
+        let created_at = unit.get_ref::<Record<Appointment>>(0, id)?.map(|ours| ours.created_at);
+        let twin = unit.get_ref::<Record<Appointment>>(0, twin.id)?;
+        // An older appointment is another one: the EHR has used its identifier again.
+        Ok(twin.is_some_and(|twin| twin.location() != self.setup.id.0 && Some(twin.created_at) >= created_at))
     }
 
     /// Updates the link of a changed record. If staff restore the version shown before this write, that is a change.

@@ -342,8 +342,8 @@ async fn late_replacement_of_a_cancelled_visit_is_cancelled_in_the_ehr() {
     assert!(world.kept(id).cancelled && world.queued().is_empty(), "{:?}", world.queued());
 }
 
-/// Books a visit whose insert has no reply, and cancels it. Returns its id, and its appointment in the EHR.
-async fn cancelled_booking() -> (IngestWorld, u64, EhrAppointment) {
+/// Books a visit. Returns its id, and the call that creates its appointment.
+async fn booking() -> (IngestWorld, u64, Call) {
     let mut world = IngestWorld::with_visit(false).await;
     let patient = PatientDetails {
         first_name: "Ada".into(),
@@ -359,13 +359,20 @@ async fn cancelled_booking() -> (IngestWorld, u64, EhrAppointment) {
     let booking = BookSlot { offer, idempotency_key, patient, note: None, created_by: "client".into() };
     let create_patient = world.turn(A, &booking).await.pop().expect("the patient is created at once");
     let insert = world.written(&create_patient, "ada").await.expect("the appointment is created next");
-    let Call::Write { work: WriteIntent::CreateAppointment(AppointmentId(id)), key, .. } = &insert else {
+    let Call::Write { work: WriteIntent::CreateAppointment(AppointmentId(id)), .. } = insert else {
         panic!("an insert")
     };
+    (world, id, insert)
+}
+
+/// Books a visit whose insert has no reply, and cancels it. Returns its id, and its appointment in the EHR.
+async fn cancelled_booking() -> (IngestWorld, u64, EhrAppointment) {
+    let (mut world, id, insert) = booking().await;
+    let Call::Write { key, .. } = &insert else { panic!("a write") };
     let late = EhrAppointment { patient: Some("ada".into()), write_key: Some(key.clone()), ..at(NEW, 2) };
     world.lost_and_cancelled(&insert).await;
-    assert!(world.kept(*id).cancelled && world.queued().is_empty(), "{:?}", world.queued());
-    (world, *id, late)
+    assert!(world.kept(id).cancelled && world.queued().is_empty(), "{:?}", world.queued());
+    (world, id, late)
 }
 
 #[tokio::test]
@@ -432,4 +439,60 @@ async fn reason_of_a_reschedule_is_sent_with_the_move_or_the_cancellation_of_the
         let expected = if moves { "work" } else { "moved to another time: work" };
         assert_eq!(why.as_deref(), Some(expected));
     }
+}
+
+impl IngestWorld {
+    /// Reads an appointment at the other location, to which staff have moved it. Returns its id there.
+    async fn read_elsewhere(&mut self, appointment: EhrAppointment) -> u64 {
+        let foreign_id = appointment.id.clone();
+        self.show(B, EhrRecord::Appointment(appointment));
+        self.read(B).await;
+        self.link(Resource::Appointments, &foreign_id).id
+    }
+
+    /// Asserts that the other location follows its appointment, also when staff delete it.
+    async fn stays_elsewhere(&mut self, id: u64, foreign_id: &str) {
+        assert_eq!(self.link(Resource::Appointments, foreign_id).id, id);
+        assert_eq!(self.visit(foreign_id), (B, false));
+        self.hide(B, foreign_id);
+        self.read(B).await;
+        assert_eq!((self.visit(foreign_id), self.remembers(B, foreign_id)), ((B, true), false));
+    }
+}
+
+#[tokio::test]
+async fn booking_moved_elsewhere_before_its_answer_ends_and_leaves_the_appointment_there() {
+    let (mut world, id, insert) = booking().await;
+    let there = world.read_elsewhere(at(NEW, 2)).await;
+    assert_ne!(there, id);
+    world.written(&insert, NEW).await;
+    let kept = world.kept(id);
+    assert_eq!((kept.location(), kept.cancelled, world.queued()), (A, true, Vec::new()));
+    assert!(!world.processors[&A].machine.state.appointments.contains_key(&AppointmentId(id)));
+    world.stays_elsewhere(there, NEW).await;
+}
+
+#[tokio::test]
+async fn replacement_moved_elsewhere_before_its_answer_ends_the_visit_here() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    let there = world.read_elsewhere(at(NEW, 1)).await;
+    world.written(&call, NEW).await.expect("the old appointment is cancelled next");
+    assert!(world.kept(id).cancelled);
+    assert!(matches!(world.queued()[..], [WriteIntent::CancelReplaced { .. }]), "{:?}", world.queued());
+    world.stays_elsewhere(there, NEW).await;
+}
+
+/// The client has cancelled the visit, so its appointment is cancelled in the EHR wherever staff have moved it.
+#[tokio::test]
+async fn late_replacement_moved_elsewhere_is_cancelled_and_released_there() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    world.turn(A, &Command::Cancel { appointment: AppointmentId(id), reason: None }).await;
+    let there = world.read_elsewhere(at(NEW, 1)).await;
+    world.written(&call, NEW).await;
+    assert!(world.kept(id).replaced.iter().any(|late| late.foreign_id == NEW));
+    assert_eq!(world.link(Resource::Appointments, NEW).id, there);
+    world.read_elsewhere(EhrAppointment { cancelled: true, ..at(NEW, 1) }).await;
+    assert_eq!((world.visit(NEW), world.remembers(B, NEW)), ((B, true), false));
 }
