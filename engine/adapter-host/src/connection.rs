@@ -1,12 +1,12 @@
-//! A location's EHR behind an adapter. Each call gets a fresh instance on the host's own threads, within its limits of
-//! memory, time and requests. A call always ends with an answer or a fault.
+//! A location's EHR behind an adapter. Each call gets a fresh instance within its limits of memory, time and requests,
+//! on the host's own threads unless it is short. A call always ends with an answer or a fault.
 
 use std::{
     collections::BTreeMap,
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -25,7 +25,7 @@ use super::{
     check, convert,
     imports::CallState,
     instance::Instance,
-    limits::REASON_BYTES,
+    limits::{REASON_BYTES, SHORT_CALL},
     link::{Link, system_clock},
     log_line::LineBudget,
     manifest::narrow,
@@ -122,6 +122,7 @@ pub(super) fn connect(slot: FindSlot, connection: Connection) -> Result<Arc<dyn 
         clock: connection.clock,
         lines: LineBudget::new(std::time::Instant::now()),
         requests_beyond: AtomicU32::new(0),
+        last_was_short: AtomicBool::new(false),
     };
     Ok(Arc::new(Connected { slot, link: Arc::new(link), limits: connection.limits }))
 }
@@ -215,9 +216,10 @@ impl CallAborted {
 }
 
 impl Connected {
-    /// Waits for a permit, runs `work` on a fresh instance, and runs `accept` on its answer, both on the guest threads.
-    /// A page may be large, and the caller's thread serves others too. Cancellation of the caller does not end a call
-    /// that has begun; its deadline does.
+    /// Waits for a permit, runs `work` on a fresh instance, and runs `accept` on its answer. Both run on the guest
+    /// threads, because a page may be large and the caller's thread serves others too. After a short call, they begin
+    /// on the caller's thread, see [`GuestThreads::run`](super::host_shared::GuestThreads::run). Cancellation of the
+    /// caller does not end a call that has begun; its deadline does.
     async fn call<T, U, Work>(
         &self,
         kind: AdapterCallKind,
@@ -257,7 +259,7 @@ impl Connected {
         let ends = Instant::now() + allowed;
         let state = CallState::new(self.link.clone(), adapter.manifest.clone(), limits, ends, trace.clone(), tag);
         let (running, memory, told) = (adapter.clone(), state.copy_limit(), trace.clone());
-        let location = self.link.location.clone();
+        let link = self.link.clone();
         let guest = async move {
             let (_place, began, host) = (place, Instant::now(), running.host.clone());
             let (adapter, told_of) = (running.manifest.clone(), told.clone());
@@ -273,12 +275,16 @@ impl Connected {
                 Err(_) => Err(CallAborted::OutOfTime(allowed)),
             };
             let costs = ended_as(&ended, told_of.spending.costs(began.elapsed()));
-            host.costs.note(&adapter.id, &location, told_of.name, &costs);
-            ended.map(|answer| answer.map(accept))
+            host.costs.note(&adapter.id, &link.location, told_of.name, &costs);
+            let ended = ended.map(|answer| answer.map(accept));
+            link.last_was_short.store(began.elapsed() < SHORT_CALL, Ordering::Relaxed);
+            ended
         };
         // The guest's log lines carry the request id too.
-        let ended = adapter.host.threads.spawn(guest.instrument(span.clone()).in_current_span());
-        let ended = ended.await.unwrap_or_else(|panic| Err(CallAborted::Host(panic.to_string())));
+        let guest = Box::pin(guest.instrument(span.clone()).in_current_span());
+        let here = self.link.last_was_short.swap(false, Ordering::Relaxed);
+        let ended = adapter.host.threads.run(guest, here).await;
+        let ended = ended.unwrap_or_else(|panic| Err(CallAborted::Host(panic.to_string())));
         span.record("outcome", outcome(&ended));
         if let Err(lost) = &ended {
             let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());

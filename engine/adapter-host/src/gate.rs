@@ -63,7 +63,7 @@ pub enum GateError {
 
 pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, GateError>> + Send + 'a>>;
 
-/// Sends a request once. Runs on the adapter host's threads and must not block them.
+/// Sends a request once. Runs on the adapter host's threads or a caller's, and must not block them.
 pub trait Gate: Send + Sync + 'static {
     fn is_open(&self) -> bool;
     fn send(&self, request: GateRequest, deadline: Duration) -> GateFuture<'_>;

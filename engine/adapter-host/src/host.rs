@@ -1,5 +1,5 @@
 //! The wasm engine that runs adapters. One per process, with its own threads, so that a spinning guest stalls no other
-//! work.
+//! work for longer than a tick of the epoch.
 
 use std::{
     collections::BTreeMap,

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, atomic::AtomicU32},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32},
+    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -27,6 +30,9 @@ pub(crate) struct Link {
     pub lines: LineBudget,
     /// Requests beyond the first of each call, not yet charged to the location's rate limit.
     pub requests_beyond: AtomicU32,
+    /// `true` from the end of a short call to the beginning of the next call. A guest that computes for long therefore
+    /// holds its caller once at most, not in every call.
+    pub last_was_short: AtomicBool,
 }
 
 /// Parts of the names of settings that hold a secret.

@@ -67,7 +67,8 @@ pub enum TransportError {
 
 pub type TransportFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + 'a>>;
 
-/// Sends a request once: no retries, no redirects. Runs on the adapter host's threads and must not block them.
+/// Sends a request once: no retries, no redirects. Runs on the adapter host's threads or a caller's, and must not block
+/// them.
 pub trait Transport: Send + Sync + 'static {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_>;
 

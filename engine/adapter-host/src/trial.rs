@@ -4,7 +4,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, atomic::AtomicU32},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32},
+    },
     time::Duration,
 };
 
@@ -54,6 +57,7 @@ fn link() -> Link {
         clock: Arc::new(system_clock),
         lines: LineBudget::new(std::time::Instant::now()),
         requests_beyond: AtomicU32::new(0),
+        last_was_short: AtomicBool::new(false),
     }
 }
 

@@ -13,3 +13,4 @@ mod outside;
 mod sessions;
 mod support;
 mod swap;
+mod threads;
