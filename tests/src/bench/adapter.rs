@@ -110,7 +110,7 @@ async fn measure_adapter(
         Ok(Err(_)) => Ok(()),
         other => Err(format!("expected a rejection, got {other:?}")),
     };
-    report.time("an empty task on other threads, part of each call below", thread_crossing(calls).await?, Aim::None);
+    report.time("an empty task on other threads, part of long calls below", thread_crossing(calls).await?, Aim::None);
     beside(report, "a call whose guest does nothing", aim(true), calls, empty, empty_alone).await?;
     let described = async || ehr.describe(DEADLINE).await.map(drop).map_err(|fault| fault.to_string());
     let described_alone = async || match raw.describe(alone.clone()).await {
