@@ -166,21 +166,22 @@ impl RowCache {
         RowCache { most_bytes: bytes / SHARDS / 2, shards: Default::default() }
     }
 
-    /// Returns the row of a record. `decode` is called if the row is not in memory.
+    /// Returns the row of a record. `decode` is called if the row is not in memory. It returns the record and the size
+    /// of its JSON.
     pub(crate) fn row<D: Document, E>(
         &self,
         key: Key,
         value: SealedValue,
-        decode: impl FnOnce(&[u8], SealedValue) -> Result<D, E>,
+        decode: impl FnOnce(&[u8], SealedValue) -> Result<(D, usize), E>,
     ) -> Result<Row<D>, E> {
         let shard = usize::from(key.last().copied().unwrap_or_default()) % SHARDS;
-        let (version, stored) = (value.version, value.size());
+        let version = value.version;
         if let Some(row) = self.shards[shard].lock().get(&key, version, self.most_bytes) {
             return Ok(row);
         }
-        let record = decode(&key, value)?;
+        let (record, json_bytes) = decode(&key, value)?;
         // The texts of a record take at most the size of its JSON, and lists of numbers up to twice as much.
-        let bytes = OVERHEAD + key.len() + size_of::<CachedRow<D>>() + 2 * stored;
+        let bytes = OVERHEAD + key.len() + size_of::<CachedRow<D>>() + 2 * json_bytes;
         let row = Arc::new(CachedRow { record, shard, bytes, forms: Mutex::default() });
         let stored = StoredRow { version, row: row.clone() };
         self.shards[shard].lock().add(key, stored, bytes, self.most_bytes);
@@ -306,7 +307,8 @@ mod tests {
             let value = self.store.get_sealed(std::slice::from_ref(&key)).unwrap().remove(0)?;
             let row = self.rows.row(key, value, |key, value| {
                 self.decoded.set(self.decoded.get() + 1);
-                Ok::<_, StoreError>(serde_json::from_slice(&self.store.unseal(key, value)?).unwrap())
+                let json = self.store.unseal(key, value)?;
+                Ok::<_, StoreError>((serde_json::from_slice(&json).unwrap(), json.len()))
             });
             Some(row.unwrap())
         }

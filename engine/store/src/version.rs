@@ -47,11 +47,6 @@ impl SealedValue {
     pub(crate) fn new(sealed: Vec<u8>) -> Self {
         Self { version: Version::from_sealed(&sealed), bytes: sealed }
     }
-
-    /// Returns the size, which is at least that of the content.
-    pub fn size(&self) -> usize {
-        self.bytes.len()
-    }
 }
 
 /// A value with the version of its write.

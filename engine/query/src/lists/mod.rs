@@ -77,12 +77,18 @@ impl Lists<'_> {
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<Row<D>>, ListError> {
         let rows = self.index.rows();
-        let read = |key, value| rows.row(key, value, |key, value| self.decoded(key, value));
+        let read = |key, value| rows.row(key, value, |key, value| self.decoded_with_size(key, value));
         self.read_page::<D, Row<D>>(query, page, keep, read)
     }
 
     fn decoded<D: Document>(&self, key: &[u8], value: SealedValue) -> Result<D, StoreError> {
-        parsed(key, &self.store.unseal(key, value)?)
+        self.decoded_with_size(key, value).map(|(record, _)| record)
+    }
+
+    /// Returns a record and the size of its JSON.
+    fn decoded_with_size<D: Document>(&self, key: &[u8], value: SealedValue) -> Result<(D, usize), StoreError> {
+        let json = self.store.unseal(key, value)?;
+        Ok((parsed(key, &json)?, json.len()))
     }
 
     fn read_page<D: Document, R: Borrow<D>>(
