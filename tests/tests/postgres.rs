@@ -194,7 +194,7 @@ async fn a_store_moves_into_a_database_and_out_of_it() {
     let said = succeeds(&into);
     let digest = |said: &str| said.split("sha256 ").nth(1).unwrap()[..64].to_owned();
     refused(&into, "already exists");
-    assert!(succeeds(&["store", "migrate", "--config", &config]).contains("version 4 already"));
+    assert!(succeeds(&["store", "migrate", "--config", &config]).contains("version 5 already"));
     let checked = succeeds(&["store", "check", "--config", &config]);
     assert!(checked.contains("The store is sound") && checked.contains("fsync is off"), "{checked}");
     // A copy back has the same values.

@@ -30,11 +30,11 @@ use super::{
     watermark::{WATERMARK_KEY, WatermarkRecord},
 };
 
-/// The beginning of a file. Earlier versions refuse it, because they cannot read the deliveries of webhooks. No flipped
-/// bit turns it into that of an earlier version.
-const MAGIC: &[u8; 8] = b"PSBACK4\n";
+/// The beginning of a file. Earlier versions refuse it, because they cannot read compressed values. No flipped bit turns
+/// it into that of an earlier version.
+const MAGIC: &[u8; 8] = b"PSBACK7\n";
 /// The beginnings of files of earlier versions. Those of the first one have values of envelope format 1 only.
-const EARLIER_MAGIC: [&[u8; 8]; 2] = [b"PSBACK1\n", b"PSBACK2\n"];
+const EARLIER_MAGIC: [&[u8; 8]; 3] = [b"PSBACK1\n", b"PSBACK2\n", b"PSBACK4\n"];
 /// Values read between pauses: few enough that even the largest values fit into memory.
 const AT_ONCE: usize = 100;
 /// Number of pages between checks of the free disk space.

@@ -1,9 +1,14 @@
 //! The stored form of a value: encrypted and authenticated together with its key, so that it can be neither
 //! read, altered nor moved: `[format][nonce 24][ciphertext][tag 16]`. An engine may split it into chunks.
 //!
-//! Format 3 is XAES-256-GCM (C2SP). All values are sealed in this format. Format 1 is XChaCha20-Poly1305, the
+//! Format 3 is XAES-256-GCM (C2SP). Format 5 is the same cipher, of a compressed value (`compression`). All
+//! values are sealed in one of the two. The ciphertext of format 5 is authenticated together with a byte that
+//! begins no key, followed by the key, so an altered format is detected. Format 1 is XChaCha20-Poly1305, the
 //! cipher of earlier versions, whose values stay readable. Even numbers are reserved for the chunks of sled.
 //! Both ciphers use the key as it is. After a key rotation, no value of the new key has format 1.
+//!
+//! The size of a compressed value depends on repetitions in its content. It is visible only to readers of the
+//! files, as sizes of values are in general.
 //!
 //! The nonce consists of 16 random bytes per batch, the id of the sealing key (4 bytes) and a counter (4
 //! bytes). In earlier versions the counter had all 8 bytes, but never exceeded 4. Values of those versions
@@ -25,7 +30,7 @@
 //! The probability of any of them is below 2^-37. Two batches that share only the first 12 bytes, and therefore a
 //! derived key, are harmless: their GCM nonces differ.
 
-use std::{io, sync::Arc};
+use std::{borrow::Cow, io, sync::Arc};
 
 use chacha20poly1305::{
     Key as CipherKey, KeyInit, Tag, XChaCha20Poly1305, XNonce,
@@ -34,12 +39,16 @@ use chacha20poly1305::{
 use parking_lot::{RwLock, RwLockReadGuard};
 use xaes_256_gcm::Xaes256Gcm;
 
-use super::{KeyId, StoreError, StoreKeys, Version, keys};
+use super::{KeyId, StoreError, StoreKeys, Version, compression, keys};
 
 const XCHACHA: u8 = 1;
 const XAES: u8 = 3;
+/// XAES-256-GCM of a compressed value.
+const COMPRESSED: u8 = 5;
 /// The formats of sealed values.
-pub(crate) const FORMATS: [u8; 2] = [XCHACHA, XAES];
+pub(crate) const FORMATS: [u8; 3] = [XCHACHA, XAES, COMPRESSED];
+/// The first byte of the associated data of compressed values, before the key. No key begins with it.
+const COMPRESSED_DATA: u8 = 0xFE;
 const NONCE: usize = 24;
 const TAG: usize = 16;
 
@@ -73,8 +82,16 @@ impl Ciphers {
         let (nonce, tag, text) = (XNonce::from(nonce), Tag::from(tag), InOutBuf::from(text));
         match format {
             XCHACHA => self.xchacha.decrypt_inout_detached(&nonce, key, text, &tag),
-            _ => self.xaes.decrypt_inout_detached(&nonce, key, text, &tag),
+            _ => self.xaes.decrypt_inout_detached(&nonce, &associated_data(format, key), text, &tag),
         }
+    }
+}
+
+/// Returns the bytes that are authenticated with a value, in addition to its ciphertext.
+fn associated_data(format: u8, key: &[u8]) -> Cow<'_, [u8]> {
+    match format {
+        COMPRESSED => Cow::Owned([&[COMPRESSED_DATA][..], key].concat()),
+        _ => Cow::Borrowed(key),
     }
 }
 
@@ -125,8 +142,16 @@ impl Envelope {
         Ok(Sealer { ring: self.ring(), prefix, index: 0 })
     }
 
-    /// Decrypts a value in place.
-    pub(crate) fn open(&self, key: &[u8], mut sealed: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn open(&self, key: &[u8], sealed: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+        match self.decrypt(key, sealed)? {
+            (COMPRESSED, text) => compression::decompress(&text)
+                .ok_or_else(|| StoreError::damaged(key, "a compressed record cannot be decompressed")),
+            (_, value) => Ok(value),
+        }
+    }
+
+    /// Decrypts a value in place. Returns its format and the decrypted text, which may be compressed.
+    fn decrypt(&self, key: &[u8], mut sealed: Vec<u8>) -> Result<(u8, Vec<u8>), StoreError> {
         let damaged = |what| StoreError::damaged(key, what);
         let id = sealed_with(&sealed);
         let known = sealed.split_first_mut().filter(|(format, _)| FORMATS.contains(format));
@@ -139,12 +164,13 @@ impl Envelope {
         ciphers.open(format, *nonce, key, text, *tag).map_err(|_| damaged("a record does not match its checksum"))?;
         sealed.copy_within(1 + NONCE..1 + NONCE + length, 0);
         sealed.truncate(length);
-        Ok(sealed)
+        Ok((format, sealed))
     }
 
     /// Seals a value with the newest key, or returns `None` if it already is, in whatever format. The version stays
     /// the same, and with it the preconditions of readers and the sum of the watermark. The nonce stays unique,
-    /// because a version never has two contents.
+    /// because a version never has two contents. Values are therefore neither compressed nor decompressed:
+    /// compression may have another result in another version.
     pub(crate) fn reseal(&self, key: &[u8], sealed: Vec<u8>) -> Result<Option<Vec<u8>>, StoreError> {
         let ring = self.ring();
         let (id, ciphers) = &ring.newest;
@@ -152,8 +178,9 @@ impl Envelope {
             return Ok(None);
         }
         let version = Version::from_sealed(&sealed);
-        let value = self.open(key, sealed)?;
-        seal(&ciphers.xaes, version.nonce(*id), key, &value).map(Some)
+        let (format, text) = self.decrypt(key, sealed)?;
+        let format = if format == COMPRESSED { COMPRESSED } else { XAES };
+        seal(&ciphers.xaes, format, version.nonce(*id), key, &text).map(Some)
     }
 
     /// Returns the ids of all keys, for an error message.
@@ -183,18 +210,22 @@ impl Sealer {
         nonce[16..20].copy_from_slice(&id.0.to_be_bytes());
         nonce[20..].copy_from_slice(&self.index.to_be_bytes());
         self.index = self.index.checked_add(1).ok_or_else(|| too_large(value))?;
-        seal(&ciphers.xaes, nonce, key, value)
+        match compression::compress(value) {
+            Some(compressed) => seal(&ciphers.xaes, COMPRESSED, nonce, key, &compressed),
+            None => seal(&ciphers.xaes, XAES, nonce, key, value),
+        }
     }
 }
 
-fn seal(cipher: &Xaes256Gcm, nonce: [u8; NONCE], key: &[u8], value: &[u8]) -> Result<Vec<u8>, StoreError> {
-    let mut sealed = Vec::with_capacity(1 + NONCE + value.len() + TAG);
-    sealed.push(XAES);
+fn seal(cipher: &Xaes256Gcm, format: u8, nonce: [u8; NONCE], key: &[u8], text: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let mut sealed = Vec::with_capacity(1 + NONCE + text.len() + TAG);
+    sealed.push(format);
     sealed.extend_from_slice(&nonce);
-    sealed.extend_from_slice(value);
+    sealed.extend_from_slice(text);
+    let data = associated_data(format, key);
     let tag = cipher
-        .encrypt_inout_detached(&XNonce::from(nonce), key, InOutBuf::from(&mut sealed[1 + NONCE..]))
-        .map_err(|_| too_large(value))?;
+        .encrypt_inout_detached(&XNonce::from(nonce), &data, InOutBuf::from(&mut sealed[1 + NONCE..]))
+        .map_err(|_| too_large(text))?;
     sealed.extend_from_slice(&tag);
     Ok(sealed)
 }
@@ -290,7 +321,7 @@ mod tests {
     fn new_values_are_sealed_with_xaes_256_gcm() {
         let ciphers = Ciphers::new([3; 32]);
         let (nonce, key, value) = (*b"ABCDEFGHIJKLMNOPQRSTUVWX", b"c2sp.org/XAES-256-GCM", b"XAES-256-GCM");
-        let sealed = seal(&ciphers.xaes, nonce, key, value).unwrap();
+        let sealed = seal(&ciphers.xaes, XAES, nonce, key, value).unwrap();
         let expected = "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d";
         assert_eq!((sealed[0], &sealed[1..25], hex::encode(&sealed[25..]).as_str()), (3, &nonce[..], expected));
         let mut text = sealed[25..37].to_vec();
@@ -313,6 +344,68 @@ mod tests {
             other[0] = XAES;
             assert!(matches!(envelope.open(b"key", other), Err(StoreError::Damaged { .. })));
         }
+    }
+
+    const DOCUMENT: &[u8] = br#"{"location":101,"expires":1795342300000,"note":"a a a a a a a a a a a a a a a a"}"#;
+
+    #[test]
+    fn documents_are_compressed_and_verified() {
+        let envelope = envelope();
+        let sealed = envelope.sealer().unwrap().seal(b"key", DOCUMENT).unwrap();
+        assert_eq!(sealed[0], COMPRESSED);
+        assert!(sealed.len() < 1 + NONCE + DOCUMENT.len() * 2 / 3 + TAG, "{}", sealed.len());
+        assert_eq!(envelope.open(b"key", sealed.clone()).unwrap(), DOCUMENT);
+        assert!(envelope.open(b"kez", sealed.clone()).is_err());
+        for bit in 0..sealed.len() * 8 {
+            let mut bent = sealed.clone();
+            bent[bit / 8] ^= 1 << (bit % 8);
+            let seen = envelope.open(b"key", bent);
+            assert!(matches!(seen, Err(StoreError::Damaged { .. } | StoreError::NoKey { .. })), "{bit}");
+        }
+        for format in [XCHACHA, XAES] {
+            let mut other = sealed.clone();
+            other[0] = format;
+            assert!(matches!(envelope.open(b"key", other), Err(StoreError::Damaged { .. })), "{format}");
+        }
+    }
+
+    #[test]
+    fn documents_of_format_3_stay_readable_and_cannot_become_compressed() {
+        let envelope = envelope();
+        let ring = envelope.ring();
+        let cipher = &ring.newest.1.xaes;
+        let mut sealed = seal(cipher, XAES, [0; NONCE], b"key", DOCUMENT).unwrap();
+        assert_eq!(envelope.open(b"key", sealed.clone()).unwrap(), DOCUMENT);
+        sealed[0] = COMPRESSED;
+        assert!(matches!(envelope.open(b"key", sealed), Err(StoreError::Damaged { .. })));
+    }
+
+    /// The seal of the record is intact.
+    #[test]
+    fn a_corrupted_compressed_text_is_an_error() {
+        let envelope = envelope();
+        let ring = envelope.ring();
+        let cipher = &ring.newest.1.xaes;
+        let compressed = compression::compress(DOCUMENT).unwrap();
+        for text in [&compressed[..compressed.len() - 1], &[0xFF; 40], &[]] {
+            let sealed = seal(cipher, COMPRESSED, [0; NONCE], b"key", text).unwrap();
+            let opened = envelope.open(b"key", sealed);
+            assert!(opened.is_err_and(|error| error.to_string().contains("cannot be decompressed")));
+        }
+    }
+
+    #[test]
+    fn resealing_keeps_the_compressed_text() {
+        let envelope = envelope();
+        let old = envelope.sealer().unwrap().seal(b"key", DOCUMENT).unwrap();
+        let (_, text) = envelope.decrypt(b"key", old.clone()).unwrap();
+        let both = keys().and_a_new_one().unwrap();
+        envelope.use_keys(&both);
+        let new = envelope.reseal(b"key", old.clone()).unwrap().unwrap();
+        assert_eq!((new[0], sealed_with(&new), new.len()), (COMPRESSED, both.newest(), old.len()));
+        assert!(Version::from_sealed(&new) == Version::from_sealed(&old));
+        assert_eq!(envelope.decrypt(b"key", new.clone()).unwrap(), (COMPRESSED, text));
+        assert_eq!(envelope.open(b"key", new).unwrap(), DOCUMENT);
     }
 
     /// An upgrade does not force a rotation; a rotation replaces the format.

@@ -8,11 +8,11 @@ use crate::files;
 
 const FILE: &str = "format";
 /// The format of the whole store: keys, envelope, and the documents in the values.
-const FORMAT: u32 = 10;
+const FORMAT: u32 = 15;
 /// The formats that are read. Format 3 has values of envelope format 1 only. Format 4 has no facts of visits in the log
-/// of changes. Format 8 has a value with all fields for each webhook delivery. All are upgraded in place. No flipped
-/// bit turns one into another, so other numbers are left out.
-const READ: [u32; 4] = [3, 4, 8, FORMAT];
+/// of changes. Format 8 has a value with all fields for each webhook delivery. Format 10 has no compressed values. All
+/// are upgraded in place. No flipped bit turns one into another, so other numbers are left out.
+const READ: [u32; 5] = [3, 4, 8, 10, FORMAT];
 
 /// Returns the engine of the store in a directory, or `None` if there is no store.
 pub fn engine_of(dir: &Path) -> Result<Option<EngineKind>, StoreError> {
@@ -125,7 +125,7 @@ mod tests {
         }
         for (text, expected) in [
             ("practice-sync store\nformat 2\nengine sled\n", "earlier version"),
-            ("practice-sync store\nformat 11\nengine sled\n", "newer version"),
+            ("practice-sync store\nformat 16\nengine sled\n", "newer version"),
             ("practice-sync store\nformat 9\nengine sled\n", "cannot be read"),
             ("practice-sync store\nformat 4\nengine rocks\n", "cannot be read"),
             ("practice-sync stose\nformat 4\nengine sled\n", "cannot be read"),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn earlier_formats_are_read_and_upgraded() {
-        for format in ["format 3", "format 4", "format 8"] {
+        for format in ["format 3", "format 4", "format 8", "format 10"] {
             upgrades(format);
         }
     }
@@ -154,7 +154,7 @@ mod tests {
         assert!(fs::read_to_string(&file).unwrap().contains(format), "only an open store is upgraded");
         for _ in 0..2 {
             upgrade(dir.path()).unwrap();
-            assert_eq!(fs::read_to_string(&file).unwrap(), "practice-sync store\nformat 10\nengine fjall\n");
+            assert_eq!(fs::read_to_string(&file).unwrap(), "practice-sync store\nformat 15\nengine fjall\n");
         }
         claim(dir.path(), EngineKind::Fjall).unwrap();
     }

@@ -10,7 +10,8 @@
 //!                                │             ├─ recent_versions: versions known without a lookup in the engine
 //!                                │             └─ watermark, integrity, audit: detection of lost values
 //!                                ├─ compact, weight: disk space recovery
-//!                                └─ layout: engine, format · envelope, store_keys: sealing · guard: panics to errors
+//!                                ├─ envelope, store_keys: sealing ──► compression (of JSON documents)
+//!                                └─ layout: engine, format · guard: panics to errors
 //!                         ◄── postgres/ ──► database         several processes on one store
 //! on any store: keys (all key spaces), key_owner, journal, counters, due, secrets, copy, backup,
 //! rotation (of keys) · after damage: sled/salvage, sled/repair
@@ -25,6 +26,7 @@ pub mod backup;
 mod batch;
 mod committer;
 mod compact;
+mod compression;
 mod config;
 mod contract;
 pub mod copy;

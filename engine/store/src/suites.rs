@@ -102,6 +102,7 @@ on_each_engine!(
     another_key_is_refused_without_changes,
     another_engine_is_refused_without_changes,
     a_store_of_format_3_is_upgraded_once_it_is_open,
+    documents_are_compressed,
     preconditions_have_the_outcome_of_reading_each_key,
     a_full_disk_refuses_and_recovers,
     a_failed_sync_refuses_all_later_commits,
@@ -148,7 +149,7 @@ async fn a_store_of_format_3_is_upgraded_once_it_is_open(engine: EngineKind) {
     drop(store);
     let file = dir.path().join("format");
     let current = fs::read_to_string(&file).unwrap();
-    let format_3 = current.replace("format 10", "format 3");
+    let format_3 = current.replace("format 15", "format 3");
     assert_ne!(format_3, current);
     fs::write(&file, &format_3).unwrap();
     let other = StoreConfig { keys: StoreKey::new([1; 32]).into(), ..config(engine, dir.path()) };
@@ -157,6 +158,32 @@ async fn a_store_of_format_3_is_upgraded_once_it_is_open(engine: EngineKind) {
     let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
     assert_eq!(store.get(b"a").unwrap(), Some(vec![1]));
     assert_eq!(fs::read_to_string(&file).unwrap(), current);
+}
+
+/// The second value takes several records of sled.
+async fn documents_are_compressed(engine: EngineKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let document = |id: u64| {
+        let times = r#""created_at":1795255200000,"updated_at":1795255200000"#;
+        format!(r#"{{"id":{id},"institution_id":1,"source_id":1,{times},"body":{{"first_name":"Ann{id}"}}}}"#)
+    };
+    let rows: Vec<String> = (0..2_000).map(document).collect();
+    let large = format!(r#"{{"rows":[{}]}}"#, rows.join(",")).into_bytes();
+    let values = [(keys::record(1, 1, 7), document(7).into_bytes()), (keys::snapshot(1), large)];
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    for (key, value) in &values {
+        store.commit(put(key.clone(), value.clone())).await.unwrap();
+    }
+    drop(store);
+    let store = EmbeddedStore::open(config(engine, dir.path())).unwrap();
+    for (key, value) in &values {
+        assert_eq!(store.get(key).unwrap().as_ref(), Some(value));
+        let sealed = store.view().sealed(key).unwrap().unwrap();
+        assert!(sealed.len() < value.len(), "{} bytes of {}", sealed.len(), value.len());
+    }
+    assert!(values[1].1.len() > 100_000);
+    let stored = store.view().sealed(&keys::snapshot(1)).unwrap().unwrap();
+    assert!(stored.len() > 10_000, "{} bytes: one record of sled", stored.len());
 }
 
 /// Stale and fresh preconditions on more keys than the store keeps versions of. The watermark is verified at the

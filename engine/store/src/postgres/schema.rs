@@ -16,7 +16,8 @@ use crate::{
 
 /// Migrations; migration n creates version n. Released migrations are never changed. Later versions have the tables of
 /// version 1. Version 2 adds values of envelope format 3. Version 3 adds facts of visits in the log of changes.
-/// Version 4 has one value for all webhook deliveries of an event. Earlier programs cannot read these values.
+/// Version 4 has one value for all webhook deliveries of an event. Version 5 adds compressed values. Earlier programs
+/// cannot read these values.
 pub(super) const STEPS: &[&str] = &[
     "\
     CREATE TABLE practice_sync_values (
@@ -28,6 +29,7 @@ pub(super) const STEPS: &[&str] = &[
     );
     CREATE INDEX practice_sync_values_by_key ON practice_sync_values (key);
     CREATE TABLE practice_sync_homes (home bigint PRIMARY KEY, owner bigint NOT NULL);",
+    "SELECT 1;",
     "SELECT 1;",
     "SELECT 1;",
     "SELECT 1;",
