@@ -259,7 +259,7 @@ impl Connections {
         connection.settings = adapter_config.map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();
         let setup = self.setup.now();
         let guests = &setup.engine.guests;
-        let longest = location.write.call_deadline.max(location.pull.call_deadline);
+        let longest = location.settings.write.call_deadline.max(location.settings.pull.call_deadline);
         connection.limits = GuestLimits {
             memory: source.guest_memory_mib as usize * 1_024 * 1_024,
             call: Duration::from_millis(longest.unsigned_abs()),

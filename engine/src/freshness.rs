@@ -47,7 +47,7 @@ impl Engine {
     /// Notes a search, hold or booking of an intent, if the read rhythm of the location depends on them. No commit is
     /// made for it.
     pub fn note_intent(&self, location: LocationId) {
-        if self.location(location).is_some_and(|setup| setup.source.is_some() && !setup.pull.is_steady()) {
+        if self.location(location).is_some_and(|setup| setup.source.is_some() && !setup.settings.pull.is_steady()) {
             self.directory.notify(location, LocationMessage::Intent);
         }
     }

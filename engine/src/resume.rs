@@ -70,7 +70,7 @@ impl Resume {
                 // A location with an EHR sleeps no longer than until its next read cycle. A later wake time was set by
                 // a clock that was ahead.
                 Some(wake) => {
-                    let overslept = place.source.is_some() && wake.since(now) > place.pull.longest_pause();
+                    let overslept = place.source.is_some() && wake.since(now) > place.settings.pull.longest_pause();
                     overslept || (*wake > now && wake.since(now) <= self.set_back)
                 }
                 // Locations with an EHR that were never started.
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn location_asleep_too_long_is_found() {
         let (store, setup) = (MemoryStore::new(), setup(2));
-        let longest = setup.locations[&LocationId(1)].pull.longest_pause();
+        let longest = setup.locations[&LocationId(1)].settings.pull.longest_pause();
         put_asleep(&store, 1, NOW.plus(longest + 1));
         put_asleep(&store, 2, NOW.plus(longest));
         assert_eq!(walk(&mut Resume::after_start(), &store, &setup, 64).concat(), [LocationId(1)]);

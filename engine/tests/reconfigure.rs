@@ -139,7 +139,7 @@ async fn setting_applies_from_the_next_command() {
     let (store, here) = (memory(), Arc::new(FakeEhr::default()));
     let engine = serving(&store, &here, &Arc::default(), one()).await;
     here.set_shut(true);
-    let full = |most| with(one(), PLACE, |place| place.write.max_queue = most);
+    let full = |most| with(one(), PLACE, |place| place.settings_mut().write.max_queue = most);
     for most in [1, 2] {
         reconfigured(&engine, full(most)).await;
         engine.send(PLACE, plan()).await.unwrap();
@@ -175,7 +175,8 @@ async fn reconfiguration_loses_no_call_of_any_location() {
     // A location that is reconfigured continuously loses no call either.
     let calls = [calling(PLACE), calling(OTHER)];
     for n in 0..200 {
-        let next = with(both(), OTHER, |place| (place.quota.burst, place.name) = (500 + n, format!("{n}")));
+        let next =
+            with(both(), OTHER, |place| (place.settings_mut().quota.burst, place.name) = (500 + n, format!("{n}")));
         reconfigured(&engine, next).await;
         // Lets calls come between.
         tokio::time::sleep(Duration::from_millis(3)).await;
@@ -201,7 +202,7 @@ async fn write_in_flight_during_reconfiguration_is_sent_once() {
     engine.send(PLACE, plan()).await.unwrap();
     until("the call", async || ehr.attempted.get() == 1).await;
     for n in 0..20 {
-        let next = with(one(), PLACE, |place| place.write.concurrency = 2 + n);
+        let next = with(one(), PLACE, |place| place.settings_mut().write.concurrency = 2 + n);
         reconfigured(&engine, next).await;
     }
     ehr.writable.send_replace(true);
@@ -334,7 +335,7 @@ async fn node_applies_another_setup_to_its_institutions() {
     more.institutions.insert(InstitutionId(2), testing::institution(2).into());
     let bare = LocationSetup { source: None, ..testing::location(OTHER, 2, 1) };
     more.locations.insert(OTHER, bare.into());
-    let mut more = with(more, PLACE, |place| place.write.concurrency += 1);
+    let mut more = with(more, PLACE, |place| place.settings_mut().write.concurrency += 1);
     reconfigured(&engine, more.clone()).await;
     assert!(engine.here_since(InstitutionId(2)).is_some() && engine.stamp(InstitutionId(2)).is_some());
     engine.sync_state(OTHER).await.unwrap();

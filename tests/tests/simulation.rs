@@ -140,7 +140,9 @@ fn ehr_that_loses_confirmations_is_detected() {
 fn process_that_ignores_booking_rules_is_detected() {
     let lax = |sim: &mut Sim| {
         let mut setup = (*sim.plan.setup).clone();
-        setup.locations.values_mut().for_each(|location| Arc::make_mut(location).rules = RuleSet::default());
+        for location in setup.locations.values_mut() {
+            Arc::make_mut(location).settings_mut().booking.rules = RuleSet::default();
+        }
         sim.process.deps.setup.replace(Arc::new(setup));
     };
     let noticed = (2_000..2_020).any(|seed| run(seed, false, lax).broken.is_some_and(|why| why.starts_with("rules: ")));

@@ -2,14 +2,23 @@
 
 use std::sync::Arc;
 
-use engine::setup::{DataSource, Environment, Institution, LocationSettings, LocationSetup, Setup};
+use engine::setup::{
+    DataSource, Environment, Institution, LocationSettings, LocationSetup, Setup, shared_settings::SharedSettings,
+};
 use location::keys::{ConfigKey, KeyTable};
 
 use crate::reader::Section;
 
+/// The settings of locations during a load.
+#[derive(Default)]
+pub(crate) struct Inherited {
+    pub(crate) defaults: LocationSettings,
+    shared: SharedSettings,
+}
+
 /// Reads an institution into the setup. `lists` contains its sources and locations.
-pub(crate) fn read(s: &Section<'_, '_>, lists: &Section<'_, '_>, defaults: &LocationSettings, setup: &mut Setup) {
-    let (mut institution, mut settings) = (Institution::default(), defaults.clone());
+pub(crate) fn read(s: &Section<'_, '_>, lists: &Section<'_, '_>, inherited: &mut Inherited, setup: &mut Setup) {
+    let (mut institution, mut settings) = (Institution::default(), inherited.defaults.clone());
     institution.read_keys(s);
     settings.read_keys(s);
     for s in lists.tables(ConfigKey::reload("sources", "An EHR that one or several locations share.")) {
@@ -18,7 +27,9 @@ pub(crate) fn read(s: &Section<'_, '_>, lists: &Section<'_, '_>, defaults: &Loca
     let about = "Locations of an institution. One without `source` has no EHR: create its providers and rooms through \
                  the API.";
     for s in lists.tables(ConfigKey::reload("locations", about)) {
-        location(&s, &institution, settings.clone(), setup);
+        let mut settings = settings.clone();
+        settings.read_keys(&s);
+        location(&s, &institution, inherited.shared.share(settings), setup);
     }
     // An invalid `environment` must not count as the sandbox.
     if s.is_valid() {
@@ -49,12 +60,8 @@ fn source(s: &Section<'_, '_>, institution: &Institution, setup: &mut Setup) {
     setup.sources.insert(source.id, Arc::new(source));
 }
 
-fn location(s: &Section<'_, '_>, institution: &Institution, mut settings: LocationSettings, setup: &mut Setup) {
-    settings.read_keys(s);
-    let LocationSettings { booking, write, pull, quota, workstation } = settings;
-    let (booking, rules) = (booking.limits, booking.rules);
-    let empty = LocationSetup { institution: institution.id, ..LocationSetup::default() };
-    let mut location = LocationSetup { booking, rules, write, pull, quota, workstation, ..empty };
+fn location(s: &Section<'_, '_>, institution: &Institution, settings: Arc<LocationSettings>, setup: &mut Setup) {
+    let mut location = LocationSetup { institution: institution.id, settings, ..LocationSetup::default() };
     location.read_keys(s);
     s.record_institution(institution.id);
     let known = |id: u32| setup.sources.get(&id).is_some_and(|source| source.institution == institution.id);

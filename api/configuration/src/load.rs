@@ -7,7 +7,7 @@ use std::{
 
 use endpoints::routes::table;
 use engine::{
-    setup::{LocationSettings, Setup, StoreEngine},
+    setup::{Setup, StoreEngine},
     store::postgres::PostgresConfig,
 };
 use framework::nodes::rules::NodeListener;
@@ -21,7 +21,8 @@ use crate::{
     contents::{Config, KEYS_FILE, KeyFileContents, NodeKeys},
     describe::ReferenceNotes,
     document::{Document, Problem, SourceText},
-    institutions, keys,
+    institutions::{self, Inherited},
+    keys,
     reader::{Section, toml_table},
 };
 
@@ -224,14 +225,14 @@ fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config 
     root.optional_table(ConfigKey::restart("traces", about), &mut config.traces);
     let name = rules.node.as_ref().map(|node| node.name.clone());
     config.traces.iter_mut().for_each(|traces| traces.node.clone_from(&name));
-    let mut defaults = LocationSettings::default();
-    root.nested(ConfigKey::reload("defaults", ""), &mut defaults);
+    let mut inherited = Inherited::default();
+    root.nested(ConfigKey::reload("defaults", ""), &mut inherited.defaults);
     match institutions {
         None => {
             let about = "Tenants. In a folder each has a file of its own: `[institution]` with these keys, \
                          `[[sources]]` and `[[locations]]`.";
             for section in root.tables(ConfigKey::reload("institutions", about)) {
-                institutions::read(&section, &section, &defaults, &mut config.setup);
+                institutions::read(&section, &section, &mut inherited, &mut config.setup);
             }
         }
         Some(files) => {
@@ -239,7 +240,7 @@ fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config 
                            [institution] with its [[sources]] and [[locations]]";
             root.report("institutions", problem);
             for file in files {
-                institution(root.document().other(file), &defaults, &mut config.setup);
+                institution(root.document().other(file), &mut inherited, &mut config.setup);
             }
         }
     }
@@ -253,11 +254,11 @@ fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config 
 }
 
 /// Reads the file of one institution.
-fn institution(document: Document<'_>, defaults: &LocationSettings, setup: &mut Setup) {
+fn institution(document: Document<'_>, inherited: &mut Inherited, setup: &mut Setup) {
     let Some(table) = toml_table(&document.source.text, &document) else { return };
     let root = Section::root(&table, document);
     match root.table(ConfigKey::reload("institution", "")) {
-        Some(head) => institutions::read(&head, &root, defaults, setup),
+        Some(head) => institutions::read(&head, &root, inherited, setup),
         None => root.report_missing("institution"),
     }
 }

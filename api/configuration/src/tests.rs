@@ -3,12 +3,13 @@
 mod files;
 mod key_file;
 mod rules;
+mod sharing;
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use engine::setup::{
-    BookingSettings, EngineRules, LocationSettings, LocationStatus, StoreEngine, database::DatabaseTls,
-    events::EventScheme, login::Login,
+    EngineRules, LocationSettings, LocationStatus, StoreEngine, database::DatabaseTls, events::EventScheme,
+    login::Login,
 };
 use framework::http::compatibility::DEFAULT_AGENTS;
 use location::{
@@ -61,14 +62,7 @@ fn the_default_file_is_valid_and_contains_the_defaults() {
     // Settings of locations are recorded only where they are set, so they are compared in a location.
     let with_location = parse(&format!("{}{PRACTICE}", default_file())).unwrap();
     let location = &with_location.setup.locations[&LocationId(1)];
-    let knobs = LocationSettings {
-        booking: BookingSettings { limits: location.booking, rules: location.rules.clone() },
-        write: location.write,
-        pull: location.pull,
-        quota: location.quota,
-        workstation: location.workstation,
-    };
-    assert_eq!(knobs, LocationSettings::default());
+    assert_eq!(*location.settings, LocationSettings::default());
 }
 
 /// Every commented-out key is known at its place: with all of them active, only placeholder values are invalid.
@@ -184,12 +178,12 @@ name = "Three"
 zone = "UTC"
 "#;
     let config = parse(text).unwrap();
-    let booking = |id| config.setup.locations[&LocationId(id)].booking;
+    let booking = |id| config.setup.locations[&LocationId(id)].settings.booking.limits;
     assert_eq!([1, 2, 3].map(|id| booking(id).alternatives), [4, 3, 2]);
     assert_eq!([1, 2, 3].map(|id| booking(id).hold), [3 * MINUTE; 3]);
     assert_eq!(booking(2).on_conflict, ConflictRule::MoveOperatory);
     assert_eq!(booking(3).on_conflict, ConflictRule::Fail);
-    assert_eq!(config.setup.locations[&LocationId(3)].write.concurrency, 4);
+    assert_eq!(config.setup.locations[&LocationId(3)].settings.write.concurrency, 4);
     assert_eq!(config.setup.locations[&LocationId(2)].status, LocationStatus::Pending);
 }
 
@@ -589,7 +583,7 @@ source = 1
     let config =
         read(right, "[institutions.locations.workstation]\npatience = \"1m\"").unwrap_or_else(|it| panic!("{it:?}"));
     assert_eq!(config.http.max_workstations, 40);
-    let rules = config.setup.locations[&LocationId(1)].workstation;
+    let rules = config.setup.locations[&LocationId(1)].settings.workstation;
     assert_eq!((rules.approval, rules.in_flight, rules.patience_seconds), (true, 3, 60));
     assert_eq!(config.setup.sources[&1].workstation.as_ref().map(|it| it.probe.as_str()), Some("/api/session"));
 
@@ -656,12 +650,12 @@ fn checks_before_bookings_and_the_rhythm_are_configurable() {
     let keys = "[defaults.booking]\nverify_on = \"hold\"\nverify_within = \"90s\"\n\
                 [defaults.pull]\nbusy_every = \"2m\"\nnight_every = \"1h\"\n";
     let config = parse(&format!("{keys}{PRACTICE}")).unwrap();
-    let location = &config.setup.locations[&LocationId(1)];
-    assert_eq!((location.booking.verify_on, location.booking.verify_within), (VerifyOn::Hold, 90_000));
-    assert_eq!((location.pull.fastest(), location.pull.slowest()), (2 * MINUTE, 60 * MINUTE));
+    let LocationSettings { booking, pull, .. } = &*config.setup.locations[&LocationId(1)].settings;
+    assert_eq!((booking.limits.verify_on, booking.limits.verify_within), (VerifyOn::Hold, 90_000));
+    assert_eq!((pull.fastest(), pull.slowest()), (2 * MINUTE, 60 * MINUTE));
     let config = parse(PRACTICE).unwrap();
-    let neutral = &config.setup.locations[&LocationId(1)];
-    assert_eq!(neutral.booking.verify_on, VerifyOn::Never);
+    let neutral = &config.setup.locations[&LocationId(1)].settings;
+    assert_eq!(neutral.booking.limits.verify_on, VerifyOn::Never);
     assert!(neutral.pull.is_steady());
 }
 

@@ -45,7 +45,7 @@ fn message(explained: &Value) -> &str {
 async fn world_with_rules(rules: RuleSet) -> ApiWorld {
     let mut setup = setup();
     let main = setup.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap();
-    main.rules = rules;
+    main.settings_mut().booking.rules = rules;
     world_set_up(setup, free_rates()).await
 }
 

@@ -19,7 +19,8 @@ const HOLD: &str = "/intent/booking/hold?subdomain=acme";
 
 fn ruled(change: impl FnOnce(&mut RuleSet)) -> Setup {
     let mut setup = setup();
-    change(&mut setup.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().rules);
+    let main = setup.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap();
+    change(&mut main.settings_mut().booking.rules);
     setup
 }
 

@@ -25,7 +25,8 @@ async fn world_with_rules() -> ApiWorld {
         channels: [("voice".to_owned(), voice)].into(),
     };
     let mut setup = setup();
-    setup.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().rules = rules;
+    let main = setup.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap();
+    main.settings_mut().booking.rules = rules;
     world_set_up(setup, free_rates()).await
 }
 

@@ -281,7 +281,8 @@ async fn an_age_outside_of_its_range_is_refused() {
 fn verified(verify_on: VerifyOn) -> Setup {
     let mut setup = setup();
     let location = setup.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap();
-    (location.booking.verify_on, location.booking.verify_within) = (verify_on, ONE_SECOND);
+    let limits = &mut location.settings_mut().booking.limits;
+    (limits.verify_on, limits.verify_within) = (verify_on, ONE_SECOND);
     setup
 }
 

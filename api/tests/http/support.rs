@@ -45,7 +45,6 @@ use framework::{
 use location::{
     hours::Weekday,
     ids::{InstitutionId, LocationId},
-    settings::Quota,
     time::{DAY, HOUR, Timestamp},
     zone::Date,
 };
@@ -142,7 +141,7 @@ pub async fn world_unread() -> ApiWorld {
     let mut setup = setup();
     for location in setup.locations.values_mut() {
         // Shorter than the usual pauses, so that tests do not wait.
-        Arc::make_mut(location).pull.retry_cap = 50;
+        Arc::make_mut(location).settings_mut().pull.retry_cap = 50;
     }
     world_of(setup, free_rates(), books).await
 }
@@ -151,7 +150,7 @@ pub async fn world_unread() -> ApiWorld {
 pub async fn world_read_every(every: i64) -> ApiWorld {
     let mut setup = setup();
     for location in setup.locations.values_mut() {
-        Arc::make_mut(location).pull.every = every;
+        Arc::make_mut(location).settings_mut().pull.every = every;
     }
     world_of(setup, free_rates(), Books::default()).await
 }
@@ -228,7 +227,7 @@ async fn world_unread_set_up(mut setup: Setup, ehrs: impl IntoIterator<Item = (u
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
     for location in setup.locations.values_mut() {
         // Shorter than the usual pauses for a page that may show a write in flight, so that tests do not wait.
-        let pull = &mut Arc::make_mut(location).pull;
+        let pull = &mut Arc::make_mut(location).settings_mut().pull;
         (pull.retry_base, pull.retry_cap, pull.confirm_after) = (50, 50, HOUR);
     }
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
@@ -319,8 +318,7 @@ fn place(id: u32, institution: u32, zone: &str, status: LocationStatus) -> Locat
         latitude: Some(40.5),
         zone: zone.parse().unwrap(),
         status,
-        quota: Quota { per_minute: 60_000, burst: 1_000 },
-        ..testing::location(LocationId(id), institution, institution)
+        ..testing::location_with(LocationId(id), institution, institution, |settings| settings.quota.burst = 1_000)
     }
 }
 

@@ -477,7 +477,8 @@ async fn a_confirmation_that_the_ehr_does_not_take_stays_here() {
 async fn a_change_within_the_notice_of_the_practice_is_refused() {
     let mut setup = setup();
     let place = Arc::make_mut(setup.locations.get_mut(&LocationId(MAIN)).unwrap());
-    (place.rules.plain.cancel_notice, place.rules.plain.reschedule_notice) = (60 * DAY, 60 * DAY);
+    let rules = &mut place.settings_mut().booking.rules.plain;
+    (rules.cancel_notice, rules.reschedule_notice) = (60 * DAY, 60 * DAY);
     let world = world_set_up(setup, free_rates()).await;
     let (visit, offers) = booked(&world).await;
     let refused = world.post(CANCEL, json!({"booking_ref": visit["booking_ref"]})).answers(422).await;
@@ -518,7 +519,7 @@ async fn a_rule_for_the_type_of_a_visit_refuses_a_slot_that_was_offered_for_anot
     let mut setup = setup();
     let place = Arc::make_mut(setup.locations.get_mut(&LocationId(MAIN)).unwrap());
     let today = RuleOverrides { horizon_days: Some(0), ..RuleOverrides::default() };
-    place.rules.types.insert(AppointmentTypeId(CLEANING), today);
+    place.settings_mut().booking.rules.types.insert(AppointmentTypeId(CLEANING), today);
     let world = world_set_up(setup, free_rates()).await;
     let details = pat_with_phone(&world).await;
     let found = world.post(FIND, details).ok().await;

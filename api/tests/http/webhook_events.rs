@@ -449,7 +449,7 @@ async fn a_recovery_reaches_its_receiver() {
     setup.engine.webhook_development = true;
     for location in setup.locations.values_mut() {
         // Shorter than the usual pauses, so that the test does not wait.
-        Arc::make_mut(location).pull.retry_cap = 50;
+        Arc::make_mut(location).settings_mut().pull.retry_cap = 50;
     }
     let world = world_set_up(setup, free_rates()).await;
     world.books.unreadable.store(true, Ordering::SeqCst);

@@ -79,7 +79,7 @@ pub struct PullPlan {
 }
 
 /// The handling of a pending booking whose slot staff take in the EHR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictRule {
     /// The insert fails with that reason.
@@ -89,7 +89,7 @@ pub enum ConflictRule {
 }
 
 /// The first call of an intent that needs a fresh schedule without being asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyOn {
     /// Holds and bookings.
@@ -102,7 +102,7 @@ pub enum VerifyOn {
 
 crate::settings! {
     /// The rules for bookings and holds.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     pub struct BookingRules {
         hold: Millis = 5 * MINUTE, duration(10 * SECOND..=HOUR) => reload, "How long a hold reserves its slot.";
         /// A hold is free, so one client could otherwise hold a whole calendar.
@@ -125,7 +125,7 @@ crate::settings! {
     }
 
     /// The rules for writes to the EHR. Pauses double up to their cap, with full jitter.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     pub struct WriteRules {
         concurrency: u8 = 2, integer(1..=64) => reload, "Maximum number of concurrent writes to the EHR.";
         call_deadline: Millis = 30 * SECOND, duration(SECOND..=10 * MINUTE) =>
@@ -153,7 +153,7 @@ crate::settings! {
     }
 
     /// The rules for reading the EHR.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     pub struct PullRules {
         every: Millis = 10 * MINUTE, duration(10 * SECOND..=DAY) =>
             reload, "The time from the end of a read cycle to the start of the next.";
@@ -186,7 +186,7 @@ crate::settings! {
 
     /// The request quota of an EHR: a bucket of `burst` requests, refilled at `per_minute`. A call counts as one
     /// request at its start; its further requests are counted at its end.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     pub struct Quota {
         per_minute: u32 = 600, integer(1..=1_000_000) =>
             reload, "Requests (not calls) that the EHR takes from the location per minute.";

@@ -38,7 +38,7 @@ use records::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
-use setup::{LocationSetup, Setup};
+use setup::Setup;
 use store::{Batch, CommitError, Direction, KeyRange, MemoryStore, Store, StoreError, counters::Ids, keys::Space};
 use testing::{HookedStore, PlainViews, deliveries};
 use webhooks::{
@@ -526,8 +526,9 @@ fn description() -> Description {
 }
 
 fn setup(write: WriteRules) -> Setup {
-    let location =
-        |(id, institution)| LocationSetup { write, ..testing::location(LocationId(id), institution, institution) };
+    let location = |(id, institution)| {
+        testing::location_with(LocationId(id), institution, institution, |settings| settings.write = write)
+    };
     let sources = [1, 2].map(|id| testing::source(id, id));
     testing::setup([1, 2].map(testing::institution), PLACES.map(location), sources)
 }

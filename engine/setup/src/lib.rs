@@ -12,6 +12,7 @@ pub mod guests;
 pub mod login;
 pub mod secret;
 pub mod settings;
+pub mod shared_settings;
 pub mod zones;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_parallelism, time::Duration};
@@ -110,14 +111,8 @@ location::settings! {
         latitude: Option<f64> = None, number(-90.0..=90.0).optional() => reload, "Shown to clients.";
         longitude: Option<f64> = None, number(-180.0..=180.0).optional() => reload, "Shown to clients.";
         foreign_id: Option<String> = None, text(not_empty).optional() => reload, "The id of the location in the EHR.";
-        booking: BookingRules = BookingRules::default();
-        /// The practice's own rules for visits that are booked through intents.
-        rules: RuleSet = RuleSet::default();
-        write: WriteRules = WriteRules::default();
-        pull: PullRules = PullRules::default();
-        quota: Quota = Quota::default();
-        /// Used only if the data source is reached through workstations.
-        workstation: WorkstationRules = WorkstationRules::default();
+        /// Shared by locations with equal settings, see `SharedSettings`.
+        settings: Arc<LocationSettings> = Arc::default();
         adapter_config: BTreeMap<String, String> = BTreeMap::new(),
             map(("NAME", "A setting of the adapter."), |_| Ok(()), text(not_empty)) =>
             reload, "Settings of the adapter; see its README.";
@@ -142,11 +137,16 @@ impl LocationSetup {
     pub fn country<'a>(&'a self, institution: &'a Institution) -> &'a str {
         self.country_code.as_deref().unwrap_or(&institution.country_code)
     }
+
+    /// Returns the settings for a change of this location alone.
+    pub fn settings_mut(&mut self) -> &mut LocationSettings {
+        Arc::make_mut(&mut self.settings)
+    }
 }
 
 location::settings! {
     /// Rules for the use of the staff's workstations.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct WorkstationRules {
         approval: bool = false, flag() => reload, "Staff approve each write at the workstation.";
         /// A browser makes up to six concurrent requests to a server, and the staff work in the same session.
@@ -158,7 +158,7 @@ location::settings! {
 
     /// The settings of a location, read at three levels: the defaults, the institution and the location. Each level
     /// overrides the one before.
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct LocationSettings {
         booking: BookingSettings = BookingSettings::default(), nested() =>
             reload, "Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, then \
@@ -173,7 +173,7 @@ location::settings! {
     }
 
     /// The settings under `booking`: those of the engine, and the practice's booking rules.
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct BookingSettings {
         limits: BookingRules = BookingRules::default(), same_table() => reload, "The settings of the engine.";
         rules: RuleSet = RuleSet::default(), nested() =>

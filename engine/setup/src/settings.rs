@@ -9,16 +9,17 @@ use records::{ehr::Description, schema};
 use crate::{LocationSetup, LocationStatus, Setup, zones};
 
 pub fn for_location(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> MachineSettings {
+    let settings = &location.settings;
     MachineSettings {
         location: location.id,
         zone: (*zones::zone(location.zone)).clone(),
         map_by_operatory: location.map_by_operatory,
         capabilities: capabilities(setup, location, description),
-        booking: location.booking,
-        rules: location.rules.clone(),
-        write: location.write,
-        pull: location.pull,
-        quota: location.quota,
+        booking: settings.booking.limits,
+        rules: settings.booking.rules.clone(),
+        write: settings.write,
+        pull: settings.pull,
+        quota: settings.quota,
         place_wait: place_wait(setup, location),
     }
 }
@@ -26,7 +27,7 @@ pub fn for_location(setup: &Setup, location: &LocationSetup, description: Option
 /// Returns the maximum wait of a location's call at the adapter host. It never exceeds the deadline of the call.
 pub fn place_wait(setup: &Setup, location: &LocationSetup) -> Millis {
     let wait = Millis::try_from(setup.engine.guests.wait.as_millis()).unwrap_or(Millis::MAX);
-    wait.min(location.write.call_deadline).min(location.pull.call_deadline)
+    wait.min(location.settings.write.call_deadline).min(location.settings.pull.call_deadline)
 }
 
 fn capabilities(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Capabilities {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use location::ids::{InstitutionId, LocationId};
 use setup::{
-    LocationSetup, LocationStatus, Setup, WorkstationAccess,
+    LocationSettings, LocationSetup, LocationStatus, Setup, WorkstationAccess,
     changes::{ChangeImpact, Difference, SetupChanges, needs_restart},
+    shared_settings::SharedSettings,
 };
 
 const IDS: [LocationId; 4] = [LocationId(1), LocationId(2), LocationId(3), LocationId(4)];
@@ -32,7 +33,7 @@ fn a_change_touches_only_the_locations_it_concerns() {
     use ChangeImpact::{Connection, Settings, Source};
     let [one, two, three, four] = IDS;
     assert_eq!(touched(&|_| {}), []);
-    assert_eq!(touched(&|it| changed(it, two, |it| it.quota.burst += 1)), [(two, Connection)]);
+    assert_eq!(touched(&|it| changed(it, two, |it| it.settings_mut().quota.burst += 1)), [(two, Connection)]);
     let gated = |it: &mut Setup| {
         let source = it.sources.get_mut(&2).map(Arc::make_mut).expect("the test set it up");
         source.workstation = Some(WorkstationAccess { probe: "/".into() });
@@ -48,6 +49,20 @@ fn a_change_touches_only_the_locations_it_concerns() {
         it.institutions.values_mut().for_each(|it| Arc::make_mut(it).name = "Other".into());
     };
     assert_eq!(touched(&renamed), IDS.map(|id| (id, Settings)));
+}
+
+#[test]
+fn a_change_of_shared_settings_concerns_one_location() {
+    let mut shared = SharedSettings::default();
+    let mut location = |id| {
+        let settings = shared.share(LocationSettings::default());
+        LocationSetup { settings, ..testing::location(LocationId(id), 1, 1) }
+    };
+    let (mut one, two) = (location(1), location(2));
+    assert!(Arc::ptr_eq(&one.settings, &two.settings));
+    one.settings_mut().quota.burst += 1;
+    assert_ne!(one.settings, two.settings);
+    assert_eq!(*two.settings, LocationSettings::default());
 }
 
 #[test]

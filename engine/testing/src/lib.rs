@@ -36,6 +36,6 @@ pub use ehr::FakeEhr;
 pub use hooked_store::HookedStore;
 pub use receiver::{Answer, Received, Receiver};
 pub use samples::{earlier_change, insurance_plan, slot_query, working_hour};
-pub use setups::{institution, location, one_location, setup, source};
+pub use setups::{institution, location, location_with, one_location, setup, source};
 pub use until::{PATIENCE, until, until_blocking};
 pub use views::{NoViews, PlainViews};

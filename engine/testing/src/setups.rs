@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use location::{InstitutionId, LocationId, Quota};
 
-use setup::{DataSource, Environment, Institution, LocationSetup, Setup};
+use setup::{DataSource, Environment, Institution, LocationSettings, LocationSetup, Setup};
 
 /// Returns an institution `practice-{id}` in the sandbox.
 pub fn institution(id: u32) -> Institution {
@@ -26,9 +26,24 @@ pub fn location(id: LocationId, institution: u32, source: u32) -> LocationSetup 
         name: format!("Place {id}"),
         zone: chrono_tz::UTC,
         source: Some(source),
-        quota: Quota { per_minute: 60_000, burst: 10_000 },
+        settings: Arc::new(LocationSettings {
+            quota: Quota { per_minute: 60_000, burst: 10_000 },
+            ..LocationSettings::default()
+        }),
         ..LocationSetup::default()
     }
+}
+
+/// Like `location`, with these settings changed.
+pub fn location_with(
+    id: LocationId,
+    institution: u32,
+    source: u32,
+    change: impl FnOnce(&mut LocationSettings),
+) -> LocationSetup {
+    let mut location = location(id, institution, source);
+    change(location.settings_mut());
+    location
 }
 
 /// Returns a data source of the adapter `practice`.

@@ -11,14 +11,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::{Engine, Parts};
 use location::{
     ids::LocationId,
-    settings::{PullRules, WriteRules},
+    settings::WriteRules,
     time::{DAY, HOUR, SECOND},
 };
 use parking_lot::Mutex;
 use processor::{commands::CreateRecord, write_requests::WriteRequest};
 use records::{self, Payment, document::DocumentKind, ehr::Resource, schema, sync_state::SyncState};
 use serde_json::{Value, json};
-use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, guests::HostLimits};
+use setup::{DataSource, LocationSettings, LocationSetup, Setup, WorkstationAccess, guests::HostLimits};
 use store::{MemoryStore, Store};
 use testing::{NoViews, until};
 use tokio::task::JoinHandle;
@@ -211,13 +211,15 @@ fn setup(write: WriteRules) -> Setup {
         workstation: Some(WorkstationAccess { probe: "/session".into() }),
         ..testing::source(SOURCE, 1)
     };
+    let settings = |settings: &mut LocationSettings| {
+        settings.write = write;
+        settings.pull.retry_base = SECOND / 10;
+        settings.workstation.patience_seconds = 1;
+    };
     let location = LocationSetup {
         zone: chrono_tz::America::New_York,
-        write,
-        pull: PullRules { retry_base: SECOND / 10, ..PullRules::default() },
         adapter_config: BTreeMap::from([("behaviour".to_owned(), "gated".to_owned())]),
-        workstation: WorkstationRules { patience_seconds: 1, ..WorkstationRules::default() },
-        ..testing::location(HERE, 1, SOURCE)
+        ..testing::location_with(HERE, 1, SOURCE, settings)
     };
     testing::setup([testing::institution(1)], [location], [source])
 }

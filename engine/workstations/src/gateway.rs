@@ -393,8 +393,8 @@ impl Drop for Session {
 fn rules(location: &LocationSetup) -> Rules {
     Rules {
         location: location.id.0,
-        in_flight: location.workstation.in_flight as usize,
-        patience: Duration::from_secs(location.workstation.patience_seconds.into()),
+        in_flight: location.settings.workstation.in_flight as usize,
+        patience: Duration::from_secs(location.settings.workstation.patience_seconds.into()),
     }
 }
 
@@ -405,7 +405,7 @@ fn offer(location: &LocationSetup, ehr: EhrAccess) -> Welcome {
         workstation: Uuid::nil(),
         location: LocationName { id: location.id.0, name: location.name.clone() },
         ehr,
-        approval: location.workstation.approval,
+        approval: location.settings.workstation.approval,
         heartbeat_seconds: HEARTBEAT.as_secs(),
     }
 }

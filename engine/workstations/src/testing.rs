@@ -6,7 +6,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use adapter_host::{AdapterRegistry, Gate, GateError, GateRequest, HttpResponse, WriteTag};
 use location::LocationId;
 use serde_json::{Value, json};
-use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, current::Current};
+use setup::{DataSource, Setup, WorkstationAccess, WorkstationRules, current::Current};
 use store::{MemoryStore, secrets::Secrets};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ pub(crate) const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7)
 
 pub(crate) fn setup() -> Setup {
     let workstation = WorkstationRules { patience_seconds: 0, ..WorkstationRules::default() };
-    let location = |id, source| LocationSetup { workstation, ..testing::location(id, 1, source) };
+    let location = |id, source| testing::location_with(id, 1, source, |settings| settings.workstation = workstation);
     let source = |id, workstation| DataSource {
         base_url: "https://ehr.example/app/".into(),
         allowed_paths: vec!["/api/".into()],

@@ -510,9 +510,9 @@ async fn a_new_setup_ends_connections_whose_welcome_changes() {
     let location = |setup: &mut Setup, id, change: &dyn Fn(&mut LocationSetup)| {
         change(setup.locations.get_mut(&id).map(Arc::make_mut).unwrap());
     };
-    change(&|setup| location(setup, HERE, &|it| it.workstation.in_flight += 1));
+    change(&|setup| location(setup, HERE, &|it| it.settings_mut().workstation.in_flight += 1));
     assert_eq!(gateway.count().connected, 2, "nobody has to be told how many requests are under way");
-    change(&|setup| location(setup, HERE, &|it| it.workstation.approval = true));
+    change(&|setup| location(setup, HERE, &|it| it.settings_mut().workstation.approval = true));
     assert_eq!(fakes[0].bye().await, ByeReason::Shutdown);
     let mut again = Fake::connect(&gateway, &here).unwrap();
     let Some(ToWorkstation::Welcome(welcome)) = again.next().await else { panic!("a welcome first") };

@@ -10,7 +10,7 @@ use location::{
     time::{DAY, HOUR, MINUTE},
     zone::Date,
 };
-use setup::{EngineRules, LocationSetup, Setup};
+use setup::{EngineRules, LocationSettings, LocationSetup, Setup};
 use store::{
     EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKeys,
     postgres::{self, PostgresConfig, PostgresStore, Tls},
@@ -24,17 +24,17 @@ pub const SUBDOMAIN: &str = "bench";
 /// that reading does not affect a run.
 pub fn add_institution(setup: &mut Setup, id: InstitutionId, subdomain: &str, first: u32, locations: u32) {
     setup.institutions.insert(id, Arc::new(fixtures::institution(id, subdomain)));
+    // One allocation, as a loaded configuration has it.
+    let settings = Arc::new(LocationSettings {
+        pull: PullRules { every: DAY, ..PullRules::default() },
+        quota: Quota { per_minute: 1_000_000, burst: 100_000 },
+        ..LocationSettings::default()
+    });
     for number in first..first + locations {
         // The EHR is passed in `Parts`: no adapter, no address.
         setup.sources.insert(number, Arc::new(fixtures::source(number, id, "", "http://127.0.0.1:9")));
         let plain = fixtures::location(LocationId(number), &format!("location-{number}"), New_York, false);
-        let location = LocationSetup {
-            institution: id,
-            source: Some(number),
-            pull: PullRules { every: DAY, ..PullRules::default() },
-            quota: Quota { per_minute: 1_000_000, burst: 100_000 },
-            ..plain
-        };
+        let location = LocationSetup { institution: id, source: Some(number), settings: settings.clone(), ..plain };
         setup.locations.insert(location.id, Arc::new(location));
     }
 }

@@ -26,7 +26,7 @@ use records::{
 use runtime::clock;
 use sandbox_ehr::{LocationProfile, OffsetFrom, Profile, SandboxEhr, SandboxRequest, control};
 use serde_json::json;
-use setup::{LocationSetup, Setup};
+use setup::{LocationSettings, Setup};
 
 use super::{
     floor::{self, RecordedStore},
@@ -230,11 +230,12 @@ fn profile(patients: u32) -> Profile {
 }
 
 fn setup() -> Setup {
-    let location = LocationSetup {
+    let mut location = fixtures::location(LOCATION, PLACE, chrono_tz::UTC, false);
+    location.settings = Arc::new(LocationSettings {
         pull: PullRules { every: DAY, max_pages: u32::MAX, ..PullRules::default() },
         quota: Quota { per_minute: 1_000_000, burst: 100_000 },
-        ..fixtures::location(LOCATION, PLACE, chrono_tz::UTC, false)
-    };
+        ..LocationSettings::default()
+    });
     let institution = fixtures::institution(fixtures::INSTITUTION, practices::SUBDOMAIN);
     let source = fixtures::source(fixtures::SOURCE, fixtures::INSTITUTION, "sandbox", "sandbox:");
     testing::setup([institution], [location], [source])

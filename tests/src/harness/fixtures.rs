@@ -3,7 +3,6 @@
 use chrono::{DateTime, Days, NaiveDate};
 use location::{
     ids::{InstitutionId, LocationId},
-    settings::Quota,
     time::DAY,
 };
 use runtime::clock;
@@ -81,7 +80,6 @@ pub fn location(id: LocationId, key: &str, zone: chrono_tz::Tz, map_by_operatory
         zone,
         map_by_operatory,
         foreign_id: Some(key.to_owned()),
-        quota: Quota { per_minute: 60_000, burst: 1_000 },
-        ..testing::location(id, INSTITUTION.0, SOURCE)
+        ..testing::location_with(id, INSTITUTION.0, SOURCE, |settings| settings.quota.burst = 1_000)
     }
 }

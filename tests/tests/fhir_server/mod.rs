@@ -273,7 +273,7 @@ async fn staff_book_and_close_rooms(harness: &FhirHarness) {
 #[actix::test]
 async fn deletions_are_read_and_small_pages_lose_no_records() {
     let whole = |place: &mut LocationSetup| {
-        place.pull.page = 2;
+        place.settings_mut().pull.page = 2;
         place.adapter_config.insert("whole_pass_minutes".to_owned(), "0".to_owned());
     };
     let Some(harness) = FhirHarness::open_with(whole).await else { return };

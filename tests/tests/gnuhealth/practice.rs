@@ -223,32 +223,33 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
         guest_memory_mib: 128,
         ..fixtures::source(SOURCE, INSTITUTION, "gnuhealth", &base_url)
     };
-    let place = LocationSetup {
+    let mut place = LocationSetup {
         foreign_id: Some("1".to_owned()),
-        write: WriteRules {
-            call_deadline: 10 * SECOND,
-            backoff_base: 50,
-            backoff_cap: 400,
-            settle: 100,
-            breaker_threshold: 100,
-            breaker_pause: 200,
-            breaker_pause_cap: 400,
-            ..WriteRules::default()
-        },
-        // Reads once, and later only on request of a test.
-        pull: PullRules {
-            every: HOUR,
-            retry_base: 100,
-            retry_cap: 400,
-            confirm_after: HOUR,
-            keep_past: DAY,
-            ..PullRules::default()
-        },
         adapter_config: BTreeMap::from([
             ("appointment_types".to_owned(), TYPES.to_owned()),
             ("country".to_owned(), "US".to_owned()),
         ]),
         ..fixtures::location(LOCATION, "harbour", ZONE, false)
+    };
+    let settings = place.settings_mut();
+    settings.write = WriteRules {
+        call_deadline: 10 * SECOND,
+        backoff_base: 50,
+        backoff_cap: 400,
+        settle: 100,
+        breaker_threshold: 100,
+        breaker_pause: 200,
+        breaker_pause_cap: 400,
+        ..WriteRules::default()
+    };
+    // Reads once, and later only on request of a test.
+    settings.pull = PullRules {
+        every: HOUR,
+        retry_base: 100,
+        retry_cap: 400,
+        confirm_after: HOUR,
+        keep_past: DAY,
+        ..PullRules::default()
     };
     testing::setup([fixtures::institution(INSTITUTION, SUBDOMAIN)], [place], [source])
 }

@@ -94,7 +94,7 @@ async fn deletions_are_read_and_other_rows_remain() {
         |_, _| (),
         |place| {
             whole_passes(place);
-            place.pull.page = 4;
+            place.settings_mut().pull.page = 4;
         },
     )
     .await;

@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, sync::Arc};
 use chrono_tz::Tz;
 use location::{
     ids::{InstitutionId, LocationId},
-    rules::RuleSet,
     settings::{BookingRules, ConflictRule, PullRules, Quota, WriteRules},
     time::{HOUR, MINUTE, Millis, SECOND, Timestamp},
     zone::Date,
@@ -15,7 +14,10 @@ use records::ehr::{
     Description, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, PullAbility,
     Resource,
 };
-use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, Setup};
+use setup::{
+    BookingSettings, DataSource, EngineRules, Environment, Institution, LocationSettings, LocationSetup, Setup,
+    WorkstationRules,
+};
 
 use super::{ehr::SimEhr, rules};
 use tests::harness::random::SeededRandom;
@@ -57,14 +59,15 @@ impl SimPlan {
         let mut members = vec![(1, 1, 1), (2, 1, 1), (4, 1, 2), (5, 2, 3), (6, 2, 3)];
         members.extend((shared_by == 3).then_some((3, 1, 1)));
         members.sort_unstable();
-        let common = LocationRules::draw(random);
-        for (location, institution, source) in &members {
+        let common = draw_settings(random);
+        let location = |id, institution, source, zone| location(&common, id, institution, source, zone);
+        for (id, institution, source) in &members {
             let zone = zones[random.below(zones.len())];
-            let mut setup_of = common.location(LocationId(*location), InstitutionId(*institution), Some(*source), zone);
-            setup_of.map_by_operatory = *location == 5;
+            let mut setup_of = location(LocationId(*id), InstitutionId(*institution), Some(*source), zone);
+            setup_of.map_by_operatory = *id == 5;
             setup.locations.insert(setup_of.id, Arc::new(setup_of));
         }
-        let alone = common.location(ALONE, InstitutionId(1), None, zones[0]);
+        let alone = location(ALONE, InstitutionId(1), None, zones[0]);
         setup.locations.insert(ALONE, Arc::new(alone));
         let (mut descriptions, mut ehrs) = (BTreeMap::new(), BTreeMap::new());
         for (source, institution) in [(1, 1), (2, 1), (3, 2)] {
@@ -104,47 +107,38 @@ impl SimPlan {
     }
 }
 
-/// Settings shared by all locations of a run.
-struct LocationRules {
-    booking: BookingRules,
-    rules: RuleSet,
-    write: WriteRules,
-    pull: PullRules,
-    quota: Quota,
+/// Draws the settings that all locations of a run share.
+fn draw_settings(random: &mut SeededRandom) -> Arc<LocationSettings> {
+    let rule = [ConflictRule::Fail, ConflictRule::MoveOperatory][random.below(2)];
+    let lifetime = [24 * HOUR, 2 * HOUR][random.below(2)];
+    let limits = BookingRules { on_conflict: rule, key_lifetime: lifetime, max_holds: 12, ..BookingRules::default() };
+    let max_queue = [10_000, 10][random.weighted(&[4, 1])];
+    let concurrency = [1, 2, 4][random.below(3)];
+    let deadline = [72 * HOUR, 5 * HOUR][random.below(2)];
+    let write = WriteRules { max_queue, concurrency, deadline, ..WriteRules::default() };
+    let every = [30 * MINUTE, HOUR, 2 * HOUR][random.below(3)];
+    let page = [4, 20, 500][random.below(3)];
+    let guard_at_least = [20, 3][random.weighted(&[3, 1])];
+    let pull = PullRules { every, page, guard_at_least, keep_past: 3 * HOUR, ..PullRules::default() };
+    let quota = [Quota::default(), Quota { per_minute: 20, burst: 5 }][random.weighted(&[4, 1])];
+    let booking = BookingSettings { limits, rules: rules::draw(random) };
+    Arc::new(LocationSettings { booking, write, pull, quota, workstation: WorkstationRules::default() })
 }
 
-impl LocationRules {
-    fn draw(random: &mut SeededRandom) -> LocationRules {
-        let rule = [ConflictRule::Fail, ConflictRule::MoveOperatory][random.below(2)];
-        let lifetime = [24 * HOUR, 2 * HOUR][random.below(2)];
-        let booking =
-            BookingRules { on_conflict: rule, key_lifetime: lifetime, max_holds: 12, ..BookingRules::default() };
-        let max_queue = [10_000, 10][random.weighted(&[4, 1])];
-        let concurrency = [1, 2, 4][random.below(3)];
-        let deadline = [72 * HOUR, 5 * HOUR][random.below(2)];
-        let write = WriteRules { max_queue, concurrency, deadline, ..WriteRules::default() };
-        let every = [30 * MINUTE, HOUR, 2 * HOUR][random.below(3)];
-        let page = [4, 20, 500][random.below(3)];
-        let guard_at_least = [20, 3][random.weighted(&[3, 1])];
-        let pull = PullRules { every, page, guard_at_least, keep_past: 3 * HOUR, ..PullRules::default() };
-        let quota = [Quota::default(), Quota { per_minute: 20, burst: 5 }][random.weighted(&[4, 1])];
-        let rules = rules::draw(random);
-        LocationRules { booking, rules, write, pull, quota }
-    }
-
-    fn location(&self, id: LocationId, institution: InstitutionId, source: Option<u32>, zone: Tz) -> LocationSetup {
-        LocationSetup {
-            name: format!("Location {id}"),
-            zone,
-            source,
-            foreign_id: source.map(|_| format!("site-{id}")),
-            booking: self.booking,
-            rules: self.rules.clone(),
-            write: self.write,
-            pull: self.pull,
-            quota: self.quota,
-            ..testing::location(id, institution.0, 0)
-        }
+fn location(
+    settings: &Arc<LocationSettings>,
+    id: LocationId,
+    institution: InstitutionId,
+    source: Option<u32>,
+    zone: Tz,
+) -> LocationSetup {
+    LocationSetup {
+        name: format!("Location {id}"),
+        zone,
+        source,
+        foreign_id: source.map(|_| format!("site-{id}")),
+        settings: settings.clone(),
+        ..testing::location(id, institution.0, 0)
     }
 }
 

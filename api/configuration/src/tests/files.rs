@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use engine::setup::LocationSettings;
 use location::ids::{InstitutionId, LocationId};
 use tempfile::TempDir;
 
@@ -50,7 +51,8 @@ fn a_folder_has_a_file_for_each_institution() {
     assert_eq!(config.setup.institutions.keys().collect::<Vec<_>>(), [&InstitutionId(1), &InstitutionId(2)]);
     let location = &config.setup.locations[&LocationId(2)];
     assert_eq!((location.institution, location.source), (InstitutionId(2), Some(2)));
-    assert_eq!((location.write.concurrency, location.write.max_queue, location.booking.alternatives), (3, 9, 7));
+    let LocationSettings { booking, write, .. } = &*location.settings;
+    assert_eq!((write.concurrency, write.max_queue, booking.limits.alternatives), (3, 9, 7));
     assert_eq!(config.data_dir, dir.path().join("data"));
     assert_eq!(config.keys_file, dir.path().join("keys.toml"));
     assert_eq!(config.setup.engine.adapters["fhir"], dir.path().join("adapters/fhir.wasm"));

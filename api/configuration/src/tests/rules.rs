@@ -23,7 +23,7 @@ fn levels(defaults: &str, institution: &str, location: &str) -> String {
 fn rules(defaults: &str, institution: &str, location: &str) -> RuleSet {
     let text = levels(defaults, institution, location);
     let config = parse(&text).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
-    config.setup.locations[&LocationId(1)].rules.clone()
+    config.setup.locations[&LocationId(1)].settings.booking.rules.clone()
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn rules_of_one_location_leave_the_others_alone() {
     let second = "[[institutions.locations]]\nid = 2\nname = \"Second\"\nzone = \"UTC\"\n";
     let text = levels("", "horizon = 30", "horizon = 10") + second;
     let config = parse(&text).unwrap();
-    let horizon = |id| config.setup.locations[&LocationId(id)].rules.plain.horizon_days;
+    let horizon = |id| config.setup.locations[&LocationId(id)].settings.booking.rules.plain.horizon_days;
     assert_eq!((horizon(1), horizon(2)), (10, 30));
 }
 

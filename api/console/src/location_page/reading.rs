@@ -72,8 +72,8 @@ impl Cycle {
             latest: state.progress.values().filter_map(|it| it.ended_at).max().map(|at| RelativeTime::new(at, now)),
             is_notable: resources.iter().any(|it| it.stopped || it.incomplete || it.skipped > 0 || it.missing > 0),
             resources,
-            per_minute: location.quota.per_minute,
-            burst: location.quota.burst,
+            per_minute: location.settings.quota.per_minute,
+            burst: location.settings.quota.burst,
             left: state.requests_left,
         }
     }

@@ -92,7 +92,7 @@ async fn read(visit: ConsoleRequest, id: LocationId) -> Result<RulesPage, Consol
         institution: institution.name.clone(),
         zone: location.zone.to_string(),
         tables: tables(&visit, &location)?,
-        channels: location.rules.channels.keys().cloned().collect(),
+        channels: location.settings.booking.rules.channels.keys().cloned().collect(),
         question,
         explained,
         operates: visit.may(Role::Operator),
@@ -101,7 +101,7 @@ async fn read(visit: ConsoleRequest, id: LocationId) -> Result<RulesPage, Consol
 
 /// Returns the rules in force for all visits, and for each type and channel that overrides rules.
 fn tables(visit: &ConsoleRequest, location: &LocationSetup) -> Result<Vec<RuleTable>, ConsoleError> {
-    let rules: &RuleSet = &location.rules;
+    let rules: &RuleSet = &location.settings.booking.rules;
     let mut tables = vec![RuleTable { about: "All visits".to_owned(), rows: rows(&rules.plain) }];
     for id in rules.types.keys() {
         let known = visit.api.engine.appointment_type(location.institution, id.0)?;

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The booking rules of a location. The default is neutral.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RuleSet {
     /// The rules without overrides.

@@ -44,7 +44,7 @@ macro_rules! visit_rules {
         }
 
         /// The rules that an appointment type or a channel overrides.
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(default)]
         pub struct RuleOverrides {
             $(

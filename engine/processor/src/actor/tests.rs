@@ -326,7 +326,7 @@ fn patient_keys() -> KeyRange {
 /// Returns a setup of a location that reads again soon after a failure.
 fn impatient() -> setup::Setup {
     let pull = PullRules { retry_base: 1, retry_cap: 1, ..PullRules::default() };
-    let here = setup::LocationSetup { pull, ..testing::location(LocationId(1), 1, 1) };
+    let here = testing::location_with(LocationId(1), 1, 1, |settings| settings.pull = pull);
     testing::setup([testing::institution(1)], [here], [testing::source(1, 1)])
 }
 
@@ -415,7 +415,7 @@ async fn prefetched_page_is_dropped_if_the_commit_fails() {
 async fn prefetched_pages_keep_to_the_quota() {
     let ehr = patients(5);
     let quota = Quota { per_minute: 1, burst: 2 };
-    let here = setup::LocationSetup { quota, ..testing::location(LocationId(1), 1, 1) };
+    let here = testing::location_with(LocationId(1), 1, 1, |settings| settings.quota = quota);
     let setup = testing::setup([testing::institution(1)], [here], [testing::source(1, 1)]);
     let _actor = read_patients(HookedStore::default(), setup, &ehr, 2).await;
     actix::clock::sleep(Duration::from_millis(300)).await;

@@ -28,7 +28,7 @@ use records::{
     },
     record::Record,
 };
-use setup::{LocationSetup, Setup};
+use setup::Setup;
 use store::{MemoryStore, Store, journal, keys::Space};
 use testing::HookedStore;
 
@@ -205,7 +205,7 @@ fn patient(id: &str) -> EhrRecord {
 fn setup() -> Setup {
     // Disables the guard, which is not tested here.
     let pull = PullRules { guard_percent: 100, ..PullRules::default() };
-    let location = |id| LocationSetup { pull, ..testing::location(LocationId(id), 1, SOURCE) };
+    let location = |id| testing::location_with(LocationId(id), 1, SOURCE, |settings| settings.pull = pull);
     testing::setup([testing::institution(1)], [A, B].map(location), [testing::source(SOURCE, 1)])
 }
 

@@ -149,8 +149,9 @@ fn setup(locations: u32) -> Setup {
     for location in setup.locations.values_mut() {
         let location = Arc::make_mut(location);
         location.zone = chrono_tz::UTC;
-        location.pull = PullRules { night_every: NIGHT_EVERY, ..PullRules::default() };
-        location.quota = Quota::default();
+        let settings = location.settings_mut();
+        settings.pull = PullRules { night_every: NIGHT_EVERY, ..PullRules::default() };
+        settings.quota = Quota::default();
     }
     setup
 }

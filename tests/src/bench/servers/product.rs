@@ -73,7 +73,7 @@ pub async fn serve(
     let mut setup = if node.is_some() { practices::setup_apart(locations) } else { practices::setup(locations) };
     if ruled {
         for location in setup.locations.values_mut() {
-            Arc::make_mut(location).rules = practices::rules_of_every_kind();
+            Arc::make_mut(location).settings_mut().booking.rules = practices::rules_of_every_kind();
         }
     }
     setup.engine.node = node.map(|(name, port)| NodeRules {

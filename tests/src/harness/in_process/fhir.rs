@@ -63,7 +63,7 @@ impl FhirHarness {
         let first_day = tomorrow(ZONE);
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
         let mut place = location(&seeded.site, ZONE);
-        place.write.call_deadline = 4 * SECOND;
+        place.settings_mut().write.call_deadline = 4 * SECOND;
         place.adapter_config.insert("appointment_types".to_owned(), TYPES.to_owned());
         change(&mut place);
         let mut source = DataSource {

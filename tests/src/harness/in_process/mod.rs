@@ -323,28 +323,28 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
 
 /// Returns a location with short waiting times. `foreign_id` is its id in the EHR.
 fn location(foreign_id: &str, zone: chrono_tz::Tz) -> LocationSetup {
-    LocationSetup {
-        foreign_id: Some(foreign_id.to_owned()),
-        write: WriteRules {
-            call_deadline: 10 * SECOND,
-            backoff_base: 50,
-            backoff_cap: 400,
-            settle: 100,
-            breaker_pause: 200,
-            breaker_pause_cap: 400,
-            ..WriteRules::default()
-        },
-        // Reads once, and later only on request of a test. A call interrupted by a restart has a short deadline.
-        pull: PullRules {
-            every: HOUR,
-            call_deadline: 10 * SECOND,
-            retry_base: 100,
-            retry_cap: 400,
-            confirm_after: HOUR,
-            ..PullRules::default()
-        },
-        ..fixtures::location(LOCATION, "harbour", zone, true)
-    }
+    let foreign_id = Some(foreign_id.to_owned());
+    let mut place = LocationSetup { foreign_id, ..fixtures::location(LOCATION, "harbour", zone, true) };
+    let settings = place.settings_mut();
+    settings.write = WriteRules {
+        call_deadline: 10 * SECOND,
+        backoff_base: 50,
+        backoff_cap: 400,
+        settle: 100,
+        breaker_pause: 200,
+        breaker_pause_cap: 400,
+        ..WriteRules::default()
+    };
+    // Reads once, and later only on request of a test. A call interrupted by a restart has a short deadline.
+    settings.pull = PullRules {
+        every: HOUR,
+        call_deadline: 10 * SECOND,
+        retry_base: 100,
+        retry_cap: 400,
+        confirm_after: HOUR,
+        ..PullRules::default()
+    };
+    place
 }
 
 fn tomorrow(zone: chrono_tz::Tz) -> Date {

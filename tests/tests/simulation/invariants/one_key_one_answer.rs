@@ -41,7 +41,8 @@ impl Sim {
     /// Records a booking acknowledged to a client.
     pub fn remember(&mut self, request: &BookSlot, booked: &Booked) {
         let appointment = AppointmentId(booked.appointment.id);
-        let lifetime = self.plan.setup.locations.get(&request.offer.location).map_or(0, |at| at.booking.key_lifetime);
+        let location = self.plan.setup.locations.get(&request.offer.location);
+        let lifetime = location.map_or(0, |location| location.settings.booking.limits.key_lifetime);
         let promise = Promise {
             location: request.offer.location,
             appointment,

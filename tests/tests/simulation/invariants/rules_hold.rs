@@ -24,7 +24,7 @@ struct Grant {
 /// Checks the events of one commit. The memory of the location is as before it.
 pub fn committed(sim: &Sim, location: LocationId, events: &[Event]) {
     let setup = sim.plan.setup.locations.get(&location).expect("the location is in the setup");
-    if setup.rules.is_neutral() {
+    if setup.settings.booking.rules.is_neutral() {
         return;
     }
     let with_hold = events.iter().any(|event| matches!(event, Event::HoldEnded { .. }));
@@ -51,7 +51,8 @@ pub fn committed(sim: &Sim, location: LocationId, events: &[Event]) {
 }
 
 fn check(sim: &Sim, setup: &LocationSetup, earlier: &[Grant], grant: &Grant) {
-    let (rules, span) = (setup.rules.effective(grant.appointment_type, None), grant.place.span);
+    let rules = setup.settings.booking.rules.effective(grant.appointment_type, None);
+    let span = grant.place.span;
     let (now, start) = (local(sim.now, setup.zone), local(span.start, setup.zone));
     let what = format!("rules: {} was granted {:?} at {now}", setup.id, grant.place);
     assert!(span.start.since(sim.now) >= rules.minimum_notice, "{what}: too soon");

@@ -321,7 +321,7 @@ fn possible_changes(
     let moves = writes("reschedule-appointment") || (writes("create-appointment") && writes("cancel-appointment"));
     let closed = kind.is_some_and(|kind| !kind.bookable_online);
     let kind = it.appointment_type_id.map(AppointmentTypeId);
-    let rules = location.setup.rules.effective(kind, call.key.channel.as_deref());
+    let rules = location.setup.settings.booking.rules.effective(kind, call.key.channel.as_deref());
     let left = it.placement.span.start.since(call.api.engine.now());
     Ok(PossibleChanges {
         confirm: PossibleChange::unless([

@@ -58,7 +58,8 @@ pub(crate) fn outdated_schedule(call: &ApiCall, arguments: &impl NeedsSchedule) 
     let NeededSchedule { location, intent, fresh_within } = arguments.schedule(call)?;
     let setup = &location.setup;
     call.api.engine.note_intent(setup.id);
-    let verified = Some(setup.booking.verify_within).filter(|_| intent.is_verified(setup.booking.verify_on));
+    let limits = &setup.settings.booking.limits;
+    let verified = Some(limits.verify_within).filter(|_| intent.is_verified(limits.verify_on));
     let asked = fresh_within.map(|seconds| seconds * SECOND);
     let within = asked.into_iter().chain(verified).min()?;
     let is_outdated = call.api.engine.is_schedule_older(setup.id, within);

@@ -33,7 +33,7 @@ pub(super) fn offers(
         appointment_type: wanted.appointment_type,
         expires: call.api.engine.now().plus(call.api.edge().rules.slot_token),
         join_blocks: wanted.join_blocks,
-        rules: location.setup.rules.digest(wanted.appointment_type),
+        rules: location.setup.settings.booking.rules.digest(wanted.appointment_type),
     };
     let tokens = call.api.slot_tokens.seal(terms, slots.iter().copied());
     let offer = |(slot, slot_token): (&Slot, String)| {

@@ -137,7 +137,7 @@ impl IntentAbilities {
         IntentAbilities {
             book: writes("create-appointment"),
             new_patients: ehr.is_none_or(|ehr| ehr.new_patients)
-                && location.rules.effective(None, channel).new_patients,
+                && location.settings.booking.rules.effective(None, channel).new_patients,
             reschedule: writes("reschedule-appointment") || ehr.is_some_and(Description::moves_by_replacement),
             cancel: writes("cancel-appointment"),
             operatories: ehr.is_none_or(|ehr| ehr.operatories),
@@ -150,7 +150,7 @@ pub async fn show(call: ApiCall, AtLocation(location, ()): AtLocation<()>) -> Bo
     let OpenLocation { setup, .. } = &location;
     let (now, zone) = (call.api.engine.now(), setup.zone);
     let today = times::local(now, zone).0;
-    let rules = setup.rules.effective(None, call.key.channel.as_deref());
+    let rules = setup.settings.booking.rules.effective(None, call.key.channel.as_deref());
     let can = IntentAbilities::of_location(&call.api, setup, call.key.channel.as_deref())?;
     let mut hours = call.api.engine.working_hours(setup.id).map_err(ApiError::from)?;
     hours.retain(|it| it.deleted_at.is_none() && it.in_force());

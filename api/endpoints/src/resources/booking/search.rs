@@ -138,7 +138,8 @@ pub async fn create(
     let closed = kind.filter(|kind| !kind.bookable_online);
     let wanted_type = asked.appointment_type.map(AppointmentTypeId);
     let channel = call.key.channel.as_deref();
-    let refuses_patient = asked.new_patient && !location.setup.rules.effective(wanted_type, channel).new_patients;
+    let refuses_patient =
+        asked.new_patient && !location.setup.settings.booking.rules.effective(wanted_type, channel).new_patients;
     let party = asked.party();
     let (mut slots, mut next, mut group_count) = (Vec::new(), None, 0);
     match party {

@@ -1,0 +1,45 @@
+//! Settings of locations in memory: equal ones are one allocation, in all institutions.
+
+use std::sync::Arc;
+
+use engine::setup::{
+    LocationSettings,
+    changes::{ChangeImpact, SetupChanges},
+};
+use location::ids::LocationId;
+
+use super::{PRACTICE, parse};
+use crate::Config;
+
+/// Returns a configuration in which locations 1 and 2 override a setting, and locations 3 and 4 of two institutions
+/// override none.
+fn practices(page_of_second: u32) -> Config {
+    let location = |id: u32| format!("[[institutions.locations]]\nid = {id}\nname = \"L\"\nzone = \"UTC\"\n");
+    let page = |page: u32| format!("[institutions.locations.pull]\npage = {page}\n");
+    let other = "[[institutions]]\nid = 2\nsubdomain = \"other\"\nname = \"Other\"\nenvironment = \"sandbox\"\n";
+    let parts =
+        [PRACTICE.to_owned(), page(7), location(2), page(page_of_second), location(3), other.to_owned(), location(4)];
+    parse(&parts.concat()).unwrap()
+}
+
+fn settings(config: &Config, id: u32) -> &Arc<LocationSettings> {
+    &config.setup.locations[&LocationId(id)].settings
+}
+
+#[test]
+fn locations_with_equal_settings_share_one_allocation() {
+    let config = practices(7);
+    let [one, two, three, four] = [1, 2, 3, 4].map(|id| settings(&config, id));
+    assert!(Arc::ptr_eq(one, two) && Arc::ptr_eq(three, four));
+    assert_eq!((one.pull.page, three), (7, &Arc::default()));
+}
+
+#[test]
+fn a_reload_of_one_location_leaves_those_that_shared_its_settings() {
+    let (before, after) = (practices(7), practices(8));
+    assert_eq!([1, 2].map(|id| settings(&before, id).pull.page), [7, 7]);
+    assert_eq!([1, 2].map(|id| settings(&after, id).pull.page), [7, 8]);
+    assert!(!Arc::ptr_eq(settings(&after, 1), settings(&after, 2)));
+    let changes = SetupChanges::between(&before.setup, &after.setup);
+    assert_eq!(changes.touched, [(LocationId(2), ChangeImpact::Connection)].into());
+}
