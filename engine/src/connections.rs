@@ -201,7 +201,7 @@ impl Connections {
             Some(fence) => fence.before(apart),
             None => apart,
         };
-        let Some(login) = &source.login else { return own };
+        let Some(login) = source.login() else { return own };
         let mut authorized = self.authorized.lock();
         let anew = || (source.clone(), Arc::new(Authorized::new(own.clone(), login.clone())));
         let (of, way) = authorized.entry(source.id).or_insert_with(anew);
@@ -253,7 +253,7 @@ impl Connections {
         }
         connection.source = source.id.to_string();
         // In-process requests and those through workstations share their limits with no other data source.
-        let alone = source.workstation.is_some() || source.base_url == IN_PROCESS;
+        let alone = source.workstation().is_some() || source.base_url == IN_PROCESS;
         connection.host = alone.then(|| format!("data source {}", source.id));
         let adapter_config = location.adapter_config.iter();
         connection.settings = adapter_config.map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();

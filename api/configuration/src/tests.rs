@@ -498,7 +498,7 @@ fn access_tokens_need_one_proof_and_a_safe_endpoint() {
         "private_key_file = \"key.pem\", key_id = \"1\"",
     ] {
         let config = oauth(&format!("{base}, {proof}")).unwrap_or_else(|problems| panic!("{proof}: {problems:?}"));
-        let Some(Login::OAuth(oauth)) = config.setup.sources[&1].login.clone() else { panic!("{proof}") };
+        let Some(Login::OAuth(oauth)) = config.setup.sources[&1].login() else { panic!("{proof}") };
         assert_eq!(oauth.scopes.as_deref(), proof.contains("scopes").then_some("a b"));
     }
     for (fields, problem) in [
@@ -525,7 +525,7 @@ fn access_tokens_need_one_proof_and_a_safe_endpoint() {
 fn a_tryton_session_needs_a_login_and_excludes_other_logins() {
     let session = |fields: &str| with_source(&format!("tryton_session = {{ {fields} }}\n"));
     let config = session("user = \"practice-sync\", password = \"s\"").unwrap();
-    assert!(matches!(config.setup.sources[&1].login, Some(Login::Tryton(_))));
+    assert!(matches!(config.setup.sources[&1].login(), Some(Login::Tryton(_))));
     for (fields, problem) in [
         ("user = \"practice-sync\"", "password"),
         ("password = \"s\"", "user"),
@@ -585,7 +585,7 @@ source = 1
     assert_eq!(config.http.max_workstations, 40);
     let rules = config.setup.locations[&LocationId(1)].settings.workstation;
     assert_eq!((rules.approval, rules.in_flight, rules.patience_seconds), (true, 3, 60));
-    assert_eq!(config.setup.sources[&1].workstation.as_ref().map(|it| it.probe.as_str()), Some("/api/session"));
+    assert_eq!(config.setup.sources[&1].workstation().map(|it| it.probe.as_str()), Some("/api/session"));
 
     let told = |source: &str, location: &str| read(source, location).err().unwrap();
     assert_eq!(
@@ -628,11 +628,11 @@ fn events_of_a_source_need_a_long_secret_and_a_header() {
     let events = |fields: &str| with_source(&format!("events = {{ {fields} }}\n"));
     let secret = "secret = \"0123456789abcdef\"";
     let config = events(&format!("{secret}, header = \"X-Ehr-Event\"")).unwrap();
-    let read = config.setup.sources[&1].events.clone().unwrap();
+    let read = config.setup.sources[&1].events().unwrap();
     assert_eq!((read.secret.expose(), read.header.as_str()), ("0123456789abcdef", "x-ehr-event"));
     assert_eq!(read.scheme, EventScheme::Header);
     let signed = events(&format!("{secret}, scheme = \"hmac\", header = \"X-Signature\"")).unwrap();
-    assert_eq!(signed.setup.sources[&1].events.as_ref().map(|it| it.scheme), Some(EventScheme::Hmac));
+    assert_eq!(signed.setup.sources[&1].events().map(|it| it.scheme), Some(EventScheme::Hmac));
     for (fields, problem) in [
         ("header = \"X-Event\"".to_owned(), "`secret` is missing"),
         (secret.to_owned(), "`header` is missing"),

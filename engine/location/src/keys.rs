@@ -103,6 +103,13 @@ pub trait KeyTable: Default {
     }
 }
 
+/// A table that is rarely set takes the memory of a pointer.
+impl<T: KeyTable> KeyTable for Box<T> {
+    fn read_keys(&mut self, keys: &impl KeyReader) {
+        T::read_keys(self, keys);
+    }
+}
+
 /// Declares structs whose fields are keys of the configuration, with their defaults. Rows are read in their order.
 ///
 /// ```text

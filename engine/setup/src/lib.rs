@@ -209,6 +209,14 @@ location::settings! {
                 text_where(is_header_value, "is not a valid header").credential()
             ) =>
             reload, "Added to each request; values are credentials.";
+        /// Boxed, because most sources have none, and there may be a source for each location.
+        access: Option<Box<SourceAccess>> = None, inline() =>
+            reload, "`None` if none of its keys is set.";
+    }
+
+    /// How an EHR is reached, and how it sends events.
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct SourceAccess {
         /// The login for access tokens or sessions, made of the keys in the next two fields.
         login: Option<Login> = None;
         oauth: Option<OAuthKeys> = None, table() => reload, "Access tokens (OAuth 2.0 client credentials).";
@@ -234,9 +242,10 @@ location::settings! {
 impl DataSource {
     /// Makes the login and the authentication of events, and reports keys that exclude each other.
     fn check(&mut self, keys: &impl KeyReader) {
+        let Some(access) = &mut self.access else { return };
         let problem = |problem: &str| keys.problem(&[], &["base_url"], problem);
-        let oauth = self.oauth.take().and_then(|oauth| oauth.login(keys));
-        let session = self.tryton_session.take().filter(|_| !self.base_url.is_empty()).and_then(|session| {
+        let oauth = access.oauth.take().and_then(|oauth| oauth.login(keys));
+        let session = access.tryton_session.take().filter(|_| !self.base_url.is_empty()).and_then(|session| {
             let session = TrytonSession::new(&self.base_url, session.user, session.password?);
             session.map_err(|error| problem(&error.to_string())).ok().map(Login::Tryton)
         });
@@ -244,7 +253,7 @@ impl DataSource {
         if usize::from(oauth.is_some()) + usize::from(session.is_some()) + usize::from(authorization) > 1 {
             problem("oauth, tryton_session and the header Authorization are mutually exclusive");
         }
-        if self.workstation.is_some() && !self.base_url.is_empty() {
+        if access.workstation.is_some() && !self.base_url.is_empty() {
             // Its requests run in the browser session of a staff member.
             if oauth.is_some() || !self.headers.is_empty() {
                 problem("a source reached through workstations must not have headers or oauth");
@@ -253,8 +262,25 @@ impl DataSource {
                 problem("a source reached through workstations needs an http or https `base_url`");
             }
         }
-        self.login = oauth.or(session);
-        self.events = self.event_keys.take().and_then(EventKeys::events);
+        access.login = oauth.or(session);
+        access.events = access.event_keys.take().and_then(EventKeys::events);
+    }
+
+    /// Returns the access for a change.
+    pub fn access_mut(&mut self) -> &mut SourceAccess {
+        self.access.get_or_insert_default()
+    }
+
+    pub fn login(&self) -> Option<&Login> {
+        self.access.as_ref()?.login.as_ref()
+    }
+
+    pub fn workstation(&self) -> Option<&WorkstationAccess> {
+        self.access.as_ref()?.workstation.as_ref()
+    }
+
+    pub fn events(&self) -> Option<&EhrEvents> {
+        self.access.as_ref()?.events.as_ref()
     }
 }
 
@@ -417,7 +443,7 @@ impl Setup {
     /// Returns the data source of a location that is reached through workstations.
     pub fn gated(&self, location: &LocationSetup) -> Option<(&DataSource, &WorkstationAccess)> {
         let source = self.sources.get(&location.source?)?;
-        Some((source, source.workstation.as_ref()?))
+        Some((source, source.workstation()?))
     }
 
     /// Returns the location that pulls the shared resources of a data source: its first active one.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use location::ids::{InstitutionId, LocationId};
 use setup::{
-    LocationSettings, LocationSetup, LocationStatus, Setup, WorkstationAccess,
+    DataSource, LocationSettings, LocationSetup, LocationStatus, Setup, WorkstationAccess,
     changes::{ChangeImpact, Difference, SetupChanges, needs_restart},
     shared_settings::SharedSettings,
 };
@@ -36,7 +36,7 @@ fn a_change_touches_only_the_locations_it_concerns() {
     assert_eq!(touched(&|it| changed(it, two, |it| it.settings_mut().quota.burst += 1)), [(two, Connection)]);
     let gated = |it: &mut Setup| {
         let source = it.sources.get_mut(&2).map(Arc::make_mut).expect("the test set it up");
-        source.workstation = Some(WorkstationAccess { probe: "/".into() });
+        source.access_mut().workstation = Some(WorkstationAccess { probe: "/".into() });
     };
     assert_eq!(touched(&gated), [(three, Connection), (four, Connection)]);
     let closed = |it: &mut Setup| changed(it, one, |it| it.status = LocationStatus::Closed);
@@ -63,6 +63,12 @@ fn a_change_of_shared_settings_concerns_one_location() {
     one.settings_mut().quota.burst += 1;
     assert_ne!(one.settings, two.settings);
     assert_eq!(*two.settings, LocationSettings::default());
+}
+
+/// There may be 100,000 of them, and an allocation adds two reference counts.
+#[test]
+fn data_sources_are_small() {
+    assert!(size_of::<DataSource>() <= 144, "{} bytes", size_of::<DataSource>());
 }
 
 #[test]

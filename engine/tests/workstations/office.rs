@@ -204,13 +204,13 @@ async fn start(store: &Arc<MemoryStore>, rules: WriteRules) -> Engine {
 }
 
 fn setup(write: WriteRules) -> Setup {
-    let source = DataSource {
+    let mut source = DataSource {
         adapter: "cloud".into(),
         base_url: "https://ehr.example/app".into(),
         guest_requests_per_call: 20,
-        workstation: Some(WorkstationAccess { probe: "/session".into() }),
         ..testing::source(SOURCE, 1)
     };
+    source.access_mut().workstation = Some(WorkstationAccess { probe: "/session".into() });
     let settings = |settings: &mut LocationSettings| {
         settings.write = write;
         settings.pull.retry_base = SECOND / 10;

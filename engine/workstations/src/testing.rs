@@ -25,15 +25,15 @@ pub(crate) const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7)
 pub(crate) fn setup() -> Setup {
     let workstation = WorkstationRules { patience_seconds: 0, ..WorkstationRules::default() };
     let location = |id, source| testing::location_with(id, 1, source, |settings| settings.workstation = workstation);
-    let source = |id, workstation| DataSource {
+    let source = |id| DataSource {
         base_url: "https://ehr.example/app/".into(),
         allowed_paths: vec!["/api/".into()],
-        workstation,
         ..testing::source(id, 1)
     };
-    let gated = Some(WorkstationAccess { probe: "/api/session".into() });
+    let (mut gated, ungated) = (source(1), source(2));
+    gated.access_mut().workstation = Some(WorkstationAccess { probe: "/api/session".into() });
     let locations = [location(HERE, 1), location(THERE, 1), location(UNGATED, 2)];
-    testing::setup([], locations, [source(1, gated), source(2, None)])
+    testing::setup([], locations, [gated, ungated])
 }
 
 pub(crate) fn gateway(store: &Arc<MemoryStore>) -> Arc<Gateway> {

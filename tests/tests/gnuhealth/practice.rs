@@ -218,11 +218,9 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
     let base_url = format!("http://{}{BASE_PATH}", proxy.address());
     let session =
         TrytonSession::new(&base_url, login.to_owned(), Secret::new(PASSWORD)).expect("an address and a login");
-    let source = DataSource {
-        login: Some(session.into()),
-        guest_memory_mib: 128,
-        ..fixtures::source(SOURCE, INSTITUTION, "gnuhealth", &base_url)
-    };
+    let source = fixtures::source(SOURCE, INSTITUTION, "gnuhealth", &base_url);
+    let mut source = DataSource { guest_memory_mib: 128, ..source };
+    source.access_mut().login = Some(session.into());
     let mut place = LocationSetup {
         foreign_id: Some("1".to_owned()),
         adapter_config: BTreeMap::from([

@@ -41,8 +41,9 @@ pub async fn take(request: HttpRequest, payload: Payload) -> HttpResult {
     let limits = BodyRules { max_bytes: MAX_REPORT.min(edge.rules.max_body), timeout: edge.rules.body_timeout };
     let report = body::collect(request.headers(), payload.into_inner(), limits).await?;
     let source = source_of(request.path());
-    let events = source.and_then(|id| api.engine.setup().sources.get(&id)?.events.clone());
-    let refusal = match &events {
+    let setup = api.engine.setup();
+    let events = source.and_then(|id| setup.sources.get(&id)?.events());
+    let refusal = match events {
         None => Some(Failure::UnknownPath),
         Some(events) if !accepts(events, request.headers(), &report) => Some(Failure::EventSecretInvalid),
         Some(_) => None,

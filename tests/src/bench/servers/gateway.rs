@@ -39,7 +39,8 @@ pub async fn serve(dir: &Path, workstations: usize) -> Result<(), Box<dyn Error>
     let locations = locations(workstations);
     let mut setup = practices::setup(locations);
     for source in setup.sources.values_mut() {
-        Arc::make_mut(source).workstation = Some(WorkstationAccess { probe: "/api/session".to_owned() });
+        let access = WorkstationAccess { probe: "/api/session".to_owned() };
+        Arc::make_mut(source).access_mut().workstation = Some(access);
     }
     let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
     parts.own = in_process_ehrs(locations, Writes::Wait);
