@@ -3,7 +3,7 @@
 use location::Timestamp;
 use records::document::DocumentKind;
 use serde::{Deserialize, Serialize};
-use setup::{Institution, LocationSetup, Setup};
+use setup::{Institution, LocationSetup, Setup, country::CountryCode};
 use sha2::{Digest, Sha256};
 use store::{Batch, CommitError, Key, Store, StoreError, keys};
 
@@ -54,12 +54,13 @@ pub(crate) fn read(store: &dyn Store, key: &[u8]) -> Result<Option<SetUp>, Store
 }
 
 fn institution_digest(it: &Institution) -> [u8; 16] {
-    digest(&(&it.subdomain, &it.name, &it.phone_number, &it.country_code))
+    digest(&(&it.subdomain, &it.name, &it.phone_number, it.country_code.as_str()))
 }
 
 /// Returns a digest of the fields that the API shows.
 fn location_digest(it: &LocationSetup) -> [u8; 16] {
-    let place = (&it.street_address, &it.street_address_2, &it.city, &it.state, &it.zip_code, &it.country_code);
+    let country = it.country_code.as_ref().map(CountryCode::as_str);
+    let place = (&it.street_address, &it.street_address_2, &it.city, &it.state, &it.zip_code, country);
     let status = format!("{:?}", it.status);
     let way = (it.latitude, it.longitude, &it.phone_number, &it.email, it.zone.name());
     digest(&(&it.name, place, way, it.map_by_operatory, status, it.source, &it.foreign_id))

@@ -62,7 +62,7 @@ async fn profile(setup: &Setup, store: &Arc<dyn Store>, source: u32) -> Result<P
     let locations = setup.locations.values().filter(|location| location.source == Some(source));
     let locations = locations
         .map(|location| LocationProfile {
-            key: location.foreign_id.clone().unwrap_or_else(|| location.id.to_string()),
+            key: location.foreign_id.as_deref().map_or_else(|| location.id.to_string(), str::to_owned),
             operatories: if location.map_by_operatory { 8 } else { 6 },
             offsets: offsets(location.zone),
         })

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::setup::country::CountryCode;
 use location::ids::LocationId;
 use serde_json::{Value, json};
 
@@ -111,7 +112,7 @@ async fn an_extension_is_accepted_and_not_part_of_the_number() {
 async fn a_national_number_belongs_to_the_country_of_the_location() {
     let mut setup = setup();
     let second = setup.locations.get_mut(&LocationId(SECOND)).unwrap();
-    Arc::make_mut(second).country_code = Some("GB".to_owned());
+    Arc::make_mut(second).country_code = Some(CountryCode::parse("GB").unwrap());
     let world = world_set_up(setup, free_rates()).await;
     let path = format!("/patients?subdomain=acme&location_id={SECOND}");
     let id = create_patient(&world, &path, person("Nora", "New", "+44 20 7946 0958")).await;

@@ -26,6 +26,7 @@ use engine::{
     records::ehr::Ehr,
     setup::{
         DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
+        country::CountryCode,
     },
     store::{MemoryStore, Store},
 };
@@ -314,7 +315,7 @@ fn place(id: u32, institution: u32, zone: &str, status: LocationStatus) -> Locat
         city: Some("Springfield".into()),
         state: Some("NY".into()),
         zip_code: Some("10001".into()),
-        country_code: Some("US".into()),
+        country_code: Some(CountryCode::US),
         latitude: Some(40.5),
         zone: zone.parse().unwrap(),
         status,

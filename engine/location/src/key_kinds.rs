@@ -293,6 +293,11 @@ pub fn text_as<T: 'static>(
     KeyKind::new("text", TEXT, move |value| Ok(parse(value.text()?)?), show)
 }
 
+/// A string that is not empty, for fields that every location has: it takes less memory than a `String`.
+pub fn boxed_text() -> KeyKind<Box<str>> {
+    text(|text| not_empty(text).map(String::into_boxed_str))
+}
+
 /// A string that fulfils a condition.
 pub fn text_where(is_valid: fn(&str) -> bool, wrong: &'static str) -> KeyKind<String> {
     text(move |text| if is_valid(text) { Ok(text.to_owned()) } else { Err(wrong.to_owned()) })

@@ -5,6 +5,7 @@
 #![warn(unreachable_pub)]
 
 pub mod changes;
+pub mod country;
 pub mod current;
 pub mod database;
 pub mod events;
@@ -28,6 +29,7 @@ use location::{
 use url::Url;
 
 use crate::{
+    country::CountryCode,
     database::Database,
     events::{EhrEvents, EventKeys, header_name},
     guests::HostLimits,
@@ -73,8 +75,7 @@ location::settings! {
             word(&[("sandbox", Environment::Sandbox), ("production", Environment::Production)]).required() =>
             reload, "API keys work only in this environment.";
         phone_number: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
-        country_code: String = "US".to_owned(),
-            text_where(is_country_code, "must be a country code of two capital letters") =>
+        country_code: CountryCode = CountryCode::US, text(CountryCode::parse) =>
             reload, "Two capital letters; `US` by default. Telephone numbers without a calling code are numbers of \
                      this country.";
     }
@@ -97,20 +98,19 @@ location::settings! {
         source: Option<u32> = None, id().optional() =>
             reload, "The `id` of the location's data source. Unset, the location has no EHR.";
         map_by_operatory: bool = false, flag() => reload, "A booking must name an operatory.";
-        street_address: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
-        street_address_2: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
-        city: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
-        state: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
-        zip_code: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
-        country_code: Option<String> = None,
-            text_where(is_country_code, "must be a country code of two capital letters").optional() =>
+        street_address: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
+        street_address_2: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
+        city: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
+        state: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
+        zip_code: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
+        country_code: Option<CountryCode> = None, text(CountryCode::parse).optional() =>
             reload, "By default that of the institution. Telephone numbers without a calling code are numbers of this \
                      country.";
-        phone_number: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
-        email: Option<String> = None, text(not_empty).optional() => reload, "Shown to clients.";
+        phone_number: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
+        email: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
         latitude: Option<f64> = None, number(-90.0..=90.0).optional() => reload, "Shown to clients.";
         longitude: Option<f64> = None, number(-180.0..=180.0).optional() => reload, "Shown to clients.";
-        foreign_id: Option<String> = None, text(not_empty).optional() => reload, "The id of the location in the EHR.";
+        foreign_id: Option<Box<str>> = None, boxed_text().optional() => reload, "The id of the location in the EHR.";
         /// Shared by locations with equal settings, see `SharedSettings`.
         settings: Arc<LocationSettings> = Arc::default();
         adapter_config: BTreeMap<String, String> = BTreeMap::new(),
@@ -128,14 +128,10 @@ fn zone(text: &str) -> Result<chrono_tz::Tz, String> {
     text.parse().map_err(|_| format!("must be an IANA time zone such as America/New_York, not {text:?}"))
 }
 
-fn is_country_code(text: &str) -> bool {
-    text.len() == 2 && text.bytes().all(|b| b.is_ascii_uppercase())
-}
-
 impl LocationSetup {
     /// Returns the country whose telephone numbers are written without a calling code at this location.
     pub fn country<'a>(&'a self, institution: &'a Institution) -> &'a str {
-        self.country_code.as_deref().unwrap_or(&institution.country_code)
+        self.country_code.as_ref().unwrap_or(&institution.country_code).as_str()
     }
 
     /// Returns the settings for a change of this location alone.

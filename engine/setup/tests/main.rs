@@ -1,4 +1,5 @@
-//! Differences between setups, and zones.
+//! Differences between setups, country codes, and zones.
 
 mod changes;
+mod country;
 mod zones;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use location::{InstitutionId, LocationId, Quota};
 
-use setup::{DataSource, Environment, Institution, LocationSettings, LocationSetup, Setup};
+use setup::{DataSource, Environment, Institution, LocationSettings, LocationSetup, Setup, country::CountryCode};
 
 /// Returns an institution `practice-{id}` in the sandbox.
 pub fn institution(id: u32) -> Institution {
@@ -13,7 +13,7 @@ pub fn institution(id: u32) -> Institution {
         subdomain: format!("practice-{id}"),
         name: "Practice".into(),
         phone_number: None,
-        country_code: "US".into(),
+        country_code: CountryCode::US,
         environment: Environment::Sandbox,
     }
 }

@@ -7,7 +7,7 @@ use location::{
 };
 use runtime::clock;
 use sandbox_ehr::{OffsetFrom, Profile};
-use setup::{DataSource, EngineRules, Institution, LocationSetup, Setup};
+use setup::{DataSource, EngineRules, Institution, LocationSetup, Setup, country::CountryCode};
 
 pub const INSTITUTION: InstitutionId = InstitutionId(1);
 pub const MAIN_STREET: LocationId = LocationId(101);
@@ -72,14 +72,14 @@ pub fn source(id: u32, institution: InstitutionId, adapter: &str, base_url: &str
 pub fn location(id: LocationId, key: &str, zone: chrono_tz::Tz, map_by_operatory: bool) -> LocationSetup {
     LocationSetup {
         name: key.to_owned(),
-        street_address: Some("1 Main Street".to_owned()),
-        city: Some("Springfield".to_owned()),
-        state: Some("NY".to_owned()),
-        zip_code: Some("10001".to_owned()),
-        country_code: Some("US".to_owned()),
+        street_address: Some("1 Main Street".into()),
+        city: Some("Springfield".into()),
+        state: Some("NY".into()),
+        zip_code: Some("10001".into()),
+        country_code: Some(CountryCode::US),
         zone,
         map_by_operatory,
-        foreign_id: Some(key.to_owned()),
+        foreign_id: Some(key.into()),
         ..testing::location_with(id, INSTITUTION.0, SOURCE, |settings| settings.quota.burst = 1_000)
     }
 }

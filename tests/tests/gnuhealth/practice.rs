@@ -222,7 +222,7 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
     let mut source = DataSource { guest_memory_mib: 128, ..source };
     source.access_mut().login = Some(session.into());
     let mut place = LocationSetup {
-        foreign_id: Some("1".to_owned()),
+        foreign_id: Some("1".into()),
         adapter_config: BTreeMap::from([
             ("appointment_types".to_owned(), TYPES.to_owned()),
             ("country".to_owned(), "US".to_owned()),

@@ -87,7 +87,7 @@ async fn clinic_has_its_own_operatories_and_all_patients() {
                 "ClinicNum": 4, "AptDateTime": format!("{} 09:00:00", database.today()), "Pattern": "XXXXXX"});
             database.insert("appointments", row);
         },
-        |place| place.foreign_id = Some("4".to_owned()),
+        |place| place.foreign_id = Some("4".into()),
     )
     .await;
     let rooms: Vec<_> = harness.operatories().into_iter().map(|room| room.body.name).collect();

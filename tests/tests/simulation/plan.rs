@@ -136,7 +136,7 @@ fn location(
         name: format!("Location {id}"),
         zone,
         source,
-        foreign_id: source.map(|_| format!("site-{id}")),
+        foreign_id: source.map(|_| format!("site-{id}").into()),
         settings: settings.clone(),
         ..testing::location(id, institution.0, 0)
     }

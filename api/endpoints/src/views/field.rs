@@ -1,6 +1,9 @@
 //! Conversions of a record's fields to those of its view, for the attribute [`view_macro::view`].
 
-use engine::records::{AdjustmentAction, ClaimStatus, RecordWrite};
+use engine::{
+    records::{AdjustmentAction, ClaimStatus, RecordWrite},
+    setup::country::CountryCode,
+};
 
 use super::parts::{Price, WriteState};
 use crate::prelude::*;
@@ -71,6 +74,18 @@ impl<'a> ViewField<'a, String> for &'a str {
 impl<'a> ViewField<'a, Option<String>> for Option<&'a str> {
     fn view(source: &'a Option<String>) -> Option<&'a str> {
         source.as_deref()
+    }
+}
+
+impl<'a> ViewField<'a, Option<Box<str>>> for Option<&'a str> {
+    fn view(source: &'a Option<Box<str>>) -> Option<&'a str> {
+        source.as_deref()
+    }
+}
+
+impl<'a> ViewField<'a, Option<CountryCode>> for Option<&'a str> {
+    fn view(source: &'a Option<CountryCode>) -> Option<&'a str> {
+        source.as_ref().map(CountryCode::as_str)
     }
 }
 

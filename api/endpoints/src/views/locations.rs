@@ -27,8 +27,8 @@ pub(crate) struct LocationBasic<'a> {
 }
 
 pub(crate) fn booking_location(location: &LocationSetup) -> BookingLocation<'_> {
-    let state_and_zip =
-        [&location.state, &location.zip_code].into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ");
+    let state_and_zip = [location.state.as_deref(), location.zip_code.as_deref()];
+    let state_and_zip = state_and_zip.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let parts = [location.street_address.as_deref(), location.street_address_2.as_deref(), location.city.as_deref()];
     let parts = parts.into_iter().flatten().chain((!state_and_zip.is_empty()).then_some(state_and_zip.as_str()));
     BookingLocation { location_id: location.id, name: &location.name, address: parts.collect::<Vec<_>>().join(", ") }

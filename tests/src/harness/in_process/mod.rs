@@ -323,7 +323,7 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
 
 /// Returns a location with short waiting times. `foreign_id` is its id in the EHR.
 fn location(foreign_id: &str, zone: chrono_tz::Tz) -> LocationSetup {
-    let foreign_id = Some(foreign_id.to_owned());
+    let foreign_id = Some(foreign_id.into());
     let mut place = LocationSetup { foreign_id, ..fixtures::location(LOCATION, "harbour", zone, true) };
     let settings = place.settings_mut();
     settings.write = WriteRules {

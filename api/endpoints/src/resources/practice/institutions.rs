@@ -58,7 +58,7 @@ fn view<'a>(call: &'a ApiCall, tenant: &'a Tenant) -> Result<InstitutionDetail<'
         subdomain: &institution.subdomain,
         phone_number: institution.phone_number.as_deref(),
         emrs: own().filter_map(|location| call.directory.adapter(location)).collect(),
-        country_code: &institution.country_code,
+        country_code: institution.country_code.as_str(),
         appointment_types_location_scoped: types.iter().any(|it| it.deleted_at.is_none() && it.location_id.is_some()),
         is_sync_notifications: false,
         notify_insert_fails: false,

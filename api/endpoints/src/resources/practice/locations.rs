@@ -120,8 +120,9 @@ pub async fn list(
     call: ApiCall,
     InTenants(tenants, ListLocations { inactive, foreign_ids }): InTenants<ListLocations>,
 ) -> Answer<Listed<InstitutionView<'static>>> {
-    let called =
-        |location: &LocationSetup, names: &[String]| location.foreign_id.as_ref().is_some_and(|id| names.contains(id));
+    let called = |location: &LocationSetup, names: &[String]| {
+        location.foreign_id.as_deref().is_some_and(|id| names.iter().any(|name| name == id))
+    };
     let mut institutions = Vec::new();
     for Tenant { institution } in &tenants {
         let mut locations = Vec::new();
