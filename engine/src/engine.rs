@@ -97,15 +97,15 @@ pub struct Parts {
     pub host: Option<Host>,
     /// The file of the store's keys. `None` without keys, or if they never change.
     pub key_file: Option<PathBuf>,
-    /// The owners of keys, for a store in a database.
-    pub owners: Arc<OwnersOfSetup>,
+    /// The owners of keys, for a store in a database. `None` for other stores.
+    pub owners: Option<Arc<OwnersOfSetup>>,
 }
 
 impl Parts {
     pub fn new(store: Arc<dyn Store>, views: Arc<dyn Views>) -> Parts {
         let (adapters, in_process, own, audience) =
             (Adapters::new(), BTreeMap::new(), HashMap::new(), Arc::new(Everyone));
-        let (host, key_file, owners) = (None, None, Arc::default());
+        let (host, key_file, owners) = (None, None, None);
         Parts { store, views, adapters, in_process, own, audience, host, key_file, owners }
     }
 }
@@ -142,7 +142,7 @@ pub struct Engine {
     pub(crate) backups: Arc<Backups>,
     /// Held while another setup is applied.
     pub(crate) reconfiguring: tokio::sync::Mutex<()>,
-    pub(crate) owners: Arc<OwnersOfSetup>,
+    pub(crate) owners: Option<Arc<OwnersOfSetup>>,
     pub(crate) rotation: Arc<Rotation>,
     pub(crate) provider_names: ProviderNameCache,
     audit_follower: Arc<AuditFollower>,

@@ -72,11 +72,14 @@ pub async fn open(
     let unusable = |source| OpenError::Directory { dir: dir.to_path_buf(), source };
     std::fs::create_dir_all(dir).map_err(unusable)?;
     let data = DataDir::new(dir);
-    let owners = database::owners_of(&setup);
+    let mut owners = None;
     let store: Arc<dyn Store> = match setup.engine.store_engine {
         StoreEngine::Sled => Arc::new(embedded(&setup, &data, EngineKind::Sled)?),
         StoreEngine::Fjall => Arc::new(embedded(&setup, &data, EngineKind::Fjall)?),
-        StoreEngine::Postgres => Arc::new(database::open(&setup, &data, owners.clone()).await?),
+        StoreEngine::Postgres => {
+            let known = owners.insert(database::owners_of(&setup)).clone();
+            Arc::new(database::open(&setup, &data, known).await?)
+        }
     };
     data.note()?;
 

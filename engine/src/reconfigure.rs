@@ -62,7 +62,7 @@ impl Engine {
         if !problems.is_empty() {
             return Err(NotReconfigurable::Unusable(problems));
         }
-        self.owners.learn(&setup);
+        self.owners.iter().for_each(|owners| owners.learn(&setup));
         let opened = self.open_simulated(&setup, &changes, simulated).await?;
         config_history::note(&*self.deps.store, &setup, clock::now()).await?;
 
