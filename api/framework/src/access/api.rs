@@ -114,7 +114,7 @@ impl Api {
             certificates: Certificates::default(),
             audit: None,
             reloads: OnceLock::new(),
-            directory: ArcSwap::from_pointee(Directory::from(&*engine.setup())),
+            directory: ArcSwap::from_pointee(Directory::from(engine.setup())),
             keys: keys.into(),
             edge: ArcSwap::from_pointee(Edge::new(rules)),
             operators: ArcSwap::default(),
@@ -207,7 +207,7 @@ impl Api {
         let opened = taken.simulated.iter().map(|(source, ehr)| (*source, ehr.clone()));
         self.simulated.write().extend(opened);
         if !taken.changes.is_empty() {
-            self.directory.store(Arc::new(Directory::from(&*self.engine.setup())));
+            self.directory.store(Arc::new(Directory::from(self.engine.setup())));
             self.rights_changed();
         }
         Ok(taken)

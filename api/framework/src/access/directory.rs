@@ -1,7 +1,7 @@
 //! Index of institutions and locations by the names that callers use.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -15,30 +15,21 @@ use location::{InstitutionId, LocationId};
 #[derive(Default)]
 pub struct Directory {
     number: u64,
-    institutions: BTreeMap<InstitutionId, Arc<Institution>>,
+    setup: Arc<Setup>,
     by_subdomain: HashMap<String, Arc<Institution>>,
-    /// Adapter name by data source.
-    adapters: HashMap<u32, String>,
-    locations: HashMap<LocationId, Arc<LocationSetup>>,
     by_institution: HashMap<InstitutionId, Vec<Arc<LocationSetup>>>,
 }
 
-impl From<&Setup> for Directory {
-    fn from(setup: &Setup) -> Directory {
+impl From<Arc<Setup>> for Directory {
+    fn from(setup: Arc<Setup>) -> Directory {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        let mut directory = Directory { number: LAST.fetch_add(1, Ordering::Relaxed) + 1, ..Directory::default() };
-        for institution in setup.institutions.values() {
-            directory.institutions.insert(institution.id, institution.clone());
-            directory.by_subdomain.insert(institution.subdomain.clone(), institution.clone());
-        }
-        for source in setup.sources.values() {
-            directory.adapters.insert(source.id, source.adapter.clone());
-        }
+        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        let by_subdomain = setup.institutions.values().map(|it| (it.subdomain.clone(), it.clone())).collect();
+        let mut by_institution: HashMap<_, Vec<_>> = HashMap::new();
         for location in setup.locations.values() {
-            directory.by_institution.entry(location.institution).or_default().push(location.clone());
-            directory.locations.insert(location.id, location.clone());
+            by_institution.entry(location.institution).or_default().push(location.clone());
         }
-        directory
+        Directory { number, setup, by_subdomain, by_institution }
     }
 }
 
@@ -50,11 +41,11 @@ impl Directory {
 
     /// In order of id.
     pub fn institutions(&self) -> impl Iterator<Item = &Arc<Institution>> {
-        self.institutions.values()
+        self.setup.institutions.values()
     }
 
     pub fn institution(&self, id: InstitutionId) -> Option<&Arc<Institution>> {
-        self.institutions.get(&id)
+        self.setup.institutions.get(&id)
     }
 
     pub fn institution_named(&self, subdomain: &str) -> Option<&Arc<Institution>> {
@@ -62,12 +53,12 @@ impl Directory {
     }
 
     pub fn location(&self, id: LocationId) -> Option<&Arc<LocationSetup>> {
-        self.locations.get(&id)
+        self.setup.locations.get(&id)
     }
 
-    /// In no particular order.
+    /// In order of id.
     pub fn locations(&self) -> impl Iterator<Item = &Arc<LocationSetup>> {
-        self.locations.values()
+        self.setup.locations.values()
     }
 
     /// In order of id.
@@ -81,6 +72,6 @@ impl Directory {
     }
 
     pub fn adapter_of_source(&self, source: Option<u32>) -> Option<&str> {
-        self.adapters.get(&source?).map(String::as_str)
+        self.setup.sources.get(&source?).map(|source| source.adapter.as_str())
     }
 }
