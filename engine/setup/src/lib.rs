@@ -215,14 +215,14 @@ location::settings! {
     pub struct SourceAccess {
         /// The login for access tokens or sessions, made of the keys in the next two fields.
         login: Option<Login> = None;
-        oauth: Option<OAuthKeys> = None, table() => reload, "Access tokens (OAuth 2.0 client credentials).";
-        tryton_session: Option<TrytonKeys> = None, table() =>
+        oauth: Option<Box<OAuthKeys>> = None, table() => reload, "Access tokens (OAuth 2.0 client credentials).";
+        tryton_session: Option<Box<TrytonKeys>> = None, table() =>
             reload, "Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.";
         workstation: Option<WorkstationAccess> = None, table() =>
             reload, "The EHR is reached through workstations only: no headers, no login.";
         /// The authentication of events, made of the keys in the next field.
         events: Option<EhrEvents> = None;
-        event_keys: Option<EventKeys> = None, table() =>
+        event_keys: Option<Box<EventKeys>> = None, table() =>
             reload "events", "Reports of changes that the EHR sends to `POST /ehr_events/{source}`. Each starts a read.";
     }
 
@@ -259,7 +259,7 @@ impl DataSource {
             }
         }
         access.login = oauth.or(session);
-        access.events = access.event_keys.take().and_then(EventKeys::events);
+        access.events = access.event_keys.take().and_then(|event_keys| event_keys.events());
     }
 
     /// Returns the access for a change.
