@@ -23,7 +23,8 @@ const APPOINTMENT: &str = r#"{"resourceType":"Appointment","id":"5"}"#;
 fn listening(scheme: EventScheme) -> Setup {
     let mut setup = setup();
     let source = setup.sources.get_mut(&1).map(Arc::make_mut).unwrap();
-    source.access_mut().events = Some(EhrEvents { secret: Secret::new(SECRET), scheme, header: "x-ehr-event".into() });
+    let secret = Some(Secret::new(SECRET));
+    source.access_mut().events = Some(EhrEvents { secret, scheme, header: "x-ehr-event".into() });
     setup
 }
 

@@ -3,9 +3,10 @@
 use crate::secret::Secret;
 
 location::settings! {
-    /// The keys of the events of a data source.
-    #[derive(Clone, PartialEq, Eq)]
-    pub struct EventKeys {
+    /// Authentication of the events of a data source.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EhrEvents {
+        /// `None`, the default, accepts no event. An empty secret would accept any.
         secret: Option<Secret> = None, parsed(long_enough).credential().optional().required() =>
             reload, "The secret of the events, which the EHR sends, or signs with.";
         scheme: EventScheme = EventScheme::Header,
@@ -15,21 +16,6 @@ location::settings! {
         header: String = String::new(), text(header_name).required() =>
             reload, "The name of the header, such as `X-Event-Secret`.";
     }
-}
-
-impl EventKeys {
-    pub(crate) fn events(self) -> Option<EhrEvents> {
-        Some(EhrEvents { secret: self.secret?, scheme: self.scheme, header: self.header })
-    }
-}
-
-/// Authentication of the events of a data source. It has no default, because an empty secret would accept any event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EhrEvents {
-    pub secret: Secret,
-    pub scheme: EventScheme,
-    /// In lower case.
-    pub header: String,
 }
 
 /// The contents of the header.

@@ -31,7 +31,7 @@ use url::Url;
 use crate::{
     country::CountryCode,
     database::Database,
-    events::{EhrEvents, EventKeys, header_name},
+    events::{EhrEvents, header_name},
     guests::HostLimits,
     login::{Login, OAuthKeys, TrytonKeys, TrytonSession},
 };
@@ -220,10 +220,8 @@ location::settings! {
             reload, "Sessions of a Tryton server, such as GNU Health. The last part of `base_url` is the database.";
         workstation: Option<WorkstationAccess> = None, table() =>
             reload, "The EHR is reached through workstations only: no headers, no login.";
-        /// The authentication of events, made of the keys in the next field.
-        events: Option<EhrEvents> = None;
-        event_keys: Option<Box<EventKeys>> = None, table() =>
-            reload "events", "Reports of changes that the EHR sends to `POST /ehr_events/{source}`. Each starts a read.";
+        events: Option<EhrEvents> = None, table() =>
+            reload, "Reports of changes that the EHR sends to `POST /ehr_events/{source}`. Each starts a read.";
     }
 
     /// An EHR that is accessible only in the browser session of a staff member.
@@ -236,7 +234,7 @@ location::settings! {
 }
 
 impl DataSource {
-    /// Makes the login and the authentication of events, and reports keys that exclude each other.
+    /// Makes the login, and reports keys that exclude each other.
     fn check(&mut self, keys: &impl KeyReader) {
         let Some(access) = &mut self.access else { return };
         let problem = |problem: &str| keys.problem(&[], &["base_url"], problem);
@@ -259,7 +257,6 @@ impl DataSource {
             }
         }
         access.login = oauth.or(session);
-        access.events = access.event_keys.take().and_then(|event_keys| event_keys.events());
     }
 
     /// Returns the access for a change.

@@ -75,7 +75,7 @@ pub fn max_body(path: &str, most: usize) -> usize {
 
 /// Returns `true` if the header has the secret, or the signature of the report. Compares in constant time.
 fn accepts(events: &EhrEvents, headers: &HeaderMap, report: &Bytes) -> bool {
-    let secret = events.secret.expose().as_bytes();
+    let Some(secret) = events.secret.as_ref().map(|secret| secret.expose().as_bytes()) else { return false };
     let sent = headers.get(&events.header).map_or(&b""[..], |value| value.as_bytes());
     match events.scheme {
         EventScheme::Header => is_secret(secret, sent),
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn accepted(scheme: EventScheme, sent: &str, report: &'static str) -> bool {
-        let events = EhrEvents { secret: Secret::new("0123456789abcdef"), scheme, header: "x-event".to_owned() };
+        let events = EhrEvents { secret: Some(Secret::new("0123456789abcdef")), scheme, header: "x-event".to_owned() };
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::from_static("x-event"), HeaderValue::from_str(sent).unwrap());
         accepts(&events, &headers, &Bytes::from_static(report.as_bytes()))
@@ -178,6 +178,17 @@ mod tests {
         // Neither the secret itself nor a part of the signature is enough.
         for wrong in ["", "0123456789abcdef", &hex::encode(&tag[..16]), "sha256="] {
             assert!(!accepted(EventScheme::Hmac, wrong, "{}"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn without_a_secret_no_report_is_accepted() {
+        let of_no_secret = hex::encode(sign(b"", b"{}"));
+        for (scheme, sent) in [(EventScheme::Header, ""), (EventScheme::Hmac, of_no_secret.as_str())] {
+            let events = EhrEvents { scheme, header: "x-event".to_owned(), ..EhrEvents::default() };
+            let mut headers = HeaderMap::new();
+            headers.insert(HeaderName::from_static("x-event"), HeaderValue::from_str(sent).unwrap());
+            assert!(!accepts(&events, &headers, &Bytes::from_static(b"{}")));
         }
     }
 
