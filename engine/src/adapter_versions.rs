@@ -12,7 +12,7 @@ use location::{Resource, Timestamp};
 use records::{Ehr, Fault};
 use runtime::clock;
 use serde::{Deserialize, Serialize};
-use setup::{EngineRules, LocationSetup, current::Current};
+use setup::{Current, EngineRules, LocationSetup};
 use sha2::{Digest, Sha256};
 use store::{
     Batch, CommitError, Direction, Store, StoreError,
@@ -196,7 +196,7 @@ impl AdapterVersions {
     }
 
     fn name(&self, location: &LocationSetup) -> Option<String> {
-        Some(self.setup.now().sources.get(&location.source?)?.adapter.clone())
+        Some(self.setup.load_full().sources.get(&location.source?)?.adapter.clone())
     }
 
     /// Loads the configured adapters that are not ready with the present content of their file. If loading fails, an

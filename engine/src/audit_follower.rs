@@ -144,7 +144,7 @@ impl AuditFollower {
     /// followed by the process that committed its last changes.
     fn is_here(&self, location: LocationId) -> bool {
         let Some(is_local) = &self.deps.is_local else { return true };
-        let setup = self.deps.setup.now();
+        let setup = self.deps.setup.load_full();
         setup.locations.get(&location).is_none_or(|location| is_local(location.institution))
     }
 

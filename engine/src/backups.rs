@@ -13,7 +13,7 @@ use std::{
 use location::{DAY, Date, HOUR, MINUTE, Millis, SECOND, Timestamp};
 use parking_lot::Mutex;
 use runtime::clock;
-use setup::{BackupRules, current::Current};
+use setup::{BackupRules, Current};
 use store::{BackedUp, Store};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -119,7 +119,7 @@ impl Backups {
     }
 
     fn rules(&self) -> Option<BackupRules> {
-        self.setup.now().engine.backup.clone()
+        self.setup.load_full().engine.backup.clone()
     }
 
     /// Begins a backup on a separate thread, and returns its name. `now` reports the reason if the backup fails.
@@ -328,7 +328,7 @@ mod tests {
 
     fn with(backup: Option<BackupRules>, store: Arc<dyn Store>) -> Arc<Backups> {
         let engine = EngineRules { backup, ..EngineRules::default() };
-        Backups::new(Current::new(Setup { engine, ..Setup::default() }), store, "one".into())
+        Backups::new(Arc::new(Current::from_pointee(Setup { engine, ..Setup::default() })), store, "one".into())
     }
 
     fn backups(folder: &Path, store: Arc<dyn Store>, keep: usize) -> Arc<Backups> {
@@ -372,7 +372,7 @@ mod tests {
         // Another server does not delete the backups, whatever its retention.
         let rules = BackupRules { folder: folder.clone(), every: None, keep: 1 };
         let engine = EngineRules { backup: Some(rules), ..EngineRules::default() };
-        let setup = Current::new(Setup { engine, ..Setup::default() });
+        let setup = Arc::new(Current::from_pointee(Setup { engine, ..Setup::default() }));
         let other = Backups::new(setup, backups.store.clone(), "other".into());
         other.begin(Timestamp(1_795_632_430_000)).unwrap();
         let refused = ended(&other).failed.unwrap();

@@ -14,9 +14,8 @@ use parking_lot::{Mutex, RwLock};
 use processor::EngineError;
 use records::Ehr;
 use setup::{
-    DataSource, LocationSetup, Setup,
+    Current, DataSource, LocationSetup, Setup,
     changes::{ChangeImpact, SetupChanges},
-    current::Current,
     guests::GuestLimits,
     secret::Secret,
     settings,
@@ -102,7 +101,7 @@ impl Connections {
     }
 
     fn source(&self, location: &LocationSetup) -> Option<Arc<DataSource>> {
-        self.setup.now().sources.get(&location.source?).cloned()
+        self.setup.load_full().sources.get(&location.source?).cloned()
     }
 
     /// Returns the parts of another setup that cannot be connected, as messages. Called before the setup is in force.
@@ -257,7 +256,7 @@ impl Connections {
         connection.host = alone.then(|| format!("data source {}", source.id));
         let adapter_config = location.adapter_config.iter();
         connection.settings = adapter_config.map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();
-        let setup = self.setup.now();
+        let setup = self.setup.load_full();
         let guests = &setup.engine.guests;
         let longest = location.settings.write.call_deadline.max(location.settings.pull.call_deadline);
         connection.limits = GuestLimits {

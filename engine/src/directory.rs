@@ -75,7 +75,7 @@ impl Directory {
         metrics: Arc<Metrics>,
         cluster: Option<Arc<Cluster>>,
     ) -> Arc<Directory> {
-        let threads = deps.setup.now().engine.actor_threads.max(1);
+        let threads = deps.setup.load_full().engine.actor_threads.max(1);
         Arc::new(Directory {
             deps,
             connections,
@@ -96,7 +96,7 @@ impl Directory {
     fn actor(&self, id: LocationId) -> Result<Addr<LocationActor>, EngineError> {
         let mut locations = self.locations.lock();
         // With `locations` locked, a released location cannot be loaded meanwhile, and no other setup comes into force.
-        let setup = self.deps.setup.now();
+        let setup = self.deps.setup.load_full();
         let location = setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
         if let Some(address) = locations.get(&id).filter(|address| address.connected()) {
             return Ok(address.clone());
@@ -155,12 +155,12 @@ impl Directory {
     }
 
     pub(crate) fn setup(&self) -> Arc<Setup> {
-        self.deps.setup.now()
+        self.deps.setup.load_full()
     }
 
     /// Returns an error for clients if the adapter of a location is not ready. Internal work continues.
     pub(crate) fn open(&self, id: LocationId) -> Result<(), EngineError> {
-        let setup = self.deps.setup.now();
+        let setup = self.deps.setup.load_full();
         self.connections.open(setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?)
     }
 
@@ -224,7 +224,7 @@ impl Directory {
 
     /// Loads locations that are due, then those found by `resume`. Returns `true` if there may be more.
     fn wake(&self, resume: &mut Resume) -> Result<bool, StoreError> {
-        let (now, setup) = (clock::now(), self.deps.setup.now());
+        let (now, setup) = (clock::now(), self.deps.setup.load_full());
         // A location in memory has its own timer. One that was removed from the configuration stays asleep.
         let wanted = |id| self.is_here(id) && !self.is_in_memory(id);
         let due = due::due(&*self.deps.store, now.0, WAKE_AT_ONCE, |id| wanted(LocationId(id)))?;
@@ -243,7 +243,7 @@ impl Directory {
 
     /// Returns `true` if the institution of a location is on this node.
     pub(crate) fn is_here(&self, id: LocationId) -> bool {
-        let setup = self.deps.setup.now();
+        let setup = self.deps.setup.load_full();
         let Some(location) = setup.locations.get(&id) else { return false };
         self.cluster.as_ref().is_none_or(|cluster| cluster.place(location.institution) == Place::Mine)
     }
@@ -269,7 +269,7 @@ impl Directory {
             let touched = touched.filter_map(|(id, how)| Some((*id, *how, locations.get(id)?.clone())));
             (gone.collect(), touched.collect())
         };
-        let setup = self.deps.setup.now();
+        let setup = self.deps.setup.load_full();
         for (id, how, address) in touched {
             let Some(location) = setup.locations.get(&id) else { continue };
             let means = (how != ChangeImpact::Source).then(|| self.location_runtime(&setup, location));
@@ -325,7 +325,7 @@ impl Directory {
 
     fn note_institutions(&self) {
         let Some(cluster) = &self.cluster else { return };
-        let setup = self.deps.setup.now();
+        let setup = self.deps.setup.load_full();
         let here = setup.institutions.keys().copied().filter(|id| cluster.place(*id) == Place::Mine);
         let Moved { here, came, left } = self.here.note(here, clock::now());
         self.metrics.institutions_here.set(here);
@@ -359,7 +359,7 @@ impl Directory {
         let ended: Vec<LocationId> =
             locations.iter().filter(|(_, address)| !address.connected()).map(|(id, _)| *id).collect();
         drop(locations);
-        let setup = self.deps.setup.now();
+        let setup = self.deps.setup.load_full();
         for id in ended {
             // A removed location that was unloaded.
             if !setup.locations.contains_key(&id) {

@@ -34,7 +34,7 @@ use crate::{
     config_history, connections::Connections, directory::Directory, gate_news, handover,
     provider_names::ProviderNameCache, rotation::Rotation,
 };
-use setup::{LocationSetup, Setup, current::Current, zones};
+use setup::{Current, LocationSetup, Setup, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
 use webhooks::{
     attempt::Sender,
@@ -153,8 +153,8 @@ pub struct Engine {
 impl Engine {
     /// Starts the engine. Must be called within an actix system.
     pub async fn start(setup: Setup, parts: Parts) -> Result<Engine, StartError> {
-        let (current, store) = (Current::new(setup), parts.store);
-        let setup = current.now();
+        let (current, store) = (Arc::new(Current::from_pointee(setup)), parts.store);
+        let setup = current.load_full();
         let ids = Arc::new(Ids::new(store.clone()));
         let secrets = Secrets::load(&store).await?;
         let owner = hex::encode(&secrets.derive("folder of backups")[..16]);
@@ -223,7 +223,7 @@ impl Engine {
             tokio::spawn(index::run(index.clone(), store.clone())),
             tokio::spawn(retention::run(index, store.clone(), followed, upkeep(&cluster))),
             tokio::spawn(follower.clone().run(deps.change_doorbell.clone())),
-            tokio::spawn(history::run(store.clone(), move || current.now().engine.history_days, upkeep(&cluster))),
+            tokio::spawn(history::run(store.clone(), move || current.load().engine.history_days, upkeep(&cluster))),
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(backups.clone().run()),
             tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
@@ -293,7 +293,7 @@ impl Engine {
 
     /// Returns the setup in force. `reconfigure` replaces it.
     pub fn setup(&self) -> Arc<Setup> {
-        self.deps.setup.now()
+        self.deps.setup.load_full()
     }
 
     pub(crate) fn location(&self, id: LocationId) -> Option<Arc<LocationSetup>> {

@@ -71,7 +71,7 @@ impl Engine {
         connections.add_in_process(transports);
         let put_in_force = || {
             connections.adapters.set_up(adapters, &changes.adapters.gone);
-            self.deps.setup.replace(Arc::new(setup));
+            self.deps.setup.store(Arc::new(setup));
             self.gateway().set_up();
             connections.set_up(&changes);
             self.webhooks().set_rules(self.setup().engine.webhooks);

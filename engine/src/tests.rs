@@ -39,7 +39,7 @@ use query::{
 use records::{InsurancePlan, ehr::Ehr, record::Record};
 use runtime::clock;
 use serde_json::Value;
-use setup::{EngineRules, NodeRules, Setup, current::Current};
+use setup::{Current, EngineRules, NodeRules, Setup};
 use store::{
     Batch, Direction, EmbeddedStore, EngineKind, MemoryStore, Store, StoreConfig, StoreError,
     counters::Ids,
@@ -89,7 +89,7 @@ fn deps(store: &Arc<MemoryStore>) -> Deps {
         change_counter: ChangeCounter::new(&setup),
         change_doorbell: Arc::default(),
         call_queue: Arc::default(),
-        setup: Current::new(setup),
+        setup: Arc::new(Current::new(setup)),
         store: store.clone(),
         ids: Arc::new(Ids::new(store.clone())),
         pool: Pool::default(),

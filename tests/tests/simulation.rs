@@ -143,7 +143,7 @@ fn process_that_ignores_booking_rules_is_detected() {
         for location in setup.locations.values_mut() {
             Arc::make_mut(location).settings_mut().booking.rules = RuleSet::default();
         }
-        sim.process.deps.setup.replace(Arc::new(setup));
+        sim.process.deps.setup.store(Arc::new(setup));
     };
     let noticed = (2_000..2_020).any(|seed| run(seed, false, lax).broken.is_some_and(|why| why.starts_with("rules: ")));
     assert!(noticed);

@@ -14,7 +14,7 @@ use query::index::Index;
 use records::{self, Body, Description, Record, document::Document};
 use runtime::Doorbell;
 use serde::de::DeserializeOwned;
-use setup::{Institution, LocationSetup, Setup, current::Current, settings};
+use setup::{Current, Institution, LocationSetup, Setup, settings};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
 use tokio::sync::OwnedRwLockReadGuard;
 
@@ -95,7 +95,7 @@ pub struct Processor {
 
 impl Processor {
     pub fn load(deps: Arc<Deps>, location: LocationId) -> Result<Processor, LoadError> {
-        let all = deps.setup.now();
+        let all = deps.setup.load_full();
         let setup = all.locations.get(&location).ok_or(LoadError::Unknown)?.clone();
         let institution = all.institutions.get(&setup.institution).ok_or(LoadError::Unknown)?.clone();
         let damaged = |why: serde_json::Error| LoadError::Record { location, why: why.to_string() };
@@ -214,13 +214,13 @@ impl Processor {
     /// Applies a stored description to the machine's settings.
     pub fn described(&mut self, description: Description) {
         self.description = Some(description);
-        self.settle(&self.deps.setup.now());
+        self.settle(&self.deps.setup.load_full());
     }
 
     /// Applies the setup in force. A location that was removed or has another data source keeps its setup until it is
     /// unloaded.
     pub(crate) fn apply_setup(&mut self) {
-        let all = self.deps.setup.now();
+        let all = self.deps.setup.load_full();
         if let Some(setup) = all.locations.get(&self.setup.id).filter(|setup| setup.source == self.setup.source)
             && let Some(institution) = all.institutions.get(&setup.institution)
         {

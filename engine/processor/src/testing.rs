@@ -4,7 +4,7 @@
 use std::{cell::Cell, sync::Arc};
 
 use location::{Call, DecisionContext, Timestamp};
-use setup::{Setup, current::Current};
+use setup::{Current, Setup};
 use store::{Store, counters::Ids, secrets::Secrets};
 
 use crate::{Deps, Pool, Processor, Reject, Request, change_counter::ChangeCounter, long_work::LongWork};
@@ -28,7 +28,7 @@ pub(crate) fn deps(store: Arc<dyn Store>, setup: Arc<Setup>) -> Arc<Deps> {
         change_counter: ChangeCounter::new(&setup),
         change_doorbell: Arc::default(),
         call_queue: Arc::default(),
-        setup: Current::new(setup),
+        setup: Arc::new(Current::new(setup)),
         ids: Arc::new(Ids::new(store.clone())),
         store,
         pool: Pool::default(),

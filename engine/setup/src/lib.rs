@@ -6,7 +6,6 @@
 
 pub mod changes;
 pub mod country;
-pub mod current;
 pub mod database;
 pub mod events;
 pub mod guests;
@@ -18,6 +17,7 @@ pub mod zones;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_parallelism, time::Duration};
 
+use arc_swap::ArcSwap;
 use location::{
     ids::{InstitutionId, LocationId},
     key_kinds::{not_empty, text, text_where},
@@ -44,6 +44,10 @@ pub struct Setup {
     pub sources: BTreeMap<u32, Arc<DataSource>>,
     pub engine: EngineRules,
 }
+
+/// The setup in force, which an operator may replace while it is served. Callers keep the version that they have read
+/// for the duration of an operation.
+pub type Current = ArcSwap<Setup>;
 
 /// The environment of a key, subdomain or location. The two environments are strictly separated (specification 5.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use adapter_host::{AdapterRegistry, LoadState, Url, common_paths};
 use records::{GateState, sync_state::GateStatus};
 use runtime::{Doorbell, clock, metrics::MetricCounter};
-use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, current::Current};
+use setup::{Current, DataSource, LocationSetup, Setup, WorkstationAccess};
 use store::{Store, secrets::Secrets};
 
 use super::{
@@ -89,7 +89,7 @@ impl Gateway {
 
     /// Applies a new setup. Ends the connections of locations without gate, and those with an outdated welcome.
     pub fn set_up(&self) {
-        let (setup, known, now) = (self.setup.now(), self.locations(), Instant::now());
+        let (setup, known, now) = (self.setup.load_full(), self.locations(), Instant::now());
         let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
         let locations: GatewayLocations = gated
             .map(|location| {
@@ -108,7 +108,7 @@ impl Gateway {
     /// Ends the connections whose welcome would differ now: the setup or the paths of the adapter have changed. Their
     /// workstations reconnect. An adapter that is being loaded has no paths yet.
     pub(super) fn end_outdated(&self) {
-        let setup = self.setup.now();
+        let setup = self.setup.load_full();
         for gated in self.locations().values().filter(|gated| !gated.connected().is_empty()) {
             let Some((location, ehr)) = self.lent(&setup, gated.location) else { continue };
             if !self.preparing(&setup, &location) {
@@ -134,7 +134,7 @@ impl Gateway {
         if let Some(gated) = made.before.and_then(|before| self.location_gateway(before)) {
             gated.end(made.id, ByeReason::Replaced);
         }
-        let lent = self.lent(&self.setup.now(), made.location);
+        let lent = self.lent(&self.setup.load_full(), made.location);
         let (location, ehr) = lent.ok_or(WorkstationError::NotGated)?;
         self.tell(made.location, made.id, Some(peer), "pair", "paired");
         Ok(Paired {
@@ -205,7 +205,7 @@ impl Gateway {
         let FromWorkstation::Hello(hello) = FromWorkstation::parse(hello)? else { return Err(ByeReason::Protocol) };
         let (workstation, device) = self.known(&hello.token)?;
         // The location was removed from the configuration, maybe temporarily: the token stays valid.
-        let setup = self.setup.now();
+        let setup = self.setup.load_full();
         let found = self.location_gateway(device.location).zip(self.lent(&setup, device.location));
         let (gated, (location, ehr)) = found.ok_or(ByeReason::Shutdown)?;
         // The permitted requests are not known yet: the workstation reconnects later.
@@ -219,7 +219,7 @@ impl Gateway {
         session.note();
         // The token may have been revoked, the gateway stopped or the setup changed before the session was visible to
         // those calls.
-        let known = self.known(&hello.token).map(|_| Arc::ptr_eq(&setup, &self.setup.now()));
+        let known = self.known(&hello.token).map(|_| Arc::ptr_eq(&setup, &self.setup.load_full()));
         if let Some(reason) = known.map_or_else(Some, |same| (!same).then_some(ByeReason::Shutdown)) {
             session.end(reason);
             return Err(reason);
@@ -257,7 +257,7 @@ impl Gateway {
     pub async fn beat(self: Arc<Self>) {
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let shared = self.setup.now().engine.node.is_some();
+        let shared = self.setup.load_full().engine.node.is_some();
         for second in 0.. {
             seconds.tick().await;
             if shared && second % HEARTBEAT.as_secs() == 0 {

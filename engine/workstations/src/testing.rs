@@ -6,7 +6,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use adapter_host::{AdapterRegistry, Gate, GateError, GateRequest, HttpResponse, WriteTag};
 use location::LocationId;
 use serde_json::{Value, json};
-use setup::{DataSource, Setup, WorkstationAccess, WorkstationRules, current::Current};
+use setup::{Current, DataSource, Setup, WorkstationAccess, WorkstationRules};
 use store::{MemoryStore, secrets::Secrets};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -38,7 +38,7 @@ pub(crate) fn setup() -> Setup {
 
 pub(crate) fn gateway(store: &Arc<MemoryStore>) -> Arc<Gateway> {
     let secrets = Secrets::from_seed([7; 32]);
-    Gateway::new(Current::new(setup()), store.clone(), secrets, &AdapterRegistry::new()).0
+    Gateway::new(Arc::new(Current::from_pointee(setup())), store.clone(), secrets, &AdapterRegistry::new()).0
 }
 
 /// Pairs an installation and returns its token.

@@ -11,7 +11,7 @@ use adapter_host::{AdapterRegistry, Gate, GateError};
 use location::time::{HOUR, MINUTE, Timestamp};
 use records::sync_state::{GateState, QueueChange};
 use serde_json::json;
-use setup::{LocationSetup, Setup, current::Current};
+use setup::{Current, LocationSetup, Setup};
 use store::{Direction, MemoryStore, Store, keys::Space, secrets::Secrets};
 use uuid::Uuid;
 
@@ -475,15 +475,15 @@ async fn a_location_without_gate_has_no_workstations() {
 /// An adapter that is rolled out has other paths without a change of the setup.
 #[tokio::test]
 async fn a_beat_ends_connections_with_former_paths() {
-    let (setup, store) = (Current::new(testing::setup()), store());
+    let (setup, store) = (Arc::new(Current::from_pointee(testing::setup())), store());
     let gateway = Gateway::new(setup.clone(), store, Secrets::from_seed([7; 32]), &AdapterRegistry::new()).0;
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
     gateway.end_outdated();
     assert_eq!(gateway.count().connected, 1);
-    let mut next = setup.now().as_ref().clone();
+    let mut next = setup.load_full().as_ref().clone();
     next.sources.values_mut().for_each(|source| Arc::make_mut(source).allowed_paths.push("/files/".into()));
-    setup.replace(Arc::new(next));
+    setup.store(Arc::new(next));
     gateway.end_outdated();
     assert_eq!(fake.bye().await, ByeReason::Shutdown);
     let mut again = Fake::connect(&gateway, &token).unwrap();
@@ -493,7 +493,7 @@ async fn a_beat_ends_connections_with_former_paths() {
 
 #[tokio::test]
 async fn a_new_setup_ends_connections_whose_welcome_changes() {
-    let (setup, store) = (Current::new(testing::setup()), store());
+    let (setup, store) = (Arc::new(Current::from_pointee(testing::setup())), store());
     let secrets = Secrets::from_seed([7; 32]);
     let gateway = Gateway::new(setup.clone(), store.clone(), secrets, &AdapterRegistry::new()).0;
     let (here, there) = (paired(&gateway, HERE, 1).await, paired(&gateway, THERE, 2).await);
@@ -502,9 +502,9 @@ async fn a_new_setup_ends_connections_whose_welcome_changes() {
         assert!(matches!(fake.next().await, Some(ToWorkstation::Welcome(_))));
     }
     let change = |change: &dyn Fn(&mut Setup)| {
-        let mut next = setup.now().as_ref().clone();
+        let mut next = setup.load_full().as_ref().clone();
         change(&mut next);
-        setup.replace(Arc::new(next));
+        setup.store(Arc::new(next));
         gateway.set_up();
     };
     let location = |setup: &mut Setup, id, change: &dyn Fn(&mut LocationSetup)| {

@@ -24,7 +24,7 @@ use processor::{
 };
 use records::ehr::Ehr;
 use runtime::clock;
-use setup::{Setup, current::Current};
+use setup::{Current, Setup};
 use store::{Store, counters::Ids, secrets::Secrets};
 
 use super::{
@@ -99,7 +99,7 @@ pub async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Deps>, Box<d
     Ok(Arc::new(Deps {
         is_local: None,
         image_permits: None,
-        setup: Current::new(setup),
+        setup: Arc::new(Current::from_pointee(setup)),
         store,
         ids,
         pool: Pool::default(),

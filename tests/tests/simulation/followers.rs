@@ -14,7 +14,7 @@ use query::{
     stream::{Change, ChangeKind, EndedWrite, Stream, WriteResult},
 };
 use serde_json::Value;
-use setup::{Setup, WebhookRules, current::Current};
+use setup::{Current, Setup, WebhookRules};
 use store::{CommitError, Store, counters::Ids};
 use webhooks::{
     doorbell::Doorbell,
@@ -74,7 +74,7 @@ pub fn subscribe(setup: &Setup, store: Arc<dyn Store>, now: Timestamp) {
 pub fn start(setup: Arc<Setup>, store: Arc<SimDisk>) -> Arc<Follower> {
     let registry = registry(store.clone());
     let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
-    Follower::new(Current::new(setup), store, outbox, RecordViews::shared(), None)
+    Follower::new(Arc::new(Current::new(setup)), store, outbox, RecordViews::shared(), None)
 }
 
 fn registry(store: Arc<dyn Store>) -> Arc<EndpointRegistry> {

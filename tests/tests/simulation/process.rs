@@ -24,7 +24,7 @@ use processor::{
     processor::{Deps, Processor},
 };
 use runtime::origin::Origin;
-use setup::{Setup, current::Current};
+use setup::{Current, Setup};
 use store::{CommitError, Store, StoreError, counters::Ids, journal, keys, secrets::Secrets};
 use webhooks::follower::Follower;
 
@@ -94,7 +94,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<SimDisk>) -> Arc<Deps> {
         change_counter: stamps,
         change_doorbell: Arc::default(),
         call_queue: Arc::default(),
-        setup: Current::new(setup),
+        setup: Arc::new(Current::new(setup)),
         store,
         ids,
         pool: Pool::default(),

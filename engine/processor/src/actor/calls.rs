@@ -63,7 +63,7 @@ impl LocationActor {
     ) -> Option<PageRequest<PageTask>> {
         let (Some(processor), Some(ehr)) = (&self.processor, self.means.ehr.clone()) else { return None };
         let (limit, deadline) = (processor.settings().pull.page, call_time(processor.settings(), until));
-        let (setup, health) = (self.deps.setup.now(), self.deps.store.health());
+        let (setup, health) = (self.deps.setup.load_full(), self.deps.store.health());
         // At least half of the time is left to the EHR.
         let patience = i64::try_from(deadline.as_millis() / 2).unwrap_or(0);
         let may_read = disk_share::may_read(&self.share, &setup.engine, &health, clock::now(), patience);

@@ -451,7 +451,7 @@ impl LocationActor {
                     act.metrics.commits.add(1);
                     act.metrics.durations.commit_waits.observe(began.elapsed().as_secs_f64());
                     if let Some(bytes) = pulled {
-                        act.share.take(&act.deps.setup.now().engine, bytes, clock::now());
+                        act.share.take(&act.deps.setup.load_full().engine, bytes, clock::now());
                     }
                     act.finish(turn, ctx);
                     if let Some(pulling) = pulling {
@@ -638,7 +638,7 @@ impl LocationActor {
     fn sync_state(&self) -> Result<SyncState, EngineError> {
         let processor = self.in_memory()?;
         let mut state = SyncState::from_location(&processor.machine, processor.description.as_ref(), clock::now());
-        if state.reading.is_some() && self.share.wait(&self.deps.setup.now().engine, clock::now()) > 0 {
+        if state.reading.is_some() && self.share.wait(&self.deps.setup.load_full().engine, clock::now()) > 0 {
             state.read_reason.get_or_insert_with(|| disk_share::SLOWED.to_owned());
         }
         Ok(state)

@@ -281,7 +281,7 @@ async fn write_for_a_new_data_source_is_not_sent_to_the_previous_ehr() {
 async fn location_about_to_unload_writes_to_its_own_data_source() {
     let (actor, ehr, deps) = connected(1);
     create_plan(&actor).await.unwrap();
-    deps.setup.replace(Arc::new(practice_of(2)));
+    deps.setup.store(Arc::new(practice_of(2)));
     actor.send(LocationMessage::SetUp(means_of(1, &ehr))).await.unwrap();
     create_plan(&actor).await.unwrap();
     let plans = |source| {

@@ -47,7 +47,7 @@ impl Processor {
             return Ok(visited);
         }
         let lists = Lists { store: &*self.deps.store, index: &self.deps.index };
-        let setup = self.deps.setup.now();
+        let setup = self.deps.setup.load_full();
         let all = setup.locations.values();
         for other in all.filter(|other| other.source == self.source() && other.id != self.setup.id) {
             let theirs = ListQuery::new([other.id.0], Order::Id).filtered([Filter::Patient(patient)]);

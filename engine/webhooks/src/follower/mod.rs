@@ -52,7 +52,7 @@ use query::{
     feed,
     log::{LoggedCommit, LoggedCommits},
 };
-use setup::{Institution, LocationSetup, Setup, current::Current};
+use setup::{Current, Institution, LocationSetup, Setup};
 use store::{Batch, Key, Store, StoreError, Version};
 
 use self::{
@@ -156,7 +156,7 @@ impl Follower {
 
     /// Prepares the next batch of an institution, without changing the store.
     pub fn prepare(&self, institution: InstitutionId, now: Timestamp) -> Result<FollowerStep, StoreError> {
-        let setup = self.setup.now();
+        let setup = self.setup.load_full();
         let Some(followed) = setup.institutions.get(&institution) else { return Ok(FollowerStep::default()) };
         if self.outbox.subscriptions().starts(institution).is_none() {
             return Ok(FollowerStep::default());
@@ -234,7 +234,7 @@ impl Follower {
     /// Returns the number up to which the changes of a location are followed: later ones must be kept. Returns
     /// `u64::MAX` if no follower needs any.
     pub fn followed_to(&self, location: LocationId) -> Result<u64, StoreError> {
-        let setup = self.setup.now();
+        let setup = self.setup.load_full();
         let institution = setup.locations.get(&location).map(|location| location.institution);
         let Some((institution, (lowest, _))) =
             institution.and_then(|id| Some((id, self.outbox.subscriptions().starts(id)?)))

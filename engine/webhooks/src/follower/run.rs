@@ -62,7 +62,7 @@ impl Follower {
     pub fn doorbell(self: &Arc<Self>) -> Arc<Doorbell<LocationId>> {
         let this = self.clone();
         Arc::new(Doorbell::for_keys(move |location| {
-            this.setup.now().locations.get(location).is_some_and(|location| this.follows(location.institution))
+            this.setup.load_full().locations.get(location).is_some_and(|location| this.follows(location.institution))
         }))
     }
 
@@ -127,7 +127,7 @@ impl Follower {
                 }
                 () = commits.wait() => waiting.extend(self.begin(commits.answer())),
                 () = subscribed.wait() => waiting.extend(subscribed.answer()),
-                _ = looks.tick() => waiting.extend(self.setup.now().institutions.keys().copied()),
+                _ = looks.tick() => waiting.extend(self.setup.load_full().institutions.keys().copied()),
                 () = sleep(Duration::from_millis(pause.unsigned_abs())) => {}
             }
         }
@@ -135,7 +135,7 @@ impl Follower {
 
     /// Records new commits of locations. Returns the institutions to follow.
     pub(super) fn begin(&self, locations: BTreeSet<LocationId>) -> Vec<InstitutionId> {
-        let mut active = by_institution(&self.setup.now(), locations);
+        let mut active = by_institution(&self.setup.load_full(), locations);
         active.retain(|institution, _| self.follows(*institution));
         active
             .into_iter()

@@ -183,7 +183,7 @@ impl Practice {
     }
 
     fn idle_time(&self) -> Millis {
-        i64::try_from(self.deps.setup.now().engine.idle_seconds).map_or(Millis::MAX, |seconds| seconds * SECOND)
+        i64::try_from(self.deps.setup.load_full().engine.idle_seconds).map_or(Millis::MAX, |seconds| seconds * SECOND)
     }
 
     fn set_wake(&mut self, now: Timestamp) {

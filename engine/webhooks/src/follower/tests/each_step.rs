@@ -183,7 +183,7 @@ async fn steps_of_a_removed_location_do_not_count_for_the_next_commit() {
     let mut first = follower.prepare(INSTITUTION, T0).unwrap().batch.unwrap();
     store.commit_now(std::mem::take(&mut first.batch)).unwrap();
     follower.committed(first);
-    setup.replace(setup_of(1).now());
+    setup.store(setup_of(1).load_full());
     follow(&follower, &store);
     let sent: Vec<u64> = sent(&store).into_keys().map(|(_, id)| id).collect();
     assert_eq!(sent, [1, 3, 4]);

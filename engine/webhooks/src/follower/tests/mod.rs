@@ -31,7 +31,7 @@ use records::{
     sync_state::SyncSummary,
 };
 use serde_json::{Value, json};
-use setup::{WebhookRules, current::Current};
+use setup::{Current, WebhookRules};
 use store::{Batch, Direction, MemoryStore, Store, counters::Ids, keys::Space};
 
 use super::{Follower, Sizes};
@@ -213,7 +213,7 @@ fn version_of(stored: &[u8]) -> u64 {
 fn setup_of(locations: u32) -> Arc<Current> {
     let locations = (1..=locations).map(|id| testing::location(LocationId(id), INSTITUTION.0, SOURCE));
     let (institution, source) = (testing::institution(INSTITUTION.0), testing::source(SOURCE, INSTITUTION.0));
-    Current::new(testing::setup([institution], locations, [source]))
+    Arc::new(Current::from_pointee(testing::setup([institution], locations, [source])))
 }
 
 fn registry(store: Arc<dyn Store>) -> Arc<EndpointRegistry> {

@@ -87,7 +87,7 @@ async fn changes_of_a_location_before_its_move_from_another_institution_are_not_
     LogWriter::of(current, store.clone()).write(1, &hours(2));
     let location = testing::location(LocationId(1), current.0, SOURCE);
     let setup = testing::setup([testing::institution(current.0)], [location], [testing::source(SOURCE, current.0)]);
-    let follower = start(store.clone(), &Current::new(setup), Sizes::default());
+    let follower = start(store.clone(), &Arc::new(Current::from_pointee(setup)), Sizes::default());
     let prepared = follower.prepare(current, T0).unwrap().batch.unwrap();
     store.commit_now(prepared.batch).unwrap();
     assert_eq!(sent(&store).into_keys().collect::<Vec<_>>(), [(Resource::WorkingHours, 2)]);
