@@ -87,8 +87,8 @@ impl<'a> Document<'a> {
     }
 
     /// Records a value for the comparison with another configuration.
-    pub(crate) fn record(&self, subject: &Scope, key: String, value: ConfigValue, at_start: bool) {
-        self.found.borrow_mut().values.set(subject, key, value, at_start);
+    pub(crate) fn record(&self, subject: &Scope, key: String, value: ConfigValue) {
+        self.found.borrow_mut().values.0.entry(subject.clone()).or_default().insert(key, value);
     }
 
     /// Reports a name that another part of the configuration has, too.

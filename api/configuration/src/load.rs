@@ -240,7 +240,7 @@ fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config 
                            [institution] with its [[sources]] and [[locations]]";
             root.report("institutions", problem);
             for file in files {
-                institution(root.document().other(file), &mut inherited, &mut config.setup);
+                institution(root.document.other(file), &mut inherited, &mut config.setup);
             }
         }
     }
@@ -249,7 +249,7 @@ fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config 
         config.audit.folder = config.data_dir.join("audit");
     }
     check(root, &config);
-    config.values = root.document().take_values();
+    config.values = root.document.take_values();
     config
 }
 

@@ -14,6 +14,7 @@ use location::{
     key_kinds::{KeyKind, Presence, Problems, RawValue, Source, id},
     keys::{ConfigKey, KeyReader, KeyTable, ReloadClass},
 };
+use sha2::{Digest, Sha256};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -68,7 +69,7 @@ pub(crate) struct Section<'a, 't> {
     asked: RefCell<BTreeSet<String>>,
     /// `false` if a value is invalid, or a required one is missing.
     is_valid: Cell<bool>,
-    document: Document<'a>,
+    pub(crate) document: Document<'a>,
     /// Collects the reference, if it is generated.
     notes: Option<ReferenceNotes>,
     /// `true` if the whole table is read only at startup.
@@ -117,10 +118,6 @@ impl<'a, 't> Section<'a, 't> {
         root
     }
 
-    pub(crate) fn document(&self) -> &Document<'a> {
-        &self.document
-    }
-
     /// Returns `false` if a value is invalid, or a required one is missing.
     pub(crate) fn is_valid(&self) -> bool {
         self.is_valid.get()
@@ -147,7 +144,7 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Records the institution that the table belongs to. Records are stored under it, so a reload cannot change it.
     pub(crate) fn record_institution(&self, institution: InstitutionId) {
-        self.record(ConfigKey::restart("institution", ""), ConfigValue::Shown(institution.to_string()));
+        self.record(ConfigKey::restart("institution", ""), institution.to_string(), false);
     }
 
     // Keys.
@@ -176,9 +173,10 @@ impl<'a, 't> Section<'a, 't> {
         });
     }
 
-    fn record(&self, key: ConfigKey<'_>, value: ConfigValue) {
-        let name = format!("{}{}", self.prefix, key.name);
-        self.document.record(&self.subject, name, value, self.is_at_start(key));
+    fn record(&self, key: ConfigKey<'_>, text: String, is_credential: bool) {
+        let text = if is_credential { hash(&text) } else { text };
+        let value = ConfigValue { text, is_credential, at_start: self.is_at_start(key) };
+        self.document.record(&self.subject, format!("{}{}", self.prefix, key.name), value);
     }
 
     fn get(&self, key: &str) -> Option<&'t TomlValue<'a>> {
@@ -188,18 +186,16 @@ impl<'a, 't> Section<'a, 't> {
 
     /// Parses a value that is set. Returns `None` and reports the problems if it is not valid.
     fn parse<T>(&self, key: ConfigKey<'_>, set: &TomlValue<'a>, kind: &KeyKind<T>) -> Option<T> {
-        let shown = display_value(set.get_ref());
-        let shown = if kind.is_credential { ConfigValue::credential(shown) } else { ConfigValue::Shown(shown) };
-        self.record(key, shown);
-        let text = set.get_ref().as_str();
-        let referenced = match kind.source {
-            Source::Inline => None,
-            Source::Environment => text.and_then(|text| text.strip_prefix("env:")).map(environment_variable),
-            Source::File => text.map(|file| self.contents(key, file)),
+        let given = raw(set.get_ref());
+        self.record(key, display_value(&given), kind.is_credential);
+        let referenced = match (kind.source, &given) {
+            (Source::Environment, RawValue::Text(text)) => text.strip_prefix("env:").map(environment_variable),
+            (Source::File, RawValue::Text(file)) => Some(self.contents(key, file)),
+            _ => None,
         };
         let parsed = match referenced {
             Some(text) => text.map_err(Problems::from).and_then(|text| (kind.parse)(&RawValue::Text(&text))),
-            None => (kind.parse)(&raw(set.get_ref())),
+            None => (kind.parse)(&given),
         };
         match parsed {
             Ok(value) => {
@@ -223,7 +219,7 @@ impl<'a, 't> Section<'a, 't> {
         let text = fs::read_to_string(self.document.source.base().join(file));
         let text = text.map_err(|error| format!("cannot be read: {error}"))?;
         let name = format!("{} contents", key.name);
-        self.record(ConfigKey { name: &name, ..key }, ConfigValue::credential(&text));
+        self.record(ConfigKey { name: &name, ..key }, text.clone(), true);
         Ok(text)
     }
 
@@ -299,7 +295,7 @@ impl KeyReader for Section<'_, '_> {
         parsed.into_iter().for_each(|parsed| *value = parsed);
         let has_default = matches!(kind.presence, Presence::Default | Presence::Machine(_));
         if has_default && (is_set || self.subject == Scope::Server) {
-            self.record(key, ConfigValue::Shown((kind.show)(value)));
+            self.record(key, (kind.show)(value), false);
         }
         if has_default || is_set {
             (kind.rebase)(value, self.document.source.base());
@@ -405,19 +401,19 @@ fn raw<'v>(value: &'v DeValue<'_>) -> RawValue<'v> {
 }
 
 /// Formats a value on one line for messages.
-fn display_value(value: &DeValue<'_>) -> String {
+fn display_value(value: &RawValue<'_>) -> String {
     match value {
-        DeValue::String(text) => text.escape_debug().to_string(),
-        DeValue::Integer(number) => number.as_str().to_owned(),
-        DeValue::Float(number) => number.as_str().to_owned(),
-        DeValue::Boolean(value) => value.to_string(),
-        DeValue::Datetime(time) => time.to_string(),
-        DeValue::Array(all) => {
-            let all: Vec<String> = all.iter().map(|element| display_value(element.get_ref())).collect();
-            format!("[{}]", all.join(", "))
-        }
-        DeValue::Table(_) => "(a table)".to_owned(),
+        RawValue::Text(text) => text.escape_debug().to_string(),
+        RawValue::Number(digits, _) => (*digits).to_owned(),
+        RawValue::Flag(flag) => flag.to_string(),
+        RawValue::List(all) => format!("[{}]", all.iter().map(display_value).collect::<Vec<_>>().join(", ")),
+        // Refused by every key, and therefore never compared.
+        RawValue::Other => String::new(),
     }
+}
+
+fn hash(text: &str) -> String {
+    format!("{:?}", <[u8; 32]>::from(Sha256::digest(text)))
 }
 
 fn environment_variable(name: &str) -> Result<String, String> {

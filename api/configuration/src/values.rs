@@ -5,8 +5,6 @@ use std::{
     fmt,
 };
 
-use sha2::{Digest, Sha256};
-
 /// The owner of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
@@ -28,34 +26,21 @@ impl fmt::Display for Scope {
     }
 }
 
+/// The value of a key.
 #[derive(Clone, PartialEq, Eq)]
-pub enum ConfigValue {
-    Shown(String),
-    Credential([u8; 32]),
+pub struct ConfigValue {
+    /// The hash, for a credential.
+    pub text: String,
+    pub is_credential: bool,
+    /// `true` if the key is read only at startup.
+    pub at_start: bool,
 }
 
-impl ConfigValue {
-    pub fn credential(text: impl AsRef<[u8]>) -> ConfigValue {
-        ConfigValue::Credential(Sha256::digest(text).into())
-    }
-}
-
-/// Omits credentials, including their hashes.
-impl fmt::Debug for ConfigValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfigValue::Shown(text) => f.write_str(text),
-            ConfigValue::Credential(_) => f.write_str("(hidden)"),
-        }
-    }
-}
-
-/// Values with `true` for those that are read only at startup.
-type ValuesByKey = BTreeMap<String, (ConfigValue, bool)>;
+type ValuesByKey = BTreeMap<String, ConfigValue>;
 
 /// All values of a configuration.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Values(BTreeMap<Scope, ValuesByKey>);
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Values(pub(crate) BTreeMap<Scope, ValuesByKey>);
 
 /// The differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,10 +54,6 @@ pub struct ConfigChanges {
 }
 
 impl Values {
-    pub fn set(&mut self, subject: &Scope, key: String, value: ConfigValue, at_start: bool) {
-        self.0.entry(subject.clone()).or_default().insert(key, (value, at_start));
-    }
-
     /// Returns the changes from these values to `to`.
     pub fn changes(&self, to: &Values) -> ConfigChanges {
         let (mut changes, none) = (ConfigChanges::default(), ValuesByKey::new());
@@ -96,7 +77,7 @@ impl Values {
 }
 
 fn named(values: &ValuesByKey) -> String {
-    values.get("name").map_or_else(String::new, |(name, _)| format!(" ({name:?})"))
+    values.get("name").map_or_else(String::new, |name| format!(" ({})", name.text))
 }
 
 fn keys(subject: &Scope, old: &ValuesByKey, new: &ValuesByKey, changes: &mut ConfigChanges) {
@@ -108,16 +89,13 @@ fn keys(subject: &Scope, old: &ValuesByKey, new: &ValuesByKey, changes: &mut Con
             continue;
         }
         let either = || [before, now].into_iter().flatten();
-        let show = |value: Option<&(ConfigValue, bool)>| match value {
-            Some((value, _)) => format!("{value:?}"),
-            None => "unset".to_owned(),
-        };
-        let change = match either().any(|(value, _)| matches!(value, ConfigValue::Credential(_))) {
+        let show = |value: Option<&ConfigValue>| value.map_or("unset", |value| value.text.as_str()).to_owned();
+        let change = match either().any(|value| value.is_credential) {
             true => "changed".to_owned(),
             false => format!("{} -> {}", show(before), show(now)),
         };
         changes.lines.push(format!("~ {subject}{space}{key} {change}"));
-        if either().any(|(_, at_start)| *at_start) {
+        if either().any(|value| value.at_start) {
             changes.at_start.push(format!("{subject}{space}{key}"));
         }
     }
