@@ -1,9 +1,6 @@
 //! Differences between two setups: changes that apply while the engine runs, and those that require a restart.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Display,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -139,18 +136,11 @@ fn changed(before: &Setup, after: &Setup, class: ReloadClass) -> impl Iterator<I
 /// institution and data source: one that moved to another institution would expose them to it.
 pub fn needs_restart(before: &Setup, after: &Setup) -> Vec<String> {
     let mut found: Vec<String> = changed(before, after, ReloadClass::Restart).map(str::to_owned).collect();
-    found.extend(moved("source", &before.sources, &after.sources, |it| it.institution));
-    found.extend(moved("location", &before.locations, &after.locations, |it| it.institution));
+    let sources = after.sources.iter().filter_map(|(id, now)| Some((id, before.sources.get(id)?, now)));
+    let sources = sources.filter(|(_, was, now)| was.institution != now.institution);
+    found.extend(sources.map(|(id, ..)| format!("the institution of source {id}")));
+    let locations = after.locations.iter().filter_map(|(id, now)| Some((id, before.locations.get(id)?, now)));
+    let locations = locations.filter(|(_, was, now)| was.institution != now.institution);
+    found.extend(locations.map(|(id, ..)| format!("the institution of location {id}")));
     found
-}
-
-fn moved<'a, K: Ord + Display, V>(
-    what: &'a str,
-    before: &'a BTreeMap<K, V>,
-    after: &'a BTreeMap<K, V>,
-    institution: impl Fn(&V) -> InstitutionId + 'a,
-) -> impl Iterator<Item = String> + 'a {
-    let moved =
-        after.iter().filter(move |(id, now)| before.get(id).is_some_and(|was| institution(was) != institution(now)));
-    moved.map(move |(id, _)| format!("the institution of {what} {id}"))
 }
