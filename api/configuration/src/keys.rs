@@ -9,7 +9,6 @@ use framework::{
     },
     values::{
         grant::Grant,
-        role::Role,
         words::{all, pairs, spelled},
     },
 };
@@ -51,17 +50,6 @@ location::settings! {
         channel: Option<String> = None, text(channel_name).optional() =>
             reload, "The channel of the callers, such as `voice`, for which booking rules may differ \
                      (`[….booking.rules.channels.NAME]`). Default: the rules without a channel.";
-    }
-
-    /// An operator of the file.
-    struct OperatorEntry {
-        name: String = String::new(), text(not_empty).required().unique("operator name") =>
-            reload, "The name of the operator, also used in the log and the audit trail.";
-        hash: Option<[u8; 32]> = None,
-            text_as(parse_hash, hash_digits).unique("key hash").optional().required() =>
-            reload "sha256", "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes \
-                              both.";
-        role: Option<Role> = None, word(&pairs::<Role>()).optional().required() => reload, "The role of the token.";
     }
 }
 
@@ -120,9 +108,8 @@ fn read_file(root: &Section<'_, '_>, setup: &Setup, access: &mut KeyFileContents
 }
 
 fn operator(s: &Section<'_, '_>) -> Option<OperatorToken> {
-    let mut operator = OperatorEntry::default();
-    operator.read_keys(s);
-    let token = OperatorToken { name: operator.name, hash: operator.hash?, role: operator.role? };
+    let mut token = OperatorToken::default();
+    token.read_keys(s);
     s.is_valid().then_some(token)
 }
 

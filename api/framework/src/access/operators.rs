@@ -10,17 +10,22 @@ use std::{
 };
 
 use engine::setup::Environment;
-use location::Timestamp;
+use location::{Timestamp, key_kinds::not_empty};
 
-use super::keys::{ApiKey, Grants, KeyHash, hash};
-use crate::values::{role::Role, secret::random};
+use super::keys::{ApiKey, Grants, KeyHash, hash, hash_digits, parse_hash};
+use crate::values::{role::Role, secret::random, words::pairs};
 
-/// Operator token of the configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperatorToken {
-    pub name: String,
-    pub hash: KeyHash,
-    pub role: Role,
+location::settings! {
+    /// Operator token of the configuration.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct OperatorToken {
+        name: String = String::new(), text(not_empty).required().unique("operator name") =>
+            reload, "The name of the operator, also used in the log and the audit trail.";
+        hash: KeyHash = [0; 32], text_as(parse_hash, hash_digits).required().unique("key hash") =>
+            reload "sha256", "The SHA-256 of the token, 64 hexadecimal digits. `practice-sync operators add` makes \
+                              both.";
+        role: Role = Role::Viewer, word(&pairs::<Role>()).required() => reload, "The role of the token.";
+    }
 }
 
 /// Operator that a token identifies.
