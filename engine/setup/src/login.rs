@@ -22,18 +22,6 @@ pub enum Login {
     Tryton(TrytonSession),
 }
 
-impl From<OAuth> for Login {
-    fn from(oauth: OAuth) -> Login {
-        Login::OAuth(oauth)
-    }
-}
-
-impl From<TrytonSession> for Login {
-    fn from(session: TrytonSession) -> Login {
-        Login::Tryton(session)
-    }
-}
-
 location::settings! {
     /// The keys of a client-credentials login.
     #[derive(Clone, PartialEq, Eq)]
@@ -105,25 +93,27 @@ pub enum Proof {
     Key { key: Arc<SigningKey>, id: Option<String> },
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum OAuthError {
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoginError {
     #[error("the token URL must be https; http is for this machine only")]
     TokenUrl,
     #[error("the key file is no private key in PEM with PKCS#8: BEGIN PRIVATE KEY")]
     Pem,
     #[error("the key is neither RSA of 2048 bits or more (RS384) nor ECDSA on P-384 (ES384)")]
     Key,
+    #[error("a session needs the address of a database, such as https://ehr.example:8000/gnuhealth")]
+    Address,
+    #[error("a login that opens sessions must not be empty or hold a colon")]
+    User,
 }
 
 impl OAuth {
-    pub fn new(token_url: Url, client_id: String, proof: Proof, scopes: Option<String>) -> Result<OAuth, OAuthError> {
-        let here = matches!(token_url.host_str(), Some("127.0.0.1" | "[::1]" | "localhost"));
-        match token_url.scheme() {
-            "https" => (),
-            "http" if here => (),
-            _ => return Err(OAuthError::TokenUrl),
-        }
-        Ok(OAuth { token_url, client_id, proof, scopes })
+    pub fn new(token_url: Url, client_id: String, proof: Proof, scopes: Option<String>) -> Result<OAuth, LoginError> {
+        let is_safe = match token_url.scheme() {
+            "http" => matches!(token_url.host_str(), Some("127.0.0.1" | "[::1]" | "localhost")),
+            scheme => scheme == "https",
+        };
+        if is_safe { Ok(OAuth { token_url, client_id, proof, scopes }) } else { Err(LoginError::TokenUrl) }
     }
 }
 
@@ -134,15 +124,15 @@ pub enum SigningKey {
 }
 
 impl SigningKey {
-    pub fn from_pem(pem: &[u8]) -> Result<SigningKey, OAuthError> {
-        let der = PrivatePkcs8KeyDer::from_pem_slice(pem).map_err(|_| OAuthError::Pem)?;
+    pub fn from_pem(pem: &[u8]) -> Result<SigningKey, LoginError> {
+        let der = PrivatePkcs8KeyDer::from_pem_slice(pem).map_err(|_| LoginError::Pem)?;
         let der = der.secret_pkcs8_der();
         if let Ok(key) = EcdsaKeyPair::from_pkcs8(&ECDSA_P384_SHA384_FIXED_SIGNING, der, &SystemRandom::new()) {
             return Ok(SigningKey::Es384(key));
         }
         match RsaKeyPair::from_pkcs8(der) {
             Ok(key) if key.public().modulus_len() >= RSA_BYTES => Ok(SigningKey::Rs384(key)),
-            _ => Err(OAuthError::Key),
+            _ => Err(LoginError::Key),
         }
     }
 
@@ -195,23 +185,15 @@ pub struct TrytonSession {
     pub password: Secret,
 }
 
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TrytonError {
-    #[error("a session needs the address of a database, such as https://ehr.example:8000/gnuhealth")]
-    Address,
-    #[error("a login that opens sessions must not be empty or hold a colon")]
-    User,
-}
-
 impl TrytonSession {
     /// Creates a session login for a data source with this `base_url`.
-    pub fn new(base_url: &str, user: String, password: Secret) -> Result<TrytonSession, TrytonError> {
+    pub fn new(base_url: &str, user: String, password: Secret) -> Result<TrytonSession, LoginError> {
         let base = base_url.trim_end_matches('/');
         let url = Url::parse(&format!("{base}/")).ok();
         let url = url.filter(|url| ["http", "https"].contains(&url.scheme()) && url.path() != "/");
         if user.is_empty() || user.contains(':') {
-            return Err(TrytonError::User);
+            return Err(LoginError::User);
         }
-        Ok(TrytonSession { url: url.ok_or(TrytonError::Address)?, user, password })
+        Ok(TrytonSession { url: url.ok_or(LoginError::Address)?, user, password })
     }
 }

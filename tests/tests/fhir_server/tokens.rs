@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use setup::{
     DataSource,
-    login::{OAuth, Proof, SigningKey},
+    login::{Login, OAuth, Proof, SigningKey},
 };
 use tests::harness::in_process::{
     fhir::{FhirHarness, TOKEN},
@@ -57,7 +57,7 @@ async fn access_tokens_are_obtained_and_renewed() {
     let oauth = OAuth::new(url, "practice-sync".into(), key, Some("system/*.*".into())).unwrap();
     let by_token = |source: &mut DataSource| {
         source.headers.clear();
-        source.access_mut().login = Some(oauth.into());
+        source.access_mut().login = Some(Login::OAuth(oauth));
     };
     let Some(harness) = FhirHarness::open_as(|_| (), by_token).await else { return };
     assert_eq!(harness.patients().len(), 6);

@@ -55,9 +55,8 @@ struct Held {
 }
 
 impl Authorized {
-    pub fn new(inner: Arc<dyn Transport>, login: impl Into<Login>) -> Authorized {
-        let shared =
-            SharedLogin { login: login.into(), held: RwLock::default(), renewing: tokio::sync::Mutex::default() };
+    pub fn new(inner: Arc<dyn Transport>, login: Login) -> Authorized {
+        let shared = SharedLogin { login, held: RwLock::default(), renewing: tokio::sync::Mutex::default() };
         Authorized { inner, shared: Arc::new(shared) }
     }
 

@@ -23,7 +23,7 @@ use ring::{
 use rustls::pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
 use serde_json::{Value, json};
 use setup::{
-    login::{OAuth, OAuthError, Proof, SigningKey},
+    login::{Login, LoginError, OAuth, Proof, SigningKey},
     secret::Secret,
 };
 
@@ -103,7 +103,7 @@ impl Servers {
     }
 
     fn transport(&self, proof: Proof) -> Arc<Authorized> {
-        Arc::new(Authorized::new(Arc::new(HttpTransport::new().unwrap()), self.oauth(proof)))
+        Arc::new(Authorized::new(Arc::new(HttpTransport::new().unwrap()), Login::OAuth(self.oauth(proof))))
     }
 
     async fn get(&self, transport: &Authorized) -> Result<HttpResponse, TransportError> {
@@ -346,8 +346,8 @@ async fn a_failing_token_endpoint_is_retried_later_and_nothing_is_sent() {
 
 #[test]
 fn keys_and_addresses_are_checked_and_never_shown() {
-    assert!(matches!(SigningKey::from_pem(P256), Err(OAuthError::Key)));
-    assert!(matches!(SigningKey::from_pem(b"-----BEGIN NOTHING-----"), Err(OAuthError::Pem)));
+    assert!(matches!(SigningKey::from_pem(P256), Err(LoginError::Key)));
+    assert!(matches!(SigningKey::from_pem(b"-----BEGIN NOTHING-----"), Err(LoginError::Pem)));
     let url = |text: &str| Url::parse(text).unwrap();
     for (text, taken) in [
         ("https://login.example/token", true),

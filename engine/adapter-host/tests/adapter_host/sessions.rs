@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use setup::{
-    login::{TrytonError, TrytonSession},
+    login::{Login, LoginError, TrytonSession},
     secret::Secret,
 };
 
@@ -84,7 +84,7 @@ impl Transport for Way {
 fn begin(password: &str) -> (Arc<TrytonServer>, Arc<Authorized>) {
     let server = Arc::new(TrytonServer::default());
     let session = TrytonSession::new(BASE, "practice-sync".into(), Secret::new(password)).unwrap();
-    (server.clone(), Arc::new(Authorized::new(Arc::new(Way(server)), session)))
+    (server.clone(), Arc::new(Authorized::new(Arc::new(Way(server)), Login::Tryton(session))))
 }
 
 async fn call(transport: &Authorized) -> Result<u16, TransportError> {
@@ -154,10 +154,10 @@ fn logins_and_addresses_are_checked_and_passwords_never_shown() {
     let session = |base: &str, user: &str| TrytonSession::new(base, user.into(), Secret::new(PASSWORD));
     assert!(session("http://127.0.0.1:8000/gnuhealth/", "u").is_ok());
     for base in ["https://ehr.example", "https://ehr.example/", "sandbox:", "ftp://ehr.example/gnuhealth"] {
-        assert_eq!(session(base, "u").err(), Some(TrytonError::Address), "{base}");
+        assert_eq!(session(base, "u").err(), Some(LoginError::Address), "{base}");
     }
     for user in ["", "a:b"] {
-        assert_eq!(session(BASE, user).err(), Some(TrytonError::User), "{user}");
+        assert_eq!(session(BASE, user).err(), Some(LoginError::User), "{user}");
     }
     assert!(!format!("{:?}", session(BASE, "u")).contains('ü'));
 }
