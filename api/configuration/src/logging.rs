@@ -11,7 +11,7 @@ use tracing_subscriber::{
     filter::Directive,
     fmt::{self, MakeWriter},
     layer::SubscriberExt,
-    registry::{LookupSpan, Registry},
+    registry::Registry,
     reload,
     util::SubscriberInitExt,
 };
@@ -72,9 +72,8 @@ pub fn checked(directives: &str) -> Result<String, String> {
 }
 
 fn filter(directives: &str) -> Result<EnvFilter, String> {
-    let filter = EnvFilter::try_new(directives)
+    let mut filter = EnvFilter::try_new(directives)
         .map_err(|error| format!("must be a level, or pairs such as \"info,processor=debug\": {error}"))?;
-    let mut filter = filter;
     let is_quiet = ["off", "error"].contains(&directives.trim());
     for own in [QUIET, BRIEF].into_iter().filter(|own| *own == QUIET || !is_quiet) {
         if own.split('=').next().is_some_and(|target| !directives.contains(target)) {
@@ -103,20 +102,12 @@ where
 {
     let filter = filter(directives).map_err(|error| format!("`log` {error}"))?;
     let (filter, handle) = reload::Layer::new(filter);
-    let log = lines(writer, looks).with_filter(filter);
-    Ok((Registry::default().with(log).with(traces.map(Traces::layer)), handle))
-}
-
-fn lines<S, W>(writer: W, looks: Looks) -> Box<dyn Layer<S> + Send + Sync>
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
-{
     let lines = fmt::layer().with_writer(writer).with_ansi(looks.colours);
-    match looks.format {
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match looks.format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
-    }
+    };
+    Ok((Registry::default().with(lines.with_filter(filter)).with(traces.map(Traces::layer)), handle))
 }
 
 #[cfg(test)]

@@ -82,7 +82,8 @@ impl Traces {
     /// Starts the export. Must be called outside of a runtime, because the client has its own.
     pub fn start(rules: &TraceRules) -> Result<Traces, String> {
         engine::webhooks::egress::install_crypto();
-        let client = opentelemetry_http_client().map_err(|error| format!("no HTTP client for traces: {error}"))?;
+        let client = reqwest::blocking::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none());
+        let client = client.build().map_err(|error| format!("no HTTP client for traces: {error}"))?;
         let otlp = Otlp::builder().with_http().with_http_client(client).with_endpoint(&rules.endpoint);
         let otlp = otlp.with_timeout(PATIENCE).build().map_err(|error| format!("`endpoint` of [traces]: {error}"))?;
         let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
@@ -92,7 +93,7 @@ impl Traces {
             .with_id_generator(SpanIdGenerator::default())
             .with_sampler(Sampler::TraceIdRatioBased(rules.ratio))
             .with_resource(resource.with_attributes(node).build())
-            .with_span_processor(BatchSpanProcessor::builder(Collector::new(otlp)).build());
+            .with_span_processor(BatchSpanProcessor::builder(Collector { otlp, said: Mutex::default() }).build());
         Ok(Traces(provider.build()))
     }
 
@@ -114,10 +115,6 @@ impl Traces {
         // The exporter has logged lost spans.
         drop(self.0.shutdown_with_timeout(LAST_SPANS));
     }
-}
-
-fn opentelemetry_http_client() -> reqwest::Result<reqwest::blocking::Client> {
-    reqwest::blocking::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build()
 }
 
 fn traced(about: &Metadata<'_>) -> bool {
@@ -142,16 +139,10 @@ impl SpanPosition {
         let callers = request.split_once('-').filter(|(trace, span)| (trace.len(), span.len()) == (32, 16));
         let callers =
             callers.and_then(|(trace, span)| Some((TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?)));
-        match callers {
-            Some((trace, span)) if trace != TraceId::INVALID && span != SpanId::INVALID => {
-                SpanPosition { trace, own, above: Some(span) }
-            }
-            _ => SpanPosition {
-                trace: TraceId::from(u128::from(part(0).max(1)) << 64 | u128::from(part(8))),
-                own,
-                above: None,
-            },
-        }
+        let callers = callers.filter(|(trace, span)| *trace != TraceId::INVALID && *span != SpanId::INVALID);
+        let derived = || TraceId::from(u128::from(part(0).max(1)) << 64 | u128::from(part(8)));
+        let trace = callers.map_or_else(derived, |(trace, _)| trace);
+        SpanPosition { trace, own, above: callers.map(|(_, span)| span) }
     }
 
     fn below(&self, span: SpanId) -> Parent {
@@ -247,10 +238,6 @@ struct Collector {
 }
 
 impl Collector {
-    fn new(otlp: Otlp) -> Collector {
-        Collector { otlp, said: Mutex::default() }
-    }
-
     fn say(&self, lost: usize, error: &dyn fmt::Display) {
         let mut said = self.said.lock();
         if said.is_none_or(|said| said.elapsed() > SAID_EVERY) {
