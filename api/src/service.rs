@@ -64,7 +64,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let trail = audit_trail::open(&config.audit, data_dir)?;
-    let keys = KeyRing::from(config.keys);
+    let keys = KeyRing::from(config.access.keys);
     let served_before = data_dir.join("store").exists();
     let opened = engine::open(config.setup, data_dir, RecordViews::shared(), Arc::new(keys.clone()), simulated).await;
     let opened = opened.map_err(|error| error.to_string())?;
@@ -80,7 +80,7 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let api = api.with_peers(peers).with_audit(trail).with_certificates(certificates);
     let api = Data::new(api);
     let internal = internal.map(|listener| server::start_internal(api.clone(), listener));
-    api.replace_operators(config.operators);
+    api.replace_operators(config.access.operators);
     let operators = Some(server::start_operators(api.clone(), operators));
     let mut others = Vec::new();
     for server in [internal, operators].into_iter().flatten() {

@@ -186,7 +186,7 @@ fn check(file: &Path) -> ExitCode {
             say(format_args!(
                 "{} is valid: {institutions} institutions, {locations} locations, {} keys",
                 file.display(),
-                config.keys.len()
+                config.access.keys.len()
             ));
             ExitCode::SUCCESS
         }

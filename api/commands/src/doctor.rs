@@ -69,7 +69,7 @@ pub fn run(asked: &Doctor) -> ExitCode {
     let mut findings = Findings::default();
     match Config::load(&asked.config) {
         Ok(config) => {
-            let counts = (config.setup.institutions.len(), config.setup.locations.len(), config.keys.len());
+            let counts = (config.setup.institutions.len(), config.setup.locations.len(), config.access.keys.len());
             let says = format!("{} institutions, {} locations, {} API keys", counts.0, counts.1, counts.2);
             findings.add("configuration", Severity::Good, says);
             adapters(&config, &mut findings);
@@ -111,9 +111,9 @@ fn adapters(config: &Config, findings: &mut Findings) {
 }
 
 fn operators(config: &Config, findings: &mut Findings) {
-    let of = |role| config.operators.iter().filter(|operator| operator.role == role).count();
+    let of = |role| config.access.operators.iter().filter(|operator| operator.role == role).count();
     let says = Role::ALL.iter().map(|role| format!("{} {}", of(*role), role.word())).collect::<Vec<_>>().join(", ");
-    match config.operators.is_empty() {
+    match config.access.operators.is_empty() {
         true => findings.add(
             "operators",
             Severity::Warning,

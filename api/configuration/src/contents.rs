@@ -40,8 +40,7 @@ location::settings! {
                                      same clients need the same one.";
         http: HttpRules = HttpRules::default();
         setup: Setup = Setup::default();
-        keys: Vec<ApiKey> = Vec::new();
-        operators: Vec<OperatorToken> = Vec::new();
+        access: KeyFileContents = KeyFileContents::default();
         audit: AuditRules = AuditRules::default();
         /// `None` if traces are disabled.
         traces: Option<TraceRules> = None;

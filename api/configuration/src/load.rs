@@ -64,7 +64,7 @@ impl Config {
                     found.retain(|problem| !problem.text.starts_with(keys::UNKNOWN_INSTITUTION));
                 }
                 problems.append(&mut found);
-                (config.keys, config.operators) = (access.keys, access.operators);
+                config.access = access;
             }
             // A missing file at the default path means that there are no keys yet.
             Err(error) if error.kind() == io::ErrorKind::NotFound && config.keys_file == default => {}

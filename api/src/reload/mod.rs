@@ -21,8 +21,6 @@ use engine::{NotReconfigurable, simulated::OpenSimulated};
 use framework::access::{
     api::Api,
     audited::service_entry,
-    keys::ApiKey,
-    operators::OperatorToken,
     reloads::{ReloadOutcome, ReloadRequest},
 };
 use futures_util::FutureExt;
@@ -160,7 +158,7 @@ impl Reload {
             }
             Ok(config) => {
                 let mut changes = self.config.values.changes(&config.values);
-                changes.lines.extend(access_changes(&self.config, &config.keys, &config.operators));
+                changes.lines.extend(access_changes(&self.config.access, &config.access));
                 let reloaded = ReloadOutcome {
                     changes: changes.lines,
                     needs_restart: changes.at_start,
@@ -234,7 +232,7 @@ impl Reload {
         // Set on the command line.
         config.setup.engine.accept_empty_store = self.config.setup.engine.accept_empty_store;
         api.reconfigure(config.setup.clone(), &*self.simulated).await?;
-        self.replace_access(api, KeyFileContents { keys: config.keys.clone(), operators: config.operators.clone() });
+        self.replace_access(api, config.access.clone());
         api.replace_rules(config.http.clone());
         if let Err(problem) = logging::filter_by(&config.log) {
             tracing::error!(%problem, "the log filter is unchanged");
@@ -245,23 +243,23 @@ impl Reload {
 
     /// Revokes removed keys and operators immediately, ahead of slower steps.
     fn revoke(&mut self, api: &Api, now: &Config) {
-        let Config { keys, operators, .. } = &self.config;
-        let keys = keys.iter().filter(|key| now.keys.contains(key)).cloned().collect();
-        let operators = operators.iter().filter(|operator| now.operators.contains(operator)).cloned().collect();
-        self.replace_access(api, KeyFileContents { keys, operators });
+        let mut access = self.config.access.clone();
+        access.keys.retain(|key| now.access.keys.contains(key));
+        access.operators.retain(|operator| now.access.operators.contains(operator));
+        self.replace_access(api, access);
     }
 
     fn has_access(&self) -> bool {
-        !self.config.keys.is_empty() || !self.config.operators.is_empty()
+        !self.config.access.keys.is_empty() || !self.config.access.operators.is_empty()
     }
 
     /// Replaces keys and operators. Unchanged keys are not replaced, because that would repeat reads in flight.
-    fn replace_access(&mut self, api: &Api, KeyFileContents { keys, operators }: KeyFileContents) {
-        if keys != self.config.keys {
-            api.replace_keys(keys.clone());
+    fn replace_access(&mut self, api: &Api, access: KeyFileContents) {
+        if access.keys != self.config.access.keys {
+            api.replace_keys(access.keys.clone());
         }
-        api.replace_operators(operators.clone());
-        (self.config.keys, self.config.operators) = (keys, operators);
+        api.replace_operators(access.operators.clone());
+        self.config.access = access;
     }
 
     /// Reloads keys and operators. Invalid keys grant nothing. Institutions and locations remain unchanged.
@@ -277,7 +275,7 @@ impl Reload {
                 for problem in &problems {
                     tracing::error!(%problem, "an invalid key grants nothing, and the next start would fail");
                 }
-                let changes = access_changes(&self.config, &access.keys, &access.operators);
+                let changes = access_changes(&self.config.access, &access);
                 changes.iter().for_each(|change| tracing::info!(change, "the keys have changed"));
                 if !changes.is_empty() {
                     note(api, "reload API keys", true);
@@ -304,9 +302,9 @@ fn stamps(path: &Path, keys_file: &Path) -> (Stamps, Stamps) {
 }
 
 /// Returns a line for each key and operator that was added, removed or changed.
-fn access_changes(old: &Config, keys: &[ApiKey], operators: &[OperatorToken]) -> Vec<String> {
-    let mut lines = changes("key", &old.keys, keys, |key| &key.name);
-    lines.extend(changes("operator", &old.operators, operators, |operator| &operator.name));
+fn access_changes(old: &KeyFileContents, new: &KeyFileContents) -> Vec<String> {
+    let mut lines = changes("key", &old.keys, &new.keys, |key| &key.name);
+    lines.extend(changes("operator", &old.operators, &new.operators, |operator| &operator.name));
     lines
 }
 

@@ -54,7 +54,7 @@ impl Served {
         let engine = Arc::new(Engine::start(config.setup.clone(), parts).await.unwrap());
         let secret = Secret::from_bytes([7; 32]);
         let trail = tempfile::tempdir().unwrap();
-        let api = Api::new(engine.clone(), config.keys.clone(), &secret, config.http.clone());
+        let api = Api::new(engine.clone(), config.access.keys.clone(), &secret, config.http.clone());
         let api = api.with_audit(audit::Trail::open(trail.path(), &TRAIL, audit::Rules::default()).unwrap());
         let reload = Reload::new(dir.path(), &config, Arc::new(NoSimulatedEhrs));
         let world = ApiWorld { api: Data::new(api), engine, books: Arc::default() };

@@ -89,13 +89,13 @@ fn problems_of_a_folder_name_file_and_line() {
 fn api_keys_are_read_from_the_key_file_only() {
     let dir = folder(&[("one.toml", super::PRACTICE)]);
     let file = dir.path().join("one.toml");
-    assert_eq!(Config::load(&file).unwrap().keys, []);
+    assert_eq!(Config::load(&file).unwrap().access.keys, []);
     let keys = "[[keys]]\nname = \"k\"\nsha256 = \"xx\"\nenvironment = \"sandbox\"\ninstitutions = [\"acme\"]\n";
     let right = keys.replace("xx", &"ab".repeat(32));
     fs::write(dir.path().join("keys.toml"), keys).unwrap();
     assert!(problems(&file)[0].starts_with("keys.toml:3: `sha256`"), "{:?}", problems(&file));
     fs::write(dir.path().join("keys.toml"), &right).unwrap();
-    assert_eq!(Config::load(&file).unwrap().keys[0].name, "k");
+    assert_eq!(Config::load(&file).unwrap().access.keys[0].name, "k");
     // A key file named explicitly must exist.
     fs::write(&file, format!("keys_file = \"other.toml\"\n{}", super::PRACTICE)).unwrap();
     assert!(problems(&file)[0].starts_with("other.toml: cannot be read"), "{:?}", problems(&file));
