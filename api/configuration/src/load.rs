@@ -1,7 +1,7 @@
 //! Loads a configuration from disk: the main file, and the files of institutions.
 
 use std::{
-    fmt, fs, io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -38,17 +38,10 @@ struct Files {
 }
 
 /// All problems of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "))]
 pub struct ConfigError {
     pub problems: Vec<Problem>,
-}
-
-impl std::error::Error for ConfigError {}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "))
-    }
 }
 
 impl Config {
