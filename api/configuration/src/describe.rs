@@ -3,21 +3,22 @@
 
 use std::{cell::RefCell, fmt::Write, rc::Rc};
 
+use location::{
+    key_kinds::{KeyKind, Presence},
+    keys::ConfigKey,
+};
+
 /// Line width of a printed file.
 const WIDTH: usize = 120;
 
 /// A key in the reference.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct KeyNote {
-    pub key: String,
-    pub required: bool,
-    pub at_start: bool,
-    /// TOML, or a description in words.
-    pub default: Option<String>,
-    /// TOML: the default, or a sample value for a key without a default.
-    pub example: String,
-    pub range: String,
-    pub meaning: &'static str,
+#[derive(PartialEq, Eq)]
+struct KeyNote {
+    required: bool,
+    /// The row of the page.
+    row: String,
+    /// The lines of the file.
+    lines: String,
 }
 
 #[derive(Default)]
@@ -44,8 +45,28 @@ impl Default for ReferenceNotes {
 }
 
 impl ReferenceNotes {
-    pub(crate) fn key(&self, note: KeyNote) {
-        self.tables.borrow_mut()[self.table].keys.push(note);
+    /// Adds a key. `value` is its default.
+    pub(crate) fn key<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<T>, value: &str, at_start: bool) {
+        let ConfigKey { name, about, .. } = key;
+        let range = &kind.range;
+        let is_text = kind.example.starts_with('"');
+        let shown = if is_text { toml::Value::from(value).to_string() } else { value.to_owned() };
+        // The default is TOML, or a description in words.
+        let (default, example) = match kind.presence {
+            Presence::Default => (Some(shown.as_str()), shown.as_str()),
+            Presence::Machine(words) => (Some(words), kind.example.as_str()),
+            Presence::Unset | Presence::Required => (None, kind.example.as_str()),
+        };
+        let required = kind.presence == Presence::Required;
+        let in_row = if required { Some("required".to_owned()) } else { default.map(|it| format!("`{it}`")) };
+        let (in_row, when) = (in_row.unwrap_or_default(), if at_start { "start" } else { "reload" });
+        let row = format!("| `{name}` | {in_row} | {range} | {when} | {about} |\n");
+        let by_default = default.filter(|default| *default != example);
+        let by_default = by_default.map_or_else(String::new, |default| format!("; by default {default}"));
+        let when = if at_start { "; read at start only" } else { "" };
+        let mark = if required || default == Some(example) { "" } else { "# " };
+        let lines = comment(&format!("{about} ({range}{by_default}{when})")) + &format!("{mark}{name} = {example}\n");
+        self.tables.borrow_mut()[self.table].keys.push(KeyNote { required, row, lines });
     }
 
     /// Returns the notes of a nested table.
@@ -57,14 +78,12 @@ impl ReferenceNotes {
         ReferenceNotes { tables: self.tables.clone(), table: tables.len() - 1 }
     }
 
-    /// Returns keys without a description, as `table.key`.
+    /// Returns the rows of keys without a description.
     #[cfg(test)]
     pub(super) fn without_meaning(&self) -> Vec<String> {
         let tables = self.tables.borrow();
-        let all = tables.iter().flat_map(|table| table.keys.iter().map(move |key| (table, key)));
-        all.filter(|(_, key)| key.meaning.is_empty())
-            .map(|(table, key)| format!("{}.{}", table.path, key.key))
-            .collect()
+        let rows = tables.iter().flat_map(|table| &table.keys).map(|key| &key.row);
+        rows.filter(|row| row.ends_with("|  |\n")).cloned().collect()
     }
 
     /// Renders a page. Tables with the same keys are merged.
@@ -82,7 +101,7 @@ impl ReferenceNotes {
             if !table.keys.is_empty() {
                 page.push_str("\n| key | default | range | changes at | meaning |\n|---|---|---|---|---|\n");
             }
-            table.keys.iter().for_each(|key| key.row(&mut page));
+            table.keys.iter().for_each(|key| page.push_str(&key.row));
         }
         page
     }
@@ -140,29 +159,7 @@ impl TableNote {
         if !self.path.is_empty() {
             let _ = writeln!(block, "{}", self.head());
         }
-        self.keys.iter().for_each(|key| key.lines(&mut block));
+        self.keys.iter().for_each(|key| block.push_str(&key.lines));
         block
-    }
-}
-
-impl KeyNote {
-    fn row(&self, page: &mut String) {
-        let default = match &self.default {
-            _ if self.required => "required".to_owned(),
-            Some(default) => format!("`{default}`"),
-            None => String::new(),
-        };
-        let when = if self.at_start { "start" } else { "reload" };
-        let _ = writeln!(page, "| `{}` | {default} | {} | {when} | {} |", self.key, self.range, self.meaning);
-    }
-
-    fn lines(&self, file: &mut String) {
-        let KeyNote { default, range, example, .. } = self;
-        let by_default = default.as_ref().filter(|default| *default != example);
-        let by_default = by_default.map_or_else(String::new, |default| format!("; by default {default}"));
-        let when = if self.at_start { "; read at start only" } else { "" };
-        file.push_str(&comment(&format!("{} ({range}{by_default}{when})", self.meaning)));
-        let is_set = self.required || default.as_ref() == Some(example);
-        let _ = writeln!(file, "{}{} = {example}", if is_set { "" } else { "# " }, self.key);
     }
 }

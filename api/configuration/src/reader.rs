@@ -21,7 +21,7 @@ use toml::{
 };
 
 use crate::{
-    describe::{KeyNote, ReferenceNotes},
+    describe::ReferenceNotes,
     document::{Document, SourceText},
     values::{ConfigValue, Scope},
 };
@@ -154,23 +154,7 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     fn note<T>(&self, key: ConfigKey<'_>, kind: &KeyKind<T>, value: &str) {
-        let Some(notes) = &self.notes else { return };
-        let is_text = kind.example.starts_with('"');
-        let shown = if is_text { toml::Value::from(value).to_string() } else { value.to_owned() };
-        let (default, example) = match kind.presence {
-            Presence::Default => (Some(shown.clone()), shown),
-            Presence::Machine(words) => (Some(words.to_owned()), kind.example.clone()),
-            Presence::Unset | Presence::Required => (None, kind.example.clone()),
-        };
-        notes.key(KeyNote {
-            key: key.name.to_owned(),
-            required: kind.presence == Presence::Required,
-            at_start: self.is_at_start(key),
-            default,
-            example,
-            range: kind.range.clone(),
-            meaning: key.about,
-        });
+        self.notes.iter().for_each(|notes| notes.key(key, kind, value, self.is_at_start(key)));
     }
 
     fn record(&self, key: ConfigKey<'_>, text: String, is_credential: bool) {
