@@ -216,8 +216,6 @@ fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config 
     rules.node = node.map(|node| node.rules);
     let about = "Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.";
     root.optional_table(ConfigKey::restart("traces", about), &mut config.traces);
-    let name = rules.node.as_ref().map(|node| node.name.clone());
-    config.traces.iter_mut().for_each(|traces| traces.node.clone_from(&name));
     let mut inherited = Inherited::default();
     root.nested(ConfigKey::reload("defaults", ""), &mut inherited.defaults);
     match institutions {

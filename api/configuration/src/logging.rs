@@ -195,8 +195,8 @@ mod tests {
             with_default(subscriber, || tracing::trace_span!(target: "api", "request", request = "an-id").is_disabled())
         };
         assert!(disabled(None));
-        let rules = TraceRules { endpoint: "http://127.0.0.1:9/v1/traces".to_owned(), ratio: 1.0, node: None };
-        assert!(!disabled(Some(&Traces::start(&rules).unwrap())));
+        let rules = TraceRules { endpoint: "http://127.0.0.1:9/v1/traces".to_owned(), ratio: 1.0 };
+        assert!(!disabled(Some(&Traces::start(&rules, None).unwrap())));
     }
 
     #[test]

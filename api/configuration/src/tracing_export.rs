@@ -60,8 +60,6 @@ location::settings! {
             restart, "The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added where it does not end so.";
         ratio: f64 = 1.0, number(0.0..=1.0) =>
             restart, "The part of requests that is traced, chosen by request id. By default all.";
-        /// Name of this process among others.
-        node: Option<String> = None;
     }
 }
 
@@ -79,8 +77,9 @@ fn collector(text: &str) -> Result<String, String> {
 pub struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Starts the export. Must be called outside of a runtime, because the client has its own.
-    pub fn start(rules: &TraceRules) -> Result<Traces, String> {
+    /// Starts the export. `node` is the name of this process among others. Must be called outside of a runtime, because
+    /// the client has its own.
+    pub fn start(rules: &TraceRules, node: Option<&str>) -> Result<Traces, String> {
         engine::webhooks::egress::install_crypto();
         let client = reqwest::blocking::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none());
         let client = client.build().map_err(|error| format!("no HTTP client for traces: {error}"))?;
@@ -88,7 +87,7 @@ impl Traces {
         let otlp = otlp.with_timeout(PATIENCE).build().map_err(|error| format!("`endpoint` of [traces]: {error}"))?;
         let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
         let resource = Resource::builder_empty().with_service_name("practice-sync").with_attribute(version);
-        let node = rules.node.clone().map(|node| opentelemetry::KeyValue::new("service.instance.id", node));
+        let node = node.map(|node| opentelemetry::KeyValue::new("service.instance.id", node.to_owned()));
         let provider = SdkTracerProvider::builder()
             .with_id_generator(SpanIdGenerator::default())
             .with_sampler(Sampler::TraceIdRatioBased(rules.ratio))

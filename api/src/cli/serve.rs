@@ -13,7 +13,8 @@ pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
         Err(error) => return wrong(&error),
     };
     config.setup.engine.accept_empty_store = accept_empty_store;
-    let traces = match config.traces.as_ref().map(Traces::start).transpose() {
+    let node = config.setup.engine.node.as_ref().map(|node| node.name.as_str());
+    let traces = match config.traces.as_ref().map(|rules| Traces::start(rules, node)).transpose() {
         Ok(traces) => traces,
         Err(problem) => return fail(problem),
     };
