@@ -31,12 +31,6 @@ const MAIN_FILE: &str = "practice-sync.toml";
 /// The subfolder with one file per institution.
 const INSTITUTIONS: &str = "institutions";
 
-/// The main file and, if the configuration is a folder, one file per institution.
-struct Files {
-    main: SourceText,
-    institutions: Option<Vec<SourceText>>,
-}
-
 /// All problems of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "))]
@@ -69,8 +63,8 @@ impl Config {
     /// Returns the readable part of the configuration, and all problems.
     pub fn without_keys(path: &Path) -> (Option<Config>, Vec<Problem>) {
         match files(path) {
-            Ok(files) => read(&files),
-            Err(ConfigError { problems }) => (None, problems),
+            Ok((main, institutions)) => read(&main, institutions.as_deref()),
+            Err(problems) => (None, problems),
         }
     }
 
@@ -108,7 +102,7 @@ impl Config {
     /// Parses the text of a file in the folder `base`, without keys.
     pub fn parse(text: &str, base: &Path) -> Result<Config, ConfigError> {
         let main = SourceText { path: base.join(MAIN_FILE), text: text.to_owned() };
-        let (config, problems) = read(&Files { main, institutions: None });
+        let (config, problems) = read(&main, None);
         config.filter(|_| problems.is_empty()).ok_or(ConfigError { problems })
     }
 }
@@ -129,7 +123,8 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
     Problem::in_file(file, format!("cannot be read: {error}"))
 }
 
-fn files(path: &Path) -> Result<Files, ConfigError> {
+/// Returns the main file and, if the configuration is a folder, one file per institution.
+fn files(path: &Path) -> Result<(SourceText, Option<Vec<SourceText>>), Vec<Problem>> {
     let mut problems = Vec::new();
     let mut read = |file: PathBuf| match fs::read_to_string(&file) {
         Ok(text) => Some(SourceText { path: file, text }),
@@ -143,10 +138,10 @@ fn files(path: &Path) -> Result<Files, ConfigError> {
     let institutions = path.is_dir().then(|| institution_files(&folder)).transpose();
     let institutions = institutions.map(|files| files.map(|files| files.into_iter().filter_map(&mut read).collect()));
     match (main, institutions) {
-        (Some(main), Ok(institutions)) if problems.is_empty() => Ok(Files { main, institutions }),
+        (Some(main), Ok(institutions)) if problems.is_empty() => Ok((main, institutions)),
         (_, institutions) => {
             problems.extend(institutions.err().map(|error| unreadable(&folder, &error)));
-            Err(ConfigError { problems })
+            Err(problems)
         }
     }
 }
@@ -167,12 +162,10 @@ fn institution_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Returns the configuration without keys, and all problems. The configuration is `None` if the main file is not valid
 /// TOML.
-fn read(files: &Files) -> (Option<Config>, Vec<Problem>) {
-    let document = Document::new(&files.main);
-    let config = toml_table(&files.main.text, &document).map(|table| {
-        let root = Section::root(&table, document.clone());
-        whole(&root, files.institutions.as_deref())
-    });
+fn read(main: &SourceText, institutions: Option<&[SourceText]>) -> (Option<Config>, Vec<Problem>) {
+    let document = Document::new(main);
+    let config =
+        toml_table(&main.text, &document).map(|table| whole(&Section::root(&table, document.clone()), institutions));
     (config, document.take_problems())
 }
 
