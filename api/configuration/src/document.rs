@@ -33,12 +33,6 @@ pub struct Problem {
     pub text: String,
 }
 
-impl Problem {
-    pub(super) fn in_file(file: &Path, text: impl Into<String>) -> Problem {
-        Problem { file: file.to_path_buf(), line: None, text: text.into() }
-    }
-}
-
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {

@@ -120,7 +120,7 @@ fn main_file(path: &Path) -> PathBuf {
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Problem {
-    Problem::in_file(file, format!("cannot be read: {error}"))
+    Problem { file: file.to_path_buf(), line: None, text: format!("cannot be read: {error}") }
 }
 
 /// Returns the main file and, if the configuration is a folder, one file per institution.

@@ -63,20 +63,18 @@ pub enum ChangeImpact {
 impl SetupChanges {
     pub fn between(before: &Setup, after: &Setup) -> SetupChanges {
         let (old, new) = (&before.engine, &after.engine);
-        let active = |setup: &Setup, id: &LocationId| {
-            setup.locations.get(id).is_some_and(|location| location.status == LocationStatus::Active)
+        let active = |setup: &Setup| -> BTreeSet<LocationId> {
+            let active = setup.locations.iter().filter(|(_, location)| location.status == LocationStatus::Active);
+            active.map(|(id, _)| *id).collect()
         };
-        let turned = |from: &Setup, to: &Setup| {
-            let turned = after.locations.keys().filter(|id| !active(from, id) && active(to, id));
-            turned.copied().collect()
-        };
+        let (was, is) = (active(before), active(after));
         SetupChanges {
             institutions: Difference::between(&before.institutions, &after.institutions),
             sources: Difference::between(&before.sources, &after.sources),
             locations: Difference::between(&before.locations, &after.locations),
             adapters: Difference::between(&old.adapters, &new.adapters),
-            opened: turned(before, after),
-            closed: turned(after, before),
+            opened: is.difference(&was).copied().collect(),
+            closed: was.difference(&is).filter(|id| after.locations.contains_key(id)).copied().collect(),
             engine: changed(before, after, ReloadClass::Reload).collect(),
             touched: touched(before, after),
         }
