@@ -56,9 +56,9 @@ pub fn filter_by(directives: &str) -> Result<(), String> {
 /// filter.
 pub fn start_as(directives: &str, format: LogFormat, traces: Option<&Traces>) -> Result<(), String> {
     let given = given();
+    let directives = given.as_deref().unwrap_or(directives);
     // Color codes are for terminals only.
-    let looks = Looks { format, colours: stderr().is_terminal() };
-    let (subscriber, filter) = subscriber(given.as_deref().unwrap_or(directives), stderr, looks, traces)?;
+    let (subscriber, filter) = subscriber(directives, stderr, format, stderr().is_terminal(), traces)?;
     // Fails if the embedding process has installed a subscriber.
     if subscriber.try_init().is_ok() {
         let _ = FILTER.set(filter);
@@ -84,17 +84,12 @@ fn filter(directives: &str) -> Result<EnvFilter, String> {
     Ok(filter)
 }
 
-#[derive(Clone, Copy, Default)]
-struct Looks {
-    format: LogFormat,
-    colours: bool,
-}
-
 /// Returns a subscriber, and the handle that changes its filter.
 fn subscriber<W>(
     directives: &str,
     writer: W,
-    looks: Looks,
+    format: LogFormat,
+    has_colours: bool,
     traces: Option<&Traces>,
 ) -> Result<(impl Subscriber + Send + Sync + use<W>, reload::Handle<EnvFilter, Registry>), String>
 where
@@ -102,8 +97,8 @@ where
 {
     let filter = filter(directives).map_err(|error| format!("`log` {error}"))?;
     let (filter, handle) = reload::Layer::new(filter);
-    let lines = fmt::layer().with_writer(writer).with_ansi(looks.colours);
-    let lines: Box<dyn Layer<Registry> + Send + Sync> = match looks.format {
+    let lines = fmt::layer().with_writer(writer).with_ansi(has_colours);
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
@@ -142,8 +137,7 @@ mod tests {
     fn written_as(format: LogFormat, directives: &str, log: impl FnOnce()) -> String {
         let page = LogBuffer::default();
         let to = page.clone();
-        let looks = Looks { format, colours: false };
-        with_default(subscriber(directives, move || to.clone(), looks, None).unwrap().0, log);
+        with_default(subscriber(directives, move || to.clone(), format, false, None).unwrap().0, log);
         let bytes = page.0.lock().clone();
         String::from_utf8(bytes).unwrap()
     }
@@ -155,7 +149,7 @@ mod tests {
             tracing::warn!("loud");
         });
         assert!(text.contains("loud") && !text.contains("quiet") && !text.contains('\u{1b}'), "{text}");
-        assert!(subscriber("no such=level", stderr, Looks::default(), None).is_err());
+        assert!(subscriber("no such=level", stderr, LogFormat::Text, false, None).is_err());
     }
 
     #[test]
@@ -176,7 +170,7 @@ mod tests {
     fn the_filter_of_an_active_log_can_be_replaced() {
         let page = LogBuffer::default();
         let to = page.clone();
-        let (subscriber, handle) = subscriber("error", move || to.clone(), Looks::default(), None).unwrap();
+        let (subscriber, handle) = subscriber("error", move || to.clone(), LogFormat::Text, false, None).unwrap();
         with_default(subscriber, || {
             tracing::info!("one");
             handle.reload(filter("info").unwrap()).unwrap();
@@ -191,7 +185,7 @@ mod tests {
     #[test]
     fn spans_are_enabled_only_with_traces() {
         let disabled = |traces: Option<&Traces>| {
-            let subscriber = subscriber("info", stderr, Looks::default(), traces).unwrap().0;
+            let subscriber = subscriber("info", stderr, LogFormat::Text, false, traces).unwrap().0;
             with_default(subscriber, || tracing::trace_span!(target: "api", "request", request = "an-id").is_disabled())
         };
         assert!(disabled(None));
