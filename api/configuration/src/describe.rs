@@ -32,7 +32,7 @@ struct TableNote {
 
 /// The recorded keys by table, with the position of one table.
 #[derive(Clone)]
-pub(super) struct ReferenceNotes {
+pub(crate) struct ReferenceNotes {
     tables: Rc<RefCell<Vec<TableNote>>>,
     table: usize,
 }

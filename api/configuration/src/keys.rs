@@ -21,7 +21,6 @@ use location::{
 
 use crate::{
     contents::KeyFileContents,
-    describe::ReferenceNotes,
     document::{Document, Problem, SourceText},
     reader::{Section, toml_table},
 };
@@ -71,11 +70,6 @@ pub(crate) fn read(source: &SourceText, setup: &Setup) -> (KeyFileContents, Vec<
     (access, document.take_problems())
 }
 
-/// Collects the reference of the keys in this file.
-pub(crate) fn describe(notes: &ReferenceNotes) {
-    read_file(&Section::described(notes), &Setup::default(), &mut KeyFileContents::default());
-}
-
 /// Splits a text at lines such as `[[keys]]`, together with the comment directly above each. Returns each part with its
 /// offset.
 pub(crate) fn entries(text: &str) -> Vec<(usize, &str)> {
@@ -97,7 +91,7 @@ pub(crate) fn entries(text: &str) -> Vec<(usize, &str)> {
     starts.iter().zip(ends).map(|(start, end)| (*start, &text[*start..end])).collect()
 }
 
-fn read_file(root: &Section<'_, '_>, setup: &Setup, access: &mut KeyFileContents) {
+pub(crate) fn read_file(root: &Section<'_, '_>, setup: &Setup, access: &mut KeyFileContents) {
     let keys = root.tables(ConfigKey::reload("keys", "API keys."));
     access.keys.extend(keys.iter().filter_map(|s| key(s, setup)));
     let about = "Tokens of operators, for their listener. A `viewer` sees how the service stands, and nothing of a \

@@ -19,7 +19,6 @@ use toml::de::DeTable;
 
 use crate::{
     contents::{Config, KEYS_FILE, KeyFileContents, NodeKeys},
-    describe::ReferenceNotes,
     document::{Document, Problem, SourceText},
     institutions::{self, Inherited},
     keys,
@@ -169,13 +168,8 @@ fn read(main: &SourceText, institutions: Option<&[SourceText]>) -> (Option<Confi
     (config, document.take_problems())
 }
 
-/// Collects the reference of the keys in these files.
-pub(crate) fn describe(notes: &ReferenceNotes) {
-    whole(&Section::described(notes), None);
-}
-
 /// Reads all tables.
-fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config {
+pub(crate) fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config {
     let mut config = Config::default();
     config.read_keys(root);
     root.nested(ConfigKey::reload("http", "The edge of the server."), &mut config.http);

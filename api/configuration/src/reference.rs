@@ -1,6 +1,8 @@
 //! The reference of all keys, as a page and as a starter file.
 
-use crate::{describe::ReferenceNotes, keys, load};
+use engine::setup::Setup;
+
+use crate::{contents::KeyFileContents, describe::ReferenceNotes, keys, load, reader::Section};
 
 const HEAD: &str = "# Every key of the configuration\n\nWritten by what reads the files: `practice-sync config reference` prints it. \
 [Configure](configure.md) tells how files are found, changed and taken over.\n\nLengths of time are written `\"500ms\"`, \
@@ -17,14 +19,19 @@ const FILE: &str = "\
 
 /// Returns the default file. It is a valid configuration, equivalent to an empty one.
 pub fn default_file() -> String {
-    let whole = ReferenceNotes::default();
-    load::describe(&whole);
+    let [whole, _] = notes();
     format!("{FILE}{}", whole.file())
 }
 
 pub fn page() -> String {
-    let (whole, access) = (ReferenceNotes::default(), ReferenceNotes::default());
-    load::describe(&whole);
-    keys::describe(&access);
+    let [whole, access] = notes();
     format!("{HEAD}{}\n{}", whole.page("The server and its institutions"), access.page("The file of the keys"))
+}
+
+/// Returns the keys of the configuration, and those of the key file.
+pub(crate) fn notes() -> [ReferenceNotes; 2] {
+    let (whole, access) = (ReferenceNotes::default(), ReferenceNotes::default());
+    load::whole(&Section::described(&whole), None);
+    keys::read_file(&Section::described(&access), &Setup::default(), &mut KeyFileContents::default());
+    [whole, access]
 }
