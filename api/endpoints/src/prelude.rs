@@ -1,15 +1,20 @@
 //! The imports that at least three handlers or views share: `use crate::prelude::*;`. Other names are imported by the
 //! files that use them.
 
+pub(crate) use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
 pub(crate) use engine::{
     EngineError, Saved, Unmet,
     idempotency::IdempotencyKey,
-    lists::{Filter, Position},
+    lists::{Filter, ListQuery, Order, PageRequest, Position},
     records::{
         Address, Adjustment, Appointment, AppointmentDescriptor, AppointmentType, Body, Charge, Claim, Coverage, Day,
-        Document, FeeSchedule, HistoryItem, InsurancePlan, Money, Operatory, Patient, PatientAlert, PatientHistoryItem,
-        PatientRecall, Payment, Procedure, Provider, RecallType, Record, Seconds, SyncState, TreatmentPlan,
-        WorkingHour, WriteStatus, Writeback, record::Schema,
+        Description, Document, FeeSchedule, HistoryItem, InsurancePlan, Money, Operatory, Patient, PatientAlert,
+        PatientHistoryItem, PatientRecall, Payment, Procedure, Provider, RecallType, Record, Seconds, SyncState,
+        TreatmentPlan, WorkingHour, WriteStatus, Writeback, record::Schema,
     },
     setup::{LocationSetup, LocationStatus},
     webhooks::{
@@ -20,11 +25,11 @@ pub(crate) use engine::{
 pub(crate) use framework::{
     access::{
         api::Api,
-        arguments::{Anywhere, AtLocation, FromInput, Id, InLocations, InTenant, InTenants, OfLocation},
+        arguments::{Anywhere, AtLocation, FromCall, FromInput, Id, InLocations, InTenant, InTenants, OfLocation},
         call::{ActionContext, ApiCall},
         input::Input,
         resource_names,
-        respond::{Answer, Created, Empty, Listed, One, Paged},
+        respond::{Answer, Answers, Created, Empty, Listed, One, Paged, Plain, Wraps},
         tenancy::{OpenLocation, Tenant},
     },
     http::{
@@ -40,6 +45,7 @@ pub(crate) use framework::{
         failures::Failure,
         kinds::{
             Kind, Sort, boolean, email, filled, gender, id, includes, integer, long_id, object, person_name, phone,
+            reference::Reference,
             shared::{
                 active, appointment_type, family_name, given_name, note, part_of_name, patient, provider, updated_since,
             },
@@ -54,7 +60,8 @@ pub(crate) use framework::{
     },
 };
 pub(crate) use location::{
-    DAY, Date, HourSource, InstitutionId, LocationId, MINUTE, Millis, Resource, SECOND, Timestamp,
+    AppointmentId, AppointmentTypeId, DAY, Date, HourSource, InstitutionId, LocationId, MINUTE, Millis, OperatoryId,
+    ProviderId, Refusal, Resource, SECOND, Slot, SlotQuery, Span, Timestamp, VisitRules,
 };
 pub(crate) use schemars::JsonSchema;
 pub(crate) use serde::Serialize;

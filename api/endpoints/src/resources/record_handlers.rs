@@ -4,7 +4,6 @@
 use std::marker::PhantomData;
 
 use engine::rows::Row;
-use framework::access::respond::{Answers, Wraps};
 
 use super::related::Related;
 use crate::{prelude::*, views::render::RecordView};

@@ -4,10 +4,7 @@ use std::{future::Future, ops::Deref, pin::Pin, sync::OnceLock};
 
 use actix_web::{Error, HttpRequest, HttpResponse, http::Method, web::Payload};
 use framework::{
-    access::{
-        arguments::{FromCall, FromPath},
-        respond::{Answers, schema_of},
-    },
+    access::{arguments::FromPath, respond::schema_of},
     http::{
         describe::{Described, Notes},
         endpoint::{ALL_VERSIONS, Access, Endpoint, Group, SchemaOf},

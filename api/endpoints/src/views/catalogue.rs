@@ -1,7 +1,5 @@
 //! Catalogues: appointment types with their descriptors, fee schedules, kinds of payment and adjustment.
 
-use std::collections::BTreeMap;
-
 use engine::records::{AdjustmentAction, AdjustmentType, Fee, PaymentType};
 use framework::values::record_uuid::uuid;
 

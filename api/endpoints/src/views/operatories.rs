@@ -1,7 +1,5 @@
 //! Operatories.
 
-use std::collections::HashMap;
-
 use super::{catalogue::AppointmentTypeView, parts::IncludedList};
 use crate::prelude::*;
 

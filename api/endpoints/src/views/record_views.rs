@@ -1,7 +1,5 @@
 //! The views of stored records for the feed of changes and for webhook messages, equal to those of their endpoints.
 
-use std::sync::Arc;
-
 use engine::{
     records::SyncSummary,
     webhooks::views::{RelatedRecords, ViewError, Views},

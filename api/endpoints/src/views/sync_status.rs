@@ -1,7 +1,5 @@
 //! The state of reads from and writes to an EHR.
 
-use std::sync::Arc;
-
 use engine::{records::SyncSummary, setup::Setup};
 
 use super::{gate::GateView, locations::LocationBasic};

@@ -1,7 +1,5 @@
 //! GET /me: the caller's key, its grants, locations and limits (our addition).
 
-use std::collections::BTreeMap;
-
 use engine::setup::{Environment, Institution};
 use framework::{
     http::{

@@ -3,17 +3,11 @@
 use engine::{
     PatientDetails,
     commands::{BookSlot, BookSlots, DERIVED_KEY, Offer, SlotBooking},
-    records::Address,
 };
 use framework::values::{
-    kinds::{
-        email, gender, phone,
-        shared::{family_name, given_name, slot_token},
-        times::birth_date,
-    },
+    kinds::shared::slot_token,
     limits::{MAX_IDEMPOTENCY_KEY, PARTY_SIZES},
 };
-use location::Refusal;
 
 use super::{
     BookingAnswer, BookingView, described_booking,

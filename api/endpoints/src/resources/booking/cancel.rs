@@ -1,7 +1,6 @@
 //! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
 
-use engine::{commands::CancelAppointment, records::Writeback};
-use location::AppointmentId;
+use engine::commands::CancelAppointment;
 
 use super::{
     BookingAnswer, BookingResponse, booked,

@@ -1,7 +1,6 @@
 //! POST /intent/booking/confirm (our addition): records that the patient confirms the visit.
 
 use engine::commands::{ConfirmVisit, Confirmation};
-use location::AppointmentId;
 
 use super::{
     BookingAnswer, BookingResponse, BookingView, booking_view,

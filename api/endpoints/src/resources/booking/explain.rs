@@ -4,10 +4,9 @@ use engine::commands::Offer;
 use framework::values::{
     kinds::shared::{operatory, slot_token},
     limits::{MAX_DAYS_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS},
-    times,
 };
 use location::{
-    Holder, MINUTE, OperatoryId, ProviderId, Reason, SlotQuery, Span, VisitRules,
+    Holder, Reason,
     explain::{ExplainQuery, ExplainedSlot, Explanation, Place, Question, TimeQuestion},
     rules::PatientFacts,
 };

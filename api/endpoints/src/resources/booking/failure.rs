@@ -7,14 +7,12 @@ use actix_web::{
     http::{StatusCode, header::RETRY_AFTER},
 };
 use framework::{
-    access::respond::Plain,
     http::errors::{Fails, described, failure_of},
     values::{
         kinds::echo,
         rule_texts::{notice_in_words, refused_by},
     },
 };
-use location::{Refusal, Slot};
 
 use super::offer_view::OfferView;
 use crate::prelude::*;

@@ -4,17 +4,11 @@
 //! exist, details that do not match, several patients with these details, and a patient without visits all have the
 //! same answer, after the same reads.
 
-use std::collections::BTreeSet;
-
 use engine::{
-    lists::{ListQuery, Order, PageAt, PageRequest},
-    records::{
-        Description,
-        demographics::{name, phone::Number},
-    },
+    lists::PageAt,
+    records::demographics::{name, phone::Number},
 };
 use framework::http::find_limits::Contact;
-use location::{AppointmentTypeId, Span};
 
 use super::{failure::BookingAnswer, offer_view::OfferLocation, visits::token_for, with_provider};
 use crate::{prelude::*, resources::practice::providers::ProviderNames, views::locations::booking_location};

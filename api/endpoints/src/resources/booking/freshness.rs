@@ -1,8 +1,8 @@
 //! The age of the schedule in the answers of the booking intent, and reads of the EHR before them. A call waits for a
 //! read before its handler runs, so that it occupies no thread of the blocking pool.
 
-use framework::values::{limits::MAX_FRESH_WITHIN, times};
-use location::{SECOND, settings::VerifyOn};
+use framework::values::limits::MAX_FRESH_WITHIN;
+use location::settings::VerifyOn;
 
 use crate::prelude::*;
 

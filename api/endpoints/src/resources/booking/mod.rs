@@ -19,9 +19,8 @@ pub mod search;
 pub mod status;
 mod visits;
 
-use engine::records::{Appointment, Booking, Reschedule, Writeback};
-use framework::{access::respond::Plain, values::times};
-use location::{ProviderId, event::is_avoidable_at_another_time};
+use engine::records::{Booking, Reschedule};
+use location::event::is_avoidable_at_another_time;
 
 use self::failure::{BookingAnswer, BookingFailure};
 use crate::{

@@ -1,8 +1,7 @@
 //! Offers: slots with the tokens that book them.
 
 use engine::commands::Offer;
-use framework::values::{slot_token::Terms, times};
-use location::{AppointmentTypeId, MINUTE, Slot};
+use framework::values::slot_token::Terms;
 
 use super::{
     failure::BookingFailure,

@@ -1,10 +1,7 @@
 //! GET /intent/practice/info (our addition): the facts about a practice that callers ask for before they book.
 
-use std::collections::BTreeSet;
-
-use engine::records::Description;
 use framework::values::rule_texts::notice_in_words;
-use location::{Closure, VisitRules, rules::Instead};
+use location::{Closure, rules::Instead};
 
 use super::failure::BookingAnswer;
 use crate::{

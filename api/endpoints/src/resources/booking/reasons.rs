@@ -3,7 +3,7 @@
 
 use framework::values::rule_texts::notice_in_words;
 use location::{
-    Reason, VisitRules,
+    Reason,
     explain::{ExplainedSlot, Explanation},
     rules::PatientFacts,
 };

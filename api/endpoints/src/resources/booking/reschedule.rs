@@ -5,7 +5,6 @@ use engine::{
     records::Reschedule,
 };
 use framework::values::{kinds::shared::slot_token, limits::MAX_IDEMPOTENCY_KEY};
-use location::{AppointmentId, Refusal};
 
 use super::{
     BookingAnswer, BookingResponse, BookingView, booking_view,

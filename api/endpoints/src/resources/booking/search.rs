@@ -1,23 +1,16 @@
 //! POST /intent/booking/search
 
-use engine::records::AppointmentType;
 use framework::values::{
-    kinds::{
-        reference::Reference,
-        shared::{appointment_type, first_day},
-        times::time_of_day,
-    },
+    kinds::{shared::first_day, times::time_of_day},
     limits::{
         DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, PARTY_SIZES, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT,
         SEARCH_LIMIT_DEFAULT,
     },
-    times,
 };
 use location::{
-    AppointmentTypeId, MINUTE, OperatoryId, ProviderId, Slot, SlotQuery, Weekday,
+    Weekday,
     slots::{Arrangement, Party, StartFilter},
 };
-use serde_json::json;
 
 use super::{
     failure::{BookingAnswer, BookingFailure},

@@ -4,7 +4,7 @@ use framework::values::{
     kinds::shared::visit_token,
     visit_token::{LIFETIME, SealedVisit},
 };
-use location::{AppointmentId, PatientId};
+use location::PatientId;
 
 use super::{booking_ref, failure::BookingFailure, find};
 use crate::prelude::*;

@@ -5,7 +5,6 @@ use framework::{
     access::respond::Accepted,
     values::{kinds::sorts, record_uuid},
 };
-use location::Refusal;
 
 use crate::{prelude::*, views::communications::CommunicationLogView};
 

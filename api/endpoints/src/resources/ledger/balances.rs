@@ -1,7 +1,5 @@
 //! GET /guarantor_balances
 
-use std::collections::BTreeSet;
-
 use engine::records::GuarantorBalance;
 
 use crate::{prelude::*, views::ledger::GuarantorBalanceView};

@@ -1,15 +1,12 @@
 //! POST /payments and POST /adjustments: their bodies and the messages of their refusals.
 
-use std::{collections::BTreeMap, marker::PhantomData};
+use std::marker::PhantomData;
 
 use engine::records::{ChargeSplit, ProviderSplit, currencies::CURRENCIES, money::Currency};
 use framework::{
-    access::{
-        idempotency,
-        respond::{Accepted, Answers, Wraps},
-    },
+    access::{idempotency, respond::Accepted},
     values::{
-        kinds::{Parsed, Raw, money, named, nonzero_money, reference::Reference, times::date_or_instant},
+        kinds::{Parsed, Raw, money, named, nonzero_money, times::date_or_instant},
         limits::MAX_VALUES,
     },
 };

@@ -1,8 +1,6 @@
 //! Costs of adapter calls: by adapter for /metrics, where one series per location would be too many, and by location in
 //! the operators' view of its read cycle.
 
-use std::collections::BTreeMap;
-
 use engine::adapter_host::{CallCosts, CostsByCall};
 
 use framework::http::metrics::Families;

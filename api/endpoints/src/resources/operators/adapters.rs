@@ -1,8 +1,6 @@
 //! GET /adapters, POST /adapters/{adapter}/versions, POST /locations/{id}/adapter and POST
 //! /locations/{id}/adapter/rollback: versions of adapters uploaded at run time (our addition).
 
-use std::collections::BTreeMap;
-
 use engine::{AdapterVersion, RolledOut, Tried};
 use framework::access::arguments::AdapterName;
 

@@ -1,8 +1,6 @@
 //! GET and POST /locations/{id}/simulated_ehr: controls a simulated EHR, so that clients can test failures that names
 //! of patients cannot trigger (our addition). Real EHRs accept no commands.
 
-use std::sync::Arc;
-
 use engine::{setup::Environment, simulated::SimulatedEhr};
 use serde_json::Map;
 

@@ -1,10 +1,7 @@
 //! GET and POST /locations/{id}/sync, POST /locations/{id}/sync/accept_deletions, /locations/{id}/pause and /resume:
 //! control of a location's read cycle by operators (our addition).
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::cmp::Reverse;
 
 use engine::records::{AdapterState, AdapterStatus};
 use framework::access::resource_names::{name, resource};

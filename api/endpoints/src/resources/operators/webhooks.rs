@@ -1,6 +1,6 @@
 //! GET /webhooks and below: webhook endpoints of all organisations and their deliveries, for operators (our addition).
 
-use std::{cmp::Reverse, sync::Arc};
+use std::cmp::Reverse;
 
 use engine::webhooks::{delivery_log::Replay, model::Endpoint, registry::Made};
 use framework::access::arguments::DeliveryId;

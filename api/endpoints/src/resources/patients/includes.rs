@@ -1,11 +1,8 @@
 //! Related records that can be included with a patient, or with each patient of a list.
 
-use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+use std::collections::hash_map::Entry;
 
-use engine::{
-    lists::{ListQuery, MAX_SORTED, Order, PageRequest},
-    records::schema::patient_of,
-};
+use engine::{lists::MAX_SORTED, records::schema::patient_of};
 use framework::values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE};
 
 use super::{find, reachable};

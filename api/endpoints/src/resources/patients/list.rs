@@ -1,7 +1,5 @@
 //! GET /patients
 
-use std::collections::BTreeSet;
-
 use engine::{
     lists::name_matches,
     records::{demographics::phone::Number, patient::is_birth_date},

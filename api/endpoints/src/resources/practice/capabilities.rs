@@ -1,8 +1,6 @@
 //! GET /locations/{id}/capabilities: the features of a location's EHR (our addition).
 
-use std::collections::BTreeMap;
-
-use engine::records::{Description, PullAbility};
+use engine::records::PullAbility;
 use framework::access::resource_names::name;
 
 use crate::prelude::*;

@@ -6,7 +6,7 @@ use engine::{
 };
 use framework::{
     access::{
-        resource_names::{self, granted, name, resource},
+        resource_names::{granted, name, resource},
         shown::AccessLog,
     },
     http::paging::{ListInfo, PageInfo},

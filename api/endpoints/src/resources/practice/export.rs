@@ -6,7 +6,7 @@
 
 use std::{
     borrow::Cow,
-    sync::{Arc, atomic::Ordering},
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 

@@ -1,7 +1,5 @@
 //! GET /institutions, GET /institutions/{id}
 
-use std::collections::BTreeSet;
-
 use super::locations::is_visible;
 use crate::{prelude::*, views::locations::LocationBasic};
 

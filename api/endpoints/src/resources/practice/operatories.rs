@@ -1,7 +1,5 @@
 //! GET /operatories, GET /operatories/{id}; POST, PATCH and DELETE at locations without an EHR.
 
-use std::sync::Arc;
-
 use engine::commands::WriteOwnRecord;
 use framework::values::kinds::shared::bookable_online;
 

@@ -1,10 +1,5 @@
 //! GET /providers, GET /providers/{id}; POST, PATCH and DELETE at locations without an EHR.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
-
 use engine::commands::WriteOwnRecord;
 use framework::values::kinds::shared::inactive;
 

@@ -1,7 +1,5 @@
 //! GET /sync_status: the state of reads from and writes to each EHR.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use actix_web::{
     HttpResponse,
     http::{
@@ -12,7 +10,6 @@ use actix_web::{
 };
 use engine::Place;
 use framework::{
-    access::respond::Wraps,
     http::version_header::VERSION,
     nodes::forward::{AGENT, NodeCall},
     values::kinds::name_of,

@@ -7,10 +7,7 @@ use engine::{
     write_requests::{Status, WriteRequest, merged},
 };
 use framework::{
-    access::{
-        arguments::FromCall,
-        resource_names::{granted, name, resource},
-    },
+    access::resource_names::{granted, name, resource},
     values::record_uuid::uuid,
 };
 use location::{Operation, WriteId, WriteIntent};

@@ -1,7 +1,5 @@
 //! Appointment types: those of the EHR and those created through the API.
 
-use std::collections::HashMap;
-
 use engine::commands::{AppointmentTypeChange, WriteAppointmentType};
 use framework::values::{
     kinds::shared::{self, bookable_online},

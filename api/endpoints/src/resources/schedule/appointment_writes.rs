@@ -5,7 +5,7 @@ use engine::{
     commands::{AppointmentChange, ChangeAppointment, CreateAppointment},
 };
 use framework::{
-    access::arguments::{AtLocationOfBody, FromCall, FromPath, InLocationsOfQuery},
+    access::arguments::{AtLocationOfBody, FromPath, InLocationsOfQuery},
     values::{
         kinds::{
             shared::{appointments_per_timeslot, operatory},
@@ -14,7 +14,7 @@ use framework::{
         limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD},
     },
 };
-use location::{AppointmentId, Refusal, Span, decision::NotOpenReason, slots::Fit};
+use location::{decision::NotOpenReason, slots::Fit};
 
 use super::{
     appointments::{find, view},

@@ -5,7 +5,6 @@ use framework::values::kinds::{
     times::end_of,
     zone,
 };
-use location::{AppointmentId, Span};
 
 use super::descriptors::{self, ListDescriptors};
 use crate::{

@@ -1,12 +1,10 @@
 //! GET /available_slots; in v2.2.2 GET /appointment_slots
 
-use std::collections::BTreeMap;
-
 use framework::values::{
     kinds::shared::{appointments_per_timeslot, first_day, operatories, providers},
     limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
 };
-use location::{AppointmentTypeId, OperatoryId, ProviderId, Slot, SlotQuery, WorkingHourId};
+use location::WorkingHourId;
 
 use super::{
     appointment_types,

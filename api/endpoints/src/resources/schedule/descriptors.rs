@@ -1,6 +1,5 @@
 //! Appointment descriptors of appointments, appointment types and locations.
 
-use engine::lists::{ListQuery, Order, PageRequest};
 use framework::values::limits::MAX_WHOLE_LIST;
 
 use crate::{prelude::*, views::catalogue::AppointmentDescriptorView};

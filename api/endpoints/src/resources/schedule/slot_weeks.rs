@@ -1,7 +1,7 @@
 //! Searches for free slots week by week, so that the actor can serve other requests between the weeks.
 
 use engine::{FreeGroups, FreeSlots};
-use location::{Slot, SlotQuery, slots::Party};
+use location::slots::Party;
 
 use crate::prelude::*;
 

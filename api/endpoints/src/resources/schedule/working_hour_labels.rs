@@ -1,7 +1,5 @@
 //! GET /working_hour_labels: a label exists only as a name on working hours, so the labels are collected from these.
 
-use std::collections::BTreeMap;
-
 use engine::{lists::Range, store::Direction};
 
 use crate::{

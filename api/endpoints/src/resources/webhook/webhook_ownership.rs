@@ -1,7 +1,5 @@
 //! Ownership of webhook endpoints, and the rights that decide which messages a key receives.
 
-use std::sync::Arc;
-
 use engine::webhooks::model::{Endpoint, Owner, Subscription};
 use framework::access::webhook_audience::may_receive;
 

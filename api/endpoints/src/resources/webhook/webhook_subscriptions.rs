@@ -1,7 +1,5 @@
 //! /webhook_endpoints/{id}/webhook_subscriptions (specification 6.1)
 
-use std::sync::Arc;
-
 use engine::webhooks::{
     catalogue::{self, ResourceType},
     model::{Payload, Subscription},

@@ -8,10 +8,7 @@ use engine::workstations::{
     limits::{ENROLMENT_HOURS, ENROLMENT_USES},
 };
 
-use framework::{
-    access::{arguments::WorkstationId, respond::Plain},
-    values::kinds::uuid,
-};
+use framework::{access::arguments::WorkstationId, values::kinds::uuid};
 
 use crate::prelude::*;
 

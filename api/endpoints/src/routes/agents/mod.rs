@@ -17,10 +17,7 @@ mod calls;
 mod rpc;
 mod tools;
 
-use std::{
-    rc::Rc,
-    sync::{Arc, OnceLock},
-};
+use std::{rc::Rc, sync::OnceLock};
 
 use actix_web::{
     Error, HttpMessage, HttpRequest, HttpResponse,

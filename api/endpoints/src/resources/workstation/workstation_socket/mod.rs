@@ -3,7 +3,7 @@
 
 mod frame_limits;
 
-use std::{net::IpAddr, pin::Pin, rc::Rc, sync::Arc, time::Duration};
+use std::{net::IpAddr, pin::Pin, rc::Rc, time::Duration};
 
 use actix_web::{
     FromRequest, HttpRequest, dev,
