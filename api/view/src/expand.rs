@@ -105,6 +105,8 @@ impl Parse for ViewRules {
 enum FieldSource {
     From(Ident),
     With(Expr),
+    /// The same, for a view whose fields become those of this one.
+    Flatten(Expr),
     Active,
     Include(Option<RelatedRecord>),
     None,
@@ -113,13 +115,14 @@ enum FieldSource {
 impl Parse for FieldSource {
     fn parse(input: ParseStream<'_>) -> syn::Result<FieldSource> {
         let name: Ident = input.parse()?;
-        let with_value = matches!(name.to_string().as_str(), "from" | "with");
+        let with_value = matches!(name.to_string().as_str(), "from" | "with" | "flatten");
         if with_value {
             input.parse::<Token![=]>()?;
         }
         match name.to_string().as_str() {
             "from" => input.parse().map(FieldSource::From),
             "with" => input.parse().map(FieldSource::With),
+            "flatten" => input.parse().map(FieldSource::Flatten),
             "active" => Ok(FieldSource::Active),
             "include" if input.peek(Paren) => {
                 let inside;
@@ -132,8 +135,8 @@ impl Parse for FieldSource {
             "include" => Ok(FieldSource::Include(None)),
             "none" => Ok(FieldSource::None),
             _ => {
-                let known =
-                    "`from = field`, `with = expr`, `active`, `include`, `include(id)`, `include = expr` or `none`";
+                let known = "`from = field`, `with = expr`, `flatten = expr`, `active`, `include`, `include(id)`, \
+                    `include = expr` or `none`";
                 Err(Error::new(name.span(), format!("`{name}` must be {known}")))
             }
         }
@@ -160,6 +163,10 @@ fn is_always_null(kind: &Type) -> bool {
     quote!(#kind).to_string() == "Option < () >"
 }
 
+fn is_named(kind: &Type, name: &str) -> bool {
+    matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == name))
+}
+
 pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let ViewRules { origin, named, only, arguments, render, includes, published } = syn::parse2(arguments)?;
     let mut item: ItemStruct = syn::parse2(item)?;
@@ -174,11 +181,20 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
     for field in &mut fields.named {
         let Some(field_name) = field.ident.clone() else { continue };
         let source = FieldSource::take(field, &field_name)?;
+        if matches!(source, FieldSource::Flatten(_)) || is_named(&field.ty, "WriteState") {
+            field.attrs.push(parse_quote!(#[serde(flatten)]));
+        }
+        if argument_of(&field.ty, "Omittable").is_some() {
+            field.attrs.push(parse_quote!(#[serde(skip_serializing_if = "Option::is_none")]));
+        }
         document(field, &field_name, named.as_deref())?;
         if let Some(version) = &only {
             field.attrs.push(parse_quote!(#[schemars(extend("x-versions" = [#version]))]));
         }
-        let is_value = matches!(source, FieldSource::With(_) | FieldSource::Active | FieldSource::Include(Some(_)));
+        let is_value = matches!(
+            source,
+            FieldSource::With(_) | FieldSource::Flatten(_) | FieldSource::Active | FieldSource::Include(Some(_))
+        );
         if is_value && matches!(origin, ViewOrigin::Handler) {
             return Err(Error::new(field_name.span(), "the value of a field needs `of` or `value` above the view"));
         }
@@ -189,7 +205,7 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
                 quote!(#origin(entry.foreign_id.as_deref(), adapter))
             }
             FieldSource::From(source) => quote!(#conversion(&entry.#source)),
-            FieldSource::With(expr) => quote!(#expr),
+            FieldSource::With(expr) | FieldSource::Flatten(expr) => quote!(#expr),
             FieldSource::Active => {
                 quote!(#conversion(&(entry.body.active && entry.deleted_at.is_none())))
             }
@@ -313,6 +329,30 @@ mod tests {
             assert!(text.contains(part), "{part} is not in {text}");
         }
         assert!(!text.contains("# [view"), "{text}");
+    }
+
+    #[test]
+    fn fields_are_flattened_or_omitted_by_their_attribute_or_type() {
+        let item = quote! {
+            struct PaymentView<'a> {
+                #[view(flatten = BasicView::from_record(entry))]
+                basic: BasicView<'a>,
+                write: WriteState<'a>,
+                /// Its payload.
+                #[view(with = payload(entry))]
+                payload: Omittable<u32>,
+            }
+        };
+        let text = expanded(quote!(of = Payment), item.clone());
+        for part in [
+            "{ # [serde (flatten)] basic : BasicView < 'a > , # [serde (flatten)] write : WriteState < 'a > ,",
+            "# [serde (skip_serializing_if = \"Option::is_none\")] payload : Omittable < u32 >",
+            "PaymentView { basic : BasicView :: from_record (entry) , write :",
+            "ViewField :: view (& entry . write) , payload : payload (entry) }",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(error(quote!(), item).starts_with("the value of a field needs"));
     }
 
     #[test]

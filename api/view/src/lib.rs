@@ -18,6 +18,7 @@
 //! #[view(..)] above a field, which otherwise has the value of the record's field of the same name
 //!     from = field   the value of another field of the record
 //!     with = expr    an expression with `entry`, the arguments, and `adapter`
+//!     flatten = expr the same, for a view whose fields become those of this one
 //!     active         `true` if the record is in use and not deleted
 //!     include        `None`, and absent from the response until a handler sets it; implied by the types `Included` and
 //!                    `IncludedList`
@@ -28,6 +29,7 @@
 //!     none           `None`; implied by the type `Option<()>`
 //! ```
 //!
+//! The fields of a `WriteState` become those of the view. An `Omittable` is absent from the response if it is `None`.
 //! Values are converted by `ViewField`. A view with `foreign_id_type` takes the name of the adapter as its last
 //! argument. A field without documentation has that of `documentation::for_field`; one that is unknown there is an
 //! error. A field with `YYYY-MM-DD` in its documentation has the format of a date. A view with other `args` than

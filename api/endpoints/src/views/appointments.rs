@@ -91,8 +91,7 @@ pub struct AppointmentView<'a> {
     /// The same time as `created_at`, in the location's time zone, with its offset.
     #[view(with = times::with_zone(entry.created_at, location.zone))]
     created_at_with_tz: String,
-    #[serde(flatten)]
-    #[view(with = WriteState::from_appointment(entry))]
+    #[view(flatten = WriteState::from_appointment(entry))]
     write: WriteState<'a>,
 }
 
@@ -107,8 +106,7 @@ pub struct AppointmentView<'a> {
     )
 )]
 pub(crate) struct AppointmentEvent<'a> {
-    #[serde(flatten)]
-    #[view(with = {
+    #[view(flatten = {
         let (location, adapter) = (context.location, context.adapter(context.location.source));
         AppointmentView::from_record(entry, location, provider.map(|it| it.name()), adapter)
     })]

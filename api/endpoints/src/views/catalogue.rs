@@ -66,8 +66,7 @@ pub struct AppointmentDescriptorView<'a> {
 /// An appointment type with the included records.
 #[view(of = AppointmentType)]
 pub struct AppointmentTypeDetail<'a> {
-    #[serde(flatten)]
-    #[view(with = AppointmentTypeView::from_record(entry))]
+    #[view(flatten = AppointmentTypeView::from_record(entry))]
     appointment_type: AppointmentTypeView,
     /// Descriptors of appointments of this type. Only with `include[]=descriptors`.
     pub descriptors: IncludedList<AppointmentDescriptorView<'a>>,
@@ -106,8 +105,7 @@ pub struct ProcedureFee<'a> {
 #[view(of = Fee, named = "fee", published)]
 pub(crate) struct FeeView<'a> {
     id: u64,
-    #[serde(flatten)]
-    #[view(with = ProcedureFee::from_record(entry))]
+    #[view(flatten = ProcedureFee::from_record(entry))]
     fee: ProcedureFee<'a>,
     /// Always null: all locations of the health record system share it.
     location_id: Option<u32>,

@@ -21,7 +21,6 @@ pub struct PatientAlertView<'a> {
     disabled_at: Option<At>,
     created_at: At,
     updated_at: At,
-    #[serde(flatten)]
     write: WriteState<'a>,
 }
 

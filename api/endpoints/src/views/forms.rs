@@ -26,8 +26,7 @@ pub(crate) struct FormSchemaView<'a> {
 /// A form with its components.
 #[view(of = FormSchema, published)]
 pub struct FormSchemaDetail<'a> {
-    #[serde(flatten)]
-    #[view(with = FormSchemaView::from_record(entry))]
+    #[view(flatten = FormSchemaView::from_record(entry))]
     form: FormSchemaView<'a>,
     /// The components of the form: `{components: [{key, type, label, input, values: [{label, value}], validate:
     /// {required}, conditional: {show, when, eq}}]}`.
@@ -72,7 +71,6 @@ pub struct FormResponseView<'a> {
     /// The state of the write to the health record system.
     #[view(with = status(entry))]
     status: Word<WriteStatus>,
-    #[serde(flatten)]
     write: WriteState<'a>,
 }
 

@@ -23,7 +23,6 @@ pub struct PatientMedicalHistoryItemView<'a> {
     /// `true` if the item still applies; `false` once it has been deleted in the health record system.
     #[view(active)]
     active: bool,
-    #[serde(flatten)]
     write: WriteState<'a>,
 }
 

@@ -45,7 +45,6 @@ pub struct WorkingHourView<'a> {
     /// The label of the hours; null if they have none.
     label: Option<WorkingHourLabelView<'a>>,
     /// Hours the health record system would not have at all are not active.
-    #[serde(flatten)]
     write: WriteState<'a>,
     /// The only appointment types that can be booked in these hours; an empty list allows all types. Only with
     /// `include[]=appointment_types`, in the availabilities of a provider, which can list all types, and in the

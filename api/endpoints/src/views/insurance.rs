@@ -52,7 +52,6 @@ pub struct InsurancePlanView<'a> {
     annual_max_individual: Option<Price>,
     /// Month in which the benefit year renews, 1 to 12; null if the health record system does not provide it.
     benefit_year_renewal_month: Option<u8>,
-    #[serde(flatten)]
     write: WriteState<'a>,
     /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the response that
     /// creates the plan.
@@ -98,7 +97,6 @@ pub struct InsuranceCoverageView<'a> {
     /// `true` if the coverage is in force; `false` once it has been deleted in the health record system.
     #[view(active)]
     active: Option<bool>,
-    #[serde(flatten)]
     write: WriteState<'a>,
     /// The subscriber; null if unknown. Only inside a patient and in `GET /insurance_coverages/{id}`.
     pub subscriber: Included<InsuranceSubscriberView>,

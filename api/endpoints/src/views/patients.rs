@@ -13,8 +13,7 @@ use crate::prelude::*;
 /// A patient in a list.
 #[view(of = Patient, args(adapter: Option<&'a str>))]
 pub struct PatientListItem<'a> {
-    #[serde(flatten)]
-    #[view(with = PatientBasic::from_record(entry, adapter))]
+    #[view(flatten = PatientBasic::from_record(entry, adapter))]
     patient: PatientBasic<'a>,
     #[view(with = PrivacyAuthorization::default())]
     hipaa: PrivacyAuthorization,
@@ -58,13 +57,11 @@ pub struct PatientAddressView<'a> {
 /// A patient with the included records.
 #[view(of = Patient, args(adapter: Option<&'a str>))]
 pub struct PatientDetail<'a> {
-    #[serde(flatten)]
-    #[view(with = PatientBasic::from_record(entry, adapter))]
+    #[view(flatten = PatientBasic::from_record(entry, adapter))]
     patient: PatientBasic<'a>,
     #[view(with = PrivacyAuthorization::default())]
     hipaa: PrivacyAuthorization,
-    #[serde(flatten)]
-    #[view(with = PatientIncludes::default())]
+    #[view(flatten = PatientIncludes::default())]
     pub along: PatientIncludes<'a>,
     /// The postal address; null if unknown. Only with `include[]=address`.
     pub address: Included<PatientAddressView<'a>>,
@@ -161,10 +158,8 @@ pub struct PatientProfile<'a> {
     ehr_unsubscribe_emails: bool,
     preferred_locale: Option<()>,
     location_ids: &'a [u32],
-    #[serde(flatten)]
-    #[view(with = PatientIncludes::default())]
+    #[view(flatten = PatientIncludes::default())]
     pub along: PatientIncludes<'a>,
-    #[serde(flatten)]
     write: WriteState<'a>,
 }
 

@@ -72,8 +72,7 @@ pub(crate) struct PersonBio<'a> {
 /// A patient inside another record.
 #[view(of = Patient, args(adapter: Option<&'a str>))]
 pub struct PatientBasic<'a> {
-    #[serde(flatten)]
-    #[view(with = PersonView::from_record(entry, adapter))]
+    #[view(flatten = PersonView::from_record(entry, adapter))]
     user: PersonView<'a>,
     pub guarantor_id: Option<u32>,
     /// Billing type, called account type in some health record systems; null if the health record system does not
@@ -85,15 +84,13 @@ pub struct PatientBasic<'a> {
     /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,
     location_ids: &'a [u32],
-    #[serde(flatten)]
     write: WriteState<'a>,
 }
 
 /// A provider inside another record.
 #[view(of = Provider, args(adapter: Option<&'a str>), published)]
 pub struct ProviderBasic<'a> {
-    #[serde(flatten)]
-    #[view(with = PersonView::provider(entry, adapter))]
+    #[view(flatten = PersonView::provider(entry, adapter))]
     user: PersonView<'a>,
     display_name: Option<&'a str>,
     npi: Option<&'a str>,

@@ -39,8 +39,7 @@ pub struct ChargeView<'a> {
     fee: Option<Price>,
     charged_at: Option<String>,
     deleted_at: Option<At>,
-    #[serde(flatten)]
-    #[view(none)]
+    #[view(flatten = None)]
     v2: Option<ChargeV2<'a>>,
     #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
@@ -174,8 +173,7 @@ fn sum(charge: u64, claims: &[Record<Claim>], part: fn(&ClaimAmounts) -> &Option
 /// The share of one charge in a claim.
 #[view(value = ClaimAmounts)]
 struct Payout {
-    #[serde(flatten)]
-    #[view(with = ClaimTotals::from_value(entry))]
+    #[view(flatten = ClaimTotals::from_value(entry))]
     totals: ClaimTotals,
     /// Amount allowed by the payer; null if unknown.
     #[view(from = allowed)]
@@ -188,8 +186,7 @@ struct Payout {
 /// The share of one charge in a claim, inside the claim.
 #[view(value = ClaimAmounts)]
 pub struct ChargePayoutView {
-    #[serde(flatten)]
-    #[view(with = Payout::from_value(entry))]
+    #[view(flatten = Payout::from_value(entry))]
     payout: Payout,
     /// Id of the charge; null if the health record system provides none.
     charge_id: Option<u64>,

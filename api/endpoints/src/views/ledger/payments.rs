@@ -52,10 +52,8 @@ pub struct PaymentView<'a> {
     insurance_plan_id: Option<u64>,
     /// Id of the payment type; null if there is none.
     payment_type_id: Option<u64>,
-    #[serde(flatten)]
-    #[view(none)]
+    #[view(flatten = None)]
     v2: Option<PaymentV2<'a>>,
-    #[serde(flatten)]
     write: WriteState<'a>,
     #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
@@ -111,10 +109,8 @@ pub struct AdjustmentView<'a> {
     claim_id: Option<u64>,
     /// Id of the adjustment type; null if there is none.
     adjustment_type_id: Option<u64>,
-    #[serde(flatten)]
-    #[view(none)]
+    #[view(flatten = None)]
     v2: Option<AdjustmentV2<'a>>,
-    #[serde(flatten)]
     write: WriteState<'a>,
     #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
