@@ -6,6 +6,8 @@ use crate::prelude::*;
 
 /// An optional related record: absent unless requested, null if it does not exist.
 pub(crate) type Included<T> = Option<Option<T>>;
+/// A value that is absent if there is none.
+pub(crate) type Omittable<T> = Option<T>;
 /// Related records: absent unless requested.
 pub(crate) type IncludedList<T> = Option<Vec<T>>;
 
@@ -30,15 +32,14 @@ impl Price {
 }
 
 /// The state of a record's last write to the health record system. Empty for a record that no client has written.
-#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[view]
+#[derive(Clone, Copy)]
 pub struct WriteState<'a> {
     /// State of the last write to the health record system. Present only for records that a client created or changed
     /// through the API.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ehr_writeback: Option<Word<Writeback>>,
+    ehr_writeback: Omittable<Word<Writeback>>,
     /// Reason for which the health record system refused the record or its last change; absent unless it was refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure_reason: Option<&'a str>,
+    failure_reason: Omittable<&'a str>,
 }
 
 impl<'a> WriteState<'a> {

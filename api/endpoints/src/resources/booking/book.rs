@@ -15,10 +15,10 @@ use super::{
     freshness::{IntentCall, NeededSchedule, NeedsSchedule, fresh_within, schedule_as_of},
     offers::{like, offers, open, recall},
 };
-use crate::prelude::*;
+use crate::{prelude::*, views::parts::Omittable};
 
 /// The booking, or the bookings of a group.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct BookResponse<'a> {
     /// Always true: the request was carried out.
     ok: bool,
@@ -27,16 +27,13 @@ pub struct BookResponse<'a> {
     /// One sentence about the state of each booking that may be read to the patient.
     message: String,
     /// The booking. Absent if the request has `bookings`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    booking: Option<BookingView<'a>>,
+    booking: Omittable<BookingView<'a>>,
     /// The bookings of a group, in the order of the request. Only if the request has `bookings`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bookings: Option<Vec<BookingView<'a>>>,
+    bookings: Omittable<Vec<BookingView<'a>>>,
     /// Time up to which the changes of the practice's staff were known, in UTC; null if its appointments are not read.
     schedule_as_of: Option<At>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
+    description: Omittable<&'a str>,
 }
 
 #[input(check = BookingInput::check)]

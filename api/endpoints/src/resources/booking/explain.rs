@@ -27,13 +27,14 @@ use crate::{
             slot_weeks::{begin, week},
         },
     },
+    views::parts::Omittable,
 };
 
 /// Days per question to the location, so that its actor can serve other requests between the weeks, as in a search.
 const DAYS: u16 = 7;
 
 /// The reasons why times can or cannot be booked. It contains no data of patients.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct BookingExplanation<'a> {
     /// Always true: the request was carried out.
     ok: bool,
@@ -47,11 +48,9 @@ pub struct BookingExplanation<'a> {
     reasons: Vec<ReasonCountView>,
     /// The time of the request, in the place with the least obstacle. Absent if the request has neither `slot_token`
     /// nor `start_iso`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slot: Option<ExplainedSlotView>,
+    slot: Omittable<ExplainedSlotView>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
+    description: Omittable<&'a str>,
 }
 
 /// The number of considered times with the same reason.

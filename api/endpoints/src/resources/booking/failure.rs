@@ -15,7 +15,7 @@ use framework::{
 };
 
 use super::offer_view::OfferView;
-use crate::prelude::*;
+use crate::{prelude::*, views::parts::Omittable};
 
 /// The result of a handler of the booking intent.
 pub(crate) type BookingAnswer<V> = Result<Plain<V>, BookingFailure>;
@@ -28,7 +28,8 @@ pub enum BookingFailure {
 }
 
 /// A refused booking call, in the envelope of all failures.
-#[derive(Debug, Serialize, JsonSchema)]
+#[view]
+#[derive(Debug)]
 pub struct BookingRefusal {
     /// Always false: the request was not carried out.
     ok: bool,
@@ -37,24 +38,19 @@ pub struct BookingRefusal {
     /// Reason for the refusal, as a sentence. Several problems are joined.
     message: String,
     /// Index of the refused booking, from 0. Only if the request has `bookings`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    index: Option<usize>,
+    index: Omittable<usize>,
     /// Other slots near the requested time, with tokens to book them; may be empty. Only with the reasons `slot_taken`
     /// and `rules_changed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alternatives: Option<Vec<OfferView>>,
+    alternatives: Omittable<Vec<OfferView>>,
     /// The booking rule that refuses the visit: `too_soon`, `after_cutoff`, `beyond_horizon`, `buffer`, `daily_cap`,
     /// `closed`, `not_aligned` or `patient_not_eligible`; more may be added. Only with the reasons `not_bookable` and
     /// `rules_changed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<&'static str>,
+    rule: Omittable<&'static str>,
     /// The way out that the practice wants clients to offer: `call`, `request`, or `type:` and the id of an appointment
     /// type. Only with the reason `not_bookable`, and only if the practice names one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instead: Option<String>,
+    instead: Omittable<String>,
     /// Names of the patient fields that the practice needs. Only with the reason `patient_fields_required`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing_fields: Option<Vec<String>>,
+    missing_fields: Omittable<Vec<String>>,
     /// Always false: the request was not carried out.
     code: bool,
     /// Cause and fix, if the message does not contain them; also names ignored parameters and fields.

@@ -11,7 +11,11 @@ use engine::{
 use framework::http::find_limits::Contact;
 
 use super::{failure::BookingAnswer, offer_view::OfferLocation, visits::token_for, with_provider};
-use crate::{prelude::*, resources::practice::providers::ProviderNames, views::locations::booking_location};
+use crate::{
+    prelude::*,
+    resources::practice::providers::ProviderNames,
+    views::{locations::booking_location, parts::Omittable},
+};
 
 /// Maximum number of visits in an answer.
 const VISITS: usize = 10;
@@ -28,7 +32,7 @@ const NOTHING: &str = "No upcoming visit was found for these details. Please che
     of birth, and the telephone number or e-mail address, and give the first name, too.";
 
 /// The upcoming visits of a patient.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct FoundVisits<'a> {
     /// Always true: the request was carried out.
     ok: bool,
@@ -38,8 +42,7 @@ pub struct FoundVisits<'a> {
     /// patient has no visits.
     visits: Vec<VisitView>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
+    description: Omittable<&'a str>,
 }
 
 /// An upcoming visit.

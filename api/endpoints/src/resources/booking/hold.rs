@@ -9,24 +9,21 @@ use super::{
     freshness::{IntentCall, NeededSchedule, NeedsSchedule, fresh_within, schedule_as_of},
     offers::{like, offers, open},
 };
-use crate::prelude::*;
+use crate::{prelude::*, views::parts::Omittable};
 
 /// The response to holding a slot, and to releasing it.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct SlotHold<'a> {
     /// Always true: the request was carried out.
     ok: bool,
     /// The result, as a human-readable sentence.
     message: String,
     /// End of the hold, in UTC. Until then, no other client can book the slot. Absent in the response to a release.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    held_until: Option<At>,
+    held_until: Omittable<At>,
     /// Time up to which the changes of the practice's staff are known, in UTC. Absent in the response to a release.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schedule_as_of: Option<At>,
+    schedule_as_of: Omittable<At>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
+    description: Omittable<&'a str>,
 }
 
 #[input]

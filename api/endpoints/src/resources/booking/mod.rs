@@ -25,13 +25,16 @@ use location::event::is_avoidable_at_another_time;
 use self::failure::{BookingAnswer, BookingFailure};
 use crate::{
     prelude::*,
-    views::locations::{BookingLocation, booking_location},
+    views::{
+        locations::{BookingLocation, booking_location},
+        parts::Omittable,
+    },
 };
 
 pub(crate) use self::failure::BookingRefusal;
 
 /// A booking and the state of its write-back to the practice's system.
-#[derive(Serialize, JsonSchema)]
+#[view]
 struct BookingView<'a> {
     /// Reference of the booking, for its status and its changes: `bkg_...`. Null for a visit that the practice booked
     /// itself.
@@ -68,11 +71,9 @@ struct BookingView<'a> {
     failure_reason: Option<&'a str>,
     /// Time at which the patient confirmed the visit with `POST /intent/booking/confirm`, in UTC; absent if the patient
     /// has not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patient_confirmed_at: Option<At>,
+    patient_confirmed_at: Omittable<At>,
     /// The last change of the time with `POST /intent/booking/reschedule`; absent if there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reschedule: Option<RescheduleView<'a>>,
+    reschedule: Omittable<RescheduleView<'a>>,
 }
 
 /// A change of the time of a visit.
@@ -110,24 +111,21 @@ struct PatientName<'a> {
 }
 
 /// The response to every successful call about one booking, `POST /intent/booking/book` excepted.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct BookingResponse<'a> {
     /// Always true: the request was carried out.
     ok: bool,
     /// `true` if an earlier request with the same `idempotency_key` had the same effect. Only in responses to requests
     /// with a key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    replay: Option<bool>,
+    replay: Omittable<bool>,
     /// One sentence about the state of the booking that may be read to the patient.
     message: String,
     /// The booking.
     booking: BookingView<'a>,
     /// Time up to which the changes of the practice's staff were known, in UTC. Only in the responses with `replay`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schedule_as_of: Option<At>,
+    schedule_as_of: Omittable<At>,
     /// A warning, such as the names of ignored parameters and fields; absent if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
+    description: Omittable<&'a str>,
 }
 
 fn booked(

@@ -3,7 +3,7 @@
 use engine::records::PullAbility;
 use framework::access::resource_names::name;
 
-use crate::prelude::*;
+use crate::{prelude::*, views::parts::Omittable};
 
 /// The data that can be read from and written to the health record system of a location.
 #[derive(Serialize, JsonSchema)]
@@ -34,9 +34,8 @@ pub(crate) struct EhrCapabilitiesView<'a> {
     /// `replace` if appointments are moved by creating a new one and then cancelling the old one, because the health
     /// record system cannot move them. Until both are done, both times are taken. Absent if `reschedule-appointment` is
     /// one of the `writes`, and if appointments cannot be moved at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[view(with = entry.moves_by_replacement().then_some("replace"))]
-    reschedule: Option<&'static str>,
+    reschedule: Omittable<&'static str>,
     /// `true` if new patients can be created.
     #[view(from = new_patients)]
     accepts_new_patients: bool,

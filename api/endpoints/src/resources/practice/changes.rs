@@ -17,7 +17,7 @@ use framework::{
     },
 };
 
-use crate::prelude::*;
+use crate::{prelude::*, views::parts::Omittable};
 
 /// The latest change of a record since the previous page.
 #[derive(Serialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub struct RecordChangeView {
 }
 
 /// A fact of a visit, and the party that caused it.
-#[derive(Serialize, JsonSchema)]
+#[view]
 struct VisitFactView {
     /// The fact. The messages about it have the same name after `appointment_`.
     #[schemars(extend("enum" = ["cancelled", "rescheduled", "confirmed", "arrived", "completed", "missed"]))]
@@ -51,11 +51,9 @@ struct VisitFactView {
     #[schemars(extend("enum" = ["patient", "client", "staff", "unknown"]))]
     by: &'static str,
     /// Start before the reschedule, in UTC. Absent for other facts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<At>,
+    from: Omittable<At>,
     /// Start after the reschedule, in UTC. Absent for other facts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<At>,
+    to: Omittable<At>,
 }
 
 impl VisitFactView {

@@ -3,7 +3,10 @@
 use engine::SetUp;
 use framework::{records::listing::foreign_ids, values::kinds::shared::inactive};
 
-use crate::{prelude::*, views::gate::GateView};
+use crate::{
+    prelude::*,
+    views::{gate::GateView, parts::Omittable},
+};
 
 /// A location of an institution.
 #[view(value = LocationSetup, named = "location", args(facts: Facts))]
@@ -68,13 +71,12 @@ pub(crate) struct LocationView<'a> {
 }
 
 /// A location with its details.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct LocationDetail<'a> {
     #[serde(flatten)]
     location: LocationView<'a>,
     /// Gate of the location. Only if the health record system is accessed through workstations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gate: Option<GateView>,
+    gate: Omittable<GateView>,
 }
 
 /// An institution with its locations.

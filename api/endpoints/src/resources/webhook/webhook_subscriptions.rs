@@ -11,7 +11,7 @@ use framework::{
 };
 
 use super::webhook_ownership::{may_subscribe, named, owner};
-use crate::prelude::*;
+use crate::{prelude::*, views::parts::Omittable};
 
 /// A subscription of an endpoint to one kind of event of an institution.
 #[view(value = Subscription, named = "subscription")]
@@ -32,10 +32,9 @@ pub struct WebhookSubscriptionView {
     event: String,
     /// Content of the messages: `full` for whole records, `ids` for the ids of the records only. Absent if it was never
     /// specified; the messages then contain whole records.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["full", "ids"]))]
     #[view(with = entry.payload.map(Payload::name))]
-    payload: Option<&'static str>,
+    payload: Omittable<&'static str>,
     /// `true` if the subscription is active. Messages are sent while its endpoint is active too.
     active: bool,
     /// Time at which the subscription was created, in UTC.
