@@ -31,6 +31,9 @@ pub(crate) fn for_field(name: &str, record: Option<&str>) -> Option<String> {
         }
         "subdomain" => "Subdomain of the institution: the value of the query parameter `subdomain`.",
         "institution_id" => "Id of the institution that the record belongs to.",
+        "location_id" => "Id of the location.",
+        "operatory_id" => "Id of the operatory; null if the working hours have none.",
+        "resource" => "The resource, as in the path of its list endpoint.",
         "patient_id" => "Id of the patient; null if the health record system provides none.",
         "provider_id" => "Id of the provider; null if the health record system provides none.",
         "guarantor_id" => {
@@ -39,7 +42,11 @@ pub(crate) fn for_field(name: &str, record: Option<&str>) -> Option<String> {
         "patient" => "The patient; null if there is none. Only with `include[]=patient`.",
         "provider" => "The provider; null if there is none. Only with `include[]=provider`.",
         "guarantor" => "The guarantor; null if there is none. Only with `include[]=guarantor`.",
+        "ok" => "Always true: the request was carried out.",
         "start_time" => "Start time, in UTC.",
+        "start_iso" => "Start time as an ISO 8601 instant in UTC.",
+        "start_local" => "Human-readable start time in the location's time zone: `Tue, Dec 1 2026, 9:30 AM EST`.",
+        "duration_minutes" => "Length in minutes.",
         "confirmed" => "`true` if the practice confirmed the appointment.",
         "end_time" => "End time, in UTC.",
         "note" => "Free text; null if there is none.",

@@ -5,9 +5,8 @@ use engine::records::{GateState, sync_state::GateStatus};
 use crate::prelude::*;
 
 /// The gate of a location, which is open while its health record system can be reached through a workstation.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub(crate) struct GateView {
-    /// Id of the location.
     location_id: u32,
     /// `closed`: no workstation is connected. `logged_out`: no user is logged in to the health record system. `paused`:
     /// staff paused the workstation. `connected`: a workstation serves the location. `waiting_for_approval`: a

@@ -19,7 +19,6 @@ pub struct WorkingHourView<'a> {
     id: u32,
     /// Id of the provider who sees patients in these hours.
     provider_id: Option<u32>,
-    /// Id of the location.
     location_id: Option<u32>,
     /// Id of the operatory; null if the health record system schedules by provider only.
     operatory_id: Option<u64>,

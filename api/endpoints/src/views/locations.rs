@@ -35,9 +35,8 @@ pub(crate) fn booking_location(location: &LocationSetup) -> BookingLocation<'_> 
 }
 
 /// The location of a booking.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub(crate) struct BookingLocation<'a> {
-    /// Id of the location.
     #[schemars(with = "u32")]
     pub location_id: LocationId,
     /// Name of the location.

@@ -20,7 +20,6 @@ use crate::{prelude::*, views::parts::Omittable};
 /// The booking, or the bookings of a group.
 #[view]
 pub struct BookResponse<'a> {
-    /// Always true: the request was carried out.
     ok: bool,
     /// `true` if an earlier request with the same `idempotency_key` created the booking or the group.
     replay: bool,

@@ -36,7 +36,6 @@ const DAYS: u16 = 7;
 /// The reasons why times can or cannot be booked. It contains no data of patients.
 #[view]
 pub struct BookingExplanation<'a> {
-    /// Always true: the request was carried out.
     ok: bool,
     /// The main reason as a sentence that may be read to the patient, with the next free time if it is known.
     message: String,
@@ -65,21 +64,17 @@ struct ReasonCountView {
 }
 
 /// A time with the first reason against it.
-#[derive(Serialize, JsonSchema)]
+#[view]
 struct ExplainedSlotView {
     /// The first reason against the time; `offered` if there is none.
     reason: Word<Reason>,
-    /// Human-readable start time in the location's time zone: `Tue, Dec 1 2026, 9:30 AM EST`.
     start_local: String,
-    /// Start time as an ISO 8601 instant in UTC.
     start_iso: String,
-    /// Length in minutes.
     duration_minutes: i64,
     /// Display name of the provider, or the full name if there is none; null if unknown.
     provider: Option<String>,
     /// Id of the provider; null if no provider works in the operatory.
     provider_id: Option<u32>,
-    /// Id of the operatory; null if the working hours have none.
     operatory_id: Option<u64>,
     /// The reason as a sentence, with the limit of the rule if there is one.
     detail: String,

@@ -34,7 +34,6 @@ const NOTHING: &str = "No upcoming visit was found for these details. Please che
 /// The upcoming visits of a patient.
 #[view]
 pub struct FoundVisits<'a> {
-    /// Always true: the request was carried out.
     ok: bool,
     /// The result, as a sentence that may be read to the patient.
     message: String,
@@ -46,15 +45,12 @@ pub struct FoundVisits<'a> {
 }
 
 /// An upcoming visit.
-#[derive(Serialize, JsonSchema)]
+#[view]
 struct VisitView {
     /// Token to confirm, reschedule or cancel the visit, valid for 30 minutes: `vis_...`.
     visit_token: String,
-    /// Human-readable start time in the location's time zone: `Tue, Dec 1 2026, 9:30 AM EST`.
     start_local: String,
-    /// Start time as an ISO 8601 instant in UTC.
     start_iso: String,
-    /// Length in minutes.
     duration_minutes: i64,
     /// Display name of the provider, or the full name if there is none; null if the visit has no provider.
     provider: Option<String>,

@@ -14,7 +14,6 @@ use crate::{prelude::*, views::parts::Omittable};
 /// The response to holding a slot, and to releasing it.
 #[view]
 pub struct SlotHold<'a> {
-    /// Always true: the request was carried out.
     ok: bool,
     /// The result, as a human-readable sentence.
     message: String,

@@ -49,11 +49,9 @@ struct BookingView<'a> {
     cancellation_writeback: Option<Word<Writeback>>,
     /// Id of the appointment that was booked.
     appointment_id: u64,
-    /// Human-readable start time in the location's time zone: `Tue, Dec 1 2026, 9:30 AM EST`.
     start_local: String,
     /// Start time as an ISO 8601 instant in UTC. It changes if the appointment is moved.
     start_iso: String,
-    /// Length in minutes.
     duration_minutes: i64,
     /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
     provider: Option<String>,
@@ -102,18 +100,15 @@ impl<'a> RescheduleView<'a> {
 }
 
 /// The name of the patient of a booking.
-#[derive(Serialize, JsonSchema)]
+#[view]
 struct PatientName<'a> {
-    /// Given name.
     first_name: &'a str,
-    /// Family name.
     last_name: &'a str,
 }
 
 /// The response to every successful call about one booking, `POST /intent/booking/book` excepted.
 #[view]
 pub struct BookingResponse<'a> {
-    /// Always true: the request was carried out.
     ok: bool,
     /// `true` if an earlier request with the same `idempotency_key` had the same effect. Only in responses to requests
     /// with a key.

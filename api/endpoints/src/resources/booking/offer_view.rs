@@ -3,21 +3,18 @@
 use crate::prelude::*;
 
 /// A free slot with the token to book it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[view]
+#[derive(Debug)]
 pub struct OfferView {
     /// Token to book the slot with `POST /intent/booking/book`: `slt_...`.
     pub slot_token: String,
-    /// Start time as an ISO 8601 instant in UTC.
     pub start_iso: String,
-    /// Human-readable start time in the location's time zone: `Tue, Dec 1 2026, 9:30 AM EST`.
     pub start_local: String,
-    /// Length in minutes.
     pub duration_minutes: i64,
     /// Display name of the provider, or the full name if there is none; null if unknown.
     pub provider: Option<String>,
     /// Id of the provider.
     pub provider_id: u32,
-    /// Id of the operatory; null if the working hours have none.
     pub operatory_id: Option<u64>,
     /// The location of the slot.
     pub location: OfferLocation,

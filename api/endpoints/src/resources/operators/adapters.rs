@@ -39,7 +39,6 @@ pub struct AdapterVersionView {
 /// The version rolled out to a location.
 #[view(value = RolledOut, args(location: LocationId))]
 pub(crate) struct LocationAdapterView {
-    /// Id of the location.
     #[view(with = location.0)]
     location_id: u32,
     /// SHA-256 of the version that was rolled out; null if the location runs the version of the configuration.

@@ -27,9 +27,8 @@ const CONTROLS: [(&str, &str); 6] = [
 ];
 
 /// The state of a location's simulated health record system.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct SimulatedEhrView {
-    /// Id of the location.
     location_id: u32,
     /// State of the switches, by name. `GET /docs/sandbox` describes the switches.
     #[schemars(with = "Map<String, Value>")]

@@ -19,9 +19,8 @@ use crate::{
 };
 
 /// The read progress of a location and its waiting writes.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct LocationSyncView {
-    /// Id of the location.
     location_id: u32,
     /// End time of the last complete read cycle; null before the first one.
     last_sync_at: Option<At>,
@@ -98,7 +97,6 @@ impl AdapterView {
 /// Progress of the current or last read cycle with a resource.
 #[view(value = Progress, args(of: Resource, state: &SyncState))]
 pub(crate) struct ResourceProgress {
-    /// The resource, as in the path of its list endpoint.
     #[view(with = name(of))]
     resource: &'static str,
     /// `true` if the resource is being read.

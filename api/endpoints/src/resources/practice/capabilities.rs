@@ -6,9 +6,8 @@ use framework::access::resource_names::name;
 use crate::{prelude::*, views::parts::Omittable};
 
 /// The data that can be read from and written to the health record system of a location.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct CapabilitiesView<'a> {
-    /// Id of the location.
     location_id: u32,
     /// `true` if the location has a health record system. If false, records written through the API are stored only by
     /// this service.
@@ -60,7 +59,6 @@ pub(crate) struct EhrCapabilitiesView<'a> {
 /// A resource that can be read from a health record system.
 #[view(value = PullAbility)]
 pub(crate) struct ReadCapability {
-    /// The resource, as in the path of its list endpoint.
     #[view(with = name(entry.resource))]
     resource: &'static str,
     /// `true` if the health record system reports changes, so that not all records are read each time.

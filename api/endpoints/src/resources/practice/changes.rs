@@ -20,9 +20,8 @@ use framework::{
 use crate::{prelude::*, views::parts::Omittable};
 
 /// The latest change of a record since the previous page.
-#[derive(Serialize, JsonSchema)]
+#[view]
 pub struct RecordChangeView {
-    /// The resource, as in the path of its list endpoint.
     resource: &'static str,
     /// Id of the record as a number, even if its own endpoints show a UUID.
     id: u64,

@@ -55,9 +55,8 @@ pub struct ProviderView<'a> {
 struct Bio {}
 
 /// A location where the provider can be requested.
-#[derive(Serialize, JsonSchema)]
+#[view]
 struct RequestableLocation {
-    /// Id of the location.
     location_id: u32,
 }
 

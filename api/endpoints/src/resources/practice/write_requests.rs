@@ -26,7 +26,6 @@ pub struct WriteRequestView {
     /// sent for now, because a gate is closed, a circuit breaker is open, credentials were refused or an operator
     /// paused writing. `done`, `failed`, `timed_out`: the write has ended.
     status: Word<Status>,
-    /// The resource, as in the path of its list endpoint.
     #[view(with = name(subject(entry.work).0))]
     resource: &'static str,
     /// As the record's own endpoints show it.

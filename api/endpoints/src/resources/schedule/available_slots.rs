@@ -36,13 +36,12 @@ pub struct AvailableSlotsView {
 }
 
 /// A free time slot of a provider in an operatory.
-#[derive(Serialize, JsonSchema)]
+#[view]
 struct SlotView {
     /// Start time in the location's time zone, with its offset: `2026-12-01T09:30:00.000-05:00`.
     time: String,
     /// End time in the location's time zone, with its offset: `2026-12-01T10:00:00.000-05:00`.
     end_time: String,
-    /// Id of the operatory; null if the working hours have none.
     operatory_id: Option<u64>,
     /// Id of the provider.
     provider_id: u32,
