@@ -5,25 +5,32 @@ use engine::records::{GateState, sync_state::GateStatus};
 use crate::prelude::*;
 
 /// The gate of a location, which is open while its health record system can be reached through a workstation.
-#[view]
+#[view(value = GateStatus, args(location: LocationId, of: &SyncState, now: Timestamp))]
 pub(crate) struct GateView {
+    #[view(with = location.0)]
     location_id: u32,
     /// `closed`: no workstation is connected. `logged_out`: no user is logged in to the health record system. `paused`:
     /// staff paused the workstation. `connected`: a workstation serves the location. `waiting_for_approval`: a
     /// workstation serves the location, and writes wait for approval.
     #[schemars(extend("enum" = STATES))]
+    #[view(with = name(entry.state))]
     state: &'static str,
     /// Time of the last change of the state; a server start counts as a change.
     since: At,
     /// Number of connected workstations.
+    #[view(from = connected)]
     workstations_connected: u32,
     /// Name of the workstation that currently serves the location; null if there is none.
+    #[view(with = entry.holder.as_ref().map(|holder| holder.name.clone()))]
     workstation_name: Option<String>,
     /// Number of writes that wait for approval by staff at the workstation.
+    #[view(from = awaiting)]
     writes_awaiting_approval: u32,
     /// Number of unfinished writes to the health record system.
+    #[view(with = of.queued)]
     writes_waiting: u64,
     /// Age of the oldest waiting write, in seconds; null if no write waits.
+    #[view(with = of.oldest_queued.map(|oldest| u64::try_from(now.since(oldest) / SECOND).unwrap_or(0)))]
     oldest_write_seconds: Option<u64>,
 }
 
@@ -31,18 +38,7 @@ const STATES: [&str; 5] = ["closed", "connected", "logged_out", "paused", "waiti
 
 impl GateView {
     pub(crate) fn from_state(location_id: LocationId, state: &SyncState, now: Timestamp) -> Option<GateView> {
-        let GateStatus { state: gate, since, connected, holder, awaiting } = state.gate.clone()?;
-        let seconds = |oldest: Timestamp| u64::try_from(now.since(oldest) / SECOND).unwrap_or(0);
-        Some(GateView {
-            location_id: location_id.0,
-            state: name(gate),
-            since: At(since),
-            workstations_connected: connected,
-            workstation_name: holder.map(|holder| holder.name),
-            writes_awaiting_approval: awaiting,
-            writes_waiting: state.queued,
-            oldest_write_seconds: state.oldest_queued.map(seconds),
-        })
+        state.gate.as_ref().map(|gate| GateView::from_value(gate, location_id, state, now))
     }
 }
 

@@ -75,28 +75,19 @@ struct BookingView<'a> {
 }
 
 /// A change of the time of a visit.
-#[derive(Serialize, JsonSchema)]
+#[view(value = Reschedule)]
 struct RescheduleView<'a> {
     /// `pending` until the health record system has moved the visit; until then, the old and the new time are taken.
     /// `failed` if it refused: the visit stays at `from_iso`, and the new time is free again.
     status: Word<Writeback>,
     /// Start of the visit before the change, as an ISO 8601 instant in UTC.
+    #[view(with = times::utc(entry.from))]
     from_iso: String,
     /// The requested start, as an ISO 8601 instant in UTC.
+    #[view(with = times::utc(entry.to))]
     to_iso: String,
     /// Reason for which the health record system refused the change; null unless it was refused.
     failure_reason: Option<&'a str>,
-}
-
-impl<'a> RescheduleView<'a> {
-    fn new(change: &'a Reschedule) -> RescheduleView<'a> {
-        RescheduleView {
-            status: Word(change.status),
-            from_iso: times::utc(change.from),
-            to_iso: times::utc(change.to),
-            failure_reason: change.failure_reason.as_deref(),
-        }
-    }
 }
 
 /// The name of the patient of a booking.
@@ -191,7 +182,7 @@ fn booking_view<'a>(
         patient_matched: booking.and_then(|booking| booking.patient_matched),
         failure_reason,
         patient_confirmed_at: it.patient_confirmed_here.map(At),
-        reschedule: it.reschedule.as_ref().map(RescheduleView::new),
+        reschedule: it.reschedule.as_ref().map(RescheduleView::from_value),
     })
 }
 

@@ -61,24 +61,20 @@ pub struct RollOutView {
 }
 
 /// A call of a trial.
-#[derive(Serialize, JsonSchema)]
+#[view(value = Tried)]
 pub struct TriedView {
     /// The kind of call: `describe` or `pull`.
+    #[view(with = if entry.resource.is_some() { "pull" } else { "describe" })]
     call: &'static str,
     /// The resource whose first page was read; null for `describe`.
+    #[view(with = entry.resource.map(resource_names::name))]
     pub resource: Option<&'static str>,
     /// Number of records of the page.
+    #[view(with = entry.records as u64)]
     pub records: u64,
     /// Number of records of the page that could not be read.
+    #[view(with = entry.skipped as u64)]
     pub skipped: u64,
-}
-
-impl From<Tried> for TriedView {
-    fn from(it: Tried) -> TriedView {
-        let call = if it.resource.is_some() { "pull" } else { "describe" };
-        let (records, skipped) = (it.records as u64, it.skipped as u64);
-        TriedView { call, resource: it.resource.map(resource_names::name), records, skipped }
-    }
 }
 
 pub async fn list(call: ApiCall, tenants: Vec<Tenant>) -> Answer<Listed<AdapterDetail>> {
@@ -94,7 +90,7 @@ pub async fn list(call: ApiCall, tenants: Vec<Tenant>) -> Answer<Listed<AdapterD
     for (name, locations) in by_name {
         let versions = engine.adapter_versions(&name)?.iter().map(AdapterVersionView::from_value).collect();
         if let Some(configured) = engine.configured_adapter(&name) {
-            adapters.push(AdapterDetail { configured: AdapterView::from_state(configured), versions, locations });
+            adapters.push(AdapterDetail { configured: AdapterView::from_value(&configured), versions, locations });
         }
     }
     Ok(call.list(&adapters))
@@ -141,7 +137,7 @@ pub(super) async fn roll_out_version(
         action.shown.audit("roll out adapter", "location", location.0.into());
     }
     let (location, tried) =
-        (LocationAdapterView::from_value(&rolled_out, location), tried.into_iter().map(TriedView::from));
+        (LocationAdapterView::from_value(&rolled_out, location), tried.iter().map(TriedView::from_value));
     Ok(RollOutView { location, tried: tried.collect(), rolled_out: !dry_run })
 }
 

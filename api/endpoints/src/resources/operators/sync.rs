@@ -67,12 +67,17 @@ pub struct LocationSyncView {
 }
 
 /// The adapter that connects a location to its health record system.
-#[derive(Serialize, JsonSchema)]
+#[view(value = AdapterState)]
 pub(crate) struct AdapterView {
     /// Name of the adapter in the configuration.
     name: String,
     /// Status of the adapter: `ready`, `preparing` or `refused`. If it is `refused`, the location responds with 503
     /// until an operator fixes the adapter.
+    #[view(with = match entry.status {
+        AdapterStatus::Preparing => "preparing",
+        AdapterStatus::Ready => "ready",
+        AdapterStatus::Refused => "refused",
+    })]
     status: &'static str,
     /// Version reported by the component; null until the adapter is ready.
     version: Option<String>,
@@ -80,18 +85,6 @@ pub(crate) struct AdapterView {
     sha256: Option<String>,
     /// Reason why the adapter cannot be used.
     reason: Option<String>,
-}
-
-impl AdapterView {
-    pub(super) fn from_state(state: AdapterState) -> AdapterView {
-        let AdapterState { name, status, version, sha256, reason } = state;
-        let status = match status {
-            AdapterStatus::Preparing => "preparing",
-            AdapterStatus::Ready => "ready",
-            AdapterStatus::Refused => "refused",
-        };
-        AdapterView { name, status, version, sha256, reason }
-    }
 }
 
 /// Progress of the current or last read cycle with a resource.
@@ -259,7 +252,7 @@ async fn view(api: &Api, location: LocationId) -> Answer<LocationSyncView> {
         read_waits: state.read_waits,
         reading_paused_since: state.paused.reading.map(At),
         writing_paused_since: state.paused.writing.map(At),
-        adapter: state.adapter.map(AdapterView::from_state),
+        adapter: state.adapter.as_ref().map(AdapterView::from_value),
         adapter_calls: costs.iter().map(|(call, costs)| AdapterCallsView::from_value(costs, call)).collect(),
         node: engine.nodes().map(|nodes| nodes.name),
         node_since: institution.and_then(|institution| engine.here_since(institution)).map(At),
