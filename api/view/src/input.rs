@@ -21,6 +21,8 @@ struct InputRules {
     /// The type that the fields build, and the expression for its other fields.
     builds: Option<Path>,
     rest: Option<Expr>,
+    /// The type whose values the fields change.
+    changes: Option<Path>,
     check: Option<Path>,
     unknown: Option<Path>,
 }
@@ -41,10 +43,11 @@ impl Parse for InputRules {
                 "alias" => rules.alias = Some(value(input)?),
                 "builds" => rules.builds = Some(value(input)?),
                 "rest" => rules.rest = Some(value(input)?),
+                "changes" => rules.changes = Some(value(input)?),
                 "check" => rules.check = Some(value(input)?),
                 "unknown" => rules.unknown = Some(value(input)?),
                 _ => {
-                    let known = "must be `object`, `container`, `alias`, `builds`, `rest`, `check` or \
+                    let known = "must be `object`, `container`, `alias`, `builds`, `rest`, `changes`, `check` or \
                         `unknown`";
                     return Err(Error::new(name.span(), known));
                 }
@@ -183,12 +186,24 @@ pub(crate) fn input(arguments: TokenStream, item: TokenStream) -> syn::Result<To
     let Fields::Named(fields) = &mut item.fields else {
         return Err(Error::new(name.span(), "an input has named fields"));
     };
-    let mut values = Vec::new();
+    let (mut values, mut names) = (Vec::new(), Vec::new());
     for field in &mut fields.named {
         let Some(field_name) = field.ident.clone() else { continue };
         let value = value_of(field, &field_name, &rules.prefix())?;
         values.push(quote!(#field_name: #value));
+        names.push(field_name);
     }
+    let change = rules.changes.as_ref().map(|changed| {
+        quote! {
+            impl #name {
+                fn apply_to(&self, it: &mut #changed) {
+                    #(if let Some(value) = &self.#names {
+                        it.#names = ::core::clone::Clone::clone(value);
+                    })*
+                }
+            }
+        }
+    });
     let objects = rules.statements()?;
     let rest = rules.rest.iter().map(|rest| quote!(..#rest));
     let fields = values.into_iter().chain(rest);
@@ -228,6 +243,8 @@ pub(crate) fn input(arguments: TokenStream, item: TokenStream) -> syn::Result<To
 
             #unknown
         }
+
+        #change
     })
 }
 
@@ -324,6 +341,25 @@ mod tests {
             "pub struct NewPlan (Plan) ;",
             "input . body . container (\"plan\" , \"The plan.\") ; NewPlan (Plan { name : input . body . optional_nonempty (\"plan.name\" ,",
             ". unwrap_or (String :: new ()) , .. Plan :: default () })",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn a_change_sets_the_fields_that_are_given() {
+        let item = quote! {
+            struct PlanUpdate {
+                #[body(text(9), not_null)]
+                name: Option<String>,
+                #[body(text(9))]
+                note: Option<Option<String>>,
+            }
+        };
+        let text = input(quote!(changes = Plan), item).unwrap().to_string();
+        for part in [
+            "impl PlanUpdate { fn apply_to (& self , it : & mut Plan) { if let Some (value) = & self . name",
+            "{ it . note = :: core :: clone :: Clone :: clone (value) ; } } }",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }

@@ -45,6 +45,7 @@
 //!     alias = "name"  another name of the object, not documented
 //!     builds = Type   the fields are those of this type, and the struct becomes a tuple struct around it
 //!     rest = expr     the other fields of that type
+//!     changes = Type  the fields are optional; `apply_to` sets those that are given in a value of this type
 //!     check           called with the struct and `&mut Input`, for rules about several fields
 //!     unknown         the error for a record that the body names and that does not exist
 //! #[body(kind, ..)], #[query(kind, ..)] above a field, whose doc comment documents it

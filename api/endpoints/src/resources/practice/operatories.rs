@@ -86,8 +86,7 @@ pub async fn create(
 }
 
 /// A change of an operatory; missing fields stay unchanged.
-#[input(object("operatory", "The operatory."))]
-#[derive(Clone)]
+#[input(object("operatory", "The operatory."), changes = Operatory)]
 pub struct OperatoryUpdate {
     /// Name.
     #[body(filled(text(MAX_NAME)), not_null)]
@@ -104,23 +103,13 @@ pub struct OperatoryUpdate {
     appointment_type_ids: Option<Vec<u32>>,
 }
 
-impl OperatoryUpdate {
-    fn onto(&self, it: &mut Operatory) {
-        let OperatoryUpdate { name, display_name, active, bookable_online, appointment_type_ids } = self.clone();
-        it.name = name.unwrap_or(std::mem::take(&mut it.name));
-        it.display_name = display_name.unwrap_or(it.display_name.take());
-        it.active = active.unwrap_or(it.active);
-        it.bookable_online = bookable_online.unwrap_or(it.bookable_online);
-        it.appointment_type_ids = appointment_type_ids.unwrap_or(std::mem::take(&mut it.appointment_type_ids));
-    }
-}
-
 pub async fn update(
     mut call: ApiCall,
     Id(id): Id<u64>,
     AtLocation(location, change): AtLocation<OperatoryUpdate>,
 ) -> Answer<One<OperatoryView<'static>>> {
-    save(&mut call, &location, WriteOwnRecord::Change(id, Arc::new(move |it: &mut Operatory| change.onto(it)))).await
+    let change = Arc::new(move |it: &mut Operatory| change.apply_to(it));
+    save(&mut call, &location, WriteOwnRecord::Change(id, change)).await
 }
 
 pub async fn delete(mut call: ApiCall, Id(id): Id<u64>, location: OpenLocation) -> Answer<One<OperatoryView<'static>>> {

@@ -152,19 +152,34 @@ pub async fn show(
     Ok(call.show(view(&call, &working, &record, &include)))
 }
 
-pub struct NewProvider(Provider);
-
-impl FromInput for NewProvider {
-    fn from_input(input: &mut Input) -> NewProvider {
-        let b = &mut input.body;
-        b.required("provider", object("The provider."));
-        let first_name = b.required("provider.first_name", filled(text(MAX_NAME)).about("Given name."));
-        let last_name = b.required("provider.last_name", filled(text(MAX_NAME)).about("Family name."));
-        let details = ProviderDetails::read(b, |b, path, kind| b.optional_nonempty(path, kind).map(Some));
-        let mut provider = Provider { first_name, last_name, ..Provider::default() };
-        details.onto(&mut provider);
-        NewProvider(provider)
-    }
+#[input(object("provider", "The provider."), builds = Provider, rest = Provider::default())]
+pub struct NewProvider {
+    /// Given name.
+    #[body(filled(text(MAX_NAME)))]
+    first_name: String,
+    /// Family name.
+    #[body(filled(text(MAX_NAME)))]
+    last_name: String,
+    /// Middle name.
+    #[body(text(MAX_NAME), nonempty)]
+    middle_name: Option<String>,
+    /// Display name, shown instead of the name.
+    #[body(text(MAX_NAME), nonempty)]
+    display_name: Option<String>,
+    #[body(email(), nonempty)]
+    email: Option<String>,
+    /// National Provider Identifier.
+    #[body(text(MAX_NAME), nonempty)]
+    npi: Option<String>,
+    /// Taxpayer identification number.
+    #[body(text(MAX_NAME), nonempty)]
+    tin: Option<String>,
+    /// Number of the state licence.
+    #[body(text(MAX_NAME), nonempty)]
+    state_license: Option<String>,
+    /// Code of the specialty.
+    #[body(text(MAX_NAME), nonempty)]
+    specialty_code: Option<String>,
 }
 
 pub async fn create(
@@ -175,70 +190,36 @@ pub async fn create(
 }
 
 /// A change of a provider; missing fields stay unchanged.
-#[derive(Clone)]
+#[input(object("provider", "The provider."), changes = Provider)]
 pub struct ProviderUpdate {
+    /// Given name.
+    #[body(filled(text(MAX_NAME)), not_null)]
     first_name: Option<String>,
+    /// Family name.
+    #[body(filled(text(MAX_NAME)), not_null)]
     last_name: Option<String>,
+    #[body(inactive(), not_null)]
     inactive: Option<bool>,
-    details: ProviderDetails,
-}
-
-impl FromInput for ProviderUpdate {
-    fn from_input(input: &mut Input) -> ProviderUpdate {
-        let b = &mut input.body;
-        b.required("provider", object("The provider."));
-        ProviderUpdate {
-            first_name: b.optional_not_null("provider.first_name", filled(text(MAX_NAME)).about("Given name.")),
-            last_name: b.optional_not_null("provider.last_name", filled(text(MAX_NAME)).about("Family name.")),
-            inactive: b.optional_not_null("provider.inactive", inactive()),
-            details: ProviderDetails::read(b, |b, path, kind| b.clearable(path, kind)),
-        }
-    }
-}
-impl ProviderUpdate {
-    fn onto(&self, it: &mut Provider) {
-        it.first_name = self.first_name.clone().unwrap_or(std::mem::take(&mut it.first_name));
-        it.last_name = self.last_name.clone().unwrap_or(std::mem::take(&mut it.last_name));
-        it.inactive = self.inactive.unwrap_or(it.inactive);
-        self.details.clone().onto(it);
-    }
-}
-
-/// The optional fields of a provider.
-#[derive(Clone)]
-struct ProviderDetails([(ProviderField, Option<Option<String>>); 7]);
-
-type ProviderField = fn(&mut Provider) -> &mut Option<String>;
-
-impl ProviderDetails {
-    fn read(b: &mut Fields, read: fn(&mut Fields, &str, Kind<String>) -> Option<Option<String>>) -> ProviderDetails {
-        let fields: [(ProviderField, &str, Kind<String>); 7] = [
-            (|it| &mut it.middle_name, "provider.middle_name", text(MAX_NAME).about("Middle name.")),
-            (
-                |it| &mut it.display_name,
-                "provider.display_name",
-                text(MAX_NAME).about("Display name, shown instead of the name."),
-            ),
-            (|it| &mut it.email, "provider.email", email()),
-            (|it| &mut it.npi, "provider.npi", text(MAX_NAME).about("National Provider Identifier.")),
-            (|it| &mut it.tin, "provider.tin", text(MAX_NAME).about("Taxpayer identification number.")),
-            (
-                |it| &mut it.state_license,
-                "provider.state_license",
-                text(MAX_NAME).about("Number of the state licence."),
-            ),
-            (|it| &mut it.specialty_code, "provider.specialty_code", text(MAX_NAME).about("Code of the specialty.")),
-        ];
-        ProviderDetails(fields.map(|(field, path, kind)| (field, read(b, path, kind))))
-    }
-
-    fn onto(self, it: &mut Provider) {
-        for (field, given) in self.0 {
-            if let Some(given) = given {
-                *field(it) = given;
-            }
-        }
-    }
+    /// Middle name.
+    #[body(text(MAX_NAME))]
+    middle_name: Option<Option<String>>,
+    /// Display name, shown instead of the name.
+    #[body(text(MAX_NAME))]
+    display_name: Option<Option<String>>,
+    #[body(email())]
+    email: Option<Option<String>>,
+    /// National Provider Identifier.
+    #[body(text(MAX_NAME))]
+    npi: Option<Option<String>>,
+    /// Taxpayer identification number.
+    #[body(text(MAX_NAME))]
+    tin: Option<Option<String>>,
+    /// Number of the state licence.
+    #[body(text(MAX_NAME))]
+    state_license: Option<Option<String>>,
+    /// Code of the specialty.
+    #[body(text(MAX_NAME))]
+    specialty_code: Option<Option<String>>,
 }
 
 pub async fn update(
@@ -249,8 +230,8 @@ pub async fn update(
     if change.inactive == Some(true) {
         check_no_working_hours(&call, &location, id)?;
     }
-    save(&mut call, &location, WriteOwnRecord::Change(id.into(), Arc::new(move |it: &mut Provider| change.onto(it))))
-        .await
+    let change = Arc::new(move |it: &mut Provider| change.apply_to(it));
+    save(&mut call, &location, WriteOwnRecord::Change(id.into(), change)).await
 }
 
 pub async fn delete(mut call: ApiCall, Id(id): Id<u32>, location: OpenLocation) -> Answer<One<ProviderView<'static>>> {
