@@ -178,14 +178,14 @@ pub async fn create(
     let request = BookSlot { offer, idempotency_key, patient: patient.0, note, created_by };
     let answer = call.api.engine.book(request).await;
     let made = answer.map_err(|refused| match refused {
-        EngineError::Refused(Refusal::SlotExpired) if !vouched => BookingFailure::slot_not_found(),
+        EngineError::Refused(Refusal::SlotExpired) if !vouched => BookingFailure::from(Failure::SlotNotFound),
         refused => BookingFailure::refused(refused, |slots| offers(&call, &location, wanted, slots)),
     })?;
     made.warnings.iter().for_each(|warning| call.warn(warning));
     audit(&call, &made.appointment, made.replay);
     // An agent that books a time again after a cancellation repeats a call. It needs a new token.
     if made.replay && is_derived && made.appointment.cancelled {
-        return Err(BookingFailure::slot_used());
+        return Err(Failure::OfferExpired.into());
     }
     let (booking, message) = described_booking(&call, &location, &made.appointment)?;
     let (booking, schedule_as_of) = (Some(booking), schedule_as_of(&call, &location));
@@ -221,7 +221,9 @@ async fn create_group(
     let answer = call.api.engine.send(location.setup.id, request).await;
     let made = answer.map_err(|refused| match refused {
         EngineError::Refused(Refusal::Member { index, refusal }) => match properties.get(index) {
-            Some((_, false)) if *refusal == Refusal::SlotExpired => BookingFailure::slot_not_found().of_member(index),
+            Some((_, false)) if *refusal == Refusal::SlotExpired => {
+                BookingFailure::from(Failure::SlotNotFound).of_member(index)
+            }
             Some((wanted, _)) => {
                 BookingFailure::member_refused(index, *refusal, |slots| offers(&call, &location, *wanted, slots))
             }

@@ -25,7 +25,7 @@ pub async fn create(
     let (location, appointment) = visit.find(&call, &tenant)?;
     let failed = appointment.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
     if failed && !appointment.cancelled {
-        return Err(BookingFailure::booking_failed());
+        return Err(Failure::BookingFailed.into());
     }
     // A cancelled appointment leaves the location's calendar after some time, so the command could not find it.
     if appointment.cancelled {

@@ -66,15 +66,6 @@ impl BookingFailure {
         BookingFailure::Refused(Box::new(BookingRefusal::new(failure, values)))
     }
 
-    pub fn slot_not_found() -> BookingFailure {
-        BookingFailure::new(Failure::SlotNotFound, &[])
-    }
-
-    /// Refuses a repeated call whose effect a later call has changed.
-    pub(super) fn slot_used() -> BookingFailure {
-        BookingFailure::new(Failure::OfferExpired, &[])
-    }
-
     /// Before the first complete read of a practice its free times are unknown.
     pub(crate) fn not_read(name: &str) -> BookingFailure {
         BookingFailure::new(Failure::ScheduleOfNameNotRead, &[&name])
@@ -82,18 +73,6 @@ impl BookingFailure {
 
     pub fn booking_not_found(booking_ref: &str) -> BookingFailure {
         BookingFailure::new(Failure::BookingNotFound, &[&echo(booking_ref)])
-    }
-
-    pub(crate) fn visit_not_found() -> BookingFailure {
-        BookingFailure::new(Failure::VisitNotFound, &[])
-    }
-
-    pub(crate) fn visit_token_expired() -> BookingFailure {
-        BookingFailure::new(Failure::VisitTokenExpired, &[])
-    }
-
-    pub fn booking_failed() -> BookingFailure {
-        BookingFailure::new(Failure::BookingFailed, &[])
     }
 
     /// Converts a refusal of the engine. `alternatives` converts the engine's slots into offers.
@@ -215,6 +194,12 @@ impl Fails for BookingFailure {
             }
             BookingFailure::Other(error) => error.of_intent(true).answer(notices),
         }
+    }
+}
+
+impl From<Failure> for BookingFailure {
+    fn from(failure: Failure) -> BookingFailure {
+        BookingFailure::new(failure, &[])
     }
 }
 

@@ -84,10 +84,10 @@ fn reach(
 ) -> Result<(OpenLocation, Offer), BookingFailure> {
     let offer = offer.filter(|offer| offer.institution == tenant.institution.id);
     let offer = offer.filter(|offer| at.is_none_or(|location| location.setup.id == offer.location));
-    let mut offer = offer.ok_or_else(BookingFailure::slot_not_found)?;
+    let mut offer = offer.ok_or(Failure::SlotNotFound)?;
     offer.channel.clone_from(&call.key.channel);
     let location = call.location(tenant, offer.location).map_err(|error| match error {
-        error if error.is_not_found() => BookingFailure::slot_not_found(),
+        error if error.is_not_found() => BookingFailure::from(Failure::SlotNotFound),
         other => other.into(),
     })?;
     Ok((location, offer))

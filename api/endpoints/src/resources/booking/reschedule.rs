@@ -54,7 +54,7 @@ pub async fn create(
     };
     let moved = call.api.engine.send(location.setup.id, request).await;
     let moved = moved.map_err(|refused| match refused {
-        EngineError::Refused(Refusal::SlotExpired) if !vouched => BookingFailure::slot_not_found(),
+        EngineError::Refused(Refusal::SlotExpired) if !vouched => BookingFailure::from(Failure::SlotNotFound),
         refused => BookingFailure::refused(refused, |slots| offers(&call, &location, wanted, slots)),
     })?;
     moved.warnings.iter().for_each(|warning| call.warn(warning));
@@ -67,7 +67,7 @@ pub async fn create(
     // An agent that moves a visit back to an earlier time repeats a call. It needs a new token.
     let is_outdated = appointment.reschedule.as_ref().is_some_and(|change| change.to != start);
     if moved.replay && is_derived && vouched && is_outdated {
-        return Err(BookingFailure::slot_used());
+        return Err(Failure::OfferExpired.into());
     }
     let view = booking_view(&call, &location, &appointment)?;
     let from = appointment.reschedule.as_ref().map(|change| times::for_people(change.from, location.setup.zone));

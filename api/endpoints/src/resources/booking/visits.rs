@@ -49,20 +49,20 @@ fn find_by_token(
     token: &str,
 ) -> Result<(OpenLocation, Record<Appointment>), BookingFailure> {
     let sealed = call.api.visit_tokens.open(token).filter(|it| it.institution == tenant.institution.id);
-    let sealed = sealed.ok_or_else(BookingFailure::visit_not_found)?;
+    let sealed = sealed.ok_or(Failure::VisitNotFound)?;
     let location = call.location(tenant, sealed.location).map_err(|error| match error {
-        error if error.is_not_found() => BookingFailure::visit_not_found(),
+        error if error.is_not_found() => BookingFailure::from(Failure::VisitNotFound),
         other => other.into(),
     })?;
     if sealed.expires <= call.api.engine.now() {
-        return Err(BookingFailure::visit_token_expired());
+        return Err(Failure::VisitTokenExpired.into());
     }
     let found = call.api.engine.appointment(sealed.appointment).map_err(ApiError::from)?;
     let here = |it: &Record<Appointment>| {
         it.institution_id == tenant.institution.id.0 && it.location() == location.setup.id.0 && !it.unavailable
     };
     let of_patient = |it: &Record<Appointment>| it.patient_id == Some(sealed.patient.0);
-    let appointment = found.filter(here).filter(of_patient).ok_or_else(BookingFailure::visit_not_found)?;
+    let appointment = found.filter(here).filter(of_patient).ok_or(Failure::VisitNotFound)?;
     Ok((location, appointment))
 }
 
