@@ -251,8 +251,13 @@ pub(crate) fn input(arguments: TokenStream, item: TokenStream) -> syn::Result<To
 /// Removes the attribute of a field and returns the expression for its value.
 fn value_of(field: &mut Field, name: &Ident, prefix: &str) -> syn::Result<TokenStream> {
     let is_rule = |it: &Attribute| ["body", "query", "read"].iter().any(|known| it.path().is_ident(known));
-    let at = field.attrs.iter().position(is_rule);
-    let at = at.ok_or_else(|| Error::new(name.span(), format!("`{name}` needs `#[body]`, `#[query]` or `#[read]`")))?;
+    let Some(at) = field.attrs.iter().position(is_rule) else {
+        let kind = &field.ty;
+        if is_value(kind) {
+            return Err(Error::new(name.span(), format!("`{name}` needs `#[body]`, `#[query]` or `#[read]`")));
+        }
+        return Ok(quote!(<#kind as ::framework::access::arguments::FromInput>::from_input(input)));
+    };
     let attribute = field.attrs.remove(at);
     if attribute.path().is_ident("read") {
         let value: Expr = attribute.parse_args()?;
@@ -267,6 +272,15 @@ fn value_of(field: &mut Field, name: &Ident, prefix: &str) -> syn::Result<TokenS
     };
     let source = Ident::new(if is_body { "body" } else { "query" }, name.span());
     rules.read(&source, &path, &field.ty, documentation(&field.attrs).as_deref())
+}
+
+/// Returns `true` for numbers, texts and values that may be missing or repeated. Other types may be inputs themselves.
+fn is_value(kind: &Type) -> bool {
+    let Type::Path(path) = kind else { return true };
+    path.path.segments.last().is_none_or(|last| {
+        let name = last.ident.to_string();
+        ["Option", "Vec", "String"].contains(&name.as_str()) || name.starts_with(char::is_lowercase)
+    })
 }
 
 /// Returns the doc comment of a field as one line.
@@ -307,6 +321,7 @@ mod tests {
                 sort: Option<Vec<Sort>>,
                 #[read(input.paging())]
                 paging: Paging,
+                filter: Filter,
             }
         };
         let text =
@@ -320,7 +335,8 @@ mod tests {
             "start : input . body . clearable (\"at.start\" , instant (& input . clock)) ,",
             "input . query . list (\"ids\" ,",
             "input . query . required_or_none (\"sort\" ,",
-            "paging : input . paging () } ; Change :: check (& value , input) ; value",
+            "paging : input . paging () , filter : < Filter as :: framework :: access :: arguments :: FromInput > ::",
+            "from_input (input) } ; Change :: check (& value , input) ; value",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }

@@ -57,7 +57,7 @@
 //!     not_null        null is refused
 //!     cleared         null is the empty text
 //!     single          the kind reads the whole `Vec`
-//! #[read(expr)]       an expression with `input`
+//! #[read(expr)]       an expression with `input`; by default the field is an input itself
 //! ```
 //!
 //! The type decides the rest: `T` is required, `Option<T>` optional, and null clears `Option<Option<T>>`. `Vec<T>` is a

@@ -27,7 +27,7 @@ use super::{
     tenancy::{OpenLocation, Tenant},
 };
 use crate::{
-    http::errors::ApiError,
+    http::{errors::ApiError, paging::Paging},
     values::{
         kinds::{id, long_id, reference::Reference, text, uuid},
         limits::MAX_NAME,
@@ -49,6 +49,12 @@ pub trait FromInput: Sized {
 
 impl FromInput for () {
     fn from_input(_: &mut Input) {}
+}
+
+impl FromInput for Paging {
+    fn from_input(input: &mut Input) -> Paging {
+        input.paging()
+    }
 }
 
 /// Path parameters of an endpoint.

@@ -11,7 +11,6 @@ use crate::prelude::*;
 
 #[input]
 pub struct NewCancellation {
-    #[read(NamedVisit::from_input(input))]
     visit: NamedVisit,
     /// The reason, shown to the practice.
     #[body(text(MAX_TEXT), nonempty)]

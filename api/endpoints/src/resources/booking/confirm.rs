@@ -11,15 +11,9 @@ use super::{
 };
 use crate::prelude::*;
 
-#[input]
-pub struct NewConfirmation {
-    #[read(NamedVisit::from_input(input))]
-    visit: NamedVisit,
-}
-
 pub async fn create(
     call: ApiCall,
-    InTenant(tenant, NewConfirmation { visit }): InTenant<NewConfirmation>,
+    InTenant(tenant, visit): InTenant<NamedVisit>,
 ) -> BookingAnswer<BookingResponse<'static>> {
     let (location, appointment) = visit.find(&call, &tenant)?;
     let request = ConfirmVisit { appointment: AppointmentId(appointment.id) };

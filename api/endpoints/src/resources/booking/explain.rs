@@ -97,7 +97,6 @@ pub struct ExplainInput {
     operatory_id: Option<u64>,
     #[body(birth_date(input.today).omit_from_example(), nonempty)]
     date_of_birth: Option<Date>,
-    #[read(SearchInput::from_input(input))]
     search: SearchInput,
 }
 

@@ -112,14 +112,8 @@ impl PossibleChange {
     }
 }
 
-#[input]
-pub struct FindVisits {
-    #[read(SoughtPatient::from_input(input))]
-    patient: SoughtPatient,
-}
-
 #[input(object("patient", "The patient. A phone number or an e-mail address is required."), check = SoughtPatient::check)]
-struct SoughtPatient {
+pub struct SoughtPatient {
     /// Given name. Required only if several patients share the other details.
     #[body(given_name(), nonempty)]
     first_name: Option<String>,
@@ -180,7 +174,7 @@ struct Chart {
 
 pub async fn create(
     call: ApiCall,
-    InLocations(tenant, at, FindVisits { patient }): InLocations<FindVisits>,
+    InLocations(tenant, at, patient): InLocations<SoughtPatient>,
 ) -> BookingAnswer<FoundVisits<'static>> {
     let institution = tenant.institution.id;
     let locations = at.map_or_else(|| call.open_locations(&tenant), |location| vec![location]);

@@ -18,7 +18,6 @@ use crate::prelude::*;
 
 #[input]
 pub struct NewReschedule {
-    #[read(NamedVisit::from_input(input))]
     visit: NamedVisit,
     #[body(filled(slot_token()))]
     slot_token: String,

@@ -11,7 +11,7 @@ use crate::prelude::*;
 
 /// The visit, by the reference of its booking or by a visit token.
 #[input(check = NamedVisit::check)]
-pub(crate) struct NamedVisit {
+pub struct NamedVisit {
     #[body(filled(booking_ref()))]
     booking_ref: Option<String>,
     #[body(filled(visit_token()).omit_from_example())]

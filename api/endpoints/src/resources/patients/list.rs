@@ -21,7 +21,6 @@ pub struct ListPatients {
     /// Only in v2.2.2.
     #[read(if input.version.is_v2() { requested_includes(input, INCLUDES_OF_LIST) } else { Vec::new() })]
     include: Vec<&'static str>,
-    #[read(Criteria::from_input(input))]
     criteria: Criteria,
     #[read(listing(input))]
     listing: Listing,

@@ -97,7 +97,6 @@ pub struct ListProviders {
     include: Vec<&'static str>,
     #[query(sort(&["id"]), default = "id")]
     sort: Sort,
-    #[read(ProviderFilter::from_input(input))]
     filter: ProviderFilter,
     #[read(input.listing().foreign_ids().since().done())]
     listing: Listing,

@@ -149,11 +149,9 @@ fn is_open(it: &WriteRequest) -> bool {
 
 #[input]
 pub struct ListWriteRequests {
-    #[read(WriteRequestFilter::from_input(input))]
     filter: WriteRequestFilter,
     #[query(sort(&["queued_at"]), default = "-queued_at")]
     sort: Sort,
-    #[read(input.paging())]
     paging: Paging,
 }
 

@@ -96,7 +96,6 @@ pub async fn descriptors(
 
 #[input(object("appointment_type", "The appointment type."))]
 pub struct NewAppointmentType {
-    #[read(Parent::from_input(input))]
     parent: Parent,
     /// Name.
     #[body(person_name(MAX_NAME))]
@@ -128,7 +127,6 @@ pub async fn create(
 
 #[input(object("appointment_type", "The appointment type."))]
 pub struct AppointmentTypeUpdate {
-    #[read(Parent::from_input(input))]
     parent: Parent,
     /// Duration in minutes.
     #[body(integer(SLOT_MINUTES).map(|minutes| minutes as u32), not_null)]

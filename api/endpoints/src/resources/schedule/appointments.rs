@@ -57,7 +57,6 @@ pub struct ListAppointments {
     period: Span,
     #[query(sort(&["start_time", "id", "updated_at"]), default = "start_time")]
     sort: Sort,
-    #[read(AppointmentCriteria::from_input(input))]
     criteria: AppointmentCriteria,
     #[read(input.listing().foreign_ids().done())]
     listing: Listing,

@@ -51,7 +51,6 @@ struct SlotView {
 
 #[input]
 pub struct SlotsInput {
-    #[read(SlotPeriod::from_input(input))]
     period: SlotPeriod,
     #[query(providers(), name = "pids")]
     providers: Vec<u32>,

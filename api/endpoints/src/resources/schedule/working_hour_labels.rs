@@ -13,7 +13,6 @@ pub struct ListLabels {
     name: Option<String>,
     #[query(active())]
     active: Option<bool>,
-    #[read(input.paging())]
     paging: Paging,
 }
 

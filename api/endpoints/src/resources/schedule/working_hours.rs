@@ -17,7 +17,6 @@ use crate::{
 pub struct ListWorkingHours {
     #[query(includes(&["appointment_types"]))]
     include: Vec<&'static str>,
-    #[read(Criteria::from_input(input))]
     criteria: Criteria,
     #[read(input.listing().provider().done())]
     listing: Listing,

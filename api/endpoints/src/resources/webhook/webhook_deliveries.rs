@@ -130,9 +130,7 @@ fn may_see(call: &ApiCall) -> impl Fn(&Delivery) -> bool + use<> {
 
 #[input]
 pub struct ListWebhookDeliveries {
-    #[read(DeliveryFilter::from_input(input))]
     filter: DeliveryFilter,
-    #[read(input.paging())]
     paging: Paging,
 }
 
