@@ -144,10 +144,15 @@ impl Parse for FieldSource {
 }
 
 impl FieldSource {
-    /// Removes the field's attribute. Without one, the value is that of the record's field of the same name.
-    fn take(field: &mut Field, name: &Ident) -> syn::Result<FieldSource> {
+    /// Removes the field's attribute. Without one, the value is that of the record's field of the same name. A related
+    /// record with the shared documentation is loaded by the id of its name.
+    fn take(field: &mut Field, name: &Ident, is_of_record: bool) -> syn::Result<FieldSource> {
         let Some(at) = field.attrs.iter().position(|it| it.path().is_ident("view")) else {
+            let has_shared_docs = || crate::input::documentation(&field.attrs).is_none();
             return Ok(match &field.ty {
+                kind if is_of_record && included_view(kind).is_some() && has_shared_docs() => {
+                    FieldSource::Include(Some(RelatedRecord::Id(Ident::new(&format!("{name}_id"), name.span()))))
+                }
                 kind if included_view(kind).or(argument_of(kind, "IncludedList")).is_some() => {
                     FieldSource::Include(None)
                 }
@@ -180,7 +185,7 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
     let (mut values, mut included, mut adapter, conversion) = (Vec::new(), Vec::new(), None, path(CONVERSION)?);
     for field in &mut fields.named {
         let Some(field_name) = field.ident.clone() else { continue };
-        let source = FieldSource::take(field, &field_name)?;
+        let source = FieldSource::take(field, &field_name, matches!(origin, ViewOrigin::Record(_)))?;
         if matches!(source, FieldSource::Flatten(_)) || is_named(&field.ty, "WriteState") {
             field.attrs.push(parse_quote!(#[serde(flatten)]));
         }
@@ -307,6 +312,7 @@ mod tests {
                 #[view(from = kind)]
                 /// The kind.
                 payment_kind: &'a str,
+                /// The patient.
                 patient: Included<PatientBasic<'a>>,
                 #[view(with = kind.map(name))]
                 /// Its name.
@@ -360,8 +366,9 @@ mod tests {
         let item = quote! {
             struct PaymentView<'a> {
                 id: u64,
-                #[view(include(patient_id))]
                 patient: Included<PatientBasic<'a>>,
+                #[view(include(payer_id))]
+                guarantor: Included<PatientBasic<'a>>,
                 /// The claim.
                 #[view(include = related.record(entry.body.claim_id)?.map(ClaimView::with_totals))]
                 claim: Included<ClaimView<'a>>,
@@ -371,9 +378,10 @@ mod tests {
         for part in [
             "RecordView for PaymentView < 'a >",
             "type View < 'view > = PaymentView < 'view >",
-            "const INCLUDES : & 'static [& 'static str] = & [\"patient\" , \"claim\"]",
+            "const INCLUDES : & 'static [& 'static str] = & [\"patient\" , \"guarantor\" , \"claim\"]",
             "{ PaymentView :: from_record (entry) }",
             "view . patient = related . included :: < PatientBasic < 'a > > (\"patient\" , entry . body . patient_id) ?",
+            "view . guarantor = related . included :: < PatientBasic < 'a > > (\"guarantor\" , entry . body . payer_id) ?",
             "if related . is_requested (\"claim\") { view . claim = Some (related . record (entry . body . claim_id) ?",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");

@@ -24,7 +24,8 @@
 //!                    `IncludedList`
 //!     include(claim_id)
 //!                    a related record, which `include[]` requests by the name of the field: `claim_id` is the field of
-//!                    the record with its id, and the field has the type `Included<ClaimView<'a>>`
+//!                    the record with its id, and the field has the type `Included<ClaimView<'a>>`. Implied for a
+//!                    field without documentation, with `_id` after its name
 //!     include = expr the same, with an expression for the view from `entry` and `related`
 //!     none           `None`; implied by the type `Option<()>`
 //! ```

@@ -40,7 +40,6 @@ pub struct GuarantorBalanceView<'a> {
     /// Part of the balance that is more than 90 days old; null if the health record system does not provide it.
     #[view(from = over90)]
     total_balance_over_90: Option<Price>,
-    #[view(include(guarantor_id))]
     pub guarantor: Included<PatientBasic<'a>>,
 }
 

@@ -41,11 +41,8 @@ pub struct ChargeView<'a> {
     deleted_at: Option<At>,
     #[view(flatten = None)]
     v2: Option<ChargeV2<'a>>,
-    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
-    #[view(include(provider_id))]
     pub provider: Included<ProviderBasic<'a>>,
-    #[view(include(guarantor_id))]
     pub guarantor: Included<PersonView<'a>>,
     /// The charged procedure; null if there is none. Only with `include[]=procedure`.
     #[view(include(procedure_id))]
@@ -105,11 +102,8 @@ pub struct ClaimView<'a> {
     write_off_estimate_total: Included<Price>,
     /// Only inside a payment or an adjustment: amount written off; null if unknown.
     write_off_total: Included<Price>,
-    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
-    #[view(include(provider_id))]
     pub provider: Included<ProviderBasic<'a>>,
-    #[view(include(guarantor_id))]
     pub guarantor: Included<PersonView<'a>>,
     /// The share of each charge in the claim. Only with `include[]=charge_payouts`.
     #[view(include = ChargePayoutView::all(entry))]

@@ -55,11 +55,8 @@ pub struct PaymentView<'a> {
     #[view(flatten = None)]
     v2: Option<PaymentV2<'a>>,
     write: WriteState<'a>,
-    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
-    #[view(include(provider_id))]
     pub provider: Included<ProviderBasic<'a>>,
-    #[view(include(guarantor_id))]
     pub guarantor: Included<PatientBasic<'a>>,
     /// The claim that the payment belongs to; null if there is none. Only with `include[]=claim`.
     #[view(include = related.record::<Claim>(entry.body.claim_id)?.map(ClaimView::with_totals))]
@@ -112,11 +109,8 @@ pub struct AdjustmentView<'a> {
     #[view(flatten = None)]
     v2: Option<AdjustmentV2<'a>>,
     write: WriteState<'a>,
-    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
-    #[view(include(provider_id))]
     pub provider: Included<ProviderBasic<'a>>,
-    #[view(include(guarantor_id))]
     pub guarantor: Included<PatientBasic<'a>>,
     /// The claim that the adjustment belongs to; null if there is none. Only with `include[]=claim`.
     #[view(include = related.record::<Claim>(entry.body.claim_id)?.map(ClaimView::with_totals))]
@@ -144,8 +138,6 @@ pub struct PaymentPlanView<'a> {
     /// `true` if the payment plan is in force; `false` once it has been deleted in the health record system.
     #[view(active)]
     active: bool,
-    #[view(include(patient_id))]
     pub patient: Included<PatientBasic<'a>>,
-    #[view(include(guarantor_id))]
     pub guarantor: Included<PatientBasic<'a>>,
 }
