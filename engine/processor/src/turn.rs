@@ -117,10 +117,8 @@ impl Processor {
             let record = JournalRecord { at: cx.now, events: Cow::Borrowed(&events), by, institution };
             let record =
                 serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
-            events.iter().filter_map(ended_write).for_each(|ended| unit.write_ended(ended));
-            if let Some(change) = self.status_change(cx.now, &events) {
-                unit.status_changed(change);
-            }
+            unit.ended.extend(events.iter().filter_map(ended_write));
+            unit.status = self.status_change(cx.now, &events);
             if origin.is_none() && self.may_defer(&events) && unit.is_unchanged() {
                 deferred = Some(record);
             } else {
@@ -128,11 +126,9 @@ impl Processor {
                 journal::append(&mut batch, self.setup.id.0, self.next_number(), record);
                 self.mark(&mut batch);
                 providers = unit.changes(Resource::Providers);
-                unit.set_fact_context(FactContext::new(&events, origin, merged));
+                unit.facts = FactContext::new(&events, origin, merged);
                 image_permit = self.deps.image_permits.as_ref().and_then(|permit| permit(self.setup.institution));
-                if image_permit.is_some() {
-                    unit.leave_out_images();
-                }
+                unit.has_images = image_permit.is_none();
                 unit.into_batch(&mut batch, self.next_number(), request)?;
             }
         }

@@ -65,9 +65,7 @@ impl WrittenRecord {
             Some(_) => ChangeKind::Updated,
         })
     }
-}
 
-impl WrittenRecord {
     /// Returns the entries for the log of changes, by stream. For readers of a location that the record leaves, it is
     /// deleted. `written` is the record after the change.
     fn recorded(
@@ -139,11 +137,13 @@ pub struct UnitOfWork<'a> {
     /// The current state of documents, so that each is decoded once.
     decoded: BTreeMap<Key, Box<dyn Any>>,
     touched: BTreeMap<Key, WrittenRecord>,
-    ended: Vec<EndedWrite>,
-    status: Option<StatusChange>,
-    facts: FactContext,
+    /// Entries of the log of changes, in addition to those of records.
+    pub(crate) ended: Vec<EndedWrite>,
+    pub(crate) status: Option<StatusChange>,
+    /// The causes of the turn's changes, from which the facts of its appointments follow.
+    pub(crate) facts: FactContext,
     /// The log of changes gets the records before the changes.
-    has_images: bool,
+    pub(crate) has_images: bool,
 }
 
 impl<'a> UnitOfWork<'a> {
@@ -388,26 +388,6 @@ impl<'a> UnitOfWork<'a> {
     pub fn changes(&self, resource: Resource) -> bool {
         let mut touched = self.touched.iter().filter(|(_, touched)| touched.resource == resource);
         touched.any(|(key, touched)| self.written.get(key).is_some_and(|written| touched.change(written).is_some()))
-    }
-
-    /// Adds the end of a write to the log of changes.
-    pub fn write_ended(&mut self, ended: EndedWrite) {
-        self.ended.push(ended);
-    }
-
-    /// Adds a change of the read or write status to the log of changes.
-    pub fn status_changed(&mut self, change: StatusChange) {
-        self.status = Some(change);
-    }
-
-    /// Sets the causes of the turn's changes, from which the facts of its appointments follow.
-    pub(crate) fn set_fact_context(&mut self, facts: FactContext) {
-        self.facts = facts;
-    }
-
-    /// Leaves the before images of the turn's changes out of the log.
-    pub(crate) fn leave_out_images(&mut self) {
-        self.has_images = false;
     }
 
     /// Adds all writes and preconditions to the turn's batch, with its entries in the log of changes. `seq` is the
