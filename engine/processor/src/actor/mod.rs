@@ -1,7 +1,6 @@
 //! The actor of a location: owns its processor, and waits for the store, the EHR and the clock.
 
 mod calls;
-mod explain;
 mod fresh;
 mod job;
 pub mod prefetch;
@@ -600,38 +599,18 @@ impl LocationActor {
         self.timer = Some((now + sleep, handle));
     }
 
-    fn find_slots(
+    /// Answers a query from memory. A long one runs as long work.
+    fn answer<T: Send + 'static>(
         &mut self,
-        query: Box<SlotQuery>,
-        rules: SlotRules,
-        reply: Reply<FreeSlots>,
+        is_long: bool,
+        reply: Reply<T>,
+        look: impl FnOnce(&Processor) -> Result<T, EngineError> + Send + 'static,
     ) -> LocalBoxActorFuture<Self, ()> {
-        if query.limit > SLOTS_AT_ONCE
-            && let Some(processor) = self.processor.take()
-        {
-            let found = self.run_blocking(processor, move |processor| free_slots(processor, &query, &rules));
+        if is_long && let Some(processor) = self.processor.take() {
+            let found = self.run_blocking(processor, look);
             return Box::pin(found.map(move |found, _, _| drop(reply.send(found))));
         }
-        let found = self.in_memory().and_then(|processor| free_slots(processor, &query, &rules));
-        drop(reply.send(found));
-        self.done()
-    }
-
-    fn find_groups(
-        &mut self,
-        query: Box<SlotQuery>,
-        party: Party,
-        channel: Option<String>,
-        reply: Reply<FreeGroups>,
-    ) -> LocalBoxActorFuture<Self, ()> {
-        if query.limit > SLOTS_AT_ONCE
-            && let Some(processor) = self.processor.take()
-        {
-            let found = self.run_blocking(processor, move |processor| free_groups(processor, &query, party, channel));
-            return Box::pin(found.map(move |found, _, _| drop(reply.send(found))));
-        }
-        let found = self.in_memory().and_then(|processor| free_groups(processor, &query, party, channel));
-        drop(reply.send(found));
+        drop(reply.send(self.in_memory().and_then(look)));
         self.done()
     }
 
@@ -786,6 +765,14 @@ fn free_groups(
     Ok(FreeGroups { groups, next_possible_date, old_read })
 }
 
+fn explain(processor: &Processor, query: &ExplainQuery) -> Result<Explanation, EngineError> {
+    let closed = processor.closed_to_patients(query.appointment_type()).map_err(|error| {
+        tracing::error!(location = %processor.setup.id, %error, "types and operatories could not be read");
+        EngineError::Internal
+    })?;
+    Ok(processor.machine.explain(clock::now(), query, &closed))
+}
+
 /// Sends a message to the actor through its mailbox. A message from the context itself would not be held back by a turn
 /// in progress. Both turns would decide on the same state, and the loser's reload would show the winner's record before
 /// the winner has applied it.
@@ -837,21 +824,24 @@ impl Handler<LocationMessage> for LocationActor {
                 let turn = self.turn_in_log(job);
                 Box::pin(turn.map(move |_, act, _| act.metrics.durations.turns.observe(began.elapsed().as_secs_f64())))
             }
-            LocationMessage::FreeSlots { query, rules, reply } => {
-                self.loaded_first(|act| act.find_slots(query, rules, reply))
-            }
-            LocationMessage::Explain { query, reply } => self.loaded_first(|act| act.explain(query, reply)),
-            LocationMessage::FreeGroups { query, party, channel, reply } => {
-                self.loaded_first(move |act| act.find_groups(query, party, channel, reply))
-            }
+            LocationMessage::FreeSlots { query, rules, reply } => self.loaded_first(move |act| {
+                act.answer(query.limit > SLOTS_AT_ONCE, reply, move |processor| free_slots(processor, &query, &rules))
+            }),
+            // A search may have thousands of candidates.
+            LocationMessage::Explain { query, reply } => self.loaded_first(move |act| {
+                act.answer(query.is_search(), reply, move |processor| explain(processor, &query))
+            }),
+            LocationMessage::FreeGroups { query, party, channel, reply } => self.loaded_first(move |act| {
+                let is_long = query.limit > SLOTS_AT_ONCE;
+                act.answer(is_long, reply, move |processor| free_groups(processor, &query, party, channel))
+            }),
             LocationMessage::SyncState { reply } => self.loaded_first(|act| {
                 drop(reply.send(act.sync_state()));
                 act.done()
             }),
-            LocationMessage::Writes { reply } => self.loaded_first(|act| {
-                drop(reply.send(act.in_memory().map(write_requests::unfinished)));
-                act.done()
-            }),
+            LocationMessage::Writes { reply } => {
+                self.loaded_first(|act| act.answer(false, reply, |processor| Ok(write_requests::unfinished(processor))))
+            }
             LocationMessage::Refresh { since, until, reply } => {
                 self.loaded_first(move |act| act.refresh(since, until, reply))
             }
