@@ -1,6 +1,6 @@
 //! The table of contents of the disk: every key space, with its builders and parsers. All keys are built
 //! here. Numbers are big-endian, so that keys sort like the things they identify. A new space needs one line
-//! in `spaces!`, one builder and one parser.
+//! in `spaces!`, one builder and, if its keys are read, one parser (`fixed_key!` for keys of numbers).
 
 use super::{Key, KeyRange};
 
@@ -180,21 +180,48 @@ fn stream_name(stream: u64) -> String {
     format!("{of} {}", stream & u64::from(u32::MAX))
 }
 
-pub fn journal(location: u32, seq: u64) -> Key {
-    Build::new(Space::Journal).u32(location).u64(seq).key()
+/// Defines the builder of a key of numbers, and the parser that returns them.
+macro_rules! fixed_key {
+    ($space:ident: $build:ident($($part:ident: $type:ident),*)) => {
+        pub fn $build($($part: $type),*) -> Key {
+            Build::new(Space::$space)$(.$type($part))*.key()
+        }
+    };
+    ($space:ident: $build:ident($part:ident: $type:ident), $parse:ident) => {
+        fixed_key!($space: $build($part: $type));
+
+        pub fn $parse(key: &[u8]) -> Option<$type> {
+            Parts::parse(Space::$space, key, Parts::$type)
+        }
+    };
+    ($space:ident: $build:ident($($part:ident: $type:ident),*), $parse:ident) => {
+        fixed_key!($space: $build($($part: $type),*));
+
+        pub fn $parse(key: &[u8]) -> Option<($($type),*)> {
+            Parts::parse(Space::$space, key, |parts| Some(($(parts.$type()?),*)))
+        }
+    };
 }
 
-pub fn parse_journal(key: &[u8]) -> Option<(u32, u64)> {
-    Parts::parse(Space::Journal, key, |parts| Some((parts.u32()?, parts.u64()?)))
-}
-
-pub fn snapshot(location: u32) -> Key {
-    Build::new(Space::Snapshot).u32(location).key()
-}
-
-pub fn parse_snapshot(key: &[u8]) -> Option<u32> {
-    Parts::parse(Space::Snapshot, key, |parts| parts.u32())
-}
+fixed_key!(Journal: journal(location: u32, seq: u64), parse_journal);
+fixed_key!(Snapshot: snapshot(location: u32), parse_snapshot);
+fixed_key!(LocationAdapter: location_adapter(location: u32));
+fixed_key!(PullSeen: pull_seen(location: u32, kind: u8, pass: u64, block: u64));
+fixed_key!(AuditPosition: audit_position(location: u32), parse_audit_position);
+fixed_key!(AuditPosition: audit_positions_set());
+fixed_key!(Wake: wake(due: i64, location: u32), parse_wake);
+fixed_key!(Active: active(location: u32), parse_active);
+fixed_key!(Asleep: asleep(location: u32), parse_asleep);
+fixed_key!(IndexManifest: index_manifest(stream: u64), parse_index_manifest);
+fixed_key!(IndexBlock: index_block(stream: u64, segment: u64, level: u8, number: u32), parse_index_block);
+fixed_key!(Feed: feed(stream: u64, number: u64), parse_feed);
+fixed_key!(FeedEnd: feed_end());
+fixed_key!(FeedPruned: feed_pruned(stream: u64));
+fixed_key!(SandboxChange: sandbox_change(source: u32, number: u64));
+fixed_key!(Restored: restored(location: u32));
+fixed_key!(Record: record(kind: u8, scope: u32, id: u64), parse_record);
+fixed_key!(Before: before(kind: u8, scope: u32, id: u64));
+fixed_key!(Lease: lease(location: u32));
 
 pub fn adapter_part(sha256: &[u8; 32], number: u32) -> Key {
     Build::new(Space::AdapterPart).raw(sha256).u32(number).key()
@@ -219,53 +246,9 @@ pub fn parse_adapter_version(key: &[u8]) -> Option<([u8; 32], &str)> {
     Some((parts.take()?, std::str::from_utf8(parts.0).ok()?))
 }
 
-pub fn location_adapter(location: u32) -> Key {
-    Build::new(Space::LocationAdapter).u32(location).key()
-}
-
-pub fn pull_seen(location: u32, kind: u8, pass: u64, block: u64) -> Key {
-    Build::new(Space::PullSeen).u32(location).u8(kind).u64(pass).u64(block).key()
-}
-
 /// Returns the range of ids seen by earlier passes.
 pub fn pull_seen_before(location: u32, kind: u8, pass: u64) -> KeyRange {
     KeyRange::new(pull_seen(location, kind, 0, 0), pull_seen(location, kind, pass, 0))
-}
-
-pub fn audit_position(location: u32) -> Key {
-    Build::new(Space::AuditPosition).u32(location).key()
-}
-
-pub fn parse_audit_position(key: &[u8]) -> Option<u32> {
-    Parts::parse(Space::AuditPosition, key, Parts::u32)
-}
-
-pub fn audit_positions_set() -> Key {
-    Build::new(Space::AuditPosition).key()
-}
-
-pub fn wake(due: i64, location: u32) -> Key {
-    Build::new(Space::Wake).i64(due).u32(location).key()
-}
-
-pub fn parse_wake(key: &[u8]) -> Option<(i64, u32)> {
-    Parts::parse(Space::Wake, key, |parts| Some((parts.i64()?, parts.u32()?)))
-}
-
-pub fn active(location: u32) -> Key {
-    Build::new(Space::Active).u32(location).key()
-}
-
-pub fn parse_active(key: &[u8]) -> Option<u32> {
-    Parts::parse(Space::Active, key, Parts::u32)
-}
-
-pub fn asleep(location: u32) -> Key {
-    Build::new(Space::Asleep).u32(location).key()
-}
-
-pub fn parse_asleep(key: &[u8]) -> Option<u32> {
-    Parts::parse(Space::Asleep, key, Parts::u32)
 }
 
 pub fn secret(name: &str) -> Key {
@@ -276,45 +259,13 @@ pub fn patient_match(institution: u32, source: u32, digest: &[u8; 32]) -> Key {
     Build::new(Space::PatientMatch).u32(institution).u32(source).bytes(digest)
 }
 
-pub fn index_manifest(stream: u64) -> Key {
-    Build::new(Space::IndexManifest).u64(stream).key()
-}
-
-pub fn parse_index_manifest(key: &[u8]) -> Option<u64> {
-    Parts::parse(Space::IndexManifest, key, Parts::u64)
-}
-
-pub fn index_block(stream: u64, segment: u64, level: u8, number: u32) -> Key {
-    Build::new(Space::IndexBlock).u64(stream).u64(segment).u8(level).u32(number).key()
-}
-
-pub fn parse_index_block(key: &[u8]) -> Option<(u64, u64, u8, u32)> {
-    Parts::parse(Space::IndexBlock, key, |parts| Some((parts.u64()?, parts.u64()?, parts.u8()?, parts.u32()?)))
-}
-
 /// Returns the range of all blocks of a segment.
 pub fn index_segment(stream: u64, segment: u64) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::IndexBlock).u64(stream).u64(segment).key())
 }
 
-pub fn feed(stream: u64, number: u64) -> Key {
-    Build::new(Space::Feed).u64(stream).u64(number).key()
-}
-
-pub fn parse_feed(key: &[u8]) -> Option<(u64, u64)> {
-    Parts::parse(Space::Feed, key, |parts| Some((parts.u64()?, parts.u64()?)))
-}
-
 pub fn feed_after(stream: u64, number: u64) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::Feed).u64(stream).key()).after(&feed(stream, number))
-}
-
-pub fn feed_end() -> Key {
-    Build::new(Space::FeedEnd).key()
-}
-
-pub fn feed_pruned(stream: u64) -> Key {
-    Build::new(Space::FeedPruned).u64(stream).key()
 }
 
 pub fn once(digest: &[u8; 32]) -> Key {
@@ -343,16 +294,8 @@ pub fn subscriber(source: u32, digest: &[u8; 32]) -> Key {
     Build::new(Space::Subscriber).u32(source).bytes(digest)
 }
 
-pub fn sandbox_change(source: u32, number: u64) -> Key {
-    Build::new(Space::SandboxChange).u32(source).u64(number).key()
-}
-
 pub fn sandbox_changes(source: u32) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::SandboxChange).u32(source).key())
-}
-
-pub fn restored(location: u32) -> Key {
-    Build::new(Space::Restored).u32(location).key()
 }
 
 pub fn counter(name: &str) -> Key {
@@ -361,18 +304,6 @@ pub fn counter(name: &str) -> Key {
 
 pub fn parse_counter(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(Parts::new(Space::Counter, key)?.rest()).ok()
-}
-
-pub fn record(kind: u8, scope: u32, id: u64) -> Key {
-    Build::new(Space::Record).u8(kind).u32(scope).u64(id).key()
-}
-
-pub fn parse_record(key: &[u8]) -> Option<(u8, u32, u64)> {
-    Parts::parse(Space::Record, key, |parts| Some((parts.u8()?, parts.u32()?, parts.u64()?)))
-}
-
-pub fn before(kind: u8, scope: u32, id: u64) -> Key {
-    Build::new(Space::Before).u8(kind).u32(scope).u64(id).key()
 }
 
 /// Returns the range of all records of a kind in a scope, in the order of their ids.
@@ -435,10 +366,6 @@ pub fn parse_workstation_at(key: &[u8]) -> Option<(u32, [u8; 16])> {
 
 pub fn workstations_at(location: u32) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::WorkstationAt).u32(location).key())
-}
-
-pub fn lease(location: u32) -> Key {
-    Build::new(Space::Lease).u32(location).key()
 }
 
 /// Returns the range of wake times at `now` or earlier.

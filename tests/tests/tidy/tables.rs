@@ -204,7 +204,6 @@ pub const LONG_FILES: &[(&str, &str)] = &[
     ("adapters/sdk/generated/bindings.rs", "generated from the contract"),
     ("api/endpoints/src/routes/table.rs", "all endpoints in one table"),
     ("engine/processor/src/actor/mod.rs", "one actor: turns, timers, loading and unloading"),
-    ("engine/store/src/keys.rs", "all keys of the store"),
     ("engine/webhooks/src/registry.rs", "all changes of endpoints and subscriptions under one lock"),
 ];
 
