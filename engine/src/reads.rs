@@ -29,6 +29,9 @@ use crate::{
     config_history::{self, INSTITUTIONS, LOCATIONS, set_up_key},
 };
 
+/// A stored record, or `None` if it does not exist.
+type Found<T> = Result<Option<Record<T>>, EngineError>;
+
 /// A record as clients see it.
 pub struct Shown {
     /// The location of the record, if it belongs to a single one.
@@ -143,22 +146,18 @@ impl Engine {
         value.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| EngineError::Damaged)).transpose()
     }
 
-    pub fn booking(&self, booking_ref: &str) -> Result<Option<Record<records::Appointment>>, EngineError> {
+    pub fn booking(&self, booking_ref: &str) -> Found<records::Appointment> {
         match self.deps.secrets.booking_of(booking_ref) {
             Some(id) => self.appointment(AppointmentId(id)),
             None => Ok(None),
         }
     }
 
-    pub fn appointment(&self, id: AppointmentId) -> Result<Option<Record<records::Appointment>>, EngineError> {
+    pub fn appointment(&self, id: AppointmentId) -> Found<records::Appointment> {
         self.document(0, id.0)
     }
 
-    pub fn patient(
-        &self,
-        institution: InstitutionId,
-        id: u32,
-    ) -> Result<Option<Record<records::Patient>>, EngineError> {
+    pub fn patient(&self, institution: InstitutionId, id: u32) -> Found<records::Patient> {
         self.document(institution.0, u64::from(id))
     }
 
@@ -170,11 +169,7 @@ impl Engine {
         Ok(institutions.iter().zip(found).filter_map(|(it, found)| found.map(|_| *it)).collect())
     }
 
-    pub fn provider(
-        &self,
-        institution: InstitutionId,
-        id: u32,
-    ) -> Result<Option<Record<records::Provider>>, EngineError> {
+    pub fn provider(&self, institution: InstitutionId, id: u32) -> Found<records::Provider> {
         self.document(institution.0, u64::from(id))
     }
 
@@ -193,15 +188,11 @@ impl Engine {
         Ok(name)
     }
 
-    pub fn operatory(&self, location: LocationId, id: u64) -> Result<Option<Record<records::Operatory>>, EngineError> {
+    pub fn operatory(&self, location: LocationId, id: u64) -> Found<records::Operatory> {
         self.document(location.0, id)
     }
 
-    pub fn appointment_type(
-        &self,
-        institution: InstitutionId,
-        id: u32,
-    ) -> Result<Option<Record<records::AppointmentType>>, EngineError> {
+    pub fn appointment_type(&self, institution: InstitutionId, id: u32) -> Found<records::AppointmentType> {
         self.document(institution.0, u64::from(id))
     }
 
@@ -213,11 +204,7 @@ impl Engine {
         self.by_id(institution.0, Range::first(HOURS_AT_MOST))
     }
 
-    pub fn working_hour(
-        &self,
-        location: LocationId,
-        id: u32,
-    ) -> Result<Option<Record<records::WorkingHour>>, EngineError> {
+    pub fn working_hour(&self, location: LocationId, id: u32) -> Found<records::WorkingHour> {
         self.document(location.0, u64::from(id))
     }
 
@@ -227,7 +214,7 @@ impl Engine {
     }
 
     /// Returns a record of a data source.
-    pub fn entry<T: Body>(&self, source: u32, id: u64) -> Result<Option<Record<T>>, EngineError> {
+    pub fn entry<T: Body>(&self, source: u32, id: u64) -> Found<T> {
         self.document(source, id)
     }
 
