@@ -34,15 +34,10 @@ impl TablePosition {
             return Ok(());
         }
         let before = self.load(store, self.table.block_of(entry))?.before(entry);
+        self.at = Some(before);
         match direction {
-            Direction::Forward => {
-                self.at = Some(before);
-                self.settle(store)
-            }
-            Direction::Backward => {
-                self.at = Some(before);
-                self.step_back(store)
-            }
+            Direction::Forward => self.settle(store),
+            Direction::Backward => self.step_back(store),
         }
     }
 

@@ -17,7 +17,7 @@ use super::{
     cursor::Cursor,
     segment::{ENTRIES, EntryTable, FIRSTS, Listed, Manifest, Segment},
     state::apply_change,
-    streams::{DUE_BYTES, Index, lock},
+    streams::{DUE_BYTES, Index},
 };
 use crate::{
     reading::reading,
@@ -91,7 +91,7 @@ pub async fn merge(
 impl Index {
     /// Returns up to `most` of the streams that are due.
     fn take_due(&self, but: &HashSet<Stream>, most: usize) -> Vec<Stream> {
-        let mut unmerged = lock(&self.unmerged);
+        let mut unmerged = self.unmerged.lock();
         let due = unmerged.iter_mut().filter(|(stream, bytes)| **bytes >= DUE_BYTES && !but.contains(*stream));
         let due = due.take(most).map(|(stream, bytes)| {
             *bytes = 0;
@@ -102,18 +102,18 @@ impl Index {
 
     /// Marks the stream as due, because its amount of unmerged changes is unknown.
     fn unknown(&self, stream: Stream) {
-        lock(&self.unmerged).insert(stream, DUE_BYTES);
+        self.unmerged.lock().insert(stream, DUE_BYTES);
         self.due.notify_one();
     }
 
     fn segment_written(&self, store: &dyn Store, stream: Stream, written: &[Arc<Segment>]) -> Result<(), StoreError> {
-        let slot = lock(&self.slots).held.get(&stream).map(|held| held.slot.clone());
+        let slot = self.slots.lock().held.get(&stream).map(|held| held.slot.clone());
         slot.map_or(Ok(()), |slot| slot.refresh(store, stream, written))
     }
 
     /// Returns segments of a stream, reusing those in memory.
     fn segments(&self, store: &dyn Store, stream: Stream, of: &[Listed]) -> Result<Vec<Arc<Segment>>, StoreError> {
-        let slot = lock(&self.slots).held.get(&stream).map(|held| held.slot.clone());
+        let slot = self.slots.lock().held.get(&stream).map(|held| held.slot.clone());
         let known = slot.map(|slot| slot.segments()).unwrap_or_default();
         Segment::open_all(store, stream, of, &known)
     }
@@ -134,7 +134,7 @@ async fn add_changes(
     });
     let (mut manifest, version, changes) = begun.await?;
     if changes.last == manifest.merged_to || changes.bytes < least {
-        lock(&index.unmerged).insert(stream, changes.bytes);
+        index.unmerged.lock().insert(stream, changes.bytes);
         return Ok(false);
     }
     let mut batch = guarded_batch(stream, version);
@@ -250,7 +250,7 @@ async fn merge_segments(
         store.commit(batch).await?;
         break written.map(Arc::new);
     };
-    lock(&index.replaced).extend(old);
+    index.replaced.lock().extend(old);
     let index = index.clone();
     reading(store, move |store| index.segment_written(store, stream, written.as_slice())).await?;
     Ok(true)
@@ -355,7 +355,7 @@ async fn delete_left_over(
     version: Option<Version>,
     pause: Duration,
 ) -> Result<(), CommitError> {
-    let read = lock(&index.replaced).iter().filter(|it| it.stream == stream).map(|it| it.listed.number).collect();
+    let read = index.replaced.lock().iter().filter(|it| it.stream == stream).map(|it| it.listed.number).collect();
     let named: BTreeSet<u64> = manifest.segments.iter().map(|listed| listed.number).collect();
     let kept: BTreeSet<u64> = &named | &read;
     let mut from = 0;
@@ -367,7 +367,8 @@ async fn delete_left_over(
         let next = reading(store, move |store| store.scan_keys(range, Direction::Forward, 1)).await?;
         let Some((_, number, ..)) = next.first().and_then(|key| keys::parse_index_block(key)) else { return Ok(()) };
         if !kept.contains(&number) {
-            delete(store, stream, number, || guarded_batch(stream, version), pause).await?;
+            let blocks = keys::index_segment(stream.number(), number);
+            delete_all(store, blocks, || guarded_batch(stream, version), pause).await?;
         }
         from = number + 1;
     }
@@ -376,22 +377,23 @@ async fn delete_left_over(
 /// Deletes replaced segments that no reader uses.
 async fn delete_replaced(index: &Arc<Index>, store: &Arc<dyn Store>, pause: Duration) -> Result<(), CommitError> {
     let unread: Vec<Arc<Segment>> =
-        lock(&index.replaced).extract_if(.., |segment| Arc::strong_count(segment) == 1).collect();
+        index.replaced.lock().extract_if(.., |segment| Arc::strong_count(segment) == 1).collect();
     for segment in unread {
-        delete(store, segment.stream, segment.listed.number, Batch::new, pause).await?;
+        let blocks = keys::index_segment(segment.stream.number(), segment.listed.number);
+        delete_all(store, blocks, Batch::new, pause).await?;
     }
     Ok(())
 }
 
-async fn delete(
+/// Deletes all keys of a range, each batch with the preconditions of `begin`.
+pub(super) async fn delete_all(
     store: &Arc<dyn Store>,
-    stream: Stream,
-    segment: u64,
+    all: KeyRange,
     begin: impl Fn() -> Batch,
     pause: Duration,
 ) -> Result<(), CommitError> {
     loop {
-        let range = keys::index_segment(stream.number(), segment);
+        let range = all.clone();
         let found = reading(store, move |store| store.scan_keys(range, Direction::Forward, KEYS_AT_ONCE)).await?;
         if found.is_empty() {
             return Ok(());

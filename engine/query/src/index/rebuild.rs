@@ -17,20 +17,23 @@ use store::{
     keys::{self, Space},
 };
 
-use super::{IndexEntries, merge::merge, segment::Manifest};
+use super::{
+    IndexEntries,
+    merge::{delete_all, merge},
+    segment::Manifest,
+};
 use crate::{
     reading::reading,
     stream::{self, Change, ChangeKind, CommitHeader, Readers, Recorded, Stream, append},
 };
 
-/// Records and keys per commit.
+/// Records per commit.
 const RECORDS_AT_ONCE: usize = 200;
-const KEYS_AT_ONCE: usize = 500;
 
 /// Rebuilds the index and returns the number of indexed records.
 pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, CommitError> {
     for space in [Space::IndexManifest, Space::IndexBlock] {
-        clear(store, space).await?;
+        delete_all(store, space.range(), Batch::new, Duration::ZERO).await?;
     }
     let mut begun = BTreeSet::new();
     let mut after = None;
@@ -88,21 +91,6 @@ async fn begin(
         batch.put(keys::index_manifest(stream.number()), manifest.to_bytes());
     }
     Ok(())
-}
-
-async fn clear(store: &Arc<dyn Store>, space: Space) -> Result<(), CommitError> {
-    loop {
-        let found = reading(store, move |store| store.scan_keys(space.range(), Direction::Forward, KEYS_AT_ONCE));
-        let found = found.await?;
-        if found.is_empty() {
-            return Ok(());
-        }
-        let mut batch = Batch::new();
-        for key in found {
-            batch.delete(key);
-        }
-        store.commit(batch).await?;
-    }
 }
 
 fn all_of(resource: Resource) -> KeyRange {

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use store::{Direction, Store, StoreError, Version, keys};
 
 use super::{
@@ -136,7 +136,7 @@ pub(super) struct StateSlot(Mutex<Option<IndexState>>);
 
 impl StateSlot {
     pub(super) fn view(&self, store: &dyn Store, stream: Stream) -> Result<View, StoreError> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let state = match &mut *state {
             Some(state) => state,
             none => none.insert(IndexState::load(store, stream, &[])?),
@@ -152,7 +152,7 @@ impl StateSlot {
         stream: Stream,
         written: &[Arc<Segment>],
     ) -> Result<(), StoreError> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if let Some(old) = &*state {
             let known: Vec<_> = old.segments.iter().chain(written).cloned().collect();
             // Dropped first, so that a failed load leaves no outdated state.
@@ -163,14 +163,10 @@ impl StateSlot {
     }
 
     pub(super) fn segments(&self) -> Vec<Arc<Segment>> {
-        self.lock().as_ref().map(|state| state.segments.clone()).unwrap_or_default()
+        self.0.lock().as_ref().map(|state| state.segments.clone()).unwrap_or_default()
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.lock().as_ref().map_or(0, IndexState::bytes)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<IndexState>> {
-        self.0.lock()
+        self.0.lock().as_ref().map_or(0, IndexState::bytes)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use store::{Store, StoreError};
 use tokio::sync::Notify;
 
@@ -47,7 +47,7 @@ impl Default for ReadBudget {
 /// The index of a store, and the rows of its recent lists.
 #[derive(Default)]
 pub struct Index {
-    budget: ReadBudget,
+    pub(crate) budget: ReadBudget,
     rows: RowCache,
     pub(super) slots: Mutex<Slots>,
     /// Bytes of changes since the last merge, as known to this process. Streams not yet seen have no entry.
@@ -80,10 +80,6 @@ impl Index {
         Index { budget, ..Index::default() }
     }
 
-    pub(crate) fn budget(&self) -> ReadBudget {
-        self.budget
-    }
-
     /// Returns the rows of recent lists.
     pub fn rows(&self) -> &RowCache {
         &self.rows
@@ -101,7 +97,7 @@ impl Index {
         for _ in 1..AGAIN {
             let view = self.view(store, stream)?;
             match read(&view) {
-                Err(_) if view.is_outdated(store)? => self.forget(stream),
+                Err(_) if view.is_outdated(store)? => self.slots.lock().remove(stream),
                 answer => return answer,
             }
         }
@@ -109,20 +105,16 @@ impl Index {
     }
 
     fn view(&self, store: &dyn Store, stream: Stream) -> Result<View, StoreError> {
-        let slot = lock(&self.slots).slot(stream);
+        let slot = self.slots.lock().slot(stream);
         let view = slot.view(store, stream);
         let bytes = slot.bytes();
-        lock(&self.slots).weigh(stream, bytes);
+        self.slots.lock().weigh(stream, bytes);
         view
-    }
-
-    fn forget(&self, stream: Stream) {
-        lock(&self.slots).remove(stream);
     }
 
     /// Reports that a commit adds this number of bytes to a stream.
     pub fn journaled(&self, stream: Stream, bytes: usize) {
-        let mut unmerged = lock(&self.unmerged);
+        let mut unmerged = self.unmerged.lock();
         let due = match unmerged.get_mut(&stream) {
             Some(sum) => {
                 *sum += bytes;
@@ -171,8 +163,4 @@ impl Slots {
     fn remove(&mut self, stream: Stream) {
         self.bytes -= self.held.remove(&stream).map_or(0, |held| held.bytes);
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

@@ -246,7 +246,7 @@ impl Lists<'_> {
                     order: query.order,
                     criteria,
                     window,
-                    budget: self.index.budget(),
+                    budget: self.index.budget,
                     direction: range.direction,
                 };
                 list.read::<D, R>(range, |key, value| take(*owner, key, value))
