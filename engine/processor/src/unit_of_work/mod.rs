@@ -87,7 +87,7 @@ impl WrittenRecord {
             added,
             states,
         };
-        let (from, to) = (before.as_ref().and_then(IndexEntries::stream), after.stream());
+        let (from, to) = (before.as_ref().and_then(|before| before.stream), after.stream);
         let stays = before.as_ref().filter(|_| from == to);
         let arrives = to.map(|to| (to, recorded(change, readers, after.since(stays), Some(states))));
         let Some((left, before)) = from.zip(before).filter(|_| from != to) else {
@@ -97,7 +97,7 @@ impl WrittenRecord {
             (Stream::Location(location), Readers::Location(_)) => Readers::Location(location),
             _ => Readers::None,
         };
-        let leaves = (left, recorded(ChangeKind::Deleted, gone, (before.into_entries(), Vec::new()), None));
+        let leaves = (left, recorded(ChangeKind::Deleted, gone, (before.entries, Vec::new()), None));
         Ok([leaves].into_iter().chain(arrives).collect())
     }
 }

@@ -105,9 +105,10 @@ fn digest(text: &str) -> [u8; 8] {
 
 /// All index entries of one state of a record.
 pub struct IndexEntries {
-    stream: Option<Stream>,
+    /// The stream of the owner in whose lists the record is.
+    pub stream: Option<Stream>,
     /// Sorted, without duplicates.
-    entries: Vec<Entry>,
+    pub entries: Vec<Entry>,
     pub deleted: bool,
 }
 
@@ -124,16 +125,6 @@ impl IndexEntries {
         entries.sort_unstable();
         entries.dedup();
         IndexEntries { stream: Stream::for_documents::<T>(record.owner()), entries, deleted: record.deleted() }
-    }
-
-    /// Returns the stream of the owner in whose lists the record is.
-    pub fn stream(&self) -> Option<Stream> {
-        self.stream
-    }
-
-    /// Returns the index entries.
-    pub fn into_entries(self) -> Vec<Entry> {
-        self.entries
     }
 
     /// Returns the entries to remove and to add when this state follows `before`, a state in the same stream.

@@ -57,7 +57,7 @@ pub async fn rebuild(store: &Arc<dyn Store>, now: Timestamp) -> Result<u64, Comm
             for (key, value) in &page {
                 // A damaged record is skipped here and reported when it is read.
                 let Some(indexed) = on(*resource, Read(value)) else { continue };
-                let (Some((.., id)), Some(stream)) = (keys::parse_record(key), indexed.stream()) else { continue };
+                let (Some((.., id)), Some(stream)) = (keys::parse_record(key), indexed.stream) else { continue };
                 let (removed, added) = indexed.since(None);
                 let (change, readers) = (ChangeKind::Updated, Readers::None);
                 let recorded = Recorded { resource: *resource, id, change, readers, removed, added, states: None };

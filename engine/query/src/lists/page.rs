@@ -90,19 +90,14 @@ impl PageRequest {
         let direction = if backwards { Direction::Backward } else { Direction::Forward };
         let mut reader = Reader { fetch, keep, position, at: None, direction, read: 0, budget: self.budget };
         match self.at {
-            PageAt::Start => {
-                let taken = reader.take(self.size)?;
-                Ok(taken.page(false, &reader.position))
-            }
+            PageAt::Start => Ok(reader.take(self.size)?.page(false, &reader.position)),
             PageAt::After(at) => {
                 reader.at = Some(at);
-                let taken = reader.take(self.size)?;
-                Ok(taken.page(true, &reader.position))
+                Ok(reader.take(self.size)?.page(true, &reader.position))
             }
             PageAt::Before(at) => {
                 reader.at = Some(at);
-                let taken = reader.take(self.size)?;
-                Ok(taken.page_before(&reader.position))
+                Ok(reader.take(self.size)?.page_before(&reader.position))
             }
             PageAt::Skip(skip) => {
                 let mut left = skip;
@@ -117,8 +112,7 @@ impl PageRequest {
                     // Skipping has its own budget.
                     reader.read = 0;
                 }
-                let taken = reader.take(self.size)?;
-                Ok(taken.page(true, &reader.position))
+                Ok(reader.take(self.size)?.page(true, &reader.position))
             }
             PageAt::Counted(skip) => {
                 let (mut rows, mut count) = (Vec::new(), 0);
