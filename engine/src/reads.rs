@@ -21,7 +21,7 @@ use records::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use setup::{LocationSetup, Setup};
-use store::{Direction, StoreError, keys};
+use store::{StoreError, keys};
 use webhooks::views::{RelatedRecords, ViewContext, ViewError};
 
 use crate::{
@@ -337,11 +337,7 @@ impl Engine {
         let kind = T::KIND.byte();
         let mut keys = keys::records(kind, scope);
         if let Some(from) = range.from {
-            let key = keys::record(kind, scope, from.id);
-            match range.direction {
-                Direction::Forward => keys = keys.after(&key),
-                Direction::Backward => keys.end = key,
-            }
+            keys = keys.continued(range.direction, &keys::record(kind, scope, from.id));
         }
         let found = self.deps.store.scan(keys, range.direction, range.limit)?;
         found.iter().map(|(_, bytes)| parsed(T::KIND, bytes)).collect()

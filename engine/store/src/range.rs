@@ -28,7 +28,15 @@ impl KeyRange {
         Self { start: prefix.to_vec(), end: prefix_end(prefix) }
     }
 
-    /// Returns the rest of a forward scan after `key`. A backward scan continues with `end = key`.
+    /// Returns the rest of a scan in a direction after `key`.
+    pub fn continued(self, direction: Direction, key: &[u8]) -> Self {
+        match direction {
+            Direction::Forward => self.after(key),
+            Direction::Backward => Self { end: key.to_vec(), ..self },
+        }
+    }
+
+    /// Returns the rest of a forward scan after `key`.
     pub fn after(mut self, key: &[u8]) -> Self {
         self.start = key.to_vec();
         self.start.push(0);

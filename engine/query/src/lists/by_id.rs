@@ -1,6 +1,6 @@
 //! Records in the order of their ids, read without the index.
 
-use store::{Direction, Key, KeyRange, SealedValue, Store, StoreError, keys};
+use store::{Key, SealedValue, Store, StoreError, keys};
 
 use super::query::{Position, Range};
 
@@ -14,27 +14,19 @@ pub(super) fn read_by_id<R>(
 ) -> Result<Vec<(Position, R)>, StoreError> {
     let mut rest = keys::records(kind, scope);
     if let Some(from) = range.from {
-        rest = after(rest, range.direction, &keys::record(kind, scope, from.id));
+        rest = rest.continued(range.direction, &keys::record(kind, scope, from.id));
     }
     let mut rows = Vec::new();
     while rows.len() < range.limit {
         let found = store.scan_sealed(rest.clone(), range.direction, range.limit - rows.len())?;
         let Some((last, _)) = found.last() else { break };
-        rest = after(rest, range.direction, last);
+        rest = rest.continued(range.direction, last);
         for (key, value) in found {
             let Some((.., id)) = keys::parse_record(&key) else { continue };
             rows.extend(take(key, value)?.map(|row| (Position::id(id), row)));
         }
     }
     Ok(rows)
-}
-
-/// Returns the rest of a range after a key.
-fn after(range: KeyRange, direction: Direction, key: &[u8]) -> KeyRange {
-    match direction {
-        Direction::Forward => range.after(key),
-        Direction::Backward => KeyRange { end: key.to_vec(), ..range },
-    }
 }
 
 #[cfg(test)]
@@ -61,7 +53,7 @@ mod tests {
             assert!(rows.iter().all(|(position, row)| *position == Position::id((*row).into())));
             (rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>(), store.reads() - before)
         };
-        use Direction::{Backward, Forward};
+        use store::Direction::{Backward, Forward};
         assert_eq!(read(None, Forward, 3), (vec![1, 2, 5], 1));
         assert_eq!(read(Some(2), Forward, 2), (vec![5, 8], 1));
         assert_eq!(read(Some(3), Backward, 2), (vec![2, 1], 1));

@@ -193,10 +193,7 @@ impl Copier<'_> {
                     Ok(Ok(page)) if page.is_empty() => break,
                     Ok(Ok(page)) => {
                         if let Some((last, ..)) = page.last() {
-                            match direction {
-                                Direction::Forward => rest = rest.clone().after(last),
-                                Direction::Backward => rest.end.clone_from(last),
-                            }
+                            rest = rest.continued(direction, last);
                         }
                         self.page(page, &mut salvaged).await?;
                     }
@@ -259,11 +256,8 @@ fn read(
             if pages.send(page).is_err() {
                 return;
             }
-            match (last, direction) {
-                (None, _) => return,
-                (Some(last), Direction::Forward) => rest = rest.clone().after(&last),
-                (Some(last), Direction::Backward) => rest.end = last,
-            }
+            let Some(last) = last else { return };
+            rest = rest.continued(direction, &last);
         }
     };
     thread::Builder::new().name("salvage".into()).spawn(run).map_err(StoreError::io("starting to read"))?;
