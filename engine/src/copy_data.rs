@@ -42,7 +42,7 @@ pub enum CopyStep {
     },
 }
 
-/// Free disk space below which a copy ends with an error instead of aborting the process.
+/// Free disk space below which work on a store that is not served ends with an error instead of aborting the process.
 const ROOM_LEFT: u64 = 64 << 20;
 
 /// Copies `from` to `to`, or continues an interrupted copy. Neither may be served meanwhile.
@@ -152,6 +152,7 @@ fn embedded_source(old: &DataDir) -> Result<(StoreKeys, Source), Incomplete> {
     Ok((key, Source::of(store, of)?))
 }
 
+/// Returns the options for a store that is not served.
 pub(crate) fn embedded(engine: EngineKind, dir: &Path, key: &StoreKeys) -> StoreConfig {
     StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(dir, key.clone()) }
 }
@@ -190,7 +191,8 @@ fn compare(
     Ok(is)
 }
 
-fn finish(new: &DataDir, to: &Path) -> Result<(), Incomplete> {
+/// Ends the creation of a data directory, which is served from now on.
+pub(crate) fn finish(new: &DataDir, to: &Path) -> Result<(), Incomplete> {
     new.note()?;
     fs::remove_file(&new.copying).map_err(|source| unreadable(&new.copying, source))?;
     files::sync_directory(to).map_err(|source| unreadable(to, source))

@@ -6,16 +6,15 @@ use std::{
 };
 
 use processor::id_pool;
-use store::{BackedUp, EmbeddedStore, EngineKind, StoreConfig, StoreKeys, backup, counters::Counter, files};
+use store::{BackedUp, EmbeddedStore, EngineKind, StoreKeys, backup, counters::Counter, files};
 use webhooks::registry;
 
 use crate::{
     CopyStep, Incomplete,
+    copy_data::{embedded, finish},
     data_dir::{DataDir, present, unreadable},
 };
 
-/// Free disk space below which a restore ends with an error instead of aborting the process.
-const ROOM_LEFT: u64 = 64 << 20;
 const SAYS: &str = "of a backup: it is not whole. Delete this directory and run `practice-sync restore` again.";
 
 /// Reads a whole backup, and verifies it with the key in a folder.
@@ -54,8 +53,7 @@ pub async fn restore_data(
         }
     }
     let (mut done, all) = (0, whole.values);
-    let config = StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(&new.store, key.clone()) };
-    let store = EmbeddedStore::open(config)?;
+    let store = EmbeddedStore::open(embedded(engine, &new.store, &key))?;
     let names = id_pool::counter_names();
     let of_records = names.iter().map(|(name, last)| Counter::up_to(*last, name));
     let counters: Vec<Counter<'_>> = of_records.chain(registry::COUNTERS).collect();
@@ -65,8 +63,7 @@ pub async fn restore_data(
     })
     .await?;
     drop(store);
-    new.note()?;
-    fs::remove_file(&new.copying).map_err(|source| unreadable(&new.copying, source))?;
-    files::sync_directory(to).and_then(|()| files::sync_parent(to)).map_err(|source| unreadable(to, source))?;
+    finish(&new, to)?;
+    files::sync_parent(to).map_err(|source| unreadable(to, source))?;
     Ok(whole)
 }

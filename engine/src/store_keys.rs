@@ -11,19 +11,16 @@ use std::{
 use runtime::clock;
 use setup::{Setup, StoreEngine};
 use store::{
-    EmbeddedStore, EngineKind, KeyId, Store, StoreConfig, StoreError, StoreKeys, backup, postgres::PostgresStore,
-    rotation,
+    EmbeddedStore, EngineKind, KeyId, Store, StoreError, StoreKeys, backup, postgres::PostgresStore, rotation,
 };
 
 use crate::{
     Incomplete,
     backups::{OWNER, files},
+    copy_data::embedded,
     data_dir::DataDir,
     database,
 };
-
-/// Free disk space below which an operation ends with an error instead of aborting the process.
-const ROOM_LEFT: u64 = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
@@ -82,18 +79,8 @@ pub(crate) fn drop_unneeded(
         return Err(KeyError::Needed { id, by: format!("{values} values of the store") });
     }
     none_is_made()?;
-    // An empty folder may be a disk that is not mounted.
-    if let Some(folder) = backups.filter(|folder| !folder.join(OWNER).is_file()) {
-        let by = format!("backups, perhaps: {} has none of this server. Mount its disk, or make one", folder.display());
-        return Err(KeyError::Needed { id, by });
-    }
-    for name in backups.map(names).transpose()?.into_iter().flatten() {
-        let path = backups.unwrap_or(Path::new("")).join(&name);
-        if backup::keys_of(&path)?.contains(&id) {
-            let by =
-                format!("the backup {}: delete it, or move it away together with a copy of store.key", path.display());
-            return Err(KeyError::Needed { id, by });
-        }
+    if let Some(folder) = backups {
+        is_in_no_backup(folder, id)?;
     }
     let left = keys.without(id);
     left.save(file)?;
@@ -102,10 +89,22 @@ pub(crate) fn drop_unneeded(
     Ok(())
 }
 
-fn names(folder: &Path) -> Result<Vec<String>, KeyError> {
-    let files =
-        files(folder, clock::now()).map_err(|source| KeyError::Folder { folder: folder.to_path_buf(), source })?;
-    Ok(files.into_iter().map(|file| file.name).collect())
+fn is_in_no_backup(folder: &Path, id: KeyId) -> Result<(), KeyError> {
+    // An empty folder may be a disk that is not mounted.
+    if !folder.join(OWNER).is_file() {
+        let by = format!("backups, perhaps: {} has none of this server. Mount its disk, or make one", folder.display());
+        return Err(KeyError::Needed { id, by });
+    }
+    let files = files(folder, clock::now());
+    for file in files.map_err(|source| KeyError::Folder { folder: folder.to_path_buf(), source })? {
+        let path = folder.join(&file.name);
+        if backup::keys_of(&path)?.contains(&id) {
+            let by =
+                format!("the backup {}: delete it, or move it away together with a copy of store.key", path.display());
+            return Err(KeyError::Needed { id, by });
+        }
+    }
+    Ok(())
 }
 
 /// A store that is not served, and the file of its keys.
@@ -118,17 +117,16 @@ impl AtRest {
     fn open(setup: &Setup, data_dir: &Path) -> Result<AtRest, KeyError> {
         let (data, rules) = (DataDir::new(data_dir), &setup.engine);
         data.is_whole()?;
-        let embedded = |engine| -> Result<Box<dyn Store>, KeyError> {
-            let keys = StoreKeys::load(&data.key)?;
-            let config = StoreConfig { engine, floor_bytes: ROOM_LEFT, ..StoreConfig::new(&data.store, keys) };
+        let open = |engine| -> Result<Box<dyn Store>, KeyError> {
+            let config = embedded(engine, &data.store, &StoreKeys::load(&data.key)?);
             Ok(Box::new(EmbeddedStore::open(config)?))
         };
         let store = match rules.store_engine {
             StoreEngine::Sled | StoreEngine::Fjall if !store::is_made(&data.store)? => {
                 return Err(Incomplete::NoStoreYet(data.store.clone()).into());
             }
-            StoreEngine::Sled => embedded(EngineKind::Sled)?,
-            StoreEngine::Fjall => embedded(EngineKind::Fjall)?,
+            StoreEngine::Sled => open(EngineKind::Sled)?,
+            StoreEngine::Fjall => open(EngineKind::Fjall)?,
             StoreEngine::Postgres => {
                 let (config, keys) = (database::config(&rules.database)?, data.database_key(true, false)?);
                 let store = PostgresStore::open(&config, &keys, database::owners_of(setup))?;
