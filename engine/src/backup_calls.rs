@@ -1,7 +1,7 @@
 //! Backups of the store, as the API layer asks for them.
 
 use location::Timestamp;
-use runtime::clock;
+use runtime::{clock, run_blocking};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{BackupEnded, BackupError, BackupsNow, Engine};
@@ -15,14 +15,7 @@ impl Engine {
     /// Returns the state of the backups. Waits for the disk of the folder, which may be on another machine.
     pub async fn backups(&self) -> Result<BackupsNow, BackupError> {
         let backups = self.backups.clone();
-        match tokio::task::spawn_blocking(move || backups.now()).await {
-            Ok(now) => now,
-            Err(ended) => match ended.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime shuts down, and the caller with it.
-                Err(_) => std::future::pending().await,
-            },
-        }
+        run_blocking(move || backups.now()).await
     }
 
     /// Returns a receiver for the ends of backups from now on, including scheduled ones. Only the first receiver gets

@@ -1,10 +1,11 @@
 //! A pool for long work outside the actors' threads, so that a page, a replay or a snapshot delays no other location.
 //! On a remote store every turn is long work, because it waits for its reads.
 
-use std::{future::pending, num::NonZero, sync::Arc, thread::available_parallelism};
+use std::{num::NonZero, sync::Arc, thread::available_parallelism};
 
+use runtime::run_blocking;
 use store::Store;
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::sync::Semaphore;
 
 /// Concurrent turns on a store with remote reads. Most of them wait.
 const WAITING_TURNS: usize = 32;
@@ -37,18 +38,11 @@ impl LongWork {
     /// Runs the work on a blocking thread. Its panics resume in the caller.
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let place = self.places.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let working = spawn_blocking(move || {
+        run_blocking(move || {
             let _place = place;
             work()
-        });
-        match working.await {
-            Ok(done) => done,
-            Err(ended) => match ended.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime shuts down, and the caller with it.
-                Err(_) => pending().await,
-            },
-        }
+        })
+        .await
     }
 }
 

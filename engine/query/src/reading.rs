@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use runtime::run_blocking;
 use store::{Store, StoreError};
 
 /// Runs a read on a blocking thread, so that it does not block the async runtime.
@@ -10,12 +11,5 @@ pub(crate) async fn reading<T: Send + 'static>(
     read: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let store = store.clone();
-    match tokio::task::spawn_blocking(move || read(&*store)).await {
-        Ok(answer) => answer,
-        Err(ended) => match ended.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is shutting down, so no caller waits for the result.
-            Err(_) => Err(StoreError::Busy),
-        },
-    }
+    run_blocking(move || read(&*store)).await
 }

@@ -1,12 +1,13 @@
 //! Process-wide services: clock and randomness (`clock`), wake-ups (`doorbell`), counters (`metrics`),
-//! errors (`recent_errors`), the current request (`origin`), and a semaphore for processors (`turns`). The crate knows
-//! no record, no store and no EHR.
+//! errors (`recent_errors`), the current request (`origin`), a semaphore for processors (`turns`), and work on blocking
+//! threads (`blocking`). The crate knows no record, no store and no EHR.
 //!
 //! Only `clock` reads the time and random numbers. All other code gets them as arguments, so that tests and the
 //! simulation can choose them.
 
 #![warn(unreachable_pub)]
 
+mod blocking;
 pub mod clock;
 pub mod doorbell;
 pub mod metrics;
@@ -14,6 +15,7 @@ pub mod origin;
 pub mod recent_errors;
 pub mod turns;
 
+pub use blocking::run_blocking;
 pub use doorbell::Doorbell;
 pub use metrics::Metrics;
 pub use origin::{Caller, Origin, OriginChange};
