@@ -41,7 +41,7 @@ impl Request for WriteAppointmentType {
             }
             WriteAppointmentType::Change(id, change) => {
                 all_met(at.unknown_descriptors(change.descriptor_ids.as_deref().unwrap_or_default(), unit)?)?;
-                let mut kind = at.own_type(*id, unit)?;
+                let mut kind = at.own_record::<AppointmentType>(u64::from(*id), unit)?;
                 if let Some(of_location) = change.of_location {
                     kind.location_id = of_location.then_some(at.setup.id.0);
                 }
@@ -57,7 +57,7 @@ impl Request for WriteAppointmentType {
                 (Operation::Update, kind)
             }
             WriteAppointmentType::Remove(id) => {
-                let mut kind = at.own_type(*id, unit)?;
+                let mut kind = at.own_record::<AppointmentType>(u64::from(*id), unit)?;
                 kind.delete(cx.now);
                 (Operation::Delete, kind)
             }
@@ -66,16 +66,5 @@ impl Request for WriteAppointmentType {
         let decision = at.decide_save(cx, resource, id, operation, OrderingKey::Record { resource, id }, true)?;
         unit.put(&kind)?;
         Ok((decision, Saved::new(kind)))
-    }
-}
-
-impl Processor {
-    /// Returns a type created here. Types of the EHR are changed there.
-    fn own_type(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<AppointmentType>, Reject> {
-        let (resource, id) = (Resource::AppointmentTypes, u64::from(id));
-        let found =
-            unit.get::<Record<AppointmentType>>(self.institution.id.0, id)?.filter(|kind| kind.deleted_at.is_none());
-        let kind = found.ok_or(Unmet::NotFound { resource, id })?;
-        if kind.source_id.is_some() { Err(Unmet::NotUsable { resource, id }.into()) } else { Ok(kind) }
     }
 }

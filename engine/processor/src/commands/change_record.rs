@@ -33,7 +33,7 @@ impl<T: Body> Request for ChangeRecord<T> {
 impl Processor {
     /// Returns an existing record.
     pub fn record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
-        let found = unit.get::<Record<T>>(self.source().unwrap_or(0), id)?;
+        let found = unit.get::<Record<T>>(self.scope::<T>(), id)?;
         let found = found.filter(|entry| entry.deleted_at.is_none());
         Ok(found.ok_or(Unmet::NotFound { resource: T::RESOURCE, id })?)
     }

@@ -38,31 +38,14 @@ impl Request for CreatePatient {
         let id = narrow(unit.allot(Resource::Patients)?)?;
         let ordering_key = OrderingKey::Patient(PatientId(id));
         let decision = at.decide_save(cx, Resource::Patients, id.into(), Operation::Create, ordering_key, false)?;
-        let details = self.details.clone();
-        let body = records::Patient {
-            first_name: details.first_name,
-            middle_name: details.middle_name,
-            last_name: details.last_name,
-            date_of_birth: details.date_of_birth.map(|date| date.to_string()),
-            gender: details.gender,
-            email: details.email,
-            primary_phone: details.phone_number,
-            cell_phone: self.cell_phone.clone(),
-            home_phone: self.home_phone.clone(),
-            work_phone: self.work_phone.clone(),
-            address: details.address,
-            ssn: self.ssn.clone(),
-            provider_id: Some(self.provider_id),
-            new_patient: true,
-            extra: self.more.clone(),
-            location_ids: vec![at.setup.id.0],
-            ..records::Patient::default()
-        };
-        let patient = Record {
-            source_id: at.source(),
-            write: Some(RecordWrite::pending()),
-            ..Record::new(id, at.institution.id.0, cx.now, body)
-        };
+        let mut patient = at.fresh_patient(cx, id, &self.details);
+        patient.primary_phone.clone_from(&self.details.phone_number);
+        patient.cell_phone.clone_from(&self.cell_phone);
+        patient.home_phone.clone_from(&self.home_phone);
+        patient.work_phone.clone_from(&self.work_phone);
+        patient.ssn.clone_from(&self.ssn);
+        patient.provider_id = Some(self.provider_id);
+        patient.extra.clone_from(&self.more);
         at.index_patient(None, &patient, unit)?;
         unit.put(&patient)?;
         let warnings = at.unkept(&records::Patient::default(), &patient)?;

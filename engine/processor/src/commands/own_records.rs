@@ -56,12 +56,13 @@ impl<T: Body> Request for WriteOwnRecord<T> {
 }
 
 impl Processor {
-    /// Returns an existing record created here.
-    fn own_record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
-        let resource = T::RESOURCE;
-        let found = unit.get::<Record<T>>(self.scope::<T>(), id)?.filter(|record| record.deleted_at.is_none());
-        let record = found.ok_or(Unmet::NotFound { resource, id })?;
-        if record.source_id.is_some() { Err(Unmet::NotUsable { resource, id }.into()) } else { Ok(record) }
+    /// Returns an existing record created here. Records of the EHR are changed there.
+    pub(super) fn own_record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
+        let record = self.record::<T>(id, unit)?;
+        match record.source_id {
+            Some(_) => Err(Unmet::NotUsable { resource: T::RESOURCE, id }.into()),
+            None => Ok(record),
+        }
     }
 
     fn must_have_no_ehr(&self) -> Result<(), Reject> {

@@ -56,14 +56,14 @@ impl Request for WriteWorkingHour {
                 at.put_hour(cx, id, new, None, unit)
             }
             WriteWorkingHour::Change(id, change) => {
-                let before = at.working_hour(*id, unit)?;
+                let before = at.record::<WorkingHour>(u64::from(*id), unit)?;
                 if before.source == HourSource::Synced {
                     return Err(Reject::Refused(Refusal::HourOfEhr));
                 }
                 at.put_hour(cx, *id, &change.applied_to(&before), Some(before), unit)
             }
             WriteWorkingHour::Remove(id) => {
-                let mut hour = at.working_hour(*id, unit)?;
+                let mut hour = at.record::<WorkingHour>(u64::from(*id), unit)?;
                 let decision = at.decide(cx, &Command::RemoveHour { hour: WorkingHourId(*id) })?;
                 hour.delete(cx.now);
                 unit.put(&hour)?;
@@ -89,13 +89,6 @@ impl WorkingHourChange {
 }
 
 impl Processor {
-    /// Returns existing working hours.
-    fn working_hour(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<WorkingHour>, Reject> {
-        let found = unit.get::<Record<WorkingHour>>(self.setup.id.0, id.into())?;
-        let found = found.filter(|hour| hour.deleted_at.is_none());
-        Ok(found.ok_or(Unmet::NotFound { resource: Resource::WorkingHours, id: id.into() })?)
-    }
-
     fn put_hour(
         &self,
         cx: DecisionContext,
