@@ -43,8 +43,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Locations woken per scan. If many are due at once, several scans wake them.
 const WAKE_AT_ONCE: usize = 64;
-/// Retry time for callers that meet a full mailbox.
-const RETRY_AFTER_SECONDS: u32 = 1;
+/// The error for callers that meet a full mailbox, or a location that moves or stops.
+const BUSY: EngineError = EngineError::Busy { retry_after: 1 };
 /// Time limit for unloading locations after a change of setup.
 const LEAVING: Duration = Duration::from_secs(10);
 /// Number of times that a request is offered to a location that must be loaded again.
@@ -102,10 +102,10 @@ impl Directory {
             return Ok(address.clone());
         }
         if !self.is_here(id) || self.stopping.load(Ordering::SeqCst) {
-            return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });
+            return Err(BUSY);
         }
         let means = self.location_runtime(&setup, location)?;
-        let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
+        let arbiter = self.arbiter().ok_or(BUSY)?;
         let share = self.shares.lock().entry(id).or_default().clone();
         let actor = LocationActor::new(id, self.deps.clone(), means, self.metrics.clone(), share);
         let address = LocationActor::start_in_arbiter(&arbiter, move |_| actor);
@@ -140,7 +140,7 @@ impl Directory {
             Ok(()) => Ok(()),
             Err(SendError::Full(_)) => {
                 self.metrics.refused_busy.add(1);
-                Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })
+                Err(BUSY)
             }
             // The location has just left memory. The dropped reply makes the caller ask again.
             Err(SendError::Closed(_)) => Ok(()),
@@ -174,7 +174,7 @@ impl Directory {
         self.open(id)?;
         for _ in 0..OFFERS {
             if self.stopping.load(Ordering::SeqCst) {
-                return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });
+                return Err(BUSY);
             }
             let (reply, answer) = oneshot::channel();
             let begun = Arc::new(AtomicBool::new(false));
@@ -193,7 +193,7 @@ impl Directory {
                 Err(_) => {}
             }
         }
-        Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })
+        Err(BUSY)
     }
 
     fn record_error(&self, id: LocationId, reason: &str) {
@@ -212,11 +212,7 @@ impl Directory {
             self.offer(id, make(reply))?;
             if let Ok(answer) = answer.await {
                 // The memory is authoritative only while the location is on this node.
-                return if self.is_here(id) {
-                    answer
-                } else {
-                    Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })
-                };
+                return if self.is_here(id) { answer } else { Err(BUSY) };
             }
         }
         Err(EngineError::Internal)

@@ -10,7 +10,7 @@ use std::{
 
 use adapter_host::{Host, HostError, Transport};
 use setup::{Setup, StoreEngine};
-use store::{CommitError, EmbeddedStore, EngineKind, Store, StoreConfig, StoreError};
+use store::{EmbeddedStore, EngineKind, Store, StoreConfig, StoreError};
 use webhooks::{subscriptions::Audience, views::Views};
 
 use crate::{
@@ -33,8 +33,6 @@ pub enum OpenError {
     DamagedStore { dir: PathBuf, source: StoreError },
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error(transparent)]
-    Commit(#[from] CommitError),
     #[error(transparent)]
     Host(#[from] HostError),
     #[error("{0}")]

@@ -259,7 +259,8 @@ impl Member {
         self.is_member() && now < self.serves_until
     }
 
-    pub fn name(&self) -> &str {
+    #[cfg(test)]
+    pub(crate) fn name(&self) -> &str {
         &self.node.id.name
     }
 

@@ -11,8 +11,7 @@ fn score(node: &Node, placed: &[u8]) -> u64 {
     let mut hash = Sha256::new();
     hash.update(placed);
     hash.update(node.id.name.as_bytes());
-    let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = hash.finalize().into();
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    u64::from_be_bytes(*hash.finalize().first_chunk().expect("a digest is longer"))
 }
 
 /// Returns the owner, or `None` if the view has no members.

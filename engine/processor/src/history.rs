@@ -10,14 +10,13 @@ use records::{
     document::{Document, DocumentKind},
 };
 use runtime::clock;
-use serde::Deserialize;
 use store::{
     Batch, CommitError, Direction, KeyRange, Store, StoreError,
     journal::{self, JournalError},
     keys::{self, Space},
 };
 
-use crate::{call_changes, note_keys::failed_write_key};
+use crate::{call_changes, journal_record::Dated, note_keys::failed_write_key};
 
 /// Keys per step. The commit is small enough not to delay those of bookings.
 const STEP: usize = 200;
@@ -32,12 +31,6 @@ struct Age {
     now: Timestamp,
     /// Data of this time or earlier is deleted.
     horizon: Timestamp,
-}
-
-/// The time of a journal record.
-#[derive(Deserialize)]
-struct Dated {
-    at: Timestamp,
 }
 
 /// Prunes while `is_ours` returns `true`: one of several processes on a store does it. `days` may change between calls.

@@ -20,6 +20,12 @@ pub(crate) struct JournalRecord<'e> {
     pub institution: Option<InstitutionId>,
 }
 
+/// The time of a journal record.
+#[derive(Deserialize)]
+pub(crate) struct Dated {
+    pub at: Timestamp,
+}
+
 impl JournalRecord<'static> {
     pub(crate) fn read(location: LocationId, bytes: &[u8]) -> Result<Self, LoadError> {
         serde_json::from_slice(bytes).map_err(|why| LoadError::Record { location, why: why.to_string() })

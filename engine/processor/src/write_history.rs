@@ -2,10 +2,9 @@
 //! answer.
 
 use location::{Event, LocationId, Timestamp, WriteId, event::CallKind};
-use serde::Deserialize;
 use store::{Direction, KeyRange, Store, StoreError, keys};
 
-use crate::journal_record::JournalRecord;
+use crate::journal_record::{Dated, JournalRecord};
 
 /// Journal records read at each end of a write's time in the queue.
 const LOOKED_AT: u64 = 20_000;
@@ -53,12 +52,6 @@ pub struct WriteHistory {
     pub steps: Vec<Step>,
     /// The journal is too long, or was pruned: some steps are missing.
     pub incomplete: bool,
-}
-
-/// The time of a journal record.
-#[derive(Deserialize)]
-struct Dated {
-    at: Timestamp,
 }
 
 /// Reads the steps of a write that was queued at `from` and ended at `to`. `to` is `None` for an unfinished write.
