@@ -24,7 +24,7 @@ use crate::{
     journal_record::JournalRecord,
     note_keys::last_turn_key,
     processor::ImagePermit,
-    projections::{self, working_hours},
+    projections::{Projection, working_hours},
 };
 
 /// Maximum number of deferred records: the start and the pages of a read cycle without changes.
@@ -109,9 +109,8 @@ impl Processor {
         let (mut batch, mut providers) = (Batch::new(), false);
         let (mut deferred, mut image_permit) = (None, None);
         if !events.is_empty() {
-            for event in &events {
-                projections::event(self, cx, event, &mut unit)?;
-            }
+            let mut projection = Projection { processor: self, cx, unit: &mut unit };
+            events.iter().try_for_each(|event| projection.event(event))?;
             let by = call.as_ref().map(|(change, _)| Cow::Borrowed(&*change.caller));
             let institution = by.is_some().then_some(self.setup.institution);
             let record = JournalRecord { at: cx.now, events: Cow::Borrowed(&events), by, institution };
@@ -180,7 +179,8 @@ impl Processor {
         let Some(source) = self.source() else { return Ok(merged) };
         for index in 0..events.len() {
             if let Some((hour, written)) = working_hours::created(&events[index]) {
-                self.find_hour_twin(cx, events, hour, &written, unit)?;
+                let mut projection = Projection { processor: self, cx, unit: &mut *unit };
+                projection.find_hour_twin(events, hour, &written)?;
             }
             // A twin of an appointment that is cancelled anyway goes with it.
             let (appointment, written, late) = match &events[index] {

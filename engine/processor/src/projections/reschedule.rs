@@ -2,11 +2,11 @@
 //! requested time, or has refused it. In an EHR that cannot move appointments, the new appointment confirms it; the
 //! cancellation of the old one is a separate write.
 
-use location::{AppointmentId, DecisionContext, Event, Timestamp, WriteId, WriteIntent};
+use location::{AppointmentId, Event, Timestamp, WriteId, WriteIntent};
 use records::{Appointment, Record, Reschedule, Writeback};
 
-use super::change;
-use crate::{Processor, Reject, UnitOfWork};
+use super::Projection;
+use crate::{Processor, Reject};
 
 /// A change of a pending reschedule.
 enum Step<'e> {
@@ -20,14 +20,9 @@ enum Step<'e> {
     MovedOn(Timestamp),
 }
 
-impl Processor {
+impl Projection<'_, '_> {
     /// Applies an event to a pending reschedule. Runs before the event changes the placement.
-    pub(super) fn settle_reschedule(
-        &self,
-        cx: DecisionContext,
-        event: &Event,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
+    pub(super) fn settle_reschedule(&mut self, event: &Event) -> Result<(), Reject> {
         let id = match event {
             Event::Moved { appointment, .. }
             | Event::MoveReverted { appointment, .. }
@@ -38,21 +33,19 @@ impl Processor {
             _ => return Ok(()),
         };
         let pending = |record: &&Record<Appointment>| record.reschedule.as_ref().is_some_and(|it| it.is_pending());
-        let Some(placement) = unit.get_ref::<Record<Appointment>>(0, id.0)?.filter(pending).map(|it| it.placement)
-        else {
-            return Ok(());
-        };
+        let record = self.unit.get_ref::<Record<Appointment>>(0, id.0)?;
+        let Some(placement) = record.filter(pending).map(|it| it.placement) else { return Ok(()) };
         let step = match event {
             Event::Moved { to, .. } => Step::MovedOn(to.span.start),
             Event::MoveReverted { to, .. } if *to == placement => Step::Confirmed,
             Event::MoveReverted { to, reason, .. } => Step::Failed { from: to.span.start, reason },
             // A replacement that was not needed: the EHR has the last requested time.
             Event::WriteDone { work: WriteIntent::Replace(_), written: None, .. } => Step::Confirmed,
-            Event::InsertDone { .. } if !moves_later(self, id, None) => Step::Confirmed,
-            Event::WriteDone { write, .. } if !moves_later(self, id, Some(*write)) => Step::Confirmed,
+            Event::InsertDone { .. } if !moves_later(self.processor, id, None) => Step::Confirmed,
+            Event::WriteDone { write, .. } if !moves_later(self.processor, id, Some(*write)) => Step::Confirmed,
             _ => return Ok(()),
         };
-        change(self, cx, id, unit, |record| {
+        self.change(id, |record| {
             let Some(reschedule) = &mut record.reschedule else { return };
             match step {
                 Step::Confirmed => reschedule.status = Writeback::Confirmed,
@@ -62,8 +55,7 @@ impl Processor {
                     reschedule.failure_reason = Some(reason.to_owned());
                 }
             }
-        })?;
-        Ok(())
+        })
     }
 }
 

@@ -1,73 +1,85 @@
 //! Documents of records that were deleted in the EHR. They are kept and marked as deleted.
 
-use location::{DecisionContext, Resource};
+use location::Resource;
 use records::{
     self, Body, Record,
     document::Link,
     schema::{self, Visitor},
 };
 
+use super::Projection;
 use crate::{Processor, Reject, UnitOfWork};
 
 impl Processor {
+    /// Returns `true` if staff moved an appointment created here to another location of the data source before its
+    /// write was answered. That location has read it as a new appointment, which keeps the link: only that location can
+    /// release its place.
+    pub fn was_read_elsewhere(&self, foreign_id: &str, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
+        let Some(source) = self.source() else { return Ok(false) };
+        let link = unit.link(source, Resource::Appointments, foreign_id)?;
+        let Some(twin) = link.filter(|link| link.id != id) else { return Ok(false) };
+        let created_at = unit.get_ref::<Record<records::Appointment>>(0, id)?.map(|ours| ours.created_at);
+        let twin = unit.get_ref::<Record<records::Appointment>>(0, twin.id)?;
+        // An older appointment is another one: the EHR has used its identifier again.
+        Ok(twin.is_some_and(|twin| twin.location() != self.setup.id.0 && Some(twin.created_at) >= created_at))
+    }
+}
+
+impl Projection<'_, '_> {
     /// Replaces a record's link by a tombstone. The record then counts as changed if it returns, and passes do not miss
     /// it.
-    pub fn forget_shown(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
-        let (Some(source), Ok(foreign_id)) = (self.source(), self.foreign_id(resource, id)?) else { return Ok(()) };
-        if resource == Resource::Appointments && self.is_elsewhere(id, unit)? {
+    pub(super) fn forget_shown(&mut self, resource: Resource, id: u64) -> Result<(), Reject> {
+        let (source, foreign_id) = (self.processor.source(), self.processor.foreign_id(resource, id)?);
+        let (Some(source), Ok(foreign_id)) = (source, foreign_id) else { return Ok(()) };
+        if resource == Resource::Appointments && self.is_elsewhere(id)? {
             return Ok(());
         }
-        if unit.link(source, resource, &foreign_id)?.is_some_and(|link| link.id == id) {
-            unit.put_link(source, resource, &foreign_id, Link::gone(id));
+        if self.unit.link(source, resource, &foreign_id)?.is_some_and(|link| link.id == id) {
+            self.unit.put_link(source, resource, &foreign_id, Link::gone(id));
         }
         Ok(())
     }
 
     /// Returns `true` if staff moved an appointment to another location of the data source that has read it since. The
     /// document then belongs to that location.
-    pub fn is_elsewhere(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
-        let record = unit.get_ref::<Record<records::Appointment>>(0, id)?;
-        Ok(record.is_some_and(|record| record.location() != self.setup.id.0))
+    pub(super) fn is_elsewhere(&mut self, id: u64) -> Result<bool, Reject> {
+        let here = self.processor.setup.id.0;
+        let record = self.unit.get_ref::<Record<records::Appointment>>(0, id)?;
+        Ok(record.is_some_and(|record| record.location() != here))
     }
 
     /// Changes the document of an appointment that belongs to this location.
-    pub fn change_here(
-        &self,
+    pub(super) fn change_here(
+        &mut self,
         id: u64,
-        unit: &mut UnitOfWork<'_>,
         change: impl FnOnce(&mut Record<records::Appointment>),
-    ) -> Result<Option<Record<records::Appointment>>, Reject> {
-        if self.is_elsewhere(id, unit)? { Ok(None) } else { unit.change(0, id, change) }
+    ) -> Result<(), Reject> {
+        if !self.is_elsewhere(id)? {
+            self.unit.change::<Record<records::Appointment>>(0, id, change)?;
+        }
+        Ok(())
     }
 
-    pub fn gone(
-        &self,
-        cx: DecisionContext,
-        resource: Resource,
-        id: u64,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
+    pub(super) fn gone(&mut self, resource: Resource, id: u64) -> Result<(), Reject> {
         // `Cancelled` changes the document.
         if resource == Resource::Appointments {
             return Ok(());
         }
-        schema::on(resource, Gone { processor: self, cx, id, unit })
+        schema::on(resource, Gone { projection: self, id })
     }
 }
 
-struct Gone<'s, 'd, 'p> {
-    processor: &'s Processor,
-    cx: DecisionContext,
+struct Gone<'m, 'a, 'p> {
+    projection: &'m mut Projection<'a, 'p>,
     id: u64,
-    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for Gone<'_, '_, '_> {
     type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Gone { processor, cx, id, unit } = self;
-        unit.change::<Record<T>>(processor.scope::<T>(), id, |record| record.delete(cx.now))?;
+        let Projection { processor, cx, unit } = self.projection;
+        unit.change::<Record<T>>(processor.scope::<T>(), self.id, |record| record.delete(cx.now))?;
         Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! Working hours set here: their documents, the machine's rules, and the outcomes of their writes.
 
 use location::{
-    AppointmentTypeId, Command, DecisionContext, Event, HourSource, Operation, OperatoryId, ProviderId, Resource,
-    WorkingHourId, WriteId, WriteIntent, command::Written, event::InsertFailure, hours,
+    AppointmentTypeId, Command, Event, HourSource, Operation, OperatoryId, ProviderId, Resource, WorkingHourId,
+    WriteId, WriteIntent, command::Written, event::InsertFailure, hours,
 };
 use records::{Record, RecordWrite, WorkingHour, WriteStatus, document::Link};
 
-use crate::{Processor, Reject, UnitOfWork};
+use super::Projection;
+use crate::{Processor, Reject};
 
 /// Returns the machine's rules of working hours.
 pub(crate) fn rules(record: &Record<WorkingHour>) -> hours::WorkingHour {
@@ -43,74 +44,55 @@ impl Processor {
         let (id, state) = (WorkingHourId(u32::try_from(id).ok()?), &self.machine.state);
         state.hours.get(&id).or_else(|| state.confirmed_hours.get(&id)).map(|hour| hour.source)
     }
+}
 
+impl Projection<'_, '_> {
     /// Handles a successful write of working hours.
-    pub fn hour_written(
-        &self,
-        cx: DecisionContext,
+    pub(super) fn hour_written(
+        &mut self,
         write: WriteId,
         (id, operation): (u64, Operation),
         written: &Written,
-        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
-        let mut others = self.machine.state.queue.for_record(Resource::WorkingHours, id);
+        let (processor, now) = (self.processor, self.cx.now);
+        let mut others = processor.machine.state.queue.for_record(Resource::WorkingHours, id);
         let status =
             if others.all(|(other, _)| other == write) { WriteStatus::Succeeded } else { WriteStatus::Pending };
         if operation == Operation::Create {
-            self.link(Resource::WorkingHours, id, written, unit)?;
+            self.link(Resource::WorkingHours, id, written)?;
         }
-        unit.change::<Record<WorkingHour>>(self.setup.id.0, id, |record| {
+        self.unit.change::<Record<WorkingHour>>(processor.setup.id.0, id, |record| {
             record.write = Some(RecordWrite { status, reason: None });
             if operation == Operation::Create {
                 record.foreign_id = Some(written.foreign_id.clone());
-                record.updated_at = cx.now;
+                record.updated_at = now;
             }
         })?;
         Ok(())
     }
 
     /// Handles a failed write of working hours. `HourReverted` restores the EHR's version.
-    pub fn hour_not_written(
-        &self,
-        cx: DecisionContext,
-        id: u64,
-        (how, reason): (InsertFailure, &str),
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
-        if how == InsertFailure::Withdrawn {
-            return Ok(());
+    pub(super) fn hour_not_written(&mut self, id: u64, (how, reason): (InsertFailure, &str)) -> Result<(), Reject> {
+        match how {
+            InsertFailure::Withdrawn => Ok(()),
+            _ => self.set_write(Resource::WorkingHours, id, RecordWrite::failed(reason)),
         }
-        unit.change::<Record<WorkingHour>>(self.setup.id.0, id, |record| {
-            record.write = Some(RecordWrite { status: WriteStatus::Failed, reason: Some(reason.to_owned()) });
-            record.updated_at = cx.now;
-        })?;
-        Ok(())
     }
 
-    pub fn hour_reverted(
-        &self,
-        cx: DecisionContext,
-        to: &hours::WorkingHour,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
-        unit.change::<Record<WorkingHour>>(self.setup.id.0, to.id.0.into(), |record| {
+    pub(super) fn hour_reverted(&mut self, to: &hours::WorkingHour) -> Result<(), Reject> {
+        let now = self.cx.now;
+        self.unit.change::<Record<WorkingHour>>(self.processor.setup.id.0, to.id.0.into(), |record| {
             set(record, to);
-            record.updated_at = cx.now;
+            record.updated_at = now;
             record.deleted_at = None;
         })?;
         Ok(())
     }
 
     /// Merges working hours that a pull showed before the answer to their write, as for appointments.
-    pub fn find_hour_twin(
-        &self,
-        cx: DecisionContext,
-        events: &mut Vec<Event>,
-        id: u64,
-        written: &Written,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
-        let (location, source) = (self.setup.id.0, self.source().unwrap_or(0));
+    pub(crate) fn find_hour_twin(&mut self, events: &mut Vec<Event>, id: u64, written: &Written) -> Result<(), Reject> {
+        let Projection { processor, cx, unit } = self;
+        let (location, source) = (processor.setup.id.0, processor.source().unwrap_or(0));
         let shown: Option<Link> = unit.link(source, Resource::WorkingHours, &written.foreign_id)?;
         let Some(shown) = shown.filter(|link| link.id != id) else { return Ok(()) };
         let Some(ours) = unit.get::<Record<WorkingHour>>(location, id)? else { return Ok(()) };
@@ -122,20 +104,20 @@ impl Processor {
             said.source = HourSource::Manual;
             said
         });
-        let mut after = self.machine.clone();
+        let mut after = processor.machine.clone();
         events.iter().for_each(|event| after.evolve(cx.now, event));
         let command = Command::HourDuplicateFound {
             twin: WorkingHourId(u32::try_from(shown.id).unwrap_or(u32::MAX)),
             ours: WorkingHourId(ours.id),
             shown: said.as_ref().map(rules),
         };
-        let decided = after.decide(cx, &command).events;
+        let decided = after.decide(*cx, &command).events;
         for event in &decided {
             if let Event::HourPulled(hour) = event {
                 unit.change::<Record<WorkingHour>>(location, id, |record| set(record, hour))?;
             }
         }
-        self.gone(cx, Resource::WorkingHours, shown.id, unit)?;
+        self.gone(Resource::WorkingHours, shown.id)?;
         events.extend(decided);
         Ok(())
     }

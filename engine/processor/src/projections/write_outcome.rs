@@ -1,51 +1,46 @@
 //! Changes of documents by finished writes.
 
-use location::{DecisionContext, Operation, Resource, WriteId, WriteIntent, command::Written, event::InsertFailure};
+use location::{Operation, Resource, WriteId, WriteIntent, command::Written, event::InsertFailure};
 use records::{
     Appointment, Body, Patient, Record, RecordWrite,
     document::Link,
     schema::{self, Visitor},
 };
 
+use super::Projection;
 use crate::{
-    Processor, Reject, UnitOfWork,
+    Reject,
     unit_of_work::merge_base::{changes_content, copy_written},
 };
 
-impl Processor {
+impl Projection<'_, '_> {
     /// Handles a successful write.
-    pub fn written(
-        &self,
-        cx: DecisionContext,
-        write: WriteId,
-        work: WriteIntent,
-        written: &Written,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
-        self.overwritten(work, written, unit)?;
+    pub(super) fn written(&mut self, write: WriteId, work: WriteIntent, written: &Written) -> Result<(), Reject> {
+        let (institution, now) = (self.processor.institution.id.0, self.cx.now);
+        self.overwritten(work, written)?;
         match work {
             WriteIntent::CreatePatient(patient) => {
                 let id = u64::from(patient.0);
-                let twin = self.twin(Resource::Patients, id, written, unit)?;
-                self.link(Resource::Patients, id, written, unit)?;
-                unit.change::<Record<Patient>>(self.institution.id.0, id, |record| {
+                let twin = self.twin(Resource::Patients, id, written)?;
+                self.link(Resource::Patients, id, written)?;
+                self.unit.change::<Record<Patient>>(institution, id, |record| {
                     record.foreign_id = Some(written.foreign_id.clone());
                     record.write = Some(RecordWrite::succeeded());
                     record.ssn = None;
-                    record.last_sync_time = Some(cx.now);
-                    record.updated_at = cx.now;
+                    record.last_sync_time = Some(now);
+                    record.updated_at = now;
                 })?;
                 if let Some(twin) = twin {
                     // A pull showed the patient before the write was answered.
-                    self.gone(cx, Resource::Patients, twin, unit)?;
+                    self.gone(Resource::Patients, twin)?;
                 }
             }
             WriteIntent::Record { resource: Resource::Patients, id, .. } => {
-                let (scope, last) = (self.institution.id.0, self.last_of(write, Resource::Patients, id));
+                let last = self.last_of(write, Resource::Patients, id);
                 if last {
-                    unit.forget_merge_base::<Record<Patient>>(scope, id);
+                    self.unit.forget_merge_base::<Record<Patient>>(institution, id);
                 }
-                unit.change::<Record<Patient>>(scope, id, |record| {
+                self.unit.change::<Record<Patient>>(institution, id, |record| {
                     record.ssn = None;
                     if last {
                         record.write = Some(RecordWrite::succeeded());
@@ -53,17 +48,17 @@ impl Processor {
                 })?;
             }
             WriteIntent::Record { resource: Resource::WorkingHours, id, operation } => {
-                self.hour_written(cx, write, (id, operation), written, unit)?;
+                self.hour_written(write, (id, operation), written)?;
             }
             WriteIntent::Record { resource, id, operation } => {
                 let last = self.last_of(write, resource, id);
-                schema::on(resource, CompletedWrite { processor: self, cx, id, operation, last, written, unit })?;
+                schema::on(resource, CompletedWrite { projection: self, id, operation, last, written })?;
             }
             WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
-                self.content_written(write, work, appointment.0, unit)?;
-                self.set_version(appointment.0, written, unit)?;
+                self.content_written(write, work, appointment.0)?;
+                self.set_version(appointment.0, written)?;
             }
-            WriteIntent::Reschedule(appointment) => self.set_version(appointment.0, written, unit)?,
+            WriteIntent::Reschedule(appointment) => self.set_version(appointment.0, written)?,
             // `InsertDone` handles inserts. The version of a cancelled record is not needed.
             WriteIntent::CreateAppointment(_) | WriteIntent::Cancel(_) => {}
             // `Replacement` handles both steps of a replacement.
@@ -73,50 +68,49 @@ impl Processor {
     }
 
     /// Handles a failed write by restoring the EHR's version.
-    pub fn not_written(
-        &self,
-        cx: DecisionContext,
+    pub(super) fn not_written(
+        &mut self,
         write: WriteId,
         work: WriteIntent,
         (how, reason): (InsertFailure, &str),
-        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), Reject> {
+        let (processor, now) = (self.processor, self.cx.now);
         match work {
             WriteIntent::CreatePatient(patient) => {
-                let (id, operation, last) = (patient.0.into(), Operation::Create, true);
-                schema::on(Resource::Patients, NotDone { processor: self, cx, id, operation, last, reason, unit })?;
+                self.set_write(Resource::Patients, patient.0.into(), RecordWrite::failed(reason))?;
             }
             WriteIntent::Record { resource: Resource::Patients, id, .. } => {
+                let institution = processor.institution.id.0;
                 // A later change is kept until the EHR has answered that, too.
                 if self.last_of(write, Resource::Patients, id)
-                    && let Some(mut before) = unit.merge_base::<Record<Patient>>(self.institution.id.0, id)?
+                    && let Some(mut before) = self.unit.merge_base::<Record<Patient>>(institution, id)?
                 {
-                    let now = unit.get::<Record<Patient>>(self.institution.id.0, id)?;
-                    before.updated_at = cx.now;
+                    let current = self.unit.get::<Record<Patient>>(institution, id)?;
+                    before.updated_at = now;
                     before.write = Some(RecordWrite::failed(reason));
-                    self.index_patient(now.as_ref(), &before, unit)?;
-                    unit.put(&before)?;
-                    unit.forget_merge_base::<Record<Patient>>(self.institution.id.0, id);
+                    processor.index_patient(current.as_ref(), &before, self.unit)?;
+                    self.unit.put(&before)?;
+                    self.unit.forget_merge_base::<Record<Patient>>(institution, id);
                 }
             }
             WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => {
-                self.hour_not_written(cx, id, (how, reason), unit)?;
+                self.hour_not_written(id, (how, reason))?;
             }
-            WriteIntent::Record { resource, id, operation } => {
+            WriteIntent::Record { resource, id, operation: Operation::Create } => {
+                self.set_write(resource, id, RecordWrite::failed(reason))?;
+            }
+            WriteIntent::Record { resource, id, .. } => {
                 let last = self.last_of(write, resource, id);
-                schema::on(resource, NotDone { processor: self, cx, id, operation, last, reason, unit })?;
+                schema::on(resource, RefusedChange { projection: self, id, last, reason })?;
             }
             WriteIntent::Confirm(appointment) | WriteIntent::CheckIn(appointment) | WriteIntent::Note(appointment) => {
                 // If the appointment was removed, there is nothing to restore.
                 if how != InsertFailure::Withdrawn
-                    && let Some(before) = unit.merge_base::<Record<Appointment>>(0, appointment.0)?
+                    && let Some(before) = self.unit.merge_base::<Record<Appointment>>(0, appointment.0)?
                 {
-                    self.change_here(appointment.0, unit, |record| {
-                        copy_written(work, &before, record);
-                        record.updated_at = cx.now;
-                    })?;
+                    self.change(appointment, |record| copy_written(work, &before, record))?;
                 }
-                self.content_written(write, work, appointment.0, unit)?;
+                self.content_written(write, work, appointment.0)?;
             }
             WriteIntent::CreateAppointment(_)
             | WriteIntent::Reschedule(_)
@@ -128,37 +122,19 @@ impl Processor {
     }
 
     /// Links the foreign id of a written record, so that pulls find the record.
-    pub fn link(
-        &self,
-        resource: Resource,
-        id: u64,
-        written: &Written,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
-        let Some(source) = self.source() else { return Ok(()) };
-        let is_linked = unit.link(source, resource, &written.foreign_id)?.is_some_and(|known| known.id == id);
+    pub(super) fn link(&mut self, resource: Resource, id: u64, written: &Written) -> Result<(), Reject> {
+        let Some(source) = self.processor.source() else { return Ok(()) };
+        let foreign_id = &written.foreign_id;
+        let is_linked = self.unit.link(source, resource, foreign_id)?.is_some_and(|known| known.id == id);
         let is_appointment = resource == Resource::Appointments;
-        if !is_linked && !(is_appointment && self.was_read_elsewhere(&written.foreign_id, id, unit)?) {
-            unit.put_link(source, resource, &written.foreign_id, Link::new(id));
+        if !is_linked && !(is_appointment && self.processor.was_read_elsewhere(foreign_id, id, self.unit)?) {
+            self.unit.put_link(source, resource, foreign_id, Link::new(id));
         }
         Ok(())
     }
 
-    /// Returns `true` if staff moved an appointment created here to another location of the data source before its
-    /// write was answered. That location has read it as a new appointment, which keeps the link: only that location can
-    /// release its place.
-    pub fn was_read_elsewhere(&self, foreign_id: &str, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
-        let Some(source) = self.source() else { return Ok(false) };
-        let link = unit.link(source, Resource::Appointments, foreign_id)?;
-        let Some(twin) = link.filter(|link| link.id != id) else { return Ok(false) };
-        let created_at = unit.get_ref::<Record<Appointment>>(0, id)?.map(|ours| ours.created_at);
-        let twin = unit.get_ref::<Record<Appointment>>(0, twin.id)?;
-        // An older appointment is another one: the EHR has used its identifier again.
-        Ok(twin.is_some_and(|twin| twin.location() != self.setup.id.0 && Some(twin.created_at) >= created_at))
-    }
-
     /// Updates the link of a changed record. If staff restore the version shown before this write, that is a change.
-    fn overwritten(&self, work: WriteIntent, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+    fn overwritten(&mut self, work: WriteIntent, written: &Written) -> Result<(), Reject> {
         let resource = match work {
             WriteIntent::CreatePatient(_) | WriteIntent::CreateAppointment(_) | WriteIntent::Replace(_) => {
                 return Ok(());
@@ -172,128 +148,132 @@ impl Processor {
             | WriteIntent::Note(_)
             | WriteIntent::Cancel(_) => Resource::Appointments,
         };
-        let Some(source) = self.source() else { return Ok(()) };
-        if let Some(link) = unit.link(source, resource, &written.foreign_id)? {
+        let Some(source) = self.processor.source() else { return Ok(()) };
+        if let Some(link) = self.unit.link(source, resource, &written.foreign_id)? {
             let gone = matches!(work, WriteIntent::Record { operation: Operation::Delete, .. });
             let link = if gone { Link::new(link.id) } else { link.overwritten() };
-            unit.put_link(source, resource, &written.foreign_id, link);
+            self.unit.put_link(source, resource, &written.foreign_id, link);
         }
         Ok(())
     }
 
     /// Returns the record that a pull created under the foreign id before the id was linked.
-    fn twin(
-        &self,
-        resource: Resource,
-        id: u64,
-        written: &Written,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<Option<u64>, Reject> {
-        let Some(source) = self.source() else { return Ok(None) };
-        Ok(unit.link(source, resource, &written.foreign_id)?.map(|link| link.id).filter(|known| *known != id))
+    fn twin(&mut self, resource: Resource, id: u64, written: &Written) -> Result<Option<u64>, Reject> {
+        let Some(source) = self.processor.source() else { return Ok(None) };
+        Ok(self.unit.link(source, resource, &written.foreign_id)?.map(|link| link.id).filter(|known| *known != id))
     }
 
     /// Returns `true` if the record has no other pending write.
     fn last_of(&self, write: WriteId, resource: Resource, id: u64) -> bool {
-        self.machine.state.queue.for_record(resource, id).all(|(other, _)| other == write)
+        self.processor.machine.state.queue.for_record(resource, id).all(|(other, _)| other == write)
+    }
+
+    /// Sets the state of the write of a record.
+    pub(super) fn set_write(&mut self, resource: Resource, id: u64, write: RecordWrite) -> Result<(), Reject> {
+        schema::on(resource, SetWrite { projection: self, id, write })
     }
 
     /// Updates the merge base: the document and the EHR agree on the fields of this write.
-    fn content_written(
-        &self,
-        write: WriteId,
-        work: WriteIntent,
-        id: u64,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
-        if self.is_elsewhere(id, unit)? {
+    fn content_written(&mut self, write: WriteId, work: WriteIntent, id: u64) -> Result<(), Reject> {
+        if self.is_elsewhere(id)? {
             return Ok(());
         }
-        let mut others = self.machine.state.queue.of(location::ids::AppointmentId(id));
+        let mut others = self.processor.machine.state.queue.of(location::ids::AppointmentId(id));
         let last = others.all(|(other, pending)| other == write || !changes_content(pending.work));
         if last {
-            unit.forget_merge_base::<Record<Appointment>>(0, id);
+            self.unit.forget_merge_base::<Record<Appointment>>(0, id);
         } else if let (Some(mut before), Some(now)) =
-            (unit.merge_base::<Record<Appointment>>(0, id)?, unit.get::<Record<Appointment>>(0, id)?)
+            (self.unit.merge_base::<Record<Appointment>>(0, id)?, self.unit.get::<Record<Appointment>>(0, id)?)
         {
             copy_written(work, &now, &mut before);
-            unit.set_merge_base(&before)?;
+            self.unit.set_merge_base(&before)?;
         }
         Ok(())
     }
 
-    fn set_version(&self, appointment: u64, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
-        self.change_here(appointment, unit, |record| record.version.clone_from(&written.version))?;
-        Ok(())
+    fn set_version(&mut self, appointment: u64, written: &Written) -> Result<(), Reject> {
+        self.change_here(appointment, |record| record.version.clone_from(&written.version))
     }
 }
 
-struct CompletedWrite<'s, 'd, 'p> {
-    processor: &'s Processor,
-    cx: DecisionContext,
+struct CompletedWrite<'m, 'a, 'p> {
+    projection: &'m mut Projection<'a, 'p>,
     id: u64,
     operation: Operation,
     last: bool,
-    written: &'s Written,
-    unit: &'d mut UnitOfWork<'p>,
+    written: &'m Written,
 }
 
 impl Visitor for CompletedWrite<'_, '_, '_> {
     type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let CompletedWrite { processor, cx, id, operation, last, written, unit } = self;
-        let scope = processor.scope::<T>();
+        let CompletedWrite { projection, id, operation, last, written } = self;
+        let (scope, now) = (projection.processor.scope::<T>(), projection.cx.now);
         if operation == Operation::Create {
-            if let Some(twin) = processor.twin(T::RESOURCE, id, written, unit)? {
-                processor.gone(cx, T::RESOURCE, twin, unit)?;
+            if let Some(twin) = projection.twin(T::RESOURCE, id, written)? {
+                projection.gone(T::RESOURCE, twin)?;
             }
-            processor.link(T::RESOURCE, id, written, unit)?;
+            projection.link(T::RESOURCE, id, written)?;
         }
-        unit.change::<Record<T>>(scope, id, |entry| {
+        projection.unit.change::<Record<T>>(scope, id, |entry| {
             if operation == Operation::Create {
                 entry.foreign_id = Some(written.foreign_id.clone());
-                entry.updated_at = cx.now;
+                entry.updated_at = now;
             }
             if last {
                 entry.write = Some(RecordWrite::succeeded());
             }
-            entry.last_sync_time = Some(cx.now);
+            entry.last_sync_time = Some(now);
         })?;
         if last {
-            unit.forget_merge_base::<Record<T>>(scope, id);
+            projection.unit.forget_merge_base::<Record<T>>(scope, id);
         }
         Ok(())
     }
 }
 
-struct NotDone<'s, 'd, 'p> {
-    processor: &'s Processor,
-    cx: DecisionContext,
+/// Restores the EHR's version of a record whose change was refused.
+struct RefusedChange<'m, 'a, 'p> {
+    projection: &'m mut Projection<'a, 'p>,
     id: u64,
-    operation: Operation,
     last: bool,
-    reason: &'s str,
-    unit: &'d mut UnitOfWork<'p>,
+    reason: &'m str,
 }
 
-impl Visitor for NotDone<'_, '_, '_> {
+impl Visitor for RefusedChange<'_, '_, '_> {
     type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let NotDone { processor, cx, id, operation, last, reason, unit } = self;
+        let Projection { processor, cx, unit } = self.projection;
         let scope = processor.scope::<T>();
-        if operation == Operation::Create {
-            unit.change::<Record<T>>(scope, id, |entry| {
-                entry.write = Some(RecordWrite::failed(reason));
-                entry.updated_at = cx.now;
-            })?;
-        } else if last && let Some(mut before) = unit.merge_base::<Record<T>>(scope, id)? {
+        if self.last
+            && let Some(mut before) = unit.merge_base::<Record<T>>(scope, self.id)?
+        {
             before.updated_at = cx.now;
-            before.write = Some(RecordWrite::failed(reason));
+            before.write = Some(RecordWrite::failed(self.reason));
             unit.put(&before)?;
-            unit.forget_merge_base::<Record<T>>(scope, id);
+            unit.forget_merge_base::<Record<T>>(scope, self.id);
         }
+        Ok(())
+    }
+}
+
+struct SetWrite<'m, 'a, 'p> {
+    projection: &'m mut Projection<'a, 'p>,
+    id: u64,
+    write: RecordWrite,
+}
+
+impl Visitor for SetWrite<'_, '_, '_> {
+    type Output = Result<(), Reject>;
+
+    fn visit<T: Body>(self) -> Self::Output {
+        let Projection { processor, cx, unit } = self.projection;
+        unit.change::<Record<T>>(processor.scope::<T>(), self.id, |record| {
+            record.write = Some(self.write);
+            record.updated_at = cx.now;
+        })?;
         Ok(())
     }
 }

@@ -1,33 +1,22 @@
 //! Changes of documents by a retried or dropped write.
 
-use location::{DecisionContext, Resource, WriteId, WriteIntent};
-use records::{
-    Appointment, Body, FinishedWrite, Record, RecordWrite, Writeback,
-    schema::{self, Visitor},
-};
+use location::{Resource, WriteId, WriteIntent};
+use records::{Appointment, FinishedWrite, Record, RecordWrite, Writeback};
 
-use super::reschedule;
-use crate::{Processor, Reject, UnitOfWork, note_keys::failed_write_key};
+use super::{Projection, reschedule};
+use crate::{Reject, note_keys::failed_write_key};
 
-impl Processor {
+impl Projection<'_, '_> {
     /// Marks the documents of a retried write as pending.
-    pub fn retried(
-        &self,
-        cx: DecisionContext,
-        write: WriteId,
-        of: WriteId,
-        work: WriteIntent,
-        unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), Reject> {
-        unit.change::<FinishedWrite>(self.setup.id.0, of.0, |record| record.retried_as = Some(write.0))?;
-        unit.delete(failed_write_key(self.setup.id.0, of.0));
+    pub(super) fn retried(&mut self, write: WriteId, of: WriteId, work: WriteIntent) -> Result<(), Reject> {
+        let (here, now) = (self.processor.setup.id.0, self.cx.now);
+        self.unit.change::<FinishedWrite>(here, of.0, |record| record.retried_as = Some(write.0))?;
+        self.unit.delete(failed_write_key(here, of.0));
         match work {
-            WriteIntent::CreatePatient(id) => {
-                schema::on(Resource::Patients, Again { processor: self, cx, id: id.0.into(), unit })
-            }
+            WriteIntent::CreatePatient(id) => self.set_write(Resource::Patients, id.0.into(), RecordWrite::pending()),
             WriteIntent::CreateAppointment(id) => {
-                unit.change::<Record<Appointment>>(0, id.0, |record| {
-                    record.updated_at = cx.now;
+                self.unit.change::<Record<Appointment>>(0, id.0, |record| {
+                    record.updated_at = now;
                     reschedule::resume(record);
                     if let Some(booking) = &mut record.booking {
                         booking.writeback = Writeback::Pending;
@@ -37,40 +26,17 @@ impl Processor {
                 Ok(())
             }
             WriteIntent::CancelReplaced { appointment, .. } => {
-                self.change_here(appointment.0, unit, |record| {
-                    record.updated_at = cx.now;
-                    record.write = Some(RecordWrite::pending());
-                })?;
-                Ok(())
+                self.change(appointment, |record| record.write = Some(RecordWrite::pending()))
             }
-            WriteIntent::Record { resource, id, .. } => schema::on(resource, Again { processor: self, cx, id, unit }),
+            WriteIntent::Record { resource, id, .. } => self.set_write(resource, id, RecordWrite::pending()),
             _ => Ok(()),
         }
     }
 
-    pub fn dropped(&self, write: WriteId, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
-        unit.change::<FinishedWrite>(self.setup.id.0, write.0, |record| record.dropped = true)?;
-        unit.delete(failed_write_key(self.setup.id.0, write.0));
-        Ok(())
-    }
-}
-
-struct Again<'s, 'd, 'p> {
-    processor: &'s Processor,
-    cx: DecisionContext,
-    id: u64,
-    unit: &'d mut UnitOfWork<'p>,
-}
-
-impl Visitor for Again<'_, '_, '_> {
-    type Output = Result<(), Reject>;
-
-    fn visit<T: Body>(self) -> Self::Output {
-        let Again { processor, cx, id, unit } = self;
-        unit.change::<Record<T>>(processor.scope::<T>(), id, |record| {
-            record.write = Some(RecordWrite::pending());
-            record.updated_at = cx.now;
-        })?;
+    pub(super) fn dropped(&mut self, write: WriteId) -> Result<(), Reject> {
+        let here = self.processor.setup.id.0;
+        self.unit.change::<FinishedWrite>(here, write.0, |record| record.dropped = true)?;
+        self.unit.delete(failed_write_key(here, write.0));
         Ok(())
     }
 }
