@@ -71,7 +71,6 @@ pub(crate) struct Backups {
     owner: String,
     state: Mutex<BackupsState>,
     failures: AtomicU64,
-    /// Receives the ends of backups.
     reports: OnceLock<UnboundedSender<BackupEnded>>,
 }
 

@@ -138,7 +138,6 @@ impl Connections {
         self.in_process.read().contains_key(&source)
     }
 
-    /// Adds in-process EHRs.
     pub(crate) fn add_in_process(&self, opened: impl IntoIterator<Item = (u32, Arc<dyn Transport>)>) {
         self.in_process.write().extend(opened);
     }

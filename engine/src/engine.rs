@@ -58,7 +58,6 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Placement of tasks that concern all nodes. No institution has this id.
 pub const CLUSTER_WIDE: InstitutionId = InstitutionId(0);
 
-/// Returns the state of a configured adapter.
 pub(crate) fn adapter_state(name: &str, load_state: LoadState) -> AdapterState {
     let state = |status| AdapterState { name: name.to_owned(), status, version: None, sha256: None, reason: None };
     match load_state {

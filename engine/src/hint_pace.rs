@@ -47,7 +47,6 @@ impl HintPace {
         Some(self.passed_on.map_or(Duration::ZERO, |last| (last + apart).saturating_duration_since(now)))
     }
 
-    /// Records that the waiting hint is passed on.
     fn pass_on(&mut self, now: Instant) {
         *self = HintPace { passed_on: Some(now), is_waiting: false };
     }

@@ -121,7 +121,6 @@ fn read_position(store: &dyn Store, location: LocationId) -> Result<Option<(u64,
     Ok(Some((u64::from_be_bytes(number), found.version)))
 }
 
-/// Adds the position of a location to a batch.
 pub fn put_position(batch: &mut Batch, location: LocationId, number: u64) {
     batch.put(keys::audit_position(location.0), number.to_be_bytes().to_vec());
 }
@@ -249,7 +248,6 @@ fn last_audited(store: &dyn Store, location: LocationId) -> Result<u64, StoreErr
     Ok(missing.map_or(last, |number| number.saturating_sub(1)))
 }
 
-/// Returns the newest record of a journal, with its number.
 fn newest(store: &dyn Store, location: LocationId) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
     let all = KeyRange::new(keys::journal(location.0, 0), keys::journal(location.0, u64::MAX));
     let newest = store.scan(all, Direction::Backward, 1)?.pop();

@@ -16,7 +16,6 @@ pub struct ChangeCounter(RwLock<HashMap<InstitutionId, Counters>>);
 struct Counters {
     /// Changes of any record.
     records: AtomicU64,
-    /// Changes of providers.
     providers: AtomicU64,
 }
 

@@ -2,7 +2,6 @@
 
 use location::{Date, Slot, Timestamp};
 
-/// A saved record.
 #[derive(Clone, Debug)]
 pub struct Saved<T> {
     pub record: T,

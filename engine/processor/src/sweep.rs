@@ -12,7 +12,6 @@ use crate::{Processor, Reject, UnitOfWork, pass::ReadPass};
 pub(crate) const SWEPT_AT_ONCE: usize = 1_000;
 
 impl Processor {
-    /// Returns the next step of the running sweep.
     pub(crate) fn next_sweep_step(
         &self,
         cx: DecisionContext,

@@ -21,7 +21,6 @@ pub(crate) struct LogEntry {
 
 /// The next entries of several streams.
 pub(crate) struct LogPage {
-    /// The entries by their numbers.
     pub entries: BTreeMap<u64, LogEntry>,
     /// The number up to which `entries` is complete.
     pub complete_to: u64,

@@ -57,7 +57,6 @@ pub struct Form {
 /// A row as JSON.
 pub struct Rendered {
     pub text: Box<RawValue>,
-    /// Digest of the text.
     pub digest: u128,
 }
 

@@ -56,7 +56,6 @@ impl Stream {
         }
     }
 
-    /// Returns the id of the owner.
     fn owner(self) -> u32 {
         match self {
             Stream::Source(id) | Stream::Location(id) | Stream::Institution(id) => id,
@@ -208,7 +207,6 @@ pub struct EndedWrite {
     pub id: u64,
     pub operation: Operation,
     pub result: WriteResult,
-    /// The reason for the failure.
     pub reason: Option<String>,
 }
 
@@ -312,10 +310,8 @@ fn encoded(part: &impl Serialize) -> Vec<u8> {
     postcard::to_allocvec(part).expect("plain data can always be written")
 }
 
-/// The content of a value.
 pub(crate) struct Value {
     pub header: CommitHeader,
-    /// The changes by their numbers.
     pub changes: Vec<(u64, Change)>,
 }
 

@@ -14,13 +14,10 @@ const KEPT: usize = 30;
 /// The part of a location with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorSource {
-    /// Reading a resource.
     Pull(Resource),
-    /// A write to the EHR.
     Write(WriteId, WriteIntent),
     /// The adapter, before anything was read or written.
     Adapter,
-    /// The workstation gate.
     Gate,
     /// The location itself: its records, its commits.
     Location,

@@ -292,7 +292,6 @@ impl Records {
         if more > 0 { Err(self.is("longer than it was made")) } else { Ok(()) }
     }
 
-    /// Reads the next key and sealed value.
     fn next(&mut self) -> Result<(Key, Vec<u8>), StoreError> {
         let lengths = [self.length(MAX_KEY_BYTES)?, self.length(MAX_VALUE_BYTES + SEAL_BYTES)?];
         Ok((self.bytes(lengths[0])?, self.bytes(lengths[1])?))

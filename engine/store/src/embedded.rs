@@ -29,7 +29,6 @@ pub struct EmbeddedStore {
     floor: Arc<Floor>,
     disk: Arc<dyn Disk>,
     backup_kept: u64,
-    /// The watermark record found on opening.
     found: WatermarkRecord,
     committer: Option<JoinHandle<()>>,
     audit: Option<JoinHandle<()>>,

@@ -62,7 +62,6 @@ impl StoreKeys {
         }
     }
 
-    /// Reads the key file.
     pub fn load(path: &Path) -> Result<Self, StoreError> {
         let text = fs::read_to_string(path).map_err(|error| key_file(path, error))?;
         warn_when_others_can_read(path);

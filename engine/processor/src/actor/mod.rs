@@ -69,13 +69,11 @@ const SLOTS_AT_ONCE: usize = 500;
 /// Range of the search for `next_available_date`.
 const HORIZON_DAYS: u16 = 180;
 
-/// A turn in progress.
 type Turn = LocalBoxActorFuture<LocationActor, Result<(), EngineError>>;
 
 /// Callback that receives the write queue of a location after each turn.
 pub type QueueWatcher = Arc<dyn Fn(QueueChange) + Send + Sync>;
 
-/// A message to the actor of a location.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum LocationMessage {

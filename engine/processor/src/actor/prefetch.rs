@@ -7,7 +7,6 @@ use location::Resource;
 use records::{Ehr, Fault, Page};
 use tokio::task::JoinHandle;
 
-/// A request for a page.
 pub struct PageRequest<P> {
     pub resource: Resource,
     pub cursor: Option<String>,

@@ -120,7 +120,6 @@ impl Claim {
         Ok(claim.filter(|claim| now < claim.expires).map(|claim| claim.location))
     }
 
-    /// Claims a key for a location.
     pub(super) fn put(
         at: &Processor,
         cx: DecisionContext,
@@ -183,7 +182,6 @@ struct Draft<'a> {
     note: &'a Option<String>,
 }
 
-/// The patient of a booking.
 struct DraftPatient {
     id: u32,
     known: Option<Record<records::Patient>>,

@@ -31,7 +31,6 @@ impl<T: Body> Request for ChangeRecord<T> {
 }
 
 impl Processor {
-    /// Returns an existing record.
     pub fn record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
         let found = unit.get::<Record<T>>(self.scope::<T>(), id)?;
         let found = found.filter(|entry| entry.deleted_at.is_none());

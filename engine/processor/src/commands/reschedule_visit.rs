@@ -25,7 +25,6 @@ pub struct RescheduleVisit {
 pub struct Rescheduled {
     /// `true` if an earlier request with the same idempotency key moved the visit.
     pub replay: bool,
-    /// Warnings for the client.
     pub warnings: Vec<String>,
 }
 

@@ -38,7 +38,6 @@ impl Processor {
         Ok(wrong)
     }
 
-    /// Returns the guarantor of a patient, if the record names one.
     fn guarantor_of(&self, patient: Option<u32>, unit: &mut UnitOfWork<'_>) -> Result<Option<u32>, Reject> {
         let Some(id) = patient else { return Ok(None) };
         let found = unit.get::<Record<Patient>>(self.institution.id.0, id.into())?;

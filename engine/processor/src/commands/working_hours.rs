@@ -20,7 +20,6 @@ pub enum WriteWorkingHour {
     Remove(u32),
 }
 
-/// The requested working hours.
 #[derive(Clone)]
 pub struct WorkingHourDetails {
     pub provider_id: u32,

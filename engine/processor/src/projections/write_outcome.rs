@@ -168,7 +168,6 @@ impl Projection<'_, '_> {
         self.processor.machine.state.queue.for_record(resource, id).all(|(other, _)| other == write)
     }
 
-    /// Sets the state of the write of a record.
     pub(super) fn set_write(&mut self, resource: Resource, id: u64, write: RecordWrite) -> Result<(), Reject> {
         schema::on(resource, SetWrite { projection: self, id, write })
     }

@@ -157,7 +157,6 @@ async fn add_changes(
     Ok(true)
 }
 
-/// The unmerged changes of a stream.
 struct UnmergedChanges {
     entries: BTreeMap<Entry, bool>,
     last: u64,

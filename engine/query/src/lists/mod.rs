@@ -38,7 +38,6 @@ pub use self::{
 /// Maximum number of records sorted in memory.
 pub const MAX_SORTED: usize = 20_000;
 
-/// The lists of a store.
 #[derive(Clone, Copy)]
 pub struct Lists<'a> {
     pub store: &'a dyn Store,

@@ -71,7 +71,6 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Converts the rows of the page.
     pub fn with_rows<U>(self, rows: impl FnOnce(Vec<T>) -> Vec<U>) -> Page<U> {
         let Page { has_previous, has_next, start, end, count, .. } = self;
         Page { rows: rows(self.rows), has_previous, has_next, start, end, count }

@@ -46,7 +46,6 @@ pub(super) struct OwnerList<'a> {
     pub direction: Direction,
 }
 
-/// The source of positions.
 enum Source {
     /// The times of change in the order of ids, as long as enough of them match. `credit` is the number of
     /// further mismatches allowed.

@@ -40,7 +40,6 @@ const KEEPALIVES: [&str; 2] = [
     "SET tcp_user_timeout = 30000",
 ];
 
-/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Reads,
