@@ -28,10 +28,6 @@ impl WatermarkRecord {
         Self { group, ..Self::default() }
     }
 
-    pub(crate) fn group(self) -> u64 {
-        self.group
-    }
-
     pub(crate) fn values(self) -> u64 {
         self.values
     }

@@ -53,7 +53,7 @@ pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Result<Opened, StoreError> {
         guarded(|| open_database(&fjall_dir, cache_bytes)).map_err(|error| fjall_error(WATERMARK_KEY, error))?;
     let shown = RwLock::new(Arc::new(db.snapshot()));
     let medium = Arc::new(Values { db, values, shown });
-    let writer = Box::new(ValuesWriter::new(medium.clone(), memtable_bytes(cache_bytes)));
+    let writer = Box::new(ValuesWriter { medium: medium.clone(), memtable_bytes: memtable_bytes(cache_bytes) });
     let synced = medium.clone();
     let sync = Box::new(move || match guarded(|| synced.db.persist(PersistMode::SyncData)) {
         Ok(()) => Ok(()),
@@ -178,10 +178,6 @@ struct ValuesWriter {
 }
 
 impl ValuesWriter {
-    fn new(medium: Arc<Values>, memtable_bytes: u64) -> Self {
-        Self { medium, memtable_bytes }
-    }
-
     /// Hands a full memtable to the worker (`WORKERS`). All its groups are synced by now.
     fn rotate_full_memtable(&self) -> Result<(), String> {
         let values = &self.medium.values;
@@ -246,7 +242,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (db, values) = open_database(dir.path(), 16 << 20).unwrap();
         let shown = RwLock::new(Arc::new(db.snapshot()));
-        let mut writer = ValuesWriter::new(Arc::new(Values { db, values, shown }), 10_000);
+        let medium = Arc::new(Values { db, values, shown });
+        let mut writer = ValuesWriter { medium, memtable_bytes: 10_000 };
         let size = |writer: &ValuesWriter| writer.medium.values.tree.active_memtable().size();
         let group = |writer: &mut ValuesWriter, key: u8| writer.apply(&[(&[key], Some(&[key; 6_000]))]).unwrap();
         group(&mut writer, 1);

@@ -137,36 +137,26 @@ pub(super) struct Bare {
 impl Bare {
     /// Takes the shared lock, which keeps others from locking the store exclusively until the connection ends.
     pub(super) async fn lock_shared(&self) -> Result<(), StoreError> {
-        self.set_keepalives().await;
-        match self.lock(LOCK_SHARED).await? {
-            true => Ok(()),
-            false => {
-                let why = "a command is sealing its values with another key: it can be used when that has ended";
-                Err(StoreError::Database { why: why.into() })
-            }
-        }
+        let refused = "a command is sealing its values with another key: it can be used when that has ended";
+        self.hold(LOCK_SHARED, refused).await
     }
 
     /// Takes the exclusive lock again after a reconnect. A process that opened the store in the meantime does not
     /// know the newest key.
     async fn lock_exclusive_again(&self) -> Result<(), StoreError> {
-        self.set_keepalives().await;
-        match self.lock(LOCK_EXCLUSIVE).await? {
-            true => Ok(()),
-            false => {
-                let why = "the connection that had it alone was lost, and its lock is held by another one";
-                Err(StoreError::Database { why: why.into() })
-            }
-        }
+        let refused = "the connection that had it alone was lost, and its lock is held by another one";
+        self.hold(LOCK_EXCLUSIVE, refused).await
     }
 
-    async fn set_keepalives(&self) {
+    /// Takes a lock that is held until the connection ends.
+    async fn hold(&self, lock: &str, refused: &str) -> Result<(), StoreError> {
         for settings in KEEPALIVES {
             // An unsupported setting must not prevent the connection.
             if let Err(error) = self.client.batch_execute(settings).await {
                 tracing::debug!(error = text(&error), "the database does not support these keepalive settings");
             }
         }
+        if self.lock(lock).await? { Ok(()) } else { Err(StoreError::Database { why: refused.into() }) }
     }
 
     /// Releases the shared lock, because another connection holds it from now on.

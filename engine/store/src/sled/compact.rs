@@ -156,7 +156,7 @@ fn rewrite(config: &StoreConfig, mut progress: impl FnMut(u64, u64)) -> Result<W
 
 /// Reads the new log from the disk and checks that it contains all values. Returns the size of its records.
 fn read_again(config: &StoreConfig, last: WatermarkRecord) -> Result<u64, StoreError> {
-    let (mut found, mut bytes) = (WatermarkRecord::before_counting(last.group()), 0);
+    let (mut found, mut bytes) = (WatermarkRecord::before_counting(last.group), 0);
     let new = open_log(&config.dir.join(DRAFT), config.cache_bytes)?;
     let mut records = new.db.iter();
     while let Some((key, record)) = next(&mut records)? {
@@ -191,7 +191,7 @@ fn closed(dir: &Path) -> Result<(), StoreError> {
 fn last_group(config: &StoreConfig, old: Arc<Log>) -> Result<WatermarkRecord, StoreError> {
     let dir = config.dir.display().to_string();
     let last = integrity::read_record(&StoreState::new(old, Envelope::new(&config.keys)), &dir)?;
-    let (found, expected) = (last.map_or(0, WatermarkRecord::group), watermark::read_mark(&config.dir.join("tide")));
+    let (found, expected) = (last.map_or(0, |last| last.group), watermark::read_mark(&config.dir.join("tide")));
     match last {
         Some(last) if found >= expected => Ok(last),
         _ => Err(StoreError::LostCommits { dir, found, expected }),

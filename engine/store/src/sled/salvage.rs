@@ -82,7 +82,7 @@ pub async fn salvage(from: &Path, keys: &StoreKeys, to: &Path, scratch: &Path) -
     let damaged = Arc::new(Damaged { envelope: Envelope::new(keys), log });
     let sound = EmbeddedStore::open(config)?;
     let mut copier = Copier { to: &sound, batch: Batch::new(), bytes: 0, found: WatermarkRecord::default() };
-    let mut report = Report { repaired, groups: (last.map_or(0, WatermarkRecord::group), mark), ..Report::default() };
+    let mut report = Report { repaired, groups: (last.map_or(0, |last| last.group), mark), ..Report::default() };
     for tag in 0..FIRST_RESERVED {
         let salvaged = copier.space(&damaged, tag).await?;
         if salvaged != Salvaged::default() {
@@ -122,7 +122,7 @@ struct RepairedCopy {
 
 impl RepairedCopy {
     fn group(&self) -> u64 {
-        self.last.map_or(0, WatermarkRecord::group)
+        self.last.map_or(0, |last| last.group)
     }
 }
 
