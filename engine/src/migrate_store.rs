@@ -178,7 +178,7 @@ fn is_movable(dir: &Path, store: &Path) -> Result<(), Incomplete> {
 
 /// Returns an error if the copy may not fit on the disk.
 fn has_room(dir: &Path, data: &DataDir, (from, to): (EngineKind, EngineKind)) -> Result<(), Incomplete> {
-    let bytes_of = |folder: &Path| files_bytes(folder).map_err(|source| unreadable(folder, source));
+    let bytes_of = |folder: &Path| files::bytes_below(folder).map_err(|source| unreadable(folder, source));
     let growth = if (from, to) == (EngineKind::Fjall, EngineKind::Sled) { SLED_PER_FJALL } else { 1 };
     let whole = bytes_of(&data.store)?.saturating_mul(growth).saturating_add(OVERHEAD);
     let needed = whole.saturating_sub(bytes_of(&data.next)?);
@@ -187,26 +187,6 @@ fn has_room(dir: &Path, data: &DataDir, (from, to): (EngineKind, EngineKind)) ->
         return Err(Incomplete::NoRoom { dir: dir.to_path_buf(), needed: needed >> 20, free: free >> 20 });
     }
     Ok(())
-}
-
-/// Returns the size of all files below a folder. An engine may delete files meanwhile; they count as 0.
-fn files_bytes(dir: &Path) -> io::Result<u64> {
-    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let entries = match fs::read_dir(dir) {
-        Err(error) if gone(&error) => return Ok(0),
-        entries => entries?,
-    };
-    let mut bytes = 0;
-    for entry in entries {
-        let entry = entry?;
-        bytes += match entry.metadata() {
-            Ok(meta) if meta.is_dir() => files_bytes(&entry.path())?,
-            Ok(meta) => meta.len(),
-            Err(error) if gone(&error) => 0,
-            Err(error) => return Err(error),
-        };
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

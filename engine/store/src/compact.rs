@@ -9,7 +9,7 @@ use super::{
     DirectoryLock, EngineKind, LayoutProblem, StoreConfig, StoreError,
     engine::Opened,
     envelope::Envelope,
-    integrity, layout,
+    files, integrity, layout,
     shared::StoreState,
     weight::{self, Weight},
 };
@@ -66,7 +66,7 @@ fn is_due(config: &StoreConfig, directory: &DirectoryLock, opened: &Opened) -> R
         return Ok(false);
     }
     let io = |error| StoreError::io(format!("the store's directory {}", directory.name()))(error);
-    let files = weight::files_bytes(&directory.path).map_err(io)?;
+    let files = files::bytes_below(&directory.path).map_err(io)?;
     let Some(weight) = Weight::read(&directory.path).filter(|_| files > config.compact_above_bytes) else {
         return Ok(false);
     };
@@ -90,7 +90,7 @@ fn is_due(config: &StoreConfig, directory: &DirectoryLock, opened: &Opened) -> R
 /// Records the result of a full read. Small stores are skipped, because they are never compacted.
 pub(super) fn note(config: &StoreConfig, values: u64, bytes: u64) {
     let dir = &config.dir;
-    let large = weight::files_bytes(dir).is_ok_and(|files| files > config.compact_above_bytes);
+    let large = files::bytes_below(dir).is_ok_and(|files| files > config.compact_above_bytes);
     if config.engine == EngineKind::Sled
         && large
         && let Err(error) = weight::note(dir, values, bytes)
@@ -137,7 +137,7 @@ mod tests {
             // A background audit during the writes would make the first start compact the log, depending on the load of
             // the machine.
             churn(&StoreConfig { verify: false, audit: false, ..config.clone() }).await;
-            let large = weight::files_bytes(dir.path()).unwrap();
+            let large = files::bytes_below(dir.path()).unwrap();
             // The number of segments that sled reuses depends on thread scheduling: the size was 2 to 3.7 MB.
             assert!(large > 1 << 20, "{large}");
             {
@@ -156,7 +156,7 @@ mod tests {
             let compacted = Weight::read(dir.path()).unwrap().compacted;
             assert!(compacted > 0 && compacted < large, "{compacted} of {large}");
             is_as_it_was(&config);
-            assert!(weight::files_bytes(dir.path()).unwrap() < large);
+            assert!(files::bytes_below(dir.path()).unwrap() < large);
         }
     }
 

@@ -44,6 +44,26 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// Returns the size of all files below a folder. An engine may delete files meanwhile; they count as 0.
+pub fn bytes_below(dir: &Path) -> io::Result<u64> {
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let entries = match fs::read_dir(dir) {
+        Err(error) if gone(&error) => return Ok(0),
+        entries => entries?,
+    };
+    let mut bytes = 0;
+    for entry in entries {
+        let entry = entry?;
+        bytes += match entry.metadata() {
+            Ok(meta) if meta.is_dir() => bytes_below(&entry.path())?,
+            Ok(meta) => meta.len(),
+            Err(error) if gone(&error) => 0,
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(bytes)
+}
+
 /// A file with the new content under a temporary name. Dropping it removes the file.
 struct Draft(PathBuf);
 

@@ -49,20 +49,6 @@ pub(super) fn note(dir: &Path, values: u64, bytes: u64) -> io::Result<()> {
     Weight { values, bytes, compacted }.write(dir)
 }
 
-/// Returns the size of all files of the store. sled has no subfolders with files and may replace or remove
-/// files concurrently; removed files count as 0.
-pub(super) fn files_bytes(dir: &Path) -> io::Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(dir)? {
-        bytes += match entry?.metadata() {
-            Ok(meta) if meta.is_file() => meta.len(),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(_) | Err(_) => 0,
-        };
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -85,7 +71,7 @@ mod tests {
         Weight { values: 1, bytes: 2, compacted: 3 }.write(dir.path()).unwrap();
         note(dir.path(), 4, 5).unwrap();
         assert_eq!(Weight::read(dir.path()), Some(Weight { values: 4, bytes: 5, compacted: 3 }));
-        assert_eq!(files_bytes(dir.path()).unwrap(), fs::metadata(dir.path().join(FILE)).unwrap().len());
+        assert_eq!(files::bytes_below(dir.path()).unwrap(), fs::metadata(dir.path().join(FILE)).unwrap().len());
         for text in ["", "values 1\nbytes 2\n", "values 1\nbytes x\ncompacted 3\n", "values 1\nbits 2\ncompacted 3\n"] {
             fs::write(dir.path().join(FILE), text).unwrap();
             assert_eq!(Weight::read(dir.path()), None, "{text:?}");

@@ -27,7 +27,7 @@ use crate::{
     integrity,
     shared::StoreState,
     watermark::{self, WATERMARK_KEY, WatermarkRecord},
-    weight::{self, Weight},
+    weight::Weight,
 };
 
 const DRAFT: &str = "sled.compact";
@@ -51,13 +51,13 @@ pub(crate) fn compact(config: &StoreConfig, progress: impl FnMut(u64, u64)) -> R
     let dir = &*config.dir;
     let io = |error| StoreError::io(format!("compacting {}", dir.display()))(error);
     finish(dir).map_err(io)?;
-    let before = weight::files_bytes(dir).map_err(io)?;
+    let before = files::bytes_below(dir).map_err(io)?;
     let last = rewrite(config, progress)?;
     let bytes = read_again(config, last)?;
     for step in STEPS {
         step(dir).map_err(io)?;
     }
-    let (values, after) = (last.values(), weight::files_bytes(dir).map_err(io)?);
+    let (values, after) = (last.values(), files::bytes_below(dir).map_err(io)?);
     Weight { values, bytes, compacted: after }.write(dir).map_err(io)?;
     Ok(Compacted { values, before, after })
 }
