@@ -10,7 +10,7 @@ use std::{
 };
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, dev::ToEnvelope, prelude::SendError};
-use location::{InstitutionId, LocationId, Timestamp};
+use location::LocationId;
 use membership::Place;
 use parking_lot::Mutex;
 use processor::{
@@ -60,7 +60,7 @@ pub(crate) struct Directory {
     shares: Mutex<HashMap<LocationId, Arc<DiskShare>>>,
     /// `None` if all institutions are on this node.
     cluster: Option<Arc<Cluster>>,
-    here: LocalInstitutions,
+    pub(crate) here: LocalInstitutions,
     /// More locations may have to be loaded than the due index contains.
     gained: Arc<AtomicBool>,
     stopping: AtomicBool,
@@ -327,11 +327,6 @@ impl Directory {
         self.metrics.institutions_here.set(here);
         self.metrics.institutions_came.add(came);
         self.metrics.institutions_left.add(left);
-    }
-
-    /// Returns since when an institution is on this node, or `None` if one process serves all.
-    pub(crate) fn here_since(&self, institution: InstitutionId) -> Option<Timestamp> {
-        self.here.since(institution)
     }
 
     fn is_in_memory(&self, id: LocationId) -> bool {

@@ -287,7 +287,7 @@ impl Engine {
 
     /// Returns since when an institution is on this node, or `None` if one process serves all.
     pub fn here_since(&self, institution: InstitutionId) -> Option<Timestamp> {
-        self.directory.here_since(institution)
+        self.directory.here.since(institution)
     }
 
     /// Returns the setup in force. `reconfigure` replaces it.

@@ -7,7 +7,7 @@ use location::{
     Call, Command, MachineSettings, Millis, Resource, Timestamp, WriteId, command::Failure, event::CallKind,
 };
 use records::{Description, Ehr, Fault, Page, write::public_id};
-use runtime::{Metrics, Origin, clock};
+use runtime::{Origin, clock};
 use tracing::Instrument;
 
 use super::{
@@ -121,7 +121,7 @@ impl LocationActor {
 
     /// Awaits the page after the commit and handles it as a separate request.
     pub(super) fn await_page(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
-        let (metrics, loads) = (self.metrics.clone(), self.loads);
+        let loads = self.loads;
         let pulled = async move { ((&mut pulling.request.page.answer).await, pulling) };
         ctx.spawn(pulled.into_actor(self).map(move |(page, pulling), act, ctx| {
             let (resource, call) = (pulling.request.resource, pulling.call);
@@ -133,7 +133,7 @@ impl LocationActor {
             if let Ok(page) = &page {
                 act.prefetch_next(page, &pulling, requests);
             }
-            let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
+            let outcome = page.map(Box::new).map_err(|fault| act.fault("pull", fault));
             let job = RequestJob::internal(IngestPage { resource, call, outcome });
             send_to_self(ctx, SelfMessage::Page { job, loads });
         }));
@@ -143,7 +143,6 @@ impl LocationActor {
     pub(super) fn call(&mut self, call: Call, ctx: &mut Context<Self>) {
         let (Some(processor), Some(ehr)) = (&self.processor, self.means.ehr.clone()) else { return };
         self.metrics.adapter_calls.add(1);
-        let metrics = self.metrics.clone();
         match call {
             // In flight since the commit began.
             Call::Pull { .. } => {}
@@ -191,7 +190,7 @@ impl LocationActor {
                         ctx.spawn(pushed.into_actor(self).map(move |(receipt, span), act, ctx| {
                             charge(&ehr, ctx);
                             let outcome = receipt.map(push_payload::written);
-                            let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
+                            let outcome = span.in_scope(|| act.outcome(what, outcome));
                             let command = Command::Pushed { write, attempt, outcome };
                             send_to_self(ctx, SelfMessage::Do(RequestJob::internal_for(command, origin)));
                         }));
@@ -206,7 +205,7 @@ impl LocationActor {
                         ctx.spawn(found.into_actor(self).map(move |(receipt, span), act, ctx| {
                             charge(&ehr, ctx);
                             let outcome = receipt.map(|found| found.map(push_payload::written));
-                            let outcome = span.in_scope(|| act.outcome(&metrics, what, outcome));
+                            let outcome = span.in_scope(|| act.outcome(what, outcome));
                             let command = Command::Found { write, attempt, outcome };
                             send_to_self(ctx, SelfMessage::Do(RequestJob::internal_for(command, origin)));
                         }));
@@ -216,19 +215,19 @@ impl LocationActor {
         }
     }
 
-    fn outcome<T>(&self, metrics: &Metrics, what: &'static str, answer: Result<T, Fault>) -> Result<T, Failure> {
+    fn outcome<T>(&self, what: &'static str, answer: Result<T, Fault>) -> Result<T, Failure> {
         if answer.is_ok() {
             tracing::debug!("the EHR call has ended");
         }
-        answer.map_err(|fault| self.fault(metrics, what, fault))
+        answer.map_err(|fault| self.fault(what, fault))
     }
 
-    fn fault(&self, metrics: &Metrics, what: &str, fault: Fault) -> Failure {
+    fn fault(&self, what: &str, fault: Fault) -> Failure {
         if let Fault::NotBegun(reason) = fault {
             tracing::debug!(location = %self.id, call = what, reason, "the EHR call was put off");
             return Failure::NotBegun(reason);
         }
-        metrics.adapter_faults.add(1);
+        self.metrics.adapter_faults.add(1);
         if what == "push" && matches!(fault, Fault::Rejected(_) | Fault::Unsupported(_)) {
             tracing::warn!(location = %self.id, call = what, %fault, "the EHR rejected the write; it is not tried again");
         } else {
@@ -268,14 +267,14 @@ impl LocationActor {
             // The call was not made.
             Err(Fault::NotBegun(_)) => {
                 self.describe_later(ctx, DESCRIBE_AGAIN);
-                return Box::pin(async {}.into_actor(self));
+                return self.done();
             }
             Err(error) => {
                 self.describe_failures = self.describe_failures.saturating_add(1);
                 let again = describe_again(self.describe_failures);
                 tracing::warn!(location = %self.id, %error, ?again, "the EHR did not describe its capabilities");
                 self.describe_later(ctx, again);
-                return Box::pin(async {}.into_actor(self));
+                return self.done();
             }
         };
         self.describe_failures = 0;
@@ -287,7 +286,7 @@ impl LocationActor {
                     tracing::error!(location = %self.id, %error, "the capabilities of the EHR cannot be stored");
                 }
                 self.describe_later(ctx, DESCRIBE_EVERY);
-                return Box::pin(async {}.into_actor(self));
+                return self.done();
             }
         };
         let stored = self.deps.store.commit(batch).into_actor(self);

@@ -49,32 +49,27 @@ impl Request for IngestPage {
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<()> {
         let source = at.source().ok_or(Reject::Damaged("a page for a location without EHR"))?;
-        let (mut appointments, mut tombstones, mut replacements) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let outcome = match &self.outcome {
-            Err(failure) => Err(failure.clone()),
-            Ok(page) => {
-                let mut intake = Intake {
-                    processor: at,
-                    source,
-                    cx,
-                    unit: &mut *unit,
-                    page: PulledPage::default(),
-                    tombstones: Vec::new(),
-                    appointments: Vec::new(),
-                    replacements: BTreeMap::new(),
-                    others: 0,
-                };
-                match intake.take(self.resource, page) {
-                    Ok(()) => {
-                        (appointments, tombstones) = (intake.appointments, intake.tombstones);
-                        replacements = intake.replacements;
-                        Ok(intake.page)
-                    }
-                    Err(IngestError::Invalid(reason)) => Err(Failure::RetryLater { reason, after: None }),
-                    Err(IngestError::Rejected(reject)) => return Err(reject),
-                }
-            }
+        let mut intake = Intake {
+            processor: at,
+            source,
+            cx,
+            unit: &mut *unit,
+            page: PulledPage::default(),
+            tombstones: Vec::new(),
+            appointments: Vec::new(),
+            replacements: BTreeMap::new(),
+            others: 0,
         };
+        let taken = match &self.outcome {
+            Err(failure) => Err(failure.clone()),
+            Ok(page) => match intake.take(self.resource, page) {
+                Ok(()) => Ok(()),
+                Err(IngestError::Invalid(reason)) => Err(Failure::RetryLater { reason, after: None }),
+                Err(IngestError::Rejected(reject)) => return Err(reject),
+            },
+        };
+        let Intake { page, appointments, tombstones, replacements, .. } = intake;
+        let outcome = taken.map(|()| page);
         let decision = at.machine.decide(cx, &Command::Pulled { resource: self.resource, call: self.call, outcome });
         match &decision.reply {
             Reply::PageApplied { keep } => {
