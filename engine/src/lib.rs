@@ -12,7 +12,6 @@
 mod adapter_calls;
 mod adapter_versions;
 mod audit_follower;
-mod backup_calls;
 mod backups;
 mod cluster;
 mod config_history;
@@ -41,7 +40,6 @@ mod resume;
 mod rotation;
 pub mod simulated;
 mod slot_calls;
-mod store_key_calls;
 mod store_keys;
 mod subscriber_ids;
 #[cfg(test)]
