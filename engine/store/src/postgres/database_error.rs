@@ -55,10 +55,12 @@ pub(super) fn classify(error: &Error) -> DatabaseFailure {
     }
 }
 
-/// Classifies errors of reads and of statements outside of a group.
-pub(super) fn plain(error: &Error) -> StoreError {
-    match classify(error) {
-        DatabaseFailure::Retry(why) => StoreError::Away { why },
-        DatabaseFailure::Failed(error) => error,
+/// Errors of reads and of statements outside of a group.
+impl From<Error> for StoreError {
+    fn from(error: Error) -> StoreError {
+        match classify(&error) {
+            DatabaseFailure::Retry(why) => StoreError::Away { why },
+            DatabaseFailure::Failed(error) => error,
+        }
     }
 }

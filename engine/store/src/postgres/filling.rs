@@ -1,11 +1,8 @@
 //! The state of a database that is being filled with the values of another store. It cannot be opened for use
 //! before the copy is complete.
 
-use tokio_postgres::Error;
-
 use super::{
     config::PostgresConfig,
-    database_error::plain,
     schema,
     session::{Bare, Connector},
 };
@@ -32,36 +29,33 @@ pub async fn begin(config: &PostgresConfig, keys: &StoreKeys, of: &str) -> Resul
     let bare = Connector::new(config)?.bare().await?;
     match mark(&bare, keys).await? {
         Some(found) if found == of => return Ok(Begun::Resumed),
-        None if values(&bare).await.map_err(|error| plain(&error))? > 0 => return Ok(Begun::Occupied),
+        None if values(&bare).await? > 0 => return Ok(Begun::Occupied),
         _ => {}
     }
     let sealed = Envelope::new(keys).sealer()?.seal(MARK, of.as_bytes())?;
-    let cleared = async {
-        bare.client.batch_execute("BEGIN").await?;
-        bare.client.execute("DELETE FROM practice_sync_values WHERE key <> $1", &[&schema::SEAL_KEY]).await?;
-        bare.client.execute("DELETE FROM practice_sync_homes", &[]).await?;
-        let put = "INSERT INTO practice_sync_values (owner, key, value, version) VALUES (0, $1, $2, '')";
-        bare.client.execute(put, &[&MARK, &sealed]).await?;
-        bare.client.batch_execute("COMMIT").await
-    };
-    cleared.await.map_err(|error: Error| plain(&error))?;
+    bare.client.batch_execute("BEGIN").await?;
+    bare.client.execute("DELETE FROM practice_sync_values WHERE key <> $1", &[&schema::SEAL_KEY]).await?;
+    bare.client.execute("DELETE FROM practice_sync_homes", &[]).await?;
+    let put = "INSERT INTO practice_sync_values (owner, key, value, version) VALUES (0, $1, $2, '')";
+    bare.client.execute(put, &[&MARK, &sealed]).await?;
+    bare.client.batch_execute("COMMIT").await?;
     Ok(Begun::Started)
 }
 
 /// Removes the mark after a complete copy, so that the store can be opened.
 pub async fn end(config: &PostgresConfig) -> Result<(), StoreError> {
     let bare = Connector::new(config)?.bare().await?;
-    let ended = bare.client.execute("DELETE FROM practice_sync_values WHERE owner = 0 AND key = $1", &[&MARK]).await;
-    ended.map(drop).map_err(|error| plain(&error))
+    bare.client.execute("DELETE FROM practice_sync_values WHERE owner = 0 AND key = $1", &[&MARK]).await?;
+    Ok(())
 }
 
 /// Returns the number of values, without the initial number of the sequences.
 pub async fn count(config: &PostgresConfig) -> Result<u64, StoreError> {
     let bare = Connector::new(config)?.bare().await?;
-    values(&bare).await.map_err(|error| plain(&error))
+    values(&bare).await
 }
 
-async fn values(bare: &Bare) -> Result<u64, Error> {
+async fn values(bare: &Bare) -> Result<u64, StoreError> {
     let (reserved, begin) = ([FIRST_RESERVED], keys::feed_end());
     let count = "SELECT count(*) FROM practice_sync_values WHERE key < $1 AND key <> $2";
     let row = bare.client.query_one(count, &[&reserved.as_slice(), &begin]).await?;
@@ -71,7 +65,7 @@ async fn values(bare: &Bare) -> Result<u64, Error> {
 /// Returns the identification of the copy in progress, or `None` if there is none.
 pub(super) async fn mark(bare: &Bare, keys: &StoreKeys) -> Result<Option<String>, StoreError> {
     let read = "SELECT value FROM practice_sync_values WHERE owner = 0 AND key = $1";
-    let found = bare.client.query_opt(read, &[&MARK]).await.map_err(|error| plain(&error))?;
+    let found = bare.client.query_opt(read, &[&MARK]).await?;
     let opened = found.map(|row| Envelope::new(keys).open(MARK, row.get(0))).transpose()?;
     Ok(opened.map(|text| String::from_utf8_lossy(&text).into_owned()))
 }

@@ -15,7 +15,7 @@ use tokio::{runtime::Handle, time::timeout};
 use tokio_postgres::{Error, Row, Statement};
 
 use super::{
-    database_error::{is_answer, plain, text},
+    database_error::{is_answer, text},
     pool::Slot,
     session::Session,
     statements::Scan,
@@ -135,11 +135,11 @@ where
         let session = slot.session().await?;
         match timeout(slot.limit() + GRACE, work(session.clone())).await {
             Ok(Ok(rows)) => return Ok(rows),
-            Ok(Err(error)) if is_answer(&error) && !session.is_closed() => return Err(plain(&error)),
+            Ok(Err(error)) if is_answer(&error) && !session.is_closed() => return Err(error.into()),
             Ok(Err(error)) => {
                 slot.give_up(&session, &text(&error));
                 if !std::mem::take(&mut again) {
-                    return Err(plain(&error));
+                    return Err(error.into());
                 }
             }
             Err(_) => {

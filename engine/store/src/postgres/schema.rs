@@ -6,7 +6,6 @@ use tokio_postgres::{Client, Error};
 
 use super::{
     config::PostgresConfig,
-    database_error::plain,
     session::{Bare, Connector},
 };
 use crate::{
@@ -89,8 +88,8 @@ pub async fn migrate(config: &PostgresConfig, keys: &StoreKeys) -> Result<(u32, 
         }
         marked = bare.client.batch_execute(MARK).await;
     }
-    marked.map_err(|error| plain(&error))?;
-    steps(&bare.client).await.map_err(|error| plain(&error))?;
+    marked?;
+    steps(&bare.client).await?;
     seal(&bare, config, keys).await?;
     Ok((found, STEPS.len() as u32))
 }
@@ -135,29 +134,23 @@ fn known(found: u32) -> Result<(), StoreError> {
 }
 
 async fn version(client: &Client) -> Result<Option<u32>, StoreError> {
-    let asked = async {
-        let table = client.query_one("SELECT to_regclass('practice_sync_schema') IS NOT NULL", &[]).await?;
-        if !table.get::<_, bool>(0) {
-            return Ok(None);
-        }
-        let row = client.query_opt("SELECT version FROM practice_sync_schema WHERE one = 1", &[]).await?;
-        Ok(row.map(|row| row.get::<_, i32>(0).unsigned_abs()))
-    };
-    asked.await.map_err(|error: Error| plain(&error))
+    let table = client.query_one("SELECT to_regclass('practice_sync_schema') IS NOT NULL", &[]).await?;
+    if !table.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let row = client.query_opt("SELECT version FROM practice_sync_schema WHERE one = 1", &[]).await?;
+    Ok(row.map(|row| row.get::<_, i32>(0).unsigned_abs()))
 }
 
 /// Verifies the sealing key. The first process writes the known value; later ones must be able to open it.
 async fn seal(bare: &Bare, config: &PostgresConfig, keys: &StoreKeys) -> Result<(), StoreError> {
     let envelope = Envelope::new(keys);
     let sealed = envelope.sealer()?.seal(SEAL_KEY, SEAL)?;
-    let found = async {
-        let put = "INSERT INTO practice_sync_values (owner, key, value, version) VALUES (0, $1, $2, '') \
-                   ON CONFLICT (owner, key) DO NOTHING";
-        bare.client.execute(put, &[&SEAL_KEY, &sealed]).await?;
-        let read = "SELECT value FROM practice_sync_values WHERE owner = 0 AND key = $1";
-        bare.client.query_one(read, &[&SEAL_KEY]).await
-    };
-    let found: Vec<u8> = found.await.map_err(|error| plain(&error))?.get(0);
+    let put = "INSERT INTO practice_sync_values (owner, key, value, version) VALUES (0, $1, $2, '') \
+               ON CONFLICT (owner, key) DO NOTHING";
+    bare.client.execute(put, &[&SEAL_KEY, &sealed]).await?;
+    let read = "SELECT value FROM practice_sync_values WHERE owner = 0 AND key = $1";
+    let found: Vec<u8> = bare.client.query_one(read, &[&SEAL_KEY]).await?.get(0);
     let id = sealed_with(&found);
     match envelope.open(SEAL_KEY, found) {
         Ok(opened) if opened == SEAL => Ok(()),
@@ -174,7 +167,7 @@ pub async fn check(config: &PostgresConfig, keys: &StoreKeys) -> Result<Checked,
     loop {
         let page = "SELECT owner, key, value FROM practice_sync_values WHERE (owner, key) > ($1, $2) \
                     ORDER BY owner, key LIMIT 1000";
-        let rows = bare.client.query(page, &[&after.0, &after.1]).await.map_err(|error| plain(&error))?;
+        let rows = bare.client.query(page, &[&after.0, &after.1]).await?;
         let Some(last) = rows.last() else { break };
         after = (last.get(0), last.get(1));
         for row in &rows {

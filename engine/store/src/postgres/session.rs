@@ -11,12 +11,7 @@ use std::{
 use tokio::{task::AbortHandle, time::timeout};
 use tokio_postgres::{Client, Config, error::SqlState};
 
-use super::{
-    config::PostgresConfig,
-    database_error::{plain, text},
-    statements::Statements,
-    tls::Rustls,
-};
+use super::{config::PostgresConfig, database_error::text, statements::Statements, tls::Rustls};
 use crate::StoreError;
 
 /// Planner settings. A statement planned while the table was small must not scan the whole table later.
@@ -72,10 +67,8 @@ impl Connector {
     pub(super) async fn bare(&self) -> Result<Bare, StoreError> {
         let connecting = self.config.connect(self.tls.clone());
         let connected = timeout(self.connect_timeout, connecting).await;
-        let away = |why| StoreError::Away { why };
-        let (client, connection) = connected
-            .map_err(|_| away("the connection was not made in time".into()))?
-            .map_err(|error| plain(&error))?;
+        let connected = connected.map_err(|_| StoreError::Away { why: "the connection was not made in time".into() });
+        let (client, connection) = connected??;
         let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(error = text(&error), "a connection to the database ended");
@@ -86,7 +79,7 @@ impl Connector {
 
     pub(super) async fn session(&self, purpose: Purpose) -> Result<Arc<Session>, StoreError> {
         let bare = self.bare().await?;
-        let prepared = async {
+        let ready = async {
             let client = &bare.client;
             client.batch_execute(&self.settings(purpose)).await?;
             // An unsupported setting must not prevent the connection.
@@ -98,10 +91,7 @@ impl Connector {
                 tracing::warn!("synchronous_commit is off in the database: it is switched on for these connections");
                 client.batch_execute("SET synchronous_commit = on").await?;
             }
-            Statements::prepare(client).await
-        };
-        let ready = async {
-            let statements = prepared.await.map_err(|error| plain(&error))?;
+            let statements = Statements::prepare(client).await?;
             match purpose {
                 Purpose::Reads => {}
                 Purpose::Commits if self.alone.load(Ordering::SeqCst) => bare.lock_exclusive_again().await?,
@@ -174,7 +164,7 @@ impl Bare {
                 tracing::debug!(error = text(&error), "the database has no advisory locks");
                 Ok(true)
             }
-            Err(error) => Err(plain(&error)),
+            Err(error) => Err(error.into()),
         }
     }
 }

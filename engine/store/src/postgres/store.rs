@@ -20,7 +20,6 @@ use tokio_postgres::Row;
 use super::{
     committer::Committer,
     config::PostgresConfig,
-    database_error::plain,
     filling,
     owners::{Owned, Owners},
     pool::Slot,
@@ -234,8 +233,7 @@ async fn homes(
             let why = "a copy into it is not whole: run the same `practice-sync store copy` again, which finishes it";
             return Err(StoreError::Database { why: why.into() });
         }
-        let rows = bare.client.query("SELECT home, owner FROM practice_sync_homes", &[]).await;
-        rows.map_err(|error| plain(&error))
+        Ok(bare.client.query("SELECT home, owner FROM practice_sync_homes", &[]).await?)
     };
     // Uses the timeout of reads, because there may be many owners.
     let known = timeout(connector.statement_timeout, known).await;
