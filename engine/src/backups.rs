@@ -105,13 +105,6 @@ impl Backups {
         })
     }
 
-    /// Returns a receiver for the ends of backups from now on. Only the first receiver gets them.
-    pub(crate) fn ended(&self) -> UnboundedReceiver<BackupEnded> {
-        let (report, ended) = unbounded_channel();
-        drop(self.reports.set(report));
-        ended
-    }
-
     fn report(&self, made: bool) {
         if let Some(reports) = self.reports.get() {
             // The receiver is dropped while the server stops.
@@ -275,7 +268,9 @@ impl Engine {
     /// Returns a receiver for the ends of backups from now on, including scheduled ones. Only the first receiver gets
     /// them.
     pub fn backups_ended(&self) -> UnboundedReceiver<BackupEnded> {
-        self.backups.ended()
+        let (report, ended) = unbounded_channel();
+        drop(self.backups.reports.set(report));
+        ended
     }
 
     /// Returns the time of the newest backup and the number of failures since the start, or `None` without a backup

@@ -6,9 +6,7 @@ use std::{
 };
 
 use location::InstitutionId;
-use membership::{
-    Member, MembershipChange, MembershipRules, Moment, Node, NodeId, Place, Proposal, Snapshot, read_snapshot,
-};
+use membership::{Member, MembershipChange, MembershipRules, Moment, Node, NodeId, Place, Snapshot, read_snapshot};
 use parking_lot::Mutex;
 use runtime::clock;
 use setup::{NodeRules, Setup};
@@ -171,7 +169,8 @@ impl Cluster {
                 None
             }
         };
-        if let Some(proposal) = self.proposal(&look)
+        let proposal = self.member.lock().proposal(&look, self.now());
+        if let Some(proposal) = proposal
             && let Some(batch) = self.reading(move |store| proposal.batch(store)).await?
         {
             match self.store.commit(batch).await {
@@ -200,11 +199,6 @@ impl Cluster {
             Err(error) => return Err(error),
         }
         Ok(news)
-    }
-
-    fn proposal(&self, look: &Snapshot) -> Option<Proposal> {
-        let now = self.now();
-        self.member.lock().proposal(look, now)
     }
 
     async fn reading<T: Send + 'static>(

@@ -198,11 +198,6 @@ impl Rotation {
         Ok(KeysNow { keys, left: state.left(), failed: state.failed.clone() })
     }
 
-    /// Returns the number of values not sealed with the newest key, once they are counted.
-    pub(crate) fn left(&self) -> Option<u64> {
-        self.state.lock().left()
-    }
-
     /// Removes an unneeded key from the file, after a check of all values and of all backups in the folder.
     pub(crate) fn drop_key(&self, id: KeyId) -> Result<(), KeyError> {
         let (file, _changing) = (self.file()?, self.change()?);
@@ -238,7 +233,7 @@ impl Engine {
 
     /// Returns the number of values not sealed with the newest key, once they are counted.
     pub fn values_to_reseal(&self) -> Option<u64> {
-        self.rotation.left()
+        self.rotation.state.lock().left()
     }
 }
 
