@@ -1,6 +1,6 @@
 //! The table of contents of the disk: every key space, with its builders and parsers. All keys are built
 //! here. Numbers are big-endian, so that keys sort like the things they identify. A new space needs one line
-//! in `spaces!`, one builder and, if its keys are read, one parser (`fixed_key!` for keys of numbers).
+//! in `spaces!`, one builder and, if its keys are read, one parser (`fixed_key!` for keys of numbers and digests).
 
 use super::{Key, KeyRange};
 
@@ -180,7 +180,8 @@ fn stream_name(stream: u64) -> String {
     format!("{of} {}", stream & u64::from(u32::MAX))
 }
 
-/// Defines the builder of a key of numbers, and the parser that returns them.
+/// Defines the builder of a key of numbers, followed by bytes of fixed size where their size is given, and the parser
+/// that returns these parts.
 macro_rules! fixed_key {
     ($space:ident: $build:ident($($part:ident: $type:ident),*)) => {
         pub fn $build($($part: $type),*) -> Key {
@@ -199,6 +200,19 @@ macro_rules! fixed_key {
 
         pub fn $parse(key: &[u8]) -> Option<($($type),*)> {
             Parts::parse(Space::$space, key, |parts| Some(($(parts.$type()?),*)))
+        }
+    };
+    ($space:ident: $build:ident($($part:ident: $type:ident),*; $last:ident: $size:tt)) => {
+        pub fn $build($($part: $type,)* $last: &[u8; $size]) -> Key {
+            Build::new(Space::$space)$(.$type($part))*.bytes($last)
+        }
+    };
+    ($space:ident: $build:ident($($part:ident: $type:ident),*; $last:ident: $size:tt), $parse:ident) => {
+        fixed_key!($space: $build($($part: $type),*; $last: $size));
+
+        pub fn $parse(key: &[u8]) -> Option<($($type,)* [u8; $size])> {
+            let mut parts = Parts::new(Space::$space, key)?;
+            Some(($(parts.$type()?,)* parts.rest().try_into().ok()?))
         }
     };
 }
@@ -222,6 +236,17 @@ fixed_key!(Restored: restored(location: u32));
 fixed_key!(Record: record(kind: u8, scope: u32, id: u64), parse_record);
 fixed_key!(Before: before(kind: u8, scope: u32, id: u64));
 fixed_key!(Lease: lease(location: u32));
+fixed_key!(PatientMatch: patient_match(institution: u32, source: u32; digest: 32));
+fixed_key!(Once: once(; digest: 32));
+fixed_key!(OnceExpiry: once_expiry(expires: i64; digest: 32), parse_once_expiry);
+fixed_key!(Numbered: numbered(; digest: 32));
+fixed_key!(Subscriber: subscriber(source: u32; digest: 32));
+fixed_key!(Claim: claim(institution: u32; hash: 32), parse_claim);
+fixed_key!(PairingCode: pairing_code(; digest: 32));
+fixed_key!(PairingCodeOf: pairing_code_of(location: u32, expires: i64; digest: 32), parse_pairing_code_of);
+fixed_key!(Workstation: workstation(; id: 16));
+fixed_key!(WorkstationAt: workstation_at(location: u32; id: 16), parse_workstation_at);
+fixed_key!(TokenUsed: token_used(; hash: 32));
 
 pub fn adapter_part(sha256: &[u8; 32], number: u32) -> Key {
     Build::new(Space::AdapterPart).raw(sha256).u32(number).key()
@@ -255,10 +280,6 @@ pub fn secret(name: &str) -> Key {
     Build::new(Space::Secret).bytes(name.as_bytes())
 }
 
-pub fn patient_match(institution: u32, source: u32, digest: &[u8; 32]) -> Key {
-    Build::new(Space::PatientMatch).u32(institution).u32(source).bytes(digest)
-}
-
 /// Returns the range of all blocks of a segment.
 pub fn index_segment(stream: u64, segment: u64) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::IndexBlock).u64(stream).u64(segment).key())
@@ -268,30 +289,9 @@ pub fn feed_after(stream: u64, number: u64) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::Feed).u64(stream).key()).after(&feed(stream, number))
 }
 
-pub fn once(digest: &[u8; 32]) -> Key {
-    Build::new(Space::Once).bytes(digest)
-}
-
-pub fn once_expiry(expires: i64, digest: &[u8; 32]) -> Key {
-    Build::new(Space::OnceExpiry).i64(expires).bytes(digest)
-}
-
-pub fn parse_once_expiry(key: &[u8]) -> Option<(i64, [u8; 32])> {
-    let mut parts = Parts::new(Space::OnceExpiry, key)?;
-    Some((parts.i64()?, parts.rest().try_into().ok()?))
-}
-
 /// Returns the range of keys that expire at `now` or earlier.
 pub fn once_expired(now: i64) -> KeyRange {
     KeyRange::new(once_expiry(i64::MIN, &[0; 32]), after_time(Space::OnceExpiry, now))
-}
-
-pub fn numbered(digest: &[u8; 32]) -> Key {
-    Build::new(Space::Numbered).bytes(digest)
-}
-
-pub fn subscriber(source: u32, digest: &[u8; 32]) -> Key {
-    Build::new(Space::Subscriber).u32(source).bytes(digest)
 }
 
 pub fn sandbox_changes(source: u32) -> KeyRange {
@@ -324,44 +324,9 @@ pub fn links(scope: u32, kind: u8) -> KeyRange {
     KeyRange::prefix(&link(scope, kind, &[]))
 }
 
-pub fn claim(institution: u32, hash: &[u8; 32]) -> Key {
-    Build::new(Space::Claim).u32(institution).bytes(hash)
-}
-
-pub fn parse_claim(key: &[u8]) -> Option<(u32, [u8; 32])> {
-    let mut parts = Parts::new(Space::Claim, key)?;
-    Some((parts.u32()?, parts.rest().try_into().ok()?))
-}
-
-pub fn pairing_code(digest: &[u8; 32]) -> Key {
-    Build::new(Space::PairingCode).bytes(digest)
-}
-
-pub fn pairing_code_of(location: u32, expires: i64, digest: &[u8; 32]) -> Key {
-    Build::new(Space::PairingCodeOf).u32(location).i64(expires).bytes(digest)
-}
-
-pub fn parse_pairing_code_of(key: &[u8]) -> Option<(u32, i64, [u8; 32])> {
-    let mut parts = Parts::new(Space::PairingCodeOf, key)?;
-    Some((parts.u32()?, parts.i64()?, parts.rest().try_into().ok()?))
-}
-
 /// Returns the range of a location's codes, in the order of their expiry.
 pub fn pairing_codes_of(location: u32) -> KeyRange {
     KeyRange::prefix(&Build::new(Space::PairingCodeOf).u32(location).key())
-}
-
-pub fn workstation(id: &[u8; 16]) -> Key {
-    Build::new(Space::Workstation).bytes(id)
-}
-
-pub fn workstation_at(location: u32, id: &[u8; 16]) -> Key {
-    Build::new(Space::WorkstationAt).u32(location).bytes(id)
-}
-
-pub fn parse_workstation_at(key: &[u8]) -> Option<(u32, [u8; 16])> {
-    let mut parts = Parts::new(Space::WorkstationAt, key)?;
-    Some((parts.u32()?, parts.rest().try_into().ok()?))
 }
 
 pub fn workstations_at(location: u32) -> KeyRange {
@@ -469,10 +434,6 @@ pub fn member_node(name: &str, incarnation: &[u8; 16]) -> Key {
 
 pub fn member_view(epoch: u64) -> Key {
     Build::new(Space::Membership).u8(0).u64(epoch).key()
-}
-
-pub fn token_used(hash: &[u8; 32]) -> Key {
-    Build::new(Space::TokenUsed).bytes(hash)
 }
 
 pub fn parse_member_view(key: &[u8]) -> Option<u64> {
