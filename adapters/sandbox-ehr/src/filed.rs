@@ -10,57 +10,36 @@ use super::{
     wire::SandboxReply,
 };
 
-/// The fields of a write. Resources without a form cannot be written from outside.
+/// The fields of a write, separated by blanks. Resources without a form cannot be written from outside.
 struct WritableFields {
-    required: &'static [&'static str],
-    optional: &'static [&'static str],
+    required: &'static str,
+    optional: &'static str,
 }
 
 fn form(resource: Resource) -> Option<WritableFields> {
-    let (required, optional): (&[&str], &[&str]) = match resource {
+    let (required, optional) = match resource {
         Resource::InsurancePlans => (
-            &["name"],
-            &[
-                "payer_id",
-                "address",
-                "group_number",
-                "employer_name",
-                "fee_schedule",
-                "annual_max_individual",
-                "benefit_year_renewal_month",
-            ],
+            "name",
+            "payer_id address group_number employer_name fee_schedule annual_max_individual benefit_year_renewal_month",
         ),
         Resource::Coverages => (
-            &["patient", "plan", "relation"],
-            &[
-                "priority",
-                "subscriber",
-                "subscriber_name",
-                "subscriber_date_of_birth",
-                "subscriber_number",
-                "effective_date",
-                "expiration_date",
-                "insurance_type",
-                "active",
-            ],
+            "patient plan relation",
+            "priority subscriber subscriber_name subscriber_date_of_birth subscriber_number effective_date \
+             expiration_date insurance_type active",
         ),
-        Resource::PatientHistoryItems => (&["patient", "category", "item"], &["note", "active"]),
-        Resource::PatientAlerts => (&["patient", "note"], &["disabled_at"]),
-        Resource::CommunicationLogs => (&["patient", "note", "mode", "direction", "occurred_at"], &[]),
-        Resource::FormResponses => (&["patient", "form_schema", "answers_json", "submitted_at"], &[]),
+        Resource::PatientHistoryItems => ("patient category item", "note active"),
+        Resource::PatientAlerts => ("patient note", "disabled_at"),
+        Resource::CommunicationLogs => ("patient note mode direction occurred_at", ""),
+        Resource::FormResponses => ("patient form_schema answers_json submitted_at", ""),
         Resource::Payments => (
-            &["patient", "amount"],
-            &[
-                "guarantor", "provider", "charge", "claim", "payment_plan", "insurance_plan", "payment_type",
-                "paid_at", "transaction_id", "description", "charge_splits", "provider_splits",
-            ],
+            "patient amount",
+            "guarantor provider charge claim payment_plan insurance_plan payment_type paid_at transaction_id \
+             description charge_splits provider_splits",
         ),
         Resource::Adjustments => (
-            &["patient", "amount"],
-            &[
-                "guarantor", "provider", "charge", "claim", "adjustment_type", "adjusted_at", "transaction_id",
-                "description", "charge_splits", "provider_splits",
-            ],
+            "patient amount",
+            "guarantor provider charge claim adjustment_type adjusted_at transaction_id description charge_splits \
+             provider_splits",
         ),
         _ => return None,
     };
@@ -112,7 +91,9 @@ pub(super) fn references(resource: Resource, fields: &Map<String, Value>) -> Vec
 /// Rejects a write with unknown fields.
 pub(super) fn check_names(resource: Resource, fields: &Map<String, Value>) -> ValidationResult {
     let Some(WritableFields { required, optional }) = form(resource) else { return Ok(()) };
-    match fields.keys().find(|name| !required.contains(&name.as_str()) && !optional.contains(&name.as_str())) {
+    let is_known =
+        |name: &str| required.split_whitespace().chain(optional.split_whitespace()).any(|known| known == name);
+    match fields.keys().find(|name| !is_known(name)) {
         Some(name) => Err(SandboxReply::error(400, "malformed", &format!("unknown field `{name}`"))),
         None => Ok(()),
     }
@@ -120,13 +101,12 @@ pub(super) fn check_names(resource: Resource, fields: &Map<String, Value>) -> Va
 
 /// Validates a row like a strict EHR.
 pub(super) fn check(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> ValidationResult {
-    let required = form(resource).map_or(&[][..], |form| form.required);
-    let blank = |name: &&&str| match row.fields.get(**name) {
+    let blank = |name: &&str| match row.fields.get(*name) {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.trim().is_empty(),
         Some(_) => false,
     };
-    if let Some(name) = required.iter().find(blank) {
+    if let Some(name) = form(resource).and_then(|form| form.required.split_whitespace().find(blank)) {
         return Err(invalid("missing_field", &format!("{name} is required")));
     }
     if let Some((target, _)) =
