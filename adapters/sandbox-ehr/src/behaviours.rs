@@ -101,38 +101,17 @@ pub struct Loss {
     pub times: Option<u32>,
 }
 
-/// A rule for some writes, which ends after a number of them.
-trait WriteRule {
-    fn applies_to(&self) -> Option<WriteKind>;
-    fn times(&mut self) -> &mut Option<u32>;
-}
-
-impl WriteRule for Rejection {
-    fn applies_to(&self) -> Option<WriteKind> {
-        self.write
-    }
-
-    fn times(&mut self) -> &mut Option<u32> {
-        &mut self.times
-    }
-}
-
-impl WriteRule for Loss {
-    fn applies_to(&self) -> Option<WriteKind> {
-        self.write
-    }
-
-    fn times(&mut self) -> &mut Option<u32> {
-        &mut self.times
-    }
-}
-
-/// Uses the first rule for a kind of write, and removes it after its last time.
-fn use_rule<T: WriteRule + Clone>(rules: &mut Vec<T>, kind: WriteKind) -> Option<T> {
-    rules.retain_mut(|rule| *rule.times() != Some(0));
-    let at = rules.iter().position(|rule| rule.applies_to().is_none_or(|of| of == kind))?;
+/// Uses the first rule for a kind of write, and removes it after its last time. `parts` returns the kind and the times
+/// of a rule.
+fn use_rule<T: Clone>(
+    rules: &mut Vec<T>,
+    kind: WriteKind,
+    parts: fn(&mut T) -> (Option<WriteKind>, &mut Option<u32>),
+) -> Option<T> {
+    rules.retain_mut(|rule| *parts(rule).1 != Some(0));
+    let at = rules.iter_mut().position(|rule| parts(rule).0.is_none_or(|of| of == kind))?;
     let rule = rules[at].clone();
-    let times = rules[at].times();
+    let (_, times) = parts(&mut rules[at]);
     *times = times.map(|left| left - 1);
     if *times == Some(0) {
         rules.remove(at);
@@ -187,17 +166,17 @@ impl Behaviours {
 
     /// Returns the response to a write that matches a rule.
     pub(super) fn rejection(&mut self, kind: WriteKind) -> Option<SandboxReply> {
-        let rule = use_rule(&mut self.reject, kind)?;
+        let rule = use_rule(&mut self.reject, kind, |rule| (rule.write, &mut rule.times))?;
         Some(SandboxReply::error(422, &rule.code, &rule.message))
     }
 
     /// Returns `true` if a write is lost before it arrives.
     pub(super) fn forgets(&mut self, kind: WriteKind) -> bool {
-        use_rule(&mut self.forget, kind).is_some()
+        use_rule(&mut self.forget, kind, |rule| (rule.write, &mut rule.times)).is_some()
     }
 
     /// Returns `true` if the response to an executed write is lost.
     pub(super) fn loses(&mut self, kind: WriteKind) -> bool {
-        use_rule(&mut self.lose, kind).is_some()
+        use_rule(&mut self.lose, kind, |rule| (rule.write, &mut rule.times)).is_some()
     }
 }
