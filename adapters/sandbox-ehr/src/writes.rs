@@ -44,7 +44,7 @@ pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8])
         Resource::Adjustments => WriteKind::CreateAdjustment,
         _ => return not_found(),
     };
-    answer(write(ehr, kind, (resource, None), body, |ehr, fields| {
+    write(ehr, kind, (resource, None), body, |ehr, fields| {
         refuse_fields(&fields, &["id", "version"])?;
         filed::check_names(resource, &fields)?;
         let record = Record::from_json(resource, fields.into()).map_err(|e| malformed(&e))?;
@@ -61,7 +61,7 @@ pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8])
             _ => return Err(not_found()),
         }
         Ok(WriteEffect::Save(201, Box::new(record)))
-    }))
+    })
 }
 
 pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) -> SandboxReply {
@@ -77,7 +77,7 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
         Resource::PatientAlerts => WriteKind::UpdatePatientAlert,
         _ => return not_found(),
     };
-    answer(write(ehr, kind, (resource, Some(id)), body, |ehr, mut fields| {
+    write(ehr, kind, (resource, Some(id)), body, |ehr, mut fields| {
         refuse_fields(&fields, &["id", "location"])?;
         let before = ehr.practice.get(resource, id).ok_or_else(not_found)?;
         let rests_on = fields.remove("version");
@@ -96,7 +96,7 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
             _ => (),
         }
         Ok(WriteEffect::Save(200, Box::new(record)))
-    }))
+    })
 }
 
 /// Returns `true` if an update contains a new time, operatory or provider.
@@ -113,10 +113,10 @@ pub(super) fn delete(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
         Resource::Hours => WriteKind::DeleteHours,
         _ => return not_found(),
     };
-    answer(write(ehr, kind, (resource, Some(id)), body, |ehr, _| {
+    write(ehr, kind, (resource, Some(id)), body, |ehr, _| {
         ehr.practice.get(resource, id).ok_or_else(not_found)?;
         Ok(WriteEffect::Delete(resource, id.to_owned()))
-    }))
+    })
 }
 
 /// Returns a record with some fields replaced; null removes an optional field. In an address only the given lines
@@ -151,12 +151,14 @@ fn write(
     of: (Resource, Option<&str>),
     body: &[u8],
     check: impl FnOnce(&SandboxEhr, WriteFields) -> ValidationResult<WriteEffect>,
-) -> ValidationResult<SandboxReply> {
+) -> SandboxReply {
     if ehr.behaviours.forgets(kind) {
-        return Ok(SandboxReply::default().lost());
+        return SandboxReply::default().lost();
     }
-    let reply = execute(ehr, kind, of, body, check)?;
-    Ok(if ehr.behaviours.loses(kind) { reply.lost() } else { reply })
+    match execute(ehr, kind, of, body, check) {
+        Ok(reply) if ehr.behaviours.loses(kind) => reply.lost(),
+        Ok(reply) | Err(reply) => reply,
+    }
 }
 
 /// Executes any write: write key, switches, trigger names, validation, saving. `of` is the record to change or delete;
@@ -218,10 +220,6 @@ fn written_reply(ehr: &SandboxEhr, status: u16, written: &KeyedRecord) -> Sandbo
         Some(record) => SandboxReply::json(status, &UntaggedRecord(record)),
         None => SandboxReply::json(status, &json!({"id": written.id})),
     }
-}
-
-fn answer(result: ValidationResult<SandboxReply>) -> SandboxReply {
-    result.unwrap_or_else(|refusal| refusal)
 }
 
 fn write_key(fields: &mut WriteFields) -> ValidationResult<Option<String>> {
