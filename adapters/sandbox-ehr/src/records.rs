@@ -180,7 +180,7 @@ pub enum Status {
 }
 
 /// An appointment or, with `blocked`, time that cannot be booked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Appointment {
     #[serde(default)]

@@ -322,22 +322,11 @@ fn hours(at: &LocationProfile, shift: &Shift) -> Hours {
 
 fn appointment(at: &LocationProfile, shift: &Shift, day: i32, from: i64, to: i64) -> Appointment {
     Appointment {
-        id: String::new(),
-        version: 0,
         location: at.key.clone(),
-        patient: None,
         provider: Some(shift.provider.clone()),
         operatory: Some(shift.operatory.clone()),
-        kind: None,
         start: at.instant(day, from),
         end: at.instant(day, to),
-        note: None,
-        status: Status::Scheduled,
-        reason: None,
-        blocked: false,
-        patient_confirmed: false,
-        arrived_at: None,
-        left_at: None,
-        write_key: None,
+        ..Appointment::default()
     }
 }
