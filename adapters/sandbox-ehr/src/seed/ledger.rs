@@ -191,30 +191,24 @@ impl Seed<'_> {
         };
         for (guarantor, ages) in &sums.guarantors {
             let (total, insurance) = (ages.iter().sum::<i64>(), expected(guarantor));
-            let mut row = aged(ages, ["under30", "from31_to60", "from61_to90", "over90"]);
-            row["guarantor"] = guarantor.as_str().into();
-            (row["total"], row["insurance_estimate"]) = (usd(total), usd(insurance));
-            (row["guarantor_portion"], row["write_off_estimate"]) = (usd(total - insurance), usd(0));
+            let mut row = json!({
+                "guarantor": guarantor, "total": usd(total), "insurance_estimate": usd(insurance),
+                "guarantor_portion": usd(total - insurance), "write_off_estimate": usd(0),
+            });
+            set_ages(&mut row, ["under30", "from31_to60", "from61_to90", "over90"], ages);
             self.file(Resource::GuarantorBalances, row);
         }
         for ((patient, guarantor), ages) in &sums.insurance {
-            let mut row = aged(ages, ["under30", "from31_to60", "from61_to90", "over90"]);
-            for (name, amount) in ["billed_under30", "billed31_to60", "billed61_to90", "billed_over90"].iter().zip(ages)
-            {
-                row[*name] = usd(*amount);
-            }
-            (row["patient"], row["guarantor"]) = (patient.as_str().into(), guarantor.as_str().into());
-            row["total"] = usd(ages.iter().sum());
+            let mut row = json!({"patient": patient, "guarantor": guarantor, "total": usd(ages.iter().sum())});
+            set_ages(&mut row, ["under30", "from31_to60", "from61_to90", "over90"], ages);
+            set_ages(&mut row, ["billed_under30", "billed31_to60", "billed61_to90", "billed_over90"], ages);
             self.file(Resource::InsuranceBalances, row);
         }
     }
 }
 
-fn aged(ages: &Ages, names: [&str; 4]) -> Value {
-    names
-        .iter()
-        .zip(ages)
-        .map(|(name, cents)| ((*name).to_owned(), usd(*cents)))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
+fn set_ages(row: &mut Value, names: [&str; 4], ages: &Ages) {
+    for (name, cents) in names.into_iter().zip(ages) {
+        row[name] = usd(*cents);
+    }
 }
