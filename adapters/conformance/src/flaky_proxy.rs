@@ -20,7 +20,7 @@ const EXCHANGE: Duration = Duration::from_secs(60);
 pub struct FlakyProxy {
     address: SocketAddr,
     server: SocketAddr,
-    spoiler: FaultInjector,
+    pub spoiler: FaultInjector,
     /// `None` while the proxy is shut.
     task: Option<JoinHandle<()>>,
 }
@@ -51,26 +51,6 @@ impl FlakyProxy {
             let listener = TcpListener::bind(self.address).await.expect("the port is still ours");
             self.task = Some(tokio::spawn(serve(listener, self.server, self.spoiler.clone())));
         }
-    }
-
-    pub fn spoiler(&self) -> &FaultInjector {
-        &self.spoiler
-    }
-
-    pub fn set(&self, when: When, trouble: InjectedFault) {
-        self.spoiler.set(when, trouble);
-    }
-
-    pub fn calm(&self) {
-        self.spoiler.calm();
-    }
-
-    pub fn requests(&self) -> usize {
-        self.spoiler.requests()
-    }
-
-    pub fn spoilt(&self) -> usize {
-        self.spoiler.spoilt()
     }
 }
 

@@ -73,7 +73,7 @@ impl<S: EhrUnderTest> Subject<S> {
                 let base_url = format!("http://{}{}", proxy.address(), system.base_path());
                 let mut connection = connection(&system, &base_url, network);
                 connection.gate = system.gate(proxy.address());
-                let spoiler = proxy.spoiler().clone();
+                let spoiler = proxy.spoiler.clone();
                 (connection, Some(proxy), spoiler)
             }
             EhrAddress::Url(base_url) => {

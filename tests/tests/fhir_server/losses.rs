@@ -43,7 +43,11 @@ async fn each_write_is_in_the_ehr_once_after_any_loss() {
             story(&harness, told + nth, usize::try_from(nth).unwrap()).await;
         }
         // Some writes have fewer requests than the index of the request to lose.
-        assert!(harness.proxy.spoilt() as u64 >= 2 * here, "{} of {here} stories", harness.proxy.spoilt());
+        assert!(
+            harness.proxy.spoiler.spoilt() as u64 >= 2 * here,
+            "{} of {here} stories",
+            harness.proxy.spoiler.spoilt()
+        );
         told += here;
         harness.engine.stop().await;
     }
@@ -54,7 +58,7 @@ async fn story(harness: &FhirHarness, seed: u64, nth: usize) {
     let mut lose = || {
         let trouble = if random.below(2) == 0 { InjectedFault::LoseReply } else { InjectedFault::LoseRequest };
         let at = usize::try_from(random.below(REQUESTS) + 1).unwrap();
-        harness.proxy.set(When::Nth(at), trouble);
+        harness.proxy.spoiler.set(When::Nth(at), trouble);
     };
     let person = visitor("Told", &format!("Of Seed {seed}"), &format!("555-{seed:03}-{nth:04}"));
     let place = free(harness, nth).await;
@@ -91,7 +95,7 @@ async fn story(harness: &FhirHarness, seed: u64, nth: usize) {
     harness.engine.cancel(LOCATION, AppointmentId(record.id), None).await.unwrap();
     harness.idle().await;
     assert_eq!(harness.in_ehr(&harness.appointment(record.id)).await["status"], "cancelled", "seed {seed}");
-    harness.proxy.calm();
+    harness.proxy.spoiler.calm();
     once_each(harness, nth + 1, nth + 1).await;
 }
 
