@@ -9,13 +9,12 @@ use std::{
 
 use adapter_host::{Adapter, HttpTransport};
 use chrono_tz::Tz;
-use location::resource::Operation;
 use records::ehr::{Ehr, EhrRecord, Resource, Write};
 use runtime::clock;
 use serde_json::{Map, Value};
 
 use crate::{
-    effect::left,
+    effect::{deleted_id, left, record},
     ehr_under_test::{EhrAddress, EhrUnderTest, ExistingIds},
     request::EhrAction,
     subject::{DEADLINE, same},
@@ -127,14 +126,6 @@ fn told_by(resource: Resource) -> Option<&'static [&'static str]> {
     })
 }
 
-fn deleted_id(write: &Write) -> Option<&str> {
-    match write {
-        Write::DeleteWorkingHour(id) => Some(id),
-        Write::Record(Operation::Delete, record) => Some(record.id()),
-        _ => None,
-    }
-}
-
 /// Returns the same record with other fields.
 fn with(record: EhrRecord, fields: &Map<String, Value>) -> EhrRecord {
     let (resource, id, mut all) = (record.resource(), record.id().to_owned(), record.fields());
@@ -179,29 +170,21 @@ impl EhrUnderTest for FromFile {
 
     fn adjust(&self, write: &mut Write) {
         let Some(fields) = self.file.keys.set.get(&left(write).0) else { return };
-        match write {
-            Write::CreatePatient(it) | Write::UpdatePatient(it, _) => {
-                if let EhrRecord::Patient(set) = with(EhrRecord::Patient(it.clone()), fields) {
-                    *it = set;
-                }
-            }
-            Write::CreateAppointment(it)
-            | Write::RescheduleAppointment(it, _)
-            | Write::ConfirmAppointment(it)
-            | Write::CheckInAppointment(it)
-            | Write::NoteAppointment(it)
-            | Write::CancelAppointment(it, _) => {
-                if let EhrRecord::Appointment(set) = with(EhrRecord::Appointment(it.clone()), fields) {
-                    *it = set;
-                }
-            }
-            Write::CreateWorkingHour(it) | Write::UpdateWorkingHour(it) => {
-                if let EhrRecord::WorkingHour(set) = with(EhrRecord::WorkingHour(it.clone()), fields) {
-                    *it = set;
-                }
-            }
-            Write::DeleteWorkingHour(_) | Write::Record(Operation::Delete, _) => (),
-            Write::Record(_, record) => *record = with(record.clone(), fields),
+        let Some(set) = record(write).map(|record| with(record, fields)) else { return };
+        match (write, set) {
+            (Write::CreatePatient(it) | Write::UpdatePatient(it, _), EhrRecord::Patient(set)) => *it = set,
+            (
+                Write::CreateAppointment(it)
+                | Write::RescheduleAppointment(it, _)
+                | Write::ConfirmAppointment(it)
+                | Write::CheckInAppointment(it)
+                | Write::NoteAppointment(it)
+                | Write::CancelAppointment(it, _),
+                EhrRecord::Appointment(set),
+            ) => *it = set,
+            (Write::CreateWorkingHour(it) | Write::UpdateWorkingHour(it), EhrRecord::WorkingHour(set)) => *it = set,
+            (Write::Record(_, it), set) => *it = set,
+            _ => (),
         }
     }
 

@@ -1,11 +1,10 @@
 //! Calls and responses as text. The suite's own records are shown in full; of the EHR's records only identifiers and
 //! numbers are shown.
 
-use location::resource::Operation;
 use records::ehr::{Page, Receipt, Resource, Write};
 use serde_json::{Map, Value};
 
-use crate::effect::left;
+use crate::effect::{deleted_id, left};
 
 /// Returns the contract's name, such as `working_hours`.
 pub fn name(resource: Resource) -> String {
@@ -14,10 +13,9 @@ pub fn name(resource: Resource) -> String {
 }
 
 pub fn write(write: &Write) -> String {
-    let what = match (write, left(write).1) {
-        (Write::DeleteWorkingHour(id), _) => id.clone(),
-        (Write::Record(Operation::Delete, record), _) => record.id().to_owned(),
-        (_, fields) => Value::Object(without_empty_fields(fields.unwrap_or_default())).to_string(),
+    let what = match deleted_id(write) {
+        Some(id) => id.to_owned(),
+        None => Value::Object(without_empty_fields(left(write).1.unwrap_or_default())).to_string(),
     };
     format!("{} {what}", write.kind())
 }

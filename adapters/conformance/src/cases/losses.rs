@@ -7,7 +7,7 @@ use records::ehr::{Fault, Receipt, Write};
 
 use super::{no_writes, writing::met};
 use crate::{
-    effect::{due, left},
+    effect::{due, left, record},
     ehr_under_test::EhrUnderTest,
     report::CaseResult,
     shown,
@@ -128,30 +128,11 @@ async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> CaseR
     }
     let has = |wanted| copies.is_none_or(|copies| copies == wanted);
     let Some(written) = written else { return Ok(has(due(write))) };
-    let id = match written_id(write) {
-        // A write that creates is proven by a copy.
-        None => return Ok(has(1)),
-        Some(id) => id,
-    };
-    if subject.ability(resource).is_none() {
+    let id = record(write).map(|record| record.id().to_owned()).unwrap_or_default();
+    // A write that creates is proven by a copy.
+    if id.is_empty() || subject.ability(resource).is_none() {
         return Ok(has(1));
     }
     let shown = subject.listed_record(resource, &id).await?;
     Ok(shown.is_some_and(|shown| subject.differences(resource, &written, &shown).is_empty()))
-}
-
-fn written_id(write: &Write) -> Option<String> {
-    let id = match write {
-        Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => &patient.id,
-        Write::CreateAppointment(a)
-        | Write::RescheduleAppointment(a, _)
-        | Write::ConfirmAppointment(a)
-        | Write::CheckInAppointment(a)
-        | Write::NoteAppointment(a)
-        | Write::CancelAppointment(a, _) => &a.id,
-        Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => &hour.id,
-        Write::DeleteWorkingHour(id) => id,
-        Write::Record(_, entry) => return (!entry.id().is_empty()).then(|| entry.id().to_owned()),
-    };
-    (!id.is_empty()).then(|| id.clone())
 }
