@@ -214,8 +214,7 @@ impl<S: EhrUnderTest> Subject<S> {
 
     /// Sends a write without injected faults.
     pub async fn written(&self, write: &Write) -> CaseResult<Receipt> {
-        let pushed = self.push(&self.key(), write).await?;
-        self.answered(pushed)
+        self.answered(self.push(&self.key(), write).await?)
     }
 
     /// Reads all pages from a cursor to the end of the pass.
@@ -227,8 +226,7 @@ impl<S: EhrUnderTest> Subject<S> {
     pub async fn walk(&self, resource: Resource, cursor: Option<String>, limit: u32, begun: Pass) -> CaseResult<Pass> {
         let (mut pass, mut at) = (begun, cursor);
         for _ in 0..MAX_PAGES {
-            let page = self.pull(resource, at, limit).await?;
-            let page = self.answered(page)?;
+            let page = self.answered(self.pull(resource, at, limit).await?)?;
             for record in page.records {
                 let id = record.id().to_owned();
                 let again = pass.records.get(&id) == Some(&record);

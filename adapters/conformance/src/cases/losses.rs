@@ -51,8 +51,7 @@ async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: Injecte
             let receipt =
                 ended(subject, &key, &write, pushed?, &format!("{trouble:?} at request {n} of the write")).await?;
             met(subject, &write, &receipt.id).await?;
-            let found = subject.find(&key, &write).await?;
-            let found = subject.answered(found)?;
+            let found = subject.answered(subject.find(&key, &write).await?)?;
             subject.hold(
                 found.is_some_and(|found| found.id == receipt.id),
                 format!("a receipt for {}, which was written", receipt.id),
@@ -85,8 +84,7 @@ async fn ended<S: EhrUnderTest>(
             Ok(receipt) => return Ok(receipt),
             Err(Fault::Unknown(_)) => {
                 tokio::time::sleep(subject.system.settle()).await;
-                let found = subject.find(key, write).await?;
-                let found = subject.answered(found)?;
+                let found = subject.answered(subject.find(key, write).await?)?;
                 let said =
                     found.as_ref().map_or_else(|| "none".to_owned(), |receipt| format!("a receipt for {}", receipt.id));
                 let there = is_there(subject, write).await?;

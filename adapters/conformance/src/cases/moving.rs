@@ -29,8 +29,7 @@ pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: R
             continue;
         }
         let limit = u32::try_from(before.records.len() / PAGES + 1).expect("a small number");
-        let page = subject.pull(resource, None, limit).await?;
-        let page = subject.answered(page)?;
+        let page = subject.answered(subject.pull(resource, None, limit).await?)?;
         let shown: BTreeSet<String> = page.records.iter().map(|record| record.id().to_owned()).collect();
         let untouched = |id: &&String| subject.untouched(resource, id);
         let later = before.records.keys().rev().filter(|id| !shown.contains(*id));
@@ -94,8 +93,7 @@ pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject:
                 break;
             }
             let limit = u32::try_from(existing.len() / PAGES + 1).expect("a small number");
-            let page = subject.pull(resource, None, limit).await?;
-            let page = subject.answered(page)?;
+            let page = subject.answered(subject.pull(resource, None, limit).await?)?;
             let shown: Vec<String> = page.records.iter().map(|record| record.id().to_owned()).collect();
             let Some(created) = churn(&subject, resource, &shown, &mut existing).await?.filter(|_| !page.last) else {
                 break;
@@ -167,8 +165,7 @@ pub async fn a_write_is_found_before_the_index_knows_it<S: EhrUnderTest>(subject
     }
     for kind in KINDS.into_iter().filter(|kind| subject.writes(kind)) {
         let (key, write) = (subject.key(), subject.fresh(kind).await?);
-        let pushed = subject.push(&key, &write).await?;
-        subject.answered(pushed)?;
+        subject.answered(subject.push(&key, &write).await?)?;
         tokio::time::sleep(subject.system.settle()).await;
         let found = subject.find(&key, &write).await?;
         subject.hold(

@@ -124,8 +124,7 @@ pub async fn pages_keep_their_limit_and_show_each_record_once<S: EhrUnderTest>(s
         )?;
         let mut cursor = None;
         for _ in 0..3 {
-            let page = subject.pull(resource, cursor, 1).await?;
-            let page = subject.answered(page)?;
+            let page = subject.answered(subject.pull(resource, cursor, 1).await?)?;
             subject.hold(
                 page.records.len() <= 1,
                 "at most 1 record",

@@ -182,8 +182,7 @@ pub async fn answers_that_are_late<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> 
 pub async fn a_lookup_never_takes_a_failure_for_an_answer<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let Some(kind) = subject.description.writes.first() else { return Err(no_writes()) };
     let (key, write) = (subject.key(), subject.fresh(kind).await?);
-    let pushed = subject.push(&key, &write).await?;
-    subject.answered(pushed)?;
+    subject.answered(subject.push(&key, &write).await?)?;
     let mut troubles = vec![InjectedFault::LoseReply, InjectedFault::LoseRequest, InjectedFault::Half];
     for status in [200, 204, 400, 404, 410, 429, 500] {
         troubles.push(InjectedFault::Answer(status, vec![("content-type", "text/html")], HTML));

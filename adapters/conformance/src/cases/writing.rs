@@ -111,8 +111,7 @@ pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subj
 
 /// Pushes a change and checks that it is found.
 async fn found_after<S: EhrUnderTest>(subject: &Subject<S>, key: &str, change: &Write) -> CaseResult {
-    let pushed = subject.push(key, change).await?;
-    subject.answered(pushed)?;
+    subject.answered(subject.push(key, change).await?)?;
     let found = subject.find(key, change).await?;
     subject.hold(
         matches!(found, Ok(Some(_))),
@@ -162,13 +161,10 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
 pub async fn one_key_writes_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for kind in kinds(&subject)? {
         let (key, write) = (subject.key(), subject.fresh(kind).await?);
-        let first = subject.push(&key, &write).await?;
-        let first = subject.answered(first)?.id;
-        let again = subject.push(&key, &write).await?;
-        let again = subject.answered(again)?.id;
+        let first = subject.answered(subject.push(&key, &write).await?)?.id;
+        let again = subject.answered(subject.push(&key, &write).await?)?.id;
         subject.hold(again == first, format!("a receipt for {first}: the same key, the same record"), ONE_KEY)?;
-        let found = subject.find(&key, &write).await?;
-        let found = subject.answered(found)?.map(|receipt| receipt.id);
+        let found = subject.answered(subject.find(&key, &write).await?)?.map(|receipt| receipt.id);
         subject.hold(
             found.as_ref() == Some(&first),
             format!("a receipt for {first}, which was written with this key"),
