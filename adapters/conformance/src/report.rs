@@ -39,6 +39,11 @@ pub enum CaseEnd {
 /// The result of a step of a case.
 pub type CaseResult<T = ()> = Result<T, CaseEnd>;
 
+/// Skips the case for this reason unless the condition holds.
+pub fn skip_unless(holds: bool, reason: impl Into<String>) -> CaseResult {
+    if holds { Ok(()) } else { Err(CaseEnd::NotAsked(reason.into())) }
+}
+
 /// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -7,7 +7,7 @@ use records::ehr::{Fault, Resource};
 use super::no_writes;
 use crate::{
     ehr_under_test::EhrUnderTest,
-    report::{CaseEnd, CaseResult},
+    report::{CaseResult, skip_unless},
     shown::name,
     subject::{Pass, Subject},
     writes::KINDS,
@@ -71,13 +71,11 @@ pub async fn a_walk_while_records_change_misses_none<S: EhrUnderTest>(subject: R
             )?;
         }
     }
-    match walked {
-        0 => Err(CaseEnd::NotAsked(format!(
-            "the subject does not say how staff would change records of which there are {} or more",
-            2 * PAGES
-        ))),
-        _ => Ok(()),
-    }
+    let least = 2 * PAGES;
+    skip_unless(
+        walked > 0,
+        format!("the subject does not say how staff would change records of which there are {least} or more"),
+    )
 }
 
 /// Records change, appear and disappear before the position of a walk, in consecutive walks. The engine deletes records
@@ -118,13 +116,11 @@ pub async fn churn_between_pages_hides_no_record_twice<S: EhrUnderTest>(subject:
             existing.extend(created);
         }
     }
-    match walked {
-        0 => Err(CaseEnd::NotAsked(format!(
-            "the subject does not say how staff would change or delete records of which there are {} or more",
-            2 * PAGES
-        ))),
-        _ => Ok(()),
-    }
+    let least = 2 * PAGES;
+    skip_unless(
+        walked > 0,
+        format!("the subject does not say how staff would change or delete records of which there are {least} or more"),
+    )
 }
 
 /// Changes one of the records `shown` as staff would, deletes an appointment among them, and books another one. Returns
@@ -182,9 +178,7 @@ pub async fn a_write_is_found_before_the_index_knows_it<S: EhrUnderTest>(subject
 pub async fn two_writes_have_two_receipts<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     let creates = |kind: &&str| (kind.starts_with("create-") || kind.starts_with("save-")) && subject.writes(kind);
     let kinds: Vec<&str> = KINDS.into_iter().filter(creates).collect();
-    if kinds.is_empty() {
-        return Err(CaseEnd::NotAsked("the adapter describes no write that creates".into()));
-    }
+    skip_unless(!kinds.is_empty(), "the adapter describes no write that creates")?;
     for kind in kinds {
         let write = subject.fresh(kind).await?;
         let first = subject.written(&write).await?.id;
@@ -230,10 +224,7 @@ pub async fn one_broken_record_leaves_the_others<S: EhrUnderTest>(subject: Rc<Su
             )?;
         }
     }
-    match broken {
-        0 => Err(CaseEnd::NotAsked("the subject does not say how a record is broken".into())),
-        _ => Ok(()),
-    }
+    skip_unless(broken > 0, "the subject does not say how a record is broken")
 }
 
 const SKIP: &str = "map each record by itself: one that cannot be read goes into `skipped` with its reason, and the others into the page";

@@ -8,7 +8,7 @@ use super::no_writes;
 use crate::{
     effect::left,
     ehr_under_test::EhrUnderTest,
-    report::{CaseEnd, CaseResult},
+    report::{CaseEnd, CaseResult, skip_unless},
     shown,
     subject::{SHOW_WHAT_IS_WRITTEN, Subject, shown_as},
     writes::KINDS,
@@ -125,9 +125,7 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
     subject: Rc<Subject<S>>,
 ) -> CaseResult {
     subject.needs(&["create-patient", "update-patient"])?;
-    if subject.ability(Resource::Patients).is_none() {
-        return Err(CaseEnd::NotAsked("patients cannot be pulled".into()));
-    }
+    skip_unless(subject.ability(Resource::Patients).is_some(), "patients cannot be pulled")?;
     let mut write = Write::CreatePatient(subject.somebody());
     subject.system.adjust(&mut write);
     let id = subject.written(&write).await?.id;
@@ -190,9 +188,7 @@ pub async fn a_key_never_sent_is_not_found<S: EhrUnderTest>(subject: Rc<Subject<
 
 pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     subject.needs(&["create-appointment"])?;
-    if !subject.description.operatories {
-        return Err(CaseEnd::NotAsked("its appointments carry no operatory".into()));
-    }
+    skip_unless(subject.description.operatories, "its appointments carry no operatory")?;
     let Write::CreateAppointment(first) = subject.fresh("create-appointment").await? else { panic!("an appointment") };
     subject.written(&Write::CreateAppointment(first.clone())).await?;
     // In the middle of the first appointment.
@@ -214,12 +210,9 @@ pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>
     let Write::RescheduleAppointment(moved, reason) = subject.fresh("reschedule-appointment").await? else {
         panic!("a move")
     };
-    if moved.version.is_none() {
-        return Err(CaseEnd::NotAsked("its appointments have no version".into()));
-    }
-    if !subject.changed_by_staff(Resource::Appointments, &moved.id).await {
-        return Err(CaseEnd::NotAsked("the subject does not say how staff would change an appointment".into()));
-    }
+    skip_unless(moved.version.is_some(), "its appointments have no version")?;
+    let changed = subject.changed_by_staff(Resource::Appointments, &moved.id).await;
+    skip_unless(changed, "the subject does not say how staff would change an appointment")?;
     let write = Write::RescheduleAppointment(moved.clone(), reason.clone());
     let refused = subject.push(&subject.key(), &write).await?;
     subject.hold(

@@ -8,7 +8,7 @@ use records::ehr::{EhrRecord, Resource, Write};
 use super::writing::met;
 use crate::{
     ehr_under_test::EhrUnderTest,
-    report::{CaseEnd, CaseResult},
+    report::{CaseResult, skip_unless},
     subject::Subject,
 };
 
@@ -19,9 +19,7 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
 ) -> CaseResult {
     subject.needs(&["create-appointment"])?;
     let changes = changes(subject.system.zone(), runtime::clock::now().0 / 1_000);
-    if changes.len() < 2 {
-        return Err(CaseEnd::NotAsked(format!("{} has no daylight saving", subject.system.zone())));
-    }
+    skip_unless(changes.len() == 2, format!("{} has no daylight saving", subject.system.zone()))?;
     let mut written = 0;
     for (at, forward) in changes {
         // The day before and after at the same local hour, and times shortly before and after the change.
@@ -53,10 +51,7 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
             )?;
         }
     }
-    match written {
-        0 => Err(CaseEnd::NotAsked("all times are occupied, for example by an earlier run".into())),
-        _ => Ok(()),
-    }
+    skip_unless(written > 0, "all times are occupied, for example by an earlier run")
 }
 
 /// On the days of the change, across it: working hours are in local time, as staff read them.
@@ -66,9 +61,7 @@ pub async fn working_hours_keep_the_clock_of_the_wall_where_it_changes<S: EhrUnd
     subject.needs(&["create-working-hour"])?;
     let zone = subject.system.zone();
     let changes = changes(zone, runtime::clock::now().0 / 1_000);
-    if changes.len() < 2 {
-        return Err(CaseEnd::NotAsked(format!("{zone} has no daylight saving")));
-    }
+    skip_unless(changes.len() == 2, format!("{zone} has no daylight saving"))?;
     for (at, _) in changes {
         let day = DateTime::from_timestamp(at, 0).expect("the present is near").with_timezone(&zone).date_naive();
         for (begin, end) in [("00:30", "04:30"), ("08:15", "17:45")] {
