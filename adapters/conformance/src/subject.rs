@@ -106,6 +106,12 @@ impl<S: EhrUnderTest> Subject<S> {
         format!("ps-1-{:x}-{}", std::process::id(), self.number())
     }
 
+    /// Returns the write as this EHR takes it.
+    pub fn adjusted(&self, mut write: Write) -> Write {
+        self.system.adjust(&mut write);
+        write
+    }
+
     pub fn writes(&self, kind: &str) -> bool {
         self.description.writes.iter().any(|described| described == kind)
     }

@@ -40,7 +40,7 @@ impl<S: EhrUnderTest> Subject<S> {
     /// Returns a write of this kind. The record it changes is created first, if the EHR supports that; else the write
     /// refers to a missing record.
     pub async fn fresh(&self, kind: &str) -> CaseResult<Write> {
-        let mut write = match kind {
+        let write = match kind {
             "create-patient" => Write::CreatePatient(self.somebody()),
             "update-patient" => self.changed_patient().await?,
             "create-appointment" => Write::CreateAppointment(self.appointment()),
@@ -62,8 +62,12 @@ impl<S: EhrUnderTest> Subject<S> {
             "create-adjustment" => self.entry(Resource::Adjustments, self.payment(Resource::AdjustmentTypes).await?),
             of_appointment => return self.changed_appointment(of_appointment).await,
         };
-        self.system.adjust(&mut write);
-        Ok(write)
+        Ok(self.adjusted(write))
+    }
+
+    /// Creates a record if the EHR supports that. Returns its id, or that of a missing record.
+    async fn created(&self, kind: &str, write: &Write) -> CaseResult<String> {
+        if self.writes(kind) { Ok(self.written(write).await?.id) } else { Ok(NOBODY.into()) }
     }
 
     pub fn somebody(&self) -> EhrPatient {
@@ -111,14 +115,8 @@ impl<S: EhrUnderTest> Subject<S> {
 
     async fn changed_patient(&self) -> CaseResult<Write> {
         let mut patient = self.somebody();
-        patient.id = match self.writes("create-patient") {
-            true => {
-                let mut write = Write::CreatePatient(patient.clone());
-                self.system.adjust(&mut write);
-                self.written(&write).await?.id
-            }
-            false => NOBODY.into(),
-        };
+        let made = self.adjusted(Write::CreatePatient(patient.clone()));
+        patient.id = self.created("create-patient", &made).await?;
         patient.cell_phone = Some(format!("+1 312 777 {:04}", self.number() % 10_000));
         patient.home_phone = None;
         Ok(Write::UpdatePatient(patient, None))
@@ -128,14 +126,13 @@ impl<S: EhrUnderTest> Subject<S> {
         let mut a = self.appointment();
         a.id = NOBODY.into();
         if self.writes("create-appointment") {
-            let mut write = Write::CreateAppointment(a.clone());
-            self.system.adjust(&mut write);
+            let write = self.adjusted(Write::CreateAppointment(a.clone()));
             let receipt = self.written(&write).await?;
             if let Write::CreateAppointment(adjusted) = write {
                 a = EhrAppointment { id: receipt.id, version: receipt.version, ..adjusted };
             }
         }
-        let mut write = match kind {
+        let write = match kind {
             "reschedule-appointment" => {
                 let start = self.free();
                 Write::RescheduleAppointment(EhrAppointment { start, end: start + (a.end - a.start), ..a }, None)
@@ -155,8 +152,7 @@ impl<S: EhrUnderTest> Subject<S> {
             }
             other => panic!("{other} is no kind of write"),
         };
-        self.system.adjust(&mut write);
-        Ok(write)
+        Ok(self.adjusted(write))
     }
 
     /// On a separate day, so that none overlaps another.
@@ -186,12 +182,8 @@ impl<S: EhrUnderTest> Subject<S> {
 
     /// Creates working hours if the EHR supports that.
     async fn known_hour(&self) -> CaseResult<EhrWorkingHour> {
-        let mut made = Write::CreateWorkingHour(self.hour());
-        self.system.adjust(&mut made);
-        let id = match self.writes("create-working-hour") {
-            true => self.written(&made).await?.id,
-            false => NOBODY.into(),
-        };
+        let made = self.adjusted(Write::CreateWorkingHour(self.hour()));
+        let id = self.created("create-working-hour", &made).await?;
         match made {
             Write::CreateWorkingHour(hour) => Ok(EhrWorkingHour { id, ..hour }),
             other => panic!("{other:?} is no new hour"),
@@ -208,10 +200,7 @@ impl<S: EhrUnderTest> Subject<S> {
     /// Returns the same entry as another operation on an existing record.
     async fn over(&self, kind: &str, operation: Operation, made: Write, change: Value) -> CaseResult<Write> {
         let Write::Record(_, entry) = made else { panic!("a record") };
-        let id = match self.writes(kind) {
-            true => self.written(&Write::Record(Operation::Create, entry.clone())).await?.id,
-            false => NOBODY.into(),
-        };
+        let id = self.created(kind, &Write::Record(Operation::Create, entry.clone())).await?;
         let mut fields = entry.fields();
         if let Value::Object(change) = change {
             fields.extend(change);
@@ -232,8 +221,7 @@ impl<S: EhrUnderTest> Subject<S> {
     async fn coverage(&self) -> CaseResult<Value> {
         let plan = match self.writes("create-insurance-plan") {
             true => {
-                let mut plan = self.entry(Resource::InsurancePlans, self.plan());
-                self.system.adjust(&mut plan);
+                let plan = self.adjusted(self.entry(Resource::InsurancePlans, self.plan()));
                 self.written(&plan).await?.id
             }
             false => self.first(Resource::InsurancePlans, |_| true).await?.map_or_else(|| NOBODY.into(), |(id, _)| id),
@@ -245,8 +233,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     async fn gone_coverage(&self) -> CaseResult<Write> {
-        let mut made = self.entry(Resource::Coverages, self.coverage().await?);
-        self.system.adjust(&mut made);
+        let made = self.adjusted(self.entry(Resource::Coverages, self.coverage().await?));
         self.over("create-coverage", Operation::Delete, made, Value::Null).await
     }
 
@@ -275,9 +262,7 @@ impl<S: EhrUnderTest> Subject<S> {
             let Some((item, _)) = self.first(Resource::HistoryItems, of_it).await? else { continue };
             let made = || {
                 let fields = self.history_of(&item, category.into());
-                let mut made = self.entry(Resource::PatientHistoryItems, fields);
-                self.system.adjust(&mut made);
-                made
+                self.adjusted(self.entry(Resource::PatientHistoryItems, fields))
             };
             let ended =
                 self.over("save-patient-history-item", Operation::Update, made(), json!({"active": false})).await?;
@@ -291,8 +276,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     async fn disabled_alert(&self) -> CaseResult<Write> {
-        let mut made = self.entry(Resource::PatientAlerts, self.alert());
-        self.system.adjust(&mut made);
+        let made = self.adjusted(self.entry(Resource::PatientAlerts, self.alert()));
         self.over("create-patient-alert", Operation::Update, made, json!({"disabled_at": 1_790_000_000})).await
     }
 

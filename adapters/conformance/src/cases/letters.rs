@@ -33,16 +33,14 @@ pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: EhrUnderTest>(s
             // Unique in every run: an EHR may refuse a second patient with the same names and date of birth.
             let last_name = format!("{last} {}", letters(subject.number()));
             let named = EhrPatient { first_name: first.into(), last_name, ..subject.somebody() };
-            let mut write = Write::CreatePatient(EhrPatient { middle_name: None, ..named });
-            subject.system.adjust(&mut write);
+            let write = subject.adjusted(Write::CreatePatient(EhrPatient { middle_name: None, ..named }));
             let id = subject.written(&write).await?.id;
             met(&subject, &write, &id).await?;
         }
         if subject.writes("create-appointment") {
             let mut appointment = subject.appointment();
             appointment.note = Some(format!("{last}, {first}: a?b=c|d,e$f+g;h"));
-            let mut write = Write::CreateAppointment(appointment);
-            subject.system.adjust(&mut write);
+            let write = subject.adjusted(Write::CreateAppointment(appointment));
             let id = subject.written(&write).await?.id;
             met(&subject, &write, &id).await?;
         }

@@ -83,8 +83,7 @@ pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str)
 /// cleared fields are cleared.
 pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     subject.needs(&["create-patient", "update-patient"])?;
-    let mut write = Write::CreatePatient(subject.somebody());
-    subject.system.adjust(&mut write);
+    let write = subject.adjusted(Write::CreatePatient(subject.somebody()));
     let id = subject.written(&write).await?.id;
     let Write::CreatePatient(patient) = write else { panic!("a patient") };
     let before = EhrPatient { id: id.clone(), ..patient };
@@ -126,8 +125,7 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
 ) -> CaseResult {
     subject.needs(&["create-patient", "update-patient"])?;
     skip_unless(subject.ability(Resource::Patients).is_some(), "patients cannot be pulled")?;
-    let mut write = Write::CreatePatient(subject.somebody());
-    subject.system.adjust(&mut write);
+    let write = subject.adjusted(Write::CreatePatient(subject.somebody()));
     let id = subject.written(&write).await?.id;
     // As returned by the EHR, because not every EHR separates all lines.
     let before = subject.listed_patient(&id).await?;
@@ -193,8 +191,7 @@ pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S
     subject.written(&Write::CreateAppointment(first.clone())).await?;
     // In the middle of the first appointment.
     let n = subject.number();
-    let mut second = Write::CreateAppointment(subject.appointment_at(first.start + 900, n));
-    subject.system.adjust(&mut second);
+    let second = subject.adjusted(Write::CreateAppointment(subject.appointment_at(first.start + 900, n)));
     let refused = subject.push(&subject.key(), &second).await?;
     subject.hold(
         matches!(refused, Err(Fault::Rejected(_))),

@@ -31,8 +31,7 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
         for start in starts.into_iter().filter(|start| subject.system.is_free(*start)) {
             written += 1;
             let n = subject.number();
-            let mut write = Write::CreateAppointment(subject.appointment_at(start, n));
-            subject.system.adjust(&mut write);
+            let write = subject.adjusted(Write::CreateAppointment(subject.appointment_at(start, n)));
             let id = subject.written(&write).await?.id;
             let shown = met(&subject, &write, &id).await?;
             if subject.ability(Resource::Appointments).is_none() {
@@ -65,8 +64,7 @@ pub async fn working_hours_keep_the_clock_of_the_wall_where_it_changes<S: EhrUnd
     for (at, _) in changes {
         let day = DateTime::from_timestamp(at, 0).expect("the present is near").with_timezone(&zone).date_naive();
         for (begin, end) in [("00:30", "04:30"), ("08:15", "17:45")] {
-            let mut write = Write::CreateWorkingHour(subject.hour_on(day, begin, end));
-            subject.system.adjust(&mut write);
+            let write = subject.adjusted(Write::CreateWorkingHour(subject.hour_on(day, begin, end)));
             let id = subject.written(&write).await?.id;
             met(&subject, &write, &id).await?;
         }
