@@ -220,29 +220,8 @@ impl Convert<types::Money> for Money {
     }
 }
 
-impl Convert<types::Address> for Address {
-    fn read(from: types::Address, field: &'static str, _: Limit) -> Checked<Address> {
-        let text = |text: Option<String>| Convert::read(text, field, Limit::Short);
-        Ok(Address {
-            line1: text(from.line1)?,
-            line2: text(from.line2)?,
-            city: text(from.city)?,
-            region: text(from.region)?,
-            postal_code: text(from.postal_code)?,
-            country: text(from.country)?,
-        })
-    }
-
-    fn write(self) -> types::Address {
-        types::Address {
-            line1: self.line1,
-            line2: self.line2,
-            city: self.city,
-            region: self.region,
-            postal_code: self.postal_code,
-            country: self.country,
-        }
-    }
+convert! {
+    Address Address { line1 (Short) line2 (Short) city (Short) region (Short) postal_code (Short) country (Short) }
 }
 
 impl Convert<String> for Json {
