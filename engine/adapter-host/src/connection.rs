@@ -106,12 +106,18 @@ impl Adapter {
 }
 
 pub(super) fn connect(slot: FindSlot, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
+    let limits = connection.limits.clone();
+    Ok(Arc::new(Connected { slot, link: Arc::new(link(connection)?), limits }))
+}
+
+/// Returns the state that the calls of a connection share.
+pub(super) fn link(connection: Connection) -> Result<Link, AddressError> {
     let mut settings = connection.settings;
     settings.insert("location".into(), Secret::new(connection.foreign_id));
     settings.insert("time-zone".into(), Secret::new(connection.zone.name()));
     let address = OutboundAddress::new(&connection.base_url, connection.headers, connection.allowed_paths)?;
     let host = connection.host.unwrap_or_else(|| authority(&connection.base_url));
-    let link = Link {
+    Ok(Link {
         location: connection.location,
         payer: Payer { source: connection.source, host },
         address,
@@ -123,8 +129,7 @@ pub(super) fn connect(slot: FindSlot, connection: Connection) -> Result<Arc<dyn 
         lines: LineBudget::new(std::time::Instant::now()),
         requests_beyond: AtomicU32::new(0),
         last_was_short: AtomicBool::new(false),
-    };
-    Ok(Arc::new(Connected { slot, link: Arc::new(link), limits: connection.limits }))
+    })
 }
 
 fn authority(base_url: &str) -> String {

@@ -2,29 +2,19 @@
 //! wasmtime compares those only on an instance. Without the trial, an adapter with other types would load and then fail
 //! in each call.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use chrono_tz::Tz;
 use setup::guests::GuestLimits;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Adapter, HttpRequest, LoadError, Transport, TransportError, TransportFuture,
-    call_permits::Payer,
+    Adapter, Connection, HttpRequest, LoadError, Transport, TransportError, TransportFuture,
+    connection::link,
     imports::CallState,
     instance::Instance,
-    link::{Link, system_clock},
-    log_line::LineBudget,
     manifest::narrow,
     metered::{CpuBudgetExceeded, metered},
-    outbound::OutboundAddress,
     trace::Trace,
 };
 
@@ -34,7 +24,9 @@ pub(crate) async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
     let limits = narrow(adapter.manifest(), &GuestLimits::default());
     let (ends, processor) = (Instant::now() + TIME, limits.processor);
     let trace = Arc::new(Trace::default());
-    let state = CallState::new(Arc::new(link()), adapter.manifest.clone(), limits, ends, trace.clone(), None);
+    let nowhere = Connection::new("trial", "trial", "http://localhost", Tz::UTC, Arc::new(Nowhere));
+    let link = Arc::new(link(nowhere).expect("a plain address"));
+    let state = CallState::new(link, adapter.manifest.clone(), limits, ends, trace.clone(), None);
     let (starting, host) = (Instance::new(adapter.clone(), state), &adapter.host);
     let started = timeout_at(ends, metered(starting, processor, &host.turns, &trace.spending)).await;
     let started = started
@@ -42,23 +34,6 @@ pub(crate) async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
         .map_err(|CpuBudgetExceeded| LoadError::Start("initialization timed out".into()))?;
     let instance = started.map_err(|error| LoadError::Start(error.root_cause().to_string()))?;
     instance.check_types().map_err(|error| LoadError::Shape(format!("{error:#}")))
-}
-
-/// Returns a link without a reachable EHR.
-fn link() -> Link {
-    Link {
-        location: "trial".into(),
-        payer: Payer { source: "trial".into(), host: "trial".into() },
-        address: OutboundAddress::new("http://localhost", Vec::new(), Vec::new()).expect("a plain address"),
-        settings: BTreeMap::new(),
-        zone: Tz::UTC,
-        transport: Arc::new(Nowhere),
-        gate: None,
-        clock: Arc::new(system_clock),
-        lines: LineBudget::new(std::time::Instant::now()),
-        requests_beyond: AtomicU32::new(0),
-        last_was_short: AtomicBool::new(false),
-    }
 }
 
 struct Nowhere;
