@@ -70,14 +70,8 @@ impl Costs {
     pub(crate) fn note(&self, adapter: &str, location: &str, call: &'static str, costs: &CallCosts) {
         self.durations.with_label_values(&[adapter, call]).observe(costs.time.as_secs_f64());
         let mut all = self.of_calls.lock();
-        if !all.contains_key(adapter) {
-            all.insert(adapter.to_owned(), BTreeMap::new());
-        }
-        let Some(locations) = all.get_mut(adapter) else { return };
-        match locations.get_mut(location) {
-            Some(calls) => calls.entry(call).or_default().add(costs),
-            None => drop(locations.insert(location.to_owned(), BTreeMap::from([(call, *costs)]))),
-        }
+        let locations = all.entry(adapter.to_owned()).or_default();
+        locations.entry(location.to_owned()).or_default().entry(call).or_default().add(costs);
     }
 
     pub(crate) fn by_adapter(&self) -> BTreeMap<String, CostsByCall> {
