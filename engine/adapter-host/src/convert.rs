@@ -28,16 +28,16 @@ pub(crate) fn fault(fault: wit::Fault) -> Fault {
 
 pub(crate) fn description(from: wit::Description) -> Checked<Description> {
     require(!from.name.is_empty(), "name", "must not be empty")?;
-    require(from.pulls.len() <= DESCRIBED, "pulls", "must have at most 200 entries")?;
-    require(from.writes.len() <= DESCRIBED, "writes", "must have at most 200 entries")?;
-    require(
-        from.required_patient_fields.len() <= DESCRIBED,
-        "required_patient_fields",
-        "must have at most 200 entries",
-    )?;
-    let few = from.unkept_patient_fields.len() <= DESCRIBED;
-    require(few, "unkept_patient_fields", "must have at most 200 entries")?;
-    require(from.max_lengths.len() <= DESCRIBED, "max_lengths", "must have at most 200 entries")?;
+    let lists = [
+        ("pulls", from.pulls.len()),
+        ("writes", from.writes.len()),
+        ("required_patient_fields", from.required_patient_fields.len()),
+        ("unkept_patient_fields", from.unkept_patient_fields.len()),
+        ("max_lengths", from.max_lengths.len()),
+    ];
+    for (field, entries) in lists {
+        require(entries <= DESCRIBED, field, "must have at most 200 entries")?;
+    }
     require(from.requests_per_minute != Some(0), "requests_per_minute", "must be at least 1")?;
     let pulls: Vec<PullAbility> = from.pulls.into_iter().map(pull_ability).collect();
     let distinct: BTreeSet<Resource> = pulls.iter().map(|ability| ability.resource).collect();
