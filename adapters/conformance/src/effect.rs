@@ -20,7 +20,6 @@ pub fn record(write: &Write) -> Option<EhrRecord> {
     })
 }
 
-/// Returns the id of the record that a write deletes.
 pub fn deleted_id(write: &Write) -> Option<&str> {
     match write {
         Write::DeleteWorkingHour(id) => Some(id),

@@ -126,7 +126,6 @@ fn told_by(resource: Resource) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Returns the same record with other fields.
 fn with(record: EhrRecord, fields: &Map<String, Value>) -> EhrRecord {
     let (resource, id, mut all) = (record.resource(), record.id().to_owned(), record.fields());
     all.extend(fields.clone());

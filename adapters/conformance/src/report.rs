@@ -44,7 +44,6 @@ pub fn skip_unless(holds: bool, reason: impl Into<String>) -> CaseResult {
     if holds { Ok(()) } else { Err(CaseEnd::NotAsked(reason.into())) }
 }
 
-/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Passed,
@@ -63,7 +62,6 @@ impl From<CaseResult> for Outcome {
     }
 }
 
-/// A case that ran.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: &'static str,

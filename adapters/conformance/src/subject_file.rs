@@ -18,7 +18,6 @@ use crate::{
 /// Maximum number of days searched for free times.
 const MOST_DAYS: u64 = 1_500;
 
-/// The parsed file.
 pub struct SubjectFile {
     pub local: Local,
     pub keys: Keys,
@@ -27,7 +26,6 @@ pub struct SubjectFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// Ids of existing records.
     pub(crate) ids: ExistingIds,
     pub free: Free,
     /// The EHR stores write keys, so two writes with the same fields can be distinguished.

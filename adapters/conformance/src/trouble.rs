@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// A fault of a request.
 #[derive(Clone, Debug)]
 pub enum InjectedFault {
     /// The request does not reach the EHR; the connection is cut.

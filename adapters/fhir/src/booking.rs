@@ -112,7 +112,6 @@ pub fn cancel(settings: &Settings, key: &str, wanted: &AppointmentChange) -> Res
     ended
 }
 
-/// Returns the appointment with a write key.
 pub fn find(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
     let search = requests::by_key("Appointment", settings, key);
     let time = (change.appointment.start, change.appointment.end);

@@ -211,7 +211,6 @@ pub fn create(settings: &Settings, resource: &Value, write_key: &str) -> Result<
     }
 }
 
-/// Searches for the resource with a write key.
 pub fn find(settings: &Settings, resource_type: &str, key: &str) -> Result<Option<Receipt>, Fault> {
     find_by(settings, resource_type, &requests::by_key(resource_type, settings, key), key)
 }
@@ -249,7 +248,6 @@ pub fn delete(resource_type: &str, id: &str) -> Result<Receipt, Fault> {
     Ok(Receipt::new(id))
 }
 
-/// The result of an update.
 pub enum Updated {
     Written(Receipt),
     /// The resource was changed since it was read.
@@ -279,7 +277,6 @@ pub fn text<'a>(resource: &'a Value, field: &str) -> &'a str {
     resource[field].as_str().unwrap_or_default()
 }
 
-/// Returns the receipt of a resource that was found.
 pub fn receipt_of(resource: &Value) -> Receipt {
     Receipt { id: text(resource, "id").to_owned(), version: version(resource).map(str::to_owned) }
 }

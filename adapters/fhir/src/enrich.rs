@@ -18,7 +18,6 @@ use crate::{
 /// Ids per search, to limit the length of the query.
 const AT_ONCE: usize = 80;
 
-/// Completes the resources of a type.
 pub fn enrich(settings: &Settings, resource_type: &str, resources: &mut [Value]) -> Result<(), Fault> {
     match resource_type {
         "Appointment" => {

@@ -232,7 +232,6 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
     }))
 }
 
-/// Returns the time of an appointment.
 pub fn span(a: &Appointment) -> Result<Span, Unmapped> {
     let start = a.start.as_deref().and_then(instant).ok_or("its start cannot be read")?;
     let end = a.end.as_deref().and_then(instant);
@@ -285,7 +284,6 @@ pub fn address(a: &Address) -> records::Address {
     }
 }
 
-/// Returns the patient of a resource.
 fn patient_of(subject: &Reference) -> Result<String, Unmapped> {
     match (&subject.reference, subject.id_of("Patient")) {
         (_, Some(id)) => Ok(id),

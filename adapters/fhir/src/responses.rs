@@ -178,7 +178,6 @@ impl Slot {
         Some((instant(self.start.as_deref()?)?, instant(self.end.as_deref()?)?))
     }
 
-    /// Returns `true` if the slot belongs to one of these schedules.
     pub fn is_of(&self, schedules: &[String]) -> bool {
         self.schedule.id_of("Schedule").is_some_and(|id| schedules.contains(&id))
     }
@@ -214,7 +213,6 @@ impl Appointment {
         !self.is_cancelled() && !matches!(self.status.as_str(), "noshow" | "waitlist")
     }
 
-    /// Returns the ids of the slots.
     pub fn slots(&self) -> Vec<String> {
         self.slot.iter().filter_map(|slot| slot.id_of("Slot")).collect()
     }

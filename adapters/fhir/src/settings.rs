@@ -128,7 +128,6 @@ impl Settings {
         Ok(set)
     }
 
-    /// Returns `true` if transactions are atomic.
     pub fn atomic(&self) -> bool {
         self.transactions == Transactions::Atomic
     }

@@ -73,7 +73,6 @@ impl Site {
     }
 }
 
-/// Returns `true` if a Location is part of the site.
 pub fn is_part_of(room: &Value, site: &str) -> bool {
     Reference::from_value(&room["partOf"]).id_of("Location").as_deref() == Some(site)
 }

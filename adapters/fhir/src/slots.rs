@@ -17,7 +17,6 @@ use crate::{
     windows,
 };
 
-/// The slots for an appointment.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// All slots.
@@ -96,7 +95,6 @@ pub fn freed<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String
     Ok(freed)
 }
 
-/// Frees slots.
 pub fn release<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<(), Fault> {
     free(freed(settings, slots)?)
 }

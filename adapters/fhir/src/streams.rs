@@ -73,7 +73,6 @@ fn source(settings: &Settings, resource: Resource) -> Option<(&'static str, Map)
     })
 }
 
-/// Returns `true` if the server offers the resource.
 pub fn shows(offer: &Offer, settings: &Settings, resource: Resource) -> bool {
     match resource {
         // Configured types need no server support.

@@ -37,7 +37,6 @@ pub const INSURANCES: Keyed = Keyed { model: INSURANCE, field: "notes", fields: 
 pub const NOTES: Keyed = Keyed { model: NOTE, field: "message", fields: &["message"] };
 
 impl Keyed {
-    /// Returns the record created with this key.
     fn find(&self, key: &str) -> Result<Option<i64>, Fault> {
         let rows = client::rows(&requests::by_key(self.model, self.field, key), &self.fields)?.rows;
         let ours = rows.iter().find(|row| note(row[self.field].as_str()).carries(key));

@@ -31,7 +31,6 @@ pub enum ConditionalWrite {
     Stale,
 }
 
-/// Reads rows with these fields.
 pub fn rows(search: &Search, fields: &impl Serialize) -> Result<Found, Fault> {
     let (result, answer) = read(&search.call(fields))?;
     Ok(Found { rows: serde_json::from_value(result).map_err(|_| unexpected())?, now: answer.now() })
@@ -44,7 +43,6 @@ pub fn search<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Vec<T>, Fau
     rows.map_err(|why| Fault::retry_later(format!("a record of the EHR is not as expected: {why}"), None))
 }
 
-/// Returns the first row of a search.
 pub fn first<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Option<T>, Fault> {
     Ok(search(asked)?.into_iter().next())
 }

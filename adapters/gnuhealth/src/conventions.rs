@@ -10,7 +10,6 @@ use adapter_sdk::{
 /// values that have no field in the EHR.
 pub const NOTES: Style = Style { gap: "\n\n", begin: "[practice-sync ", between: "; ", equals: "=" };
 
-/// Parses a free text.
 pub fn note(text: Option<&str>) -> Note {
     NOTES.read(text.unwrap_or_default())
 }
@@ -35,7 +34,6 @@ pub const PAYER: &str = "payer";
 pub const GROUP: &str = "group";
 pub const EMPLOYER: &str = "employer";
 
-/// Contact types of the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contact {
     Mobile,

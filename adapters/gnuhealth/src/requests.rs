@@ -26,7 +26,6 @@ const LONGEST_SECONDS: i64 = 86_400;
 /// States of appointments that occupy time, and of free ones.
 const STANDING: [&str; 4] = ["confirmed", "checked_in", "done", "free"];
 
-/// A call with all its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcCall {
     pub method: String,

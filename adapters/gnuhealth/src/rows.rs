@@ -29,7 +29,6 @@ impl<T: Asked> Asked for Vec<T> {
     }
 }
 
-/// Returns the fields of a search for these rows.
 pub fn fields<T: Asked>() -> Vec<String> {
     let mut fields = Vec::new();
     T::ask("", &mut fields);

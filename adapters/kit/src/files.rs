@@ -15,7 +15,6 @@ pub fn read(path: &Path) -> Result<Vec<u8>, KitError> {
     fs::read(path).map_err(KitError::at(path))
 }
 
-/// Reads a file of at most `most` bytes.
 pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, KitError> {
     let mut bytes = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));

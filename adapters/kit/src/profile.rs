@@ -24,7 +24,6 @@ impl Profile {
         }
     }
 
-    /// Settings of that profile.
     pub(crate) fn settings(self) -> &'static [&'static str] {
         match self {
             Profile::Release => &[

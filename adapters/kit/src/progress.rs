@@ -11,7 +11,6 @@ pub enum Progress<'a> {
     UpToDate(&'a Path),
     /// Packages are being installed with apt.
     Installing(&'a [&'a str]),
-    /// The selected toolchain.
     Toolchain(&'a Toolchain),
     /// A tool was started.
     Running(&'a str),

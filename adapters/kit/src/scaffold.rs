@@ -82,7 +82,6 @@ fn manifest_text(id: &str) -> String {
     )
 }
 
-/// Returns a manifest with another id and name.
 fn renamed(manifest: &str, (id, name): (&str, &str), new: &str) -> String {
     let line = |key: &str, value: &str| format!("{key} = {}\n", toml::Value::from(value));
     manifest.replace(&line("id", id), &line("id", new)).replace(&line("name", name), &line("name", new))
@@ -145,7 +144,6 @@ fn javascript_readme_text(id: &str) -> String {
     )
 }
 
-/// The template `booking`.
 const BOOKING: [(&str, &str); 5] = [
     ("src/lib.rs", include_str!("../../examples/booking/src/lib.rs")),
     ("src/client.rs", include_str!("../../examples/booking/src/client.rs")),

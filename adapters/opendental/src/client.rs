@@ -94,7 +94,6 @@ impl Client {
         Ok(None)
     }
 
-    /// Returns all rows of a list.
     pub fn all<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Vec<T>, Fault> {
         let rows = self.walk(path, query)?;
         rows.ok_or_else(|| Fault::rejected(format!("{path} has too many rows to search")))

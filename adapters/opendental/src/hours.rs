@@ -59,7 +59,6 @@ pub fn blockouts(client: &Client, week: &Week) -> Mapped {
     Ok(all_of(&rows, week, blocked))
 }
 
-/// Returns the entries of a type on these days.
 fn entries(client: &Client, kind: &str, week: &Week) -> Result<Vec<Schedule>, Fault> {
     client.all("/schedules", &requests::schedules(kind, &week.from, &week.to))
 }

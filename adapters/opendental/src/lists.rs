@@ -16,7 +16,6 @@ use crate::{
     time,
 };
 
-/// A list of the API.
 pub struct Listing {
     pub path: &'static str,
     /// The field with a row's id.

@@ -29,7 +29,6 @@ pub const CODE_CATEGORIES: u32 = 11;
 /// Maximum length of a chart number.
 pub const CHART_NUMBER: usize = 15;
 
-/// A query parameter.
 pub type Parameter = (&'static str, String);
 
 pub fn clinic(settings: &OpenDentalSettings) -> Vec<Parameter> {

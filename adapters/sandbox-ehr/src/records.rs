@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use super::calendar;
 pub use super::resources::Resource;
 
-/// Any record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
@@ -263,12 +262,10 @@ impl Record {
         of_any!(self, r => r.version = version)
     }
 
-    /// Returns the record in the format of the API.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(UntaggedRecord(self)).expect("records have string keys and serialise")
     }
 
-    /// Parses a record of a resource.
     pub(super) fn from_json(resource: Resource, json: Value) -> Result<Record, serde_json::Error> {
         use serde_json::from_value;
         Ok(match resource {

@@ -2,7 +2,6 @@
 
 use super::wire::SandboxReply;
 
-/// The accepted value, or the refusal.
 pub(super) type ValidationResult<T = ()> = Result<T, SandboxReply>;
 
 pub(super) fn not_found() -> SandboxReply {

@@ -13,7 +13,6 @@ macro_rules! resources {
         impl Resource {
             pub const ALL: &'static [Resource] = &[$(Resource::$name),*];
 
-            /// Returns the prefix of its ids.
             pub(super) fn prefix(self) -> &'static str {
                 match self { $(Resource::$name => $prefix,)* }
             }

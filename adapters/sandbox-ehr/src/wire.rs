@@ -52,7 +52,6 @@ pub struct SandboxReply {
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Delay of the reply.
     pub delay_ms: u64,
     pub delivery: Delivery,
     /// Changes by this request, to be stored before the reply is delivered, also if the reply is lost.

@@ -22,7 +22,6 @@ const MAX_WRITE_KEY: usize = 200;
 
 type WriteFields = Map<String, Value>;
 
-/// The effect of an accepted write.
 enum WriteEffect {
     Save(u16, Box<Record>),
     Delete(Resource, String),

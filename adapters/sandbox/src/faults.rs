@@ -19,7 +19,6 @@ pub fn from_response(answer: &Response, reads: bool) -> Fault {
     }
 }
 
-/// Returns the code of a refusal.
 pub fn code(answer: &Response) -> Option<String> {
     answer.json::<ErrorBody>().ok().map(|refusal| refusal.error)
 }

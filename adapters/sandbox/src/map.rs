@@ -19,7 +19,6 @@ use crate::{
 const UNREADABLE: &str = "a field is missing or not as expected";
 const CONTRADICTS: &str = "it contradicts itself";
 
-/// Converts a row to the contract's names.
 fn to_contract_names(names: Names, row: &Value) -> Result<Value, &'static str> {
     names.all_ours(row).map_err(|_| UNREADABLE)
 }

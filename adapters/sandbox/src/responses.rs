@@ -26,7 +26,6 @@ pub struct List {
     pub total: u64,
 }
 
-/// A refusal.
 #[derive(Debug, Deserialize)]
 pub struct ErrorBody {
     pub error: String,
@@ -60,5 +59,4 @@ pub const APPOINTMENT: Names = Names(
      patient_confirmed checkin_at=arrived_at? checked_out_at=left_at? write_key?",
 );
 
-/// The statuses of an appointment.
 pub const STATUSES: [&str; 6] = ["scheduled", "confirmed", "arrived", "done", "missed", "cancelled"];

@@ -114,7 +114,6 @@ impl Cache {
     }
 }
 
-/// Returns `true` for file names of this cache.
 fn is_compiled(name: &str) -> bool {
     let digits = name.strip_suffix(COMPILED).filter(|digits| digits.len() == 64);
     digits.is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))

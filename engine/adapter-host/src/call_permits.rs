@@ -24,7 +24,6 @@ pub(crate) struct Payer {
     pub host: String,
 }
 
-/// The semaphore.
 #[derive(Clone)]
 pub(crate) struct CallPermits(Arc<PermitPool>);
 

@@ -88,7 +88,6 @@ impl Connection {
     }
 }
 
-/// Checks the address of an EHR.
 pub fn check_address(
     base_url: &str,
     headers: Vec<(String, Secret)>,
@@ -142,7 +141,6 @@ struct Connected {
     limits: GuestLimits,
 }
 
-/// The calls of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AdapterCallKind {
     Describe,
@@ -187,7 +185,6 @@ enum CallAborted {
     OutOfTime(Duration),
     /// The guest trapped: it panicked, exceeded its memory, or overflowed its stack.
     Trap(String),
-    /// A failure of the host.
     Host(String),
 }
 

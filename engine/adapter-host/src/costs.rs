@@ -49,7 +49,6 @@ impl CallCosts {
     }
 }
 
-/// Costs by the name of the call.
 pub type CostsByCall = BTreeMap<&'static str, CallCosts>;
 
 pub(crate) struct Costs {

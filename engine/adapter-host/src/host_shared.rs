@@ -26,7 +26,6 @@ pub(super) struct HostShared {
     pub linker: Linker<CallState>,
     pub cache: Option<Cache>,
     pub threads: GuestThreads,
-    /// The semaphore for calls.
     pub places: CallPermits,
     pub turns: FairSemaphore,
     /// Costs of calls since the start of the host.

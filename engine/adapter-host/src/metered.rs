@@ -64,7 +64,6 @@ pub(super) fn step_back() {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn step_back() {}
 
-/// Returns the processor time of this thread.
 #[allow(unsafe_code)]
 fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -82,7 +82,6 @@ enum FieldKind {
     Birth,
     /// Not about a patient: ids, words of the contract, days and times.
     Plain,
-    /// JSON in a text.
     Json,
     Text,
 }

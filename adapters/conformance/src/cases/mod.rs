@@ -22,10 +22,8 @@ type CaseFn<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = CaseResult>>>
 
 macro_rules! cases {
     ($($room:ident: $($name:ident)+;)+) => {
-        /// The names of all cases.
         pub const NAMES: &[&str] = &[$($(stringify!($name),)+)+];
 
-        /// Returns each case with its name.
         pub fn all<S: EhrUnderTest>() -> Vec<(&'static str, CaseFn<S>)> {
             vec![$($((stringify!($name), |subject| Box::pin($room::$name(subject))),)+)+]
         }

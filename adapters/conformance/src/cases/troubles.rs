@@ -36,7 +36,6 @@ struct Calls {
     trouble: InjectedFault,
 }
 
-/// A call and its fault.
 struct ObservedCall {
     asked: String,
     fault: Option<Fault>,

@@ -80,7 +80,6 @@ fn is_prescribed(request: &History) -> bool {
     !(is_draft || is_proposed || request.do_not_perform)
 }
 
-/// Returns the catalogue item of an entry.
 pub fn catalogue_entry(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let category = category(resource["resourceType"].as_str().unwrap_or_default());
     let h: History = read(resource)?;

@@ -13,7 +13,6 @@ use crate::{
 const SSN: &str = "http://hl7.org/fhir/sid/us-ssn";
 pub(super) const IDENTIFIER_TYPES: &str = "http://terminology.hl7.org/CodeSystem/v2-0203";
 
-/// Builds a new patient.
 pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Value {
     let mut resource = json!({
         "resourceType": "Patient",

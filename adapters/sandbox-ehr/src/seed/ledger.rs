@@ -170,7 +170,6 @@ impl Seed<'_> {
         paid
     }
 
-    /// Returns the plans by guarantor.
     fn payment_plans(&mut self, charts: &Charts) -> BTreeMap<String, String> {
         let mut plans = BTreeMap::new();
         for (n, chart) in charts.charts.iter().enumerate().filter(|(n, _)| n % 30 == 4) {

@@ -38,7 +38,6 @@ struct OAuthErrorBody {
     error: String,
 }
 
-/// Builds the token request.
 pub(super) fn request(oauth: &OAuth, now: i64) -> Result<HttpRequest, String> {
     let mut headers = vec![
         ("accept".to_owned(), "application/json".to_owned()),
