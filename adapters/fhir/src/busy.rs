@@ -1,6 +1,6 @@
 //! Appointments that occupy a schedule's practitioners and rooms, read with one search for all of them.
 
-use adapter_sdk::{Fault, spans::Span, warn};
+use adapter_sdk::{Fault, spans::Span};
 
 use crate::{
     client, enrich,
@@ -32,13 +32,8 @@ impl Busy {
         let rooms = schedule.actor.iter().filter_map(|actor| actor.id_of("Location"));
         let actors: Vec<String> = people.chain(rooms.map(|id| format!("Location/{id}"))).collect();
         let search = requests::appointments_near(&actors, from, until);
-        let mut found = match client::all(settings, "Appointment", &search) {
-            Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
-                warn!("working hours are made without appointments: {reason}");
-                Vec::new()
-            }
-            found => found?,
-        };
+        let found = client::all(settings, "Appointment", &search);
+        let mut found = client::unless_refused(found, "working hours are made without appointments")?;
         enrich::roles_of(settings, &mut found)?;
         let mut busy = Busy::default();
         for mut resource in found {

@@ -176,6 +176,17 @@ fn every_page(
     Err(Fault::retry_later(format!("more than {MAX_PAGES} pages of {resource_type}"), None))
 }
 
+/// Returns what was found, or nothing if the server refused; `consequence` is for the log.
+pub fn unless_refused<T: Default>(found: Result<T, Fault>, consequence: &str) -> Result<T, Fault> {
+    match found {
+        Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
+            warn!("{consequence}: {reason}");
+            Ok(T::default())
+        }
+        found => found,
+    }
+}
+
 /// Reads a resource. Returns `None` if the server does not have it, or has deleted it.
 pub fn read(resource_type: &str, id: &str) -> Result<Option<Value>, Fault> {
     let answer = call(http::get(requests::read(resource_type, id)))?;

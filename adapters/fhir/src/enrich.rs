@@ -80,13 +80,9 @@ fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault
 
 /// Reads resources by id. Those that the server does not return are omitted.
 fn by_id(settings: &Settings, resource_type: &str, ids: BTreeSet<String>) -> Result<BTreeMap<String, Value>, Fault> {
-    let found = match looked_up(settings, resource_type, "_id", ids.into_iter().collect()) {
-        Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
-            warn!("{resource_type} resources that are referred to cannot be read: {reason}");
-            Vec::new()
-        }
-        found => found?,
-    };
+    let found = looked_up(settings, resource_type, "_id", ids.into_iter().collect());
+    let unread = format!("{resource_type} resources that are referred to cannot be read");
+    let found = client::unless_refused(found, &unread)?;
     Ok(found.into_iter().map(|resource| (text(&resource, "id").to_owned(), resource)).collect())
 }
 
@@ -204,13 +200,8 @@ fn medications(settings: &Settings, statements: &mut [Value]) -> Result<(), Faul
     let wanting = |s: &Value| s["medicationCodeableConcept"].is_null();
     let referred = |s: &Value| Reference::from_value(&s["medicationReference"]).id_of("Medication");
     let ids: BTreeSet<String> = statements.iter().filter(|s| wanting(s)).filter_map(referred).collect();
-    let found = match looked_up(settings, "Medication", "_id", ids.into_iter().collect()) {
-        Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
-            warn!("medications behind references are known by their display only: {reason}");
-            Vec::new()
-        }
-        found => found?,
-    };
+    let found = looked_up(settings, "Medication", "_id", ids.into_iter().collect());
+    let found = client::unless_refused(found, "medications behind references are known by their display only")?;
     let concepts: BTreeMap<&str, &Value> = found.iter().map(|m| (text(m, "id"), &m["code"])).collect();
     for statement in statements.iter_mut().filter(|s| wanting(s)) {
         let pointer = &statement["medicationReference"];

@@ -1,6 +1,6 @@
 //! The rooms of the practice and the resources that belong to it.
 
-use adapter_sdk::{Fault, warn};
+use adapter_sdk::Fault;
 use serde_json::Value;
 
 use crate::{
@@ -38,13 +38,11 @@ impl Site {
 
     /// Returns the search for appointments here: in the rooms, at the site, and of practitioners who work there.
     pub fn appointments(&mut self, settings: &Settings) -> Result<String, Fault> {
-        let schedules = match settings.slots.then(|| client::all(settings, "Schedule", &self.schedules())) {
-            None => Vec::new(),
-            Some(Err(Fault::Rejected(reason) | Fault::Unsupported(reason))) => {
-                warn!("appointments are read by rooms alone, the schedules cannot be read: {reason}");
-                Vec::new()
-            }
-            Some(found) => found?,
+        let schedules = if settings.slots {
+            let found = client::all(settings, "Schedule", &self.schedules());
+            client::unless_refused(found, "appointments are read by rooms alone, the schedules cannot be read")?
+        } else {
+            Vec::new()
         };
         let read = schedules.into_iter().filter_map(|schedule| map::read::<Schedule>(schedule).ok());
         let actors: Vec<Reference> = read.filter(|schedule| self.has(schedule)).flat_map(|s| s.actor).collect();

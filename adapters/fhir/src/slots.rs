@@ -83,14 +83,10 @@ pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
 pub fn freed<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<Vec<Value>, Fault> {
     let mut freed = Vec::new();
     for id in slots {
-        let slot = match client::read("Slot", id) {
-            Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
-                warn!("slot {id} cannot be read and is not freed: {reason}");
-                None
-            }
-            slot => slot?.filter(|slot| slot["status"] == "busy"),
-        };
-        freed.extend(slot.map(|slot| requests::released(settings, &slot)));
+        let slot = client::read("Slot", id);
+        let slot = client::unless_refused(slot, &format!("slot {id} cannot be read and is not freed"))?;
+        let busy = slot.filter(|slot| slot["status"] == "busy");
+        freed.extend(busy.map(|slot| requests::released(settings, &slot)));
     }
     Ok(freed)
 }
