@@ -8,20 +8,20 @@ pub mod requests;
 pub mod responses;
 
 use adapter_sdk::{
-    Description, Fault, MaxLength, PatientField, Resource, WriteKind, clock, config,
-    streams::{Map, Stream},
-    tables::Tables,
+    Description, Fault, MaxLength, PatientField, Resource, WriteKind, clock, config, streams::Stream, tables::Tables,
     writes::Handler,
 };
 
 pub use client::Sandbox;
-use map::filed;
 use responses::About;
 
 adapter_sdk::export_adapter!(Sandbox);
 
-const fn stream(resource: Resource, map: Map<Sandbox>) -> Stream<Sandbox> {
-    Stream::changes(resource, Sandbox::list, "id", map)
+/// The streams of resources, by the function that maps their rows.
+macro_rules! streams {
+    ($($map:ident: $($resource:ident)+;)+) => {
+        &[$($(Stream::changes(Resource::$resource, Sandbox::list, "id", map::$map),)+)+]
+    };
 }
 
 /// Returns the EHR's writes that a write of the contract needs.
@@ -52,44 +52,18 @@ fn needs(kind: WriteKind) -> &'static [&'static str] {
 }
 
 impl Tables for Sandbox {
-    const STREAMS: &'static [Stream<Sandbox>] = &[
-        stream(Resource::Providers, map::provider),
-        stream(Resource::AppointmentTypes, map::appointment_type),
-        stream(Resource::Operatories, map::operatory),
-        stream(Resource::Patients, map::patient),
-        stream(Resource::WorkingHours, map::hours),
-        stream(Resource::Appointments, map::appointment),
-        stream(Resource::AppointmentDescriptors, filed),
-        stream(Resource::FeeSchedules, filed),
-        stream(Resource::InsurancePlans, filed),
-        stream(Resource::Coverages, filed),
-        stream(Resource::HistoryItems, filed),
-        stream(Resource::PatientHistoryItems, filed),
-        stream(Resource::PatientAlerts, filed),
-        stream(Resource::CommunicationLogs, filed),
-        stream(Resource::Conversations, filed),
-        stream(Resource::FormSchemas, filed),
-        stream(Resource::FormResponses, filed),
-        stream(Resource::ProcedureCodeCategories, filed),
-        stream(Resource::ProcedureCodes, filed),
-        stream(Resource::Fees, filed),
-        stream(Resource::Procedures, filed),
-        stream(Resource::TreatmentPlans, filed),
-        stream(Resource::ClinicalNotes, filed),
-        stream(Resource::RecallTypes, filed),
-        stream(Resource::PatientRecalls, filed),
-        stream(Resource::DocumentTypes, filed),
-        stream(Resource::Documents, filed),
-        stream(Resource::PaymentTypes, filed),
-        stream(Resource::AdjustmentTypes, filed),
-        stream(Resource::Charges, filed),
-        stream(Resource::Claims, filed),
-        stream(Resource::PaymentPlans, filed),
-        stream(Resource::Payments, filed),
-        stream(Resource::Adjustments, filed),
-        stream(Resource::GuarantorBalances, filed),
-        stream(Resource::InsuranceBalances, filed),
-    ];
+    const STREAMS: &'static [Stream<Sandbox>] = streams! {
+        provider: Providers;
+        appointment_type: AppointmentTypes;
+        operatory: Operatories;
+        patient: Patients;
+        hours: WorkingHours;
+        appointment: Appointments;
+        filed: AppointmentDescriptors FeeSchedules InsurancePlans Coverages HistoryItems PatientHistoryItems PatientAlerts
+            CommunicationLogs Conversations FormSchemas FormResponses ProcedureCodeCategories ProcedureCodes Fees
+            Procedures TreatmentPlans ClinicalNotes RecallTypes PatientRecalls DocumentTypes Documents PaymentTypes
+            AdjustmentTypes Charges Claims PaymentPlans Payments Adjustments GuarantorBalances InsuranceBalances;
+    };
     // The EHR finds each write by its key.
     const WRITES: &'static [Handler<Sandbox>] = &[
         Handler::create_patient(
