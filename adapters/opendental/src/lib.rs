@@ -24,6 +24,7 @@ use adapter_sdk::{
     Description, Fault, Hosting, MaxLength, PatientField, clock, streams::Stream, tables::Tables, writes::Handler,
 };
 
+use booking::{has_arrived, is_applied, is_confirmed, is_noted, is_off_schedule, is_scheduled};
 pub use client::Client as OpenDental;
 use filing::{ADJUSTMENTS, COMMLOGS, PAYMENTS};
 use responses::Row;
@@ -37,19 +38,11 @@ impl Tables for OpenDental {
         Handler::create_patient(patients::create, patients::find).looking_first(),
         Handler::update_patient(patients::update, patients::find_update),
         Handler::create_appointment(booking::create, booking::find).looking_first(),
-        Handler::reschedule_appointment(booking::reschedule, |office, _, c| {
-            booking::is_applied(office, c, booking::is_scheduled)
-        }),
-        Handler::confirm_appointment(booking::confirm, |office, _, c| {
-            booking::is_applied(office, c, booking::is_confirmed)
-        }),
-        Handler::check_in_appointment(booking::check_in, |office, _, c| {
-            booking::is_applied(office, c, booking::has_arrived)
-        }),
-        Handler::cancel_appointment(booking::cancel, |office, _, c| {
-            booking::is_applied(office, c, booking::is_off_schedule)
-        }),
-        Handler::note_appointment(booking::note, |office, _, c| booking::is_applied(office, c, booking::is_noted)),
+        Handler::reschedule_appointment(booking::reschedule, |office, _, c| is_applied(office, c, is_scheduled)),
+        Handler::confirm_appointment(booking::confirm, |office, _, c| is_applied(office, c, is_confirmed)),
+        Handler::check_in_appointment(booking::check_in, |office, _, c| is_applied(office, c, has_arrived)),
+        Handler::cancel_appointment(booking::cancel, |office, _, c| is_applied(office, c, is_off_schedule)),
+        Handler::note_appointment(booking::note, |office, _, c| is_applied(office, c, is_noted)),
         Handler::create_insurance_plan(filing::create_plan, filing::find_plan).looking_first(),
         Handler::create_coverage(filing::create_coverage, filing::find_coverage),
         Handler::delete_coverage(filing::delete_coverage, filing::find_deleted_coverage),
