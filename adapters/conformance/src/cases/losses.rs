@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use records::ehr::{Fault, Receipt, Write};
 
-use super::{no_writes, writing::met};
+use super::{kinds, writing::met};
 use crate::{
     effect::{due, left, record},
     ehr_under_test::EhrUnderTest,
@@ -13,7 +13,6 @@ use crate::{
     shown,
     subject::Subject,
     trouble::{InjectedFault, When},
-    writes::KINDS,
 };
 
 /// Attempts after which an undisturbed write must have ended.
@@ -33,10 +32,7 @@ pub async fn a_lost_request_is_written_once<S: EhrUnderTest>(subject: Rc<Subject
 }
 
 async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: InjectedFault) -> CaseResult {
-    if subject.description.writes.is_empty() {
-        return Err(no_writes());
-    }
-    for kind in KINDS.into_iter().filter(|kind| subject.writes(kind)) {
+    for kind in kinds(subject)? {
         for n in 1.. {
             subject.hold(
                 n < MOST_REQUESTS,

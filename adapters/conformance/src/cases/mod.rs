@@ -12,8 +12,9 @@ use std::{future::Future, pin::Pin, rc::Rc};
 
 use crate::{
     ehr_under_test::EhrUnderTest,
-    report::{CaseEnd, CaseResult},
+    report::{CaseResult, skip_unless},
     subject::Subject,
+    writes::KINDS,
 };
 
 pub use reading::RESOURCES;
@@ -45,6 +46,9 @@ cases! {
         one_broken_record_leaves_the_others;
 }
 
-fn no_writes() -> CaseEnd {
-    CaseEnd::NotAsked("the adapter describes no write".into())
+/// Returns the kinds of writes that the adapter describes. Skips the case if there are none.
+fn kinds<S: EhrUnderTest>(subject: &Subject<S>) -> CaseResult<Vec<&'static str>> {
+    let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| subject.writes(kind)).collect();
+    skip_unless(!kinds.is_empty(), "the adapter describes no write")?;
+    Ok(kinds)
 }

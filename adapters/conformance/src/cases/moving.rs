@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, rc::Rc};
 
 use records::ehr::{Fault, Resource};
 
-use super::no_writes;
+use super::kinds;
 use crate::{
     ehr_under_test::EhrUnderTest,
     report::{CaseResult, skip_unless},
@@ -156,10 +156,7 @@ async fn churn<S: EhrUnderTest>(
 /// The EHR has accepted a write, and its search may not find it yet. `None` would mean certainly not written, and the
 /// engine would send the write again.
 pub async fn a_write_is_found_before_the_index_knows_it<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
-    if subject.description.writes.is_empty() {
-        return Err(no_writes());
-    }
-    for kind in KINDS.into_iter().filter(|kind| subject.writes(kind)) {
+    for kind in kinds(&subject)? {
         let (key, write) = (subject.key(), subject.fresh(kind).await?);
         subject.answered(subject.push(&key, &write).await?)?;
         tokio::time::sleep(subject.system.settle()).await;

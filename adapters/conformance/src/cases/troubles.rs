@@ -5,7 +5,7 @@ use std::{rc::Rc, time::Duration};
 
 use records::ehr::{Fault, Resource, Write};
 
-use super::no_writes;
+use super::kinds;
 use crate::{
     ehr_under_test::EhrUnderTest,
     report::{CaseEnd, CaseResult, Finding},
@@ -179,7 +179,8 @@ pub async fn answers_that_are_late<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> 
 
 /// Only the EHR's own response may prove that nothing was written.
 pub async fn a_lookup_never_takes_a_failure_for_an_answer<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
-    let Some(kind) = subject.description.writes.first() else { return Err(no_writes()) };
+    kinds(&subject)?;
+    let kind = &subject.description.writes[0];
     let (key, write) = (subject.key(), subject.fresh(kind).await?);
     subject.answered(subject.push(&key, &write).await?)?;
     let mut troubles = vec![InjectedFault::LoseReply, InjectedFault::LoseRequest, InjectedFault::Half];

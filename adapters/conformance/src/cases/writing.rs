@@ -4,25 +4,18 @@ use std::rc::Rc;
 
 use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
 
-use super::no_writes;
+use super::kinds;
 use crate::{
     effect::left,
     ehr_under_test::EhrUnderTest,
     report::{CaseEnd, CaseResult, skip_unless},
     shown,
     subject::{SHOW_WHAT_IS_WRITTEN, Subject, shown_as},
-    writes::KINDS,
 };
 
 const ONE_KEY: &str = "look for the key before writing, and answer the receipt of the record it left";
 const ONLY_CHANGES: &str =
     "write only what differs from `before`: `PatientChange::onto` and `PatientChange::fields` do it";
-
-/// Returns the kinds of writes that the adapter describes. Skips the case if there are none.
-fn kinds<S: EhrUnderTest>(subject: &Subject<S>) -> CaseResult<Vec<&'static str>> {
-    let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| subject.writes(kind)).collect();
-    if kinds.is_empty() { Err(no_writes()) } else { Ok(kinds) }
-}
 
 pub async fn written_records_are_pulled_unchanged<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for kind in kinds(&subject)? {
