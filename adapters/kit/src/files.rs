@@ -49,6 +49,13 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), KitError> {
     written.map_err(KitError::at(path))
 }
 
+/// Writes a file below a folder. Creates the folders between them.
+pub fn write_below(dir: &Path, name: &str, text: &str) -> Result<(), KitError> {
+    let file = dir.join(name);
+    file.parent().map_or(Ok(()), create_dir)?;
+    write_atomic(&file, text.as_bytes())
+}
+
 /// Locks a file, which is created if missing, until the returned handle is dropped.
 pub fn lock(path: &Path) -> Result<fs::File, KitError> {
     let locked = fs::File::create(path).and_then(|file| file.lock().map(|()| file));

@@ -34,12 +34,7 @@ pub fn scaffold(dir: &Path, id: &str, start: Start) -> Result<(), KitError> {
         ("README.md", &readme_text(id, start)),
         ("AGENTS.md", AGENTS),
     ];
-    for (name, text) in own.iter().chain(sources) {
-        let file = dir.join(name);
-        file.parent().map_or(Ok(()), files::create_dir)?;
-        files::write_atomic(&file, text.as_bytes())?;
-    }
-    Ok(())
+    own.iter().chain(sources).try_for_each(|(name, text)| files::write_below(dir, name, text))
 }
 
 /// Writes an npm package named `<id>-adapter` into `dir`, which must be empty or absent: the adapter `sandbox-js`
@@ -48,12 +43,9 @@ pub fn scaffold_javascript(dir: &Path, id: &str) -> Result<(), KitError> {
     let manifest = include_str!("../../sandbox-js/adapter.toml");
     begin(dir, &renamed(manifest, ("sandbox-js", "Sandbox EHR (JavaScript)"), id))?;
     for (file, text) in JAVASCRIPT {
-        let text = text.replace("sandbox-js", id).replace("../../wit/v1", "wit");
-        let file = dir.join(file);
-        file.parent().map_or(Ok(()), files::create_dir)?;
-        files::write_atomic(&file, text.as_bytes())?;
+        files::write_below(dir, file, &text.replace("sandbox-js", id).replace("../../wit/v1", "wit"))?;
     }
-    files::write_atomic(&dir.join("README.md"), javascript_readme_text(id).as_bytes())
+    files::write_below(dir, "README.md", &javascript_readme_text(id))
 }
 
 /// Writes the files that do not depend on the language.
@@ -62,10 +54,9 @@ fn begin(dir: &Path, manifest: &str) -> Result<(), KitError> {
     if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(KitError::NotEmpty(dir.to_path_buf()));
     }
-    files::create_dir(&dir.join("src"))?;
-    files::write_atomic(&dir.join("local.toml"), LOCAL.as_bytes())?;
-    files::write_atomic(&dir.join("subject.toml"), SUBJECT.as_bytes())?;
-    files::write_atomic(&dir.join(MANIFEST_FILE), manifest.as_bytes())
+    files::write_below(dir, "local.toml", LOCAL)?;
+    files::write_below(dir, "subject.toml", SUBJECT)?;
+    files::write_below(dir, MANIFEST_FILE, manifest)
 }
 
 fn manifest_text(id: &str) -> String {

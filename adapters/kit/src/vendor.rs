@@ -47,9 +47,7 @@ pub fn write(dir: &Path) -> Result<(), KitError> {
     let all = SOURCES.iter().chain(&CONTRACT).copied().chain([BINDINGS, ("Cargo.toml", manifest.as_str())]);
     for (name, text) in all {
         hash.update(format!("{name}\n{text}"));
-        let file = sdk.join(name);
-        file.parent().map_or(Ok(()), files::create_dir)?;
-        files::write_atomic(&file, text.as_bytes())?;
+        files::write_below(&sdk, name, text)?;
     }
     let note = format!(
         "The SDK for adapters of practice-sync {version}, as `practice-sync adapter new` wrote it. To take a later one, replace this folder by \
@@ -57,7 +55,7 @@ pub fn write(dir: &Path) -> Result<(), KitError> {
         version = env!("CARGO_PKG_VERSION"),
         hash = hex::encode(hash.finalize()),
     );
-    files::write_atomic(&sdk.join("README.md"), note.as_bytes())
+    files::write_below(&sdk, "README.md", &note)
 }
 
 fn manifest() -> String {
