@@ -40,12 +40,3 @@ pub struct LoadFailed {
     #[source]
     pub reason: LoadError,
 }
-
-/// A failed validation, or the reason why there was none.
-#[derive(Debug, thiserror::Error)]
-pub enum JudgeError {
-    #[error(transparent)]
-    Host(#[from] HostError),
-    #[error(transparent)]
-    Refused(#[from] LoadFailed),
-}

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    error::Error,
     fs,
     io::Read,
     path::{Path, PathBuf},
@@ -24,7 +25,7 @@ use wasmtime::{
 };
 
 use super::{
-    Adapter, AdapterRegistry, CostsByCall, HostError, JudgeError, LoadError, LoadFailed, Manifest, bindings,
+    Adapter, AdapterRegistry, CostsByCall, HostError, LoadError, LoadFailed, Manifest, bindings,
     cache::Cache,
     call_permits::CallPermits,
     costs::Costs,
@@ -50,7 +51,7 @@ impl Host {
 
     /// Validates a component file as a server does on loading. Checks its manifest, contract and size, and that it
     /// compiles and starts. Returns the manifest.
-    pub async fn judge(limits: HostLimits, path: &Path) -> Result<Manifest, JudgeError> {
+    pub async fn judge(limits: HostLimits, path: &Path) -> Result<Manifest, Box<dyn Error + Send + Sync>> {
         Ok(Host::start(limits, None)?.load(path).await?.manifest().clone())
     }
 

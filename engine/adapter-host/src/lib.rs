@@ -56,7 +56,7 @@ pub use adapter_component::{COMPONENT_BYTES, InvalidComponent};
 pub use connection::{Connection, check_address};
 pub use costs::{CallCosts, CostsByCall};
 pub use credentials::Authorized;
-pub use error::{HostError, JudgeError, LoadError, LoadFailed};
+pub use error::{HostError, LoadError, LoadFailed};
 pub use gate::{Gate, GateError, GateFuture, GateRequest, WriteTag};
 pub use host::Host;
 pub use link::Clock;
