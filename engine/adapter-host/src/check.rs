@@ -151,11 +151,6 @@ pub(crate) fn extra(value: Vec<ExtraValue>) -> Checked<Extra> {
     value.into_iter().map(pair).collect()
 }
 
-/// Converts the values that clients gave in addition to the fields, for a guest.
-pub(crate) fn extra_values(extra: Extra) -> Vec<ExtraValue> {
-    extra.into_iter().map(|(name, value)| ExtraValue { name, value }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

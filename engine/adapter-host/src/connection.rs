@@ -338,7 +338,7 @@ impl Connected {
         answer
             .map_err(|fault| trace.heard(fault))?
             // The guest reports a completed write, whether or not it sent a request.
-            .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
+            .map_err(|broken| Fault::Unknown(broken_contract(&format!("receipt, {broken}"))))
     }
 }
 
@@ -360,7 +360,7 @@ fn ended_as<T>(ended: &Result<Result<T, wit::Fault>, CallAborted>, costs: CallCo
 
 impl Ehr for Connected {
     fn describe(&self, deadline: Duration) -> EhrFuture<'_, Description> {
-        let accept = |answer| convert::description(answer).map_err(|broken| convert::broken("description", broken));
+        let accept = |answer| convert::description(answer).map_err(|broken| format!("description, {broken}"));
         Box::pin(async move {
             let mut description = self
                 .read(
@@ -416,7 +416,7 @@ impl Ehr for Connected {
 
     fn find(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Option<Receipt>> {
         let accept = |found: Option<wit::Receipt>| {
-            found.map(convert::receipt).transpose().map_err(|broken| convert::broken("receipt", broken))
+            found.map(convert::receipt).transpose().map_err(|broken| format!("receipt, {broken}"))
         };
         Box::pin(async move {
             let trace = Arc::new(Trace::new(AdapterCallKind::Find.name(), &self.link, Some((&write_key, &write))));

@@ -6,7 +6,7 @@ use records::{Description, EhrAppointment, Fault, Page, PullAbility, Receipt, Re
 
 use super::{
     bindings::exports::practice_sync::ehr::ehr as wit,
-    check::{self, Checked, ContractViolation, Convert, require},
+    check::{self, Checked, Convert, require},
     limits::{CURSOR_BYTES, DELETED_IDS, DESCRIBED, SHORT_TEXT_BYTES},
     log_line::plain_char,
     record,
@@ -164,11 +164,6 @@ pub(crate) fn write(write: Write) -> Result<wit::Write, Fault> {
         Write::DeleteWorkingHour(id) => wit::Write::DeleteWorkingHour(id),
         Write::Record(operation, record) => record::write(operation, record)?,
     })
-}
-
-/// Formats the rule broken by an answer other than a page.
-pub(crate) fn broken(what: &str, broken: ContractViolation) -> String {
-    format!("{what}, {broken}")
 }
 
 #[cfg(test)]

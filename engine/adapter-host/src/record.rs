@@ -242,7 +242,7 @@ impl Convert<Vec<types::ExtraValue>> for Extra {
     }
 
     fn write(self) -> Vec<types::ExtraValue> {
-        check::extra_values(self)
+        self.into_iter().map(|(name, value)| types::ExtraValue { name, value }).collect()
     }
 }
 
@@ -363,7 +363,7 @@ mod tests {
             ),
             (
                 said!(PaymentTypes, PaymentType, json!({"name": "n", "active": true}), |it| {
-                    it.extra = check::extra_values(vec![("a".into(), "b".into()); 65])
+                    it.extra = vec![types::ExtraValue { name: "a".into(), value: "b".into() }; 65]
                 }),
                 "field extra: must have at most 64 values",
             ),
