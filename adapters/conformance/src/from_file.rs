@@ -58,9 +58,7 @@ impl FromFile {
             let ids = records.iter().map(|record| record.id().to_owned());
             it.before.insert(ability.resource, ids.collect());
         }
-        let taken = std::mem::take(&mut it.taken);
-        it.free.retain(|start| !meets(&taken, *start));
-        it.taken = taken;
+        it.free.retain(|start| !meets(&it.taken, *start));
         Ok(it)
     }
 
