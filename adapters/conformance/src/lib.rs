@@ -32,12 +32,11 @@ pub use ehr_under_test::{EhrAddress, EhrUnderTest, ExistingIds};
 pub use flaky_transport::FlakyTransport;
 pub use from_file::FromFile;
 pub use local::Local;
-pub use report::{Case, ConformanceReport, Finding, Outcome};
+pub use report::{Case, CaseEnd, CaseResult, ConformanceReport, Finding};
 pub use shown::{masked, name};
 pub use subject_file::SubjectFile;
 pub use trouble::{FaultInjector, InjectedFault, When};
 
-use report::{CaseEnd, CaseResult};
 use subject::Subject;
 
 /// Loads the adapter of a component file; `cache` contains compiled code.
@@ -66,11 +65,9 @@ pub async fn run<S: EhrUnderTest>(
         subject.spoiler.calm();
         let since = Instant::now();
         // In a separate task, so that a case that panics does not end the others.
-        let going: CaseResult = match tokio::task::spawn_local(case(subject.clone())).await {
-            Ok(going) => going,
-            Err(broken) => Err(panicked(&subject, broken)),
-        };
-        let case = Case { name, outcome: going.into(), took: since.elapsed() };
+        let ending = tokio::task::spawn_local(case(subject.clone())).await;
+        let outcome = ending.unwrap_or_else(|broken| Err(panicked(&subject, broken)));
+        let case = Case { name, outcome, took: since.elapsed() };
         ended(&case);
         report.cases.push(case);
     }

@@ -28,10 +28,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Why a case ended early.
-#[derive(Clone, Debug)]
+/// Why a case did not pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaseEnd {
-    /// The adapter or its EHR does not support the case.
+    /// The case does not apply, for this reason: the adapter or its EHR does not support it.
     NotAsked(String),
     Failed(Box<Finding>),
 }
@@ -44,28 +44,10 @@ pub fn skip_unless(holds: bool, reason: impl Into<String>) -> CaseResult {
     if holds { Ok(()) } else { Err(CaseEnd::NotAsked(reason.into())) }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Passed,
-    /// The case does not apply, for this reason.
-    NotAsked(String),
-    Failed(Finding),
-}
-
-impl From<CaseResult> for Outcome {
-    fn from(going: CaseResult) -> Outcome {
-        match going {
-            Ok(()) => Outcome::Passed,
-            Err(CaseEnd::NotAsked(reason)) => Outcome::NotAsked(reason),
-            Err(CaseEnd::Failed(finding)) => Outcome::Failed(*finding),
-        }
-    }
-}
-
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: &'static str,
-    pub outcome: Outcome,
+    pub outcome: CaseResult,
     pub took: Duration,
 }
 
@@ -73,9 +55,9 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name;
         match &self.outcome {
-            Outcome::Passed => write!(f, "passed     {name} ({} ms)", self.took.as_millis()),
-            Outcome::NotAsked(reason) => write!(f, "not asked  {name}: {}", plain(reason, SHOWN)),
-            Outcome::Failed(finding) => write!(f, "FAILED     {name}\n{finding}"),
+            Ok(()) => write!(f, "passed     {name} ({} ms)", self.took.as_millis()),
+            Err(CaseEnd::NotAsked(reason)) => write!(f, "not asked  {name}: {}", plain(reason, SHOWN)),
+            Err(CaseEnd::Failed(finding)) => write!(f, "FAILED     {name}\n{finding}"),
         }
     }
 }
@@ -88,14 +70,14 @@ pub struct ConformanceReport {
 
 impl ConformanceReport {
     pub fn failed(&self) -> impl Iterator<Item = &Case> {
-        self.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed(_)))
+        self.cases.iter().filter(|case| matches!(case.outcome, Err(CaseEnd::Failed(_))))
     }
 
     /// Returns the last line: the number of cases per outcome.
     pub fn sum(&self) -> String {
-        let count = |fits: fn(&Outcome) -> bool| self.cases.iter().filter(|case| fits(&case.outcome)).count();
-        let passed = count(|outcome| *outcome == Outcome::Passed);
-        let not_asked = count(|outcome| matches!(outcome, Outcome::NotAsked(_)));
+        let count = |fits: fn(&CaseResult) -> bool| self.cases.iter().filter(|case| fits(&case.outcome)).count();
+        let passed = count(CaseResult::is_ok);
+        let not_asked = count(|outcome| matches!(outcome, Err(CaseEnd::NotAsked(_))));
         format!("{passed} passed, {} failed, {not_asked} not asked", self.failed().count())
     }
 }

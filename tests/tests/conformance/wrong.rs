@@ -1,6 +1,6 @@
 //! EHRs with one defect each. The case for the defect must fail, and must pass without it.
 
-use adapter_conformance::{FromFile, Outcome, SubjectFile};
+use adapter_conformance::{CaseEnd, CaseResult, FromFile, SubjectFile};
 use runtime::clock;
 use sandbox_ehr::{SandboxEhr, SandboxRequest};
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ impl Respond for WrongEhr {
 }
 
 /// Returns the outcome of a case on this EHR, with the subject file of a new adapter.
-async fn outcome(wrong: Wrong, case: &str) -> Outcome {
+async fn outcome(wrong: Wrong, case: &str) -> CaseResult {
     let dir = tempfile::tempdir().unwrap();
     let new = dir.path().join("my-ehr");
     adapter_kit::scaffold(&new, "my-ehr", adapter_kit::Start::Minimal).unwrap();
@@ -111,9 +111,9 @@ async fn each_case_detects_its_defect() {
             "1 after working-hour-insert",
         ),
     ] {
-        assert_eq!(outcome(Wrong::Nothing, case).await, Outcome::Passed, "{case}");
+        assert_eq!(outcome(Wrong::Nothing, case).await, Ok(()), "{case}");
         match outcome(wrong, case).await {
-            Outcome::Failed(finding) => assert!(finding.expected.contains(expected), "{case}: {finding}"),
+            Err(CaseEnd::Failed(finding)) => assert!(finding.expected.contains(expected), "{case}: {finding}"),
             other => panic!("{case}: {other:?}"),
         }
     }
