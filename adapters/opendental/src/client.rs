@@ -6,6 +6,7 @@ use adapter_sdk::{
     Fault, Receipt,
     http::{self, Call, Method, Response, encode},
     json::typed,
+    settings,
 };
 use serde_json::Value;
 
@@ -57,7 +58,7 @@ impl From<Refused> for Fault {
 
 impl Client {
     pub fn open() -> Result<Client, Fault> {
-        Ok(Client { settings: OpenDentalSettings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
+        Ok(Client { settings: settings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
     }
 
     /// Reads a page. `key` is the field that every row must have.

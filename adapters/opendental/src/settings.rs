@@ -1,6 +1,5 @@
 //! The adapter's settings.
 
-use adapter_sdk::{Fault, settings};
 use serde::{Deserialize, Deserializer};
 
 /// The settings declared in `adapter.toml`.
@@ -43,12 +42,6 @@ pub struct OpenDentalSettings {
     pub requests_per_minute: u32,
     /// Length of an appointment type without a pattern.
     pub default_minutes: u32,
-}
-
-impl OpenDentalSettings {
-    pub fn read() -> Result<OpenDentalSettings, Fault> {
-        settings::read()
-    }
 }
 
 fn clinic<'de, D: Deserializer<'de>>(location: D) -> Result<Option<u64>, D::Error> {
