@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Command, Decision, DecisionContext, Event, MachineSettings, Reply, Resource, State, Timestamp, WorkingHour,
-    settings::PullPlan, sync::prefetch::Prefetch,
+    Command, Decision, DecisionContext, Event, MachineSettings, Refusal, Reply, Resource, State, Timestamp,
+    WorkingHour, settings::PullPlan, sync::prefetch::Prefetch,
 };
 
 /// One location: its settings, its state, and the page request that is not part of the state yet.
@@ -34,24 +34,28 @@ impl Location {
 
     /// Decides a command without changing the state.
     pub fn decide(&self, cx: DecisionContext, command: &Command) -> Decision {
-        match command {
-            Command::Book(book) => self.book(cx, book),
-            Command::BookGroup(group) => self.book_group(cx, group),
-            Command::Hold(hold) => self.hold(cx, hold),
+        self.decide_or_refuse(cx, command).unwrap_or_else(Decision::refuse)
+    }
+
+    fn decide_or_refuse(&self, cx: DecisionContext, command: &Command) -> Result<Decision, Refusal> {
+        Ok(match command {
+            Command::Book(book) => self.book(cx, book)?,
+            Command::BookGroup(group) => self.book_group(cx, group)?,
+            Command::Hold(hold) => self.hold(cx, hold)?,
             Command::Release { hold } => self.release(*hold),
             Command::Move { appointment, to, join_blocks } => {
-                self.move_appointment(cx, *appointment, *to, *join_blocks)
+                self.move_appointment(cx, *appointment, *to, *join_blocks)?
             }
-            Command::Reschedule(reschedule) => self.reschedule(cx, reschedule),
-            Command::Confirm { appointment } => self.confirm(cx, *appointment),
-            Command::Cancel { appointment, reason } => self.cancel(cx, *appointment, reason.as_deref()),
+            Command::Reschedule(reschedule) => self.reschedule(cx, reschedule)?,
+            Command::Confirm { appointment } => self.confirm(cx, *appointment)?,
+            Command::Cancel { appointment, reason } => self.cancel(cx, *appointment, reason.as_deref())?,
             Command::Change { appointment, to, join_blocks, what } => {
-                self.change(cx, *appointment, *to, *join_blocks, *what)
+                self.change(cx, *appointment, *to, *join_blocks, *what)?
             }
-            Command::Save(save) => self.save(cx, *save),
-            Command::SetHour { hour, here_only } => self.set_hour(cx, hour, *here_only),
+            Command::Save(save) => self.save(cx, *save)?,
+            Command::SetHour { hour, here_only } => self.set_hour(cx, hour, *here_only)?,
             Command::SetOperatory { operatory, operation } => self.set_operatory(*operatory, *operation),
-            Command::RemoveHour { hour } => self.remove_hour(cx, *hour),
+            Command::RemoveHour { hour } => self.remove_hour(cx, *hour)?,
             Command::Pushed { write, attempt, outcome } => self.pushed(cx, *write, *attempt, outcome),
             Command::Found { write, attempt, outcome } => self.found(cx, *write, *attempt, outcome),
             Command::Pulled { resource, call, outcome } => self.pulled(cx, *resource, *call, outcome),
@@ -63,8 +67,8 @@ impl Location {
             Command::HourDuplicateFound { twin, ours, shown } => {
                 self.merge_duplicate_hour(*twin, *ours, shown.as_ref())
             }
-            Command::RetryWrite(retry) => self.retry_write(cx, retry),
-            Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
+            Command::RetryWrite(retry) => self.retry_write(cx, retry)?,
+            Command::DropWrite { write, failed } => self.drop_write(*write, *failed)?,
             Command::Wake => self.wake(cx),
             Command::ClockSetBack { by } => Decision::new(Reply::Done, vec![Event::ClockSetBack { by: *by }]),
             Command::TakenOver => self.taken_over(cx),
@@ -72,12 +76,12 @@ impl Location {
             Command::Restored => self.restored(),
             Command::SyncNow => Decision::new(Reply::Done, vec![Event::SyncRequested]),
             Command::RequestRead { everything } => self.request_read(*everything),
-            Command::AcceptDeletions { resource } => self.accept_deletions(*resource),
+            Command::AcceptDeletions { resource } => self.accept_deletions(*resource)?,
             Command::Described { outcome } => self.described(cx, outcome),
             Command::Pause { which } => self.pause(*which, true),
             Command::Resume { which } => self.pause(*which, false),
             Command::Gate(gate) => self.gate_reported(cx, *gate),
-        }
+        })
     }
 
     /// Keeps the calls of another process pending for a full call deadline by the local clock before they are looked up

@@ -45,12 +45,12 @@ impl<'a> PlacementRequest<'a> {
     }
 }
 
-/// Returns the refusal of an offer that has ended, or whose type is closed to patients. A live hold outlasts its offer.
-pub(crate) fn offer_refusal(now: Timestamp, offer: &OfferedSlot, is_held: bool) -> Option<Refusal> {
+/// Refuses an offer that has ended, or whose type is closed to patients. A live hold outlasts its offer.
+pub(crate) fn check_offer(now: Timestamp, offer: &OfferedSlot, is_held: bool) -> Result<(), Refusal> {
     if (!is_held && offer.expires <= now) || offer.placement.span.start <= now {
-        return Some(Refusal::SlotExpired);
+        return Err(Refusal::SlotExpired);
     }
-    offer.closed.appointment_type.then_some(Refusal::TypeNotOnline)
+    if offer.closed.appointment_type { Err(Refusal::TypeNotOnline) } else { Ok(()) }
 }
 
 /// A booking within its request.
@@ -65,22 +65,16 @@ pub(crate) struct Member<'a> {
 
 impl Location {
     /// Books an appointment. Checks, in this order: idempotency key, offer, slot, patient.
-    pub(crate) fn book(&self, cx: DecisionContext, book: &Book) -> Decision {
-        match book.key.as_ref().and_then(|key| self.known_key(cx.now, key)) {
-            Some(Ok(known)) => {
-                return Decision::new(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new());
-            }
-            Some(Err(refusal)) => return Decision::refuse(refusal),
-            None => {}
+    pub(crate) fn book(&self, cx: DecisionContext, book: &Book) -> Result<Decision, Refusal> {
+        if let Some(known) = self.known_key(cx.now, book.key.as_ref())? {
+            return Ok(Decision::new(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new()));
         }
         let bookings = std::slice::from_ref(book);
         let visits: Vec<Companion> = Companion::of(book).into_iter().collect();
         let key = book.key.as_ref().map(|key| self.pin(cx.now, key, Vec::new()));
         let mut events = Vec::new();
-        match self.book_member(cx, Member { bookings, visits: &visits, index: 0 }, key, &mut events) {
-            Ok(()) => Decision::new(Reply::Booked { appointment: book.appointment, replay: false }, events),
-            Err(refusal) => Decision::refuse(refusal),
-        }
+        self.book_member(cx, Member { bookings, visits: &visits, index: 0 }, key, &mut events)?;
+        Ok(Decision::new(Reply::Booked { appointment: book.appointment, replay: false }, events))
     }
 
     /// Adds the events of a booking to those of the earlier members of its request, which count as taken. Checks, in
@@ -96,9 +90,7 @@ impl Location {
         let (now, book) = (cx.now, &bookings[index]);
         let OfferedSlot { placement, appointment_type, hold, .. } = book.offer;
         let held = self.is_held(now, &book.offer);
-        if let Some(refusal) = offer_refusal(now, &book.offer, held) {
-            return Err(refusal);
-        }
+        check_offer(now, &book.offer, held)?;
         let wish = PlacementRequest {
             intent: book.by_rules.then_some(&book.offer),
             also_taken: visits.get(..index).unwrap_or_default(),
@@ -108,13 +100,9 @@ impl Location {
         // The holds of earlier members count through their slots.
         let own: Vec<Holder> =
             bookings.iter().take(index + 1).map(|booking| Holder::Hold(booking.offer.hold)).collect();
-        if let Some(refusal) = self.placement_refusal(now, wish, own.clone()) {
-            return Err(refusal);
-        }
-        if !self.is_checked(now, &book.offer, appointment_type)
-            && let Some(refusal) = self.slot_rule_refusal(now, wish, own)
-        {
-            return Err(refusal);
+        self.check_placement(now, wish, own.clone())?;
+        if !self.is_checked(now, &book.offer, appointment_type) {
+            self.check_slot_rules(now, wish, own)?;
         }
         let capabilities = &self.settings.capabilities;
         if book.patient.is_new && capabilities.integrated && !capabilities.new_patients {
@@ -128,16 +116,12 @@ impl Location {
         if bookings.iter().take(index).any(is_same_visit) {
             return Err(Refusal::PatientTwice);
         }
-        if let Some(refusal) = self.patient_rule_refusal(wish, &book.patient) {
-            return Err(refusal);
-        }
+        self.check_patient_rules(wish, &book.patient)?;
         if capabilities.integrated && !capabilities.creates_appointments {
             return Err(Refusal::NotSupportedByEhr);
         }
         let queued = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count();
-        if let Some(refusal) = self.queue_full(queued + 2, self.settings.write.max_queue) {
-            return Err(refusal);
-        }
+        self.check_queue(queued + 2, self.settings.write.max_queue)?;
 
         if self.state.holds.contains_key(&hold) {
             events.push(Event::HoldEnded { hold });
@@ -204,14 +188,17 @@ impl Location {
         }
     }
 
-    /// Returns the bookings of a known idempotency key, or a conflict. Returns `None` if the key is new. Keys are
-    /// unique per institution.
-    pub(crate) fn known_key(&self, now: Timestamp, key: &KeyUse) -> Option<Result<&Key, Refusal>> {
-        if key.claimed_by.is_some_and(|location| location != self.settings.location) {
-            return Some(Err(Refusal::IdempotencyConflict));
+    /// Returns the bookings of a known idempotency key, or a conflict. Returns `None` if there is no key or it is new.
+    /// Keys are unique per institution.
+    pub(crate) fn known_key(&self, now: Timestamp, key: Option<&KeyUse>) -> Result<Option<&Key>, Refusal> {
+        let Some(key) = key else { return Ok(None) };
+        let known = self.state.keys.get(&key.key).filter(|known| now < known.expires);
+        if key.claimed_by.is_some_and(|location| location != self.settings.location)
+            || known.is_some_and(|known| known.fingerprint != key.fingerprint)
+        {
+            return Err(Refusal::IdempotencyConflict);
         }
-        let known = self.state.keys.get(&key.key).filter(|known| now < known.expires)?;
-        Some(if known.fingerprint == key.fingerprint { Ok(known) } else { Err(Refusal::IdempotencyConflict) })
+        Ok(known)
     }
 
     /// Returns `true` if the patient has another appointment at this location during `span`.
@@ -222,65 +209,65 @@ impl Location {
         self.state.calendar.during(span).any(|it| matches!(it.holder, Holder::Appointment(id) if is_other(id)))
     }
 
-    /// Returns the reason why an appointment cannot be placed, ignoring the holders in `own`.
-    pub(crate) fn placement_refusal(
+    /// Refuses a placement that is not free, ignoring the holders in `own`.
+    pub(crate) fn check_placement(
         &self,
         now: Timestamp,
         wish: PlacementRequest<'_>,
         own: Vec<Holder>,
-    ) -> Option<Refusal> {
+    ) -> Result<(), Refusal> {
         let PlacementRequest { placement, appointment_type, join_blocks, intent, also_taken, later } = wish;
         if self.settings.map_by_operatory && placement.operatory.is_none() {
-            return Some(Refusal::OperatoryRequired);
+            return Err(Refusal::OperatoryRequired);
         }
         let Some(slot) = Slot::of(placement) else {
-            return Some(Refusal::SlotTaken { fit: Fit::OutsideHours, alternatives: Vec::new() });
+            return Err(Refusal::SlotTaken { fit: Fit::OutsideHours, alternatives: Vec::new() });
         };
         let wanted = Wanted { slot, appointment_type, join_blocks, own };
         let shut = |room| intent.is_some_and(|offer| offer.closed.operatories.contains(&room));
         let hours = self.hours().filter(|hour| !hour.operatory.is_some_and(shut));
         match fits(hours, &self.state.calendar, &self.settings.zone, &wanted) {
-            Fit::Free if !also_taken.iter().any(|other| other.slot.prevents(&slot)) => None,
+            Fit::Free if !also_taken.iter().any(|other| other.slot.prevents(&slot)) => Ok(()),
             // `Free` if only an earlier member of the request takes the slot.
             fit => {
                 let alternatives = self.alternatives(now, &wanted, intent, &[also_taken, later].concat());
-                Some(Refusal::SlotTaken { fit, alternatives })
+                Err(Refusal::SlotTaken { fit, alternatives })
             }
         }
     }
 
-    /// Returns the refusal of a free slot by a booking rule. If the rules changed after the offer, it reports that.
-    pub(crate) fn slot_rule_refusal(
+    /// Refuses a free slot by a booking rule. If the rules changed after the offer, the refusal reports that.
+    pub(crate) fn check_slot_rules(
         &self,
         now: Timestamp,
         wish: PlacementRequest<'_>,
         own: Vec<Holder>,
-    ) -> Option<Refusal> {
-        let offer = wish.intent?;
-        let candidate = self.candidate(wish, own)?;
+    ) -> Result<(), Refusal> {
+        let Some((offer, candidate)) = wish.intent.zip(self.candidate(wish, own)) else { return Ok(()) };
         let in_force = self.settings.rules.in_force(wish.appointment_type, offer.channel.as_deref());
-        let rule = self.slot_reason(now, &in_force, &candidate)?;
+        let Some(rule) = self.slot_reason(now, &in_force, &candidate) else { return Ok(()) };
         // The token has the digest of the rules for its own type.
         let offered_under = offer.rules.filter(|_| wish.appointment_type == offer.appointment_type);
         if offered_under.is_none_or(|digest| digest == self.settings.rules.digest(wish.appointment_type)) {
-            return Some(Refusal::NotBookable { rule, instead: in_force.rules.instead });
+            return Err(Refusal::NotBookable { rule, instead: in_force.rules.instead });
         }
         let Candidate { slot, appointment_type, join_blocks, own, .. } = candidate;
         let wanted = Wanted { slot, appointment_type, join_blocks, own };
         let others = [wish.also_taken, wish.later].concat();
         let alternatives = self.alternatives(now, &wanted, Some(offer), &others);
-        Some(Refusal::RulesChanged { rule, alternatives })
+        Err(Refusal::RulesChanged { rule, alternatives })
     }
 
-    /// Returns the refusal of the patient by a booking rule.
-    fn patient_rule_refusal(&self, wish: PlacementRequest<'_>, patient: &BookPatient) -> Option<Refusal> {
-        let channel = wish.intent?.channel.as_deref();
+    /// Refuses the patient by a booking rule.
+    fn check_patient_rules(&self, wish: PlacementRequest<'_>, patient: &BookPatient) -> Result<(), Refusal> {
+        let Some(candidate) = self.candidate(wish, Vec::new()) else { return Ok(()) };
         let BookPatient { is_new, date_of_birth, .. } = *patient;
-        let patient = Some(PatientFacts { is_new, date_of_birth });
-        let candidate = Candidate { patient, ..self.candidate(wish, Vec::new())? };
-        let rules = self.settings.rules.effective(wish.appointment_type, channel);
-        let rule = patient_reason(&rules, &self.settings.zone, &candidate)?;
-        Some(Refusal::NotBookable { rule, instead: rules.instead })
+        let candidate = Candidate { patient: Some(PatientFacts { is_new, date_of_birth }), ..candidate };
+        let rules = self.settings.rules.effective(wish.appointment_type, candidate.channel);
+        match patient_reason(&rules, &self.settings.zone, &candidate) {
+            Some(rule) => Err(Refusal::NotBookable { rule, instead: rules.instead }),
+            None => Ok(()),
+        }
     }
 
     /// Returns the candidate of an intent. Returns `None` for other requests and if there are no rules.
@@ -323,26 +310,18 @@ impl Location {
         id: AppointmentId,
         to: Placement,
         join_blocks: bool,
-    ) -> Decision {
-        let appointment = match self.open_appointment(cx.now, id) {
-            Ok(appointment) => appointment,
-            Err(refusal) => return Decision::refuse(refusal),
-        };
+    ) -> Result<Decision, Refusal> {
+        let appointment = self.open_appointment(cx.now, id)?;
         if appointment.placement == to {
-            return Decision::new(Reply::Moved, Vec::new());
+            return Ok(Decision::new(Reply::Moved, Vec::new()));
         }
         if to.span.start <= cx.now {
-            return Decision::refuse(Refusal::SlotExpired);
+            return Err(Refusal::SlotExpired);
         }
         let own = vec![Holder::Appointment(id), Holder::Vacating(id)];
         let wish = PlacementRequest::of_staff(&to, appointment.appointment_type, join_blocks);
-        if let Some(refusal) = self.placement_refusal(cx.now, wish, own) {
-            return Decision::refuse(refusal);
-        }
-        match self.queue_move(cx, id, appointment, to) {
-            Ok(events) => Decision::new(Reply::Moved, events),
-            Err(refusal) => Decision::refuse(refusal),
-        }
+        self.check_placement(cx.now, wish, own)?;
+        Ok(Decision::new(Reply::Moved, self.queue_move(cx, id, appointment, to)?))
     }
 
     /// Moves an appointment and queues the write that moves it in the EHR. An EHR that cannot move appointments gets
@@ -374,9 +353,7 @@ impl Location {
             Some(Moves::ByReplacement) => WriteIntent::Replace(id),
             None => return Err(Refusal::NotSupportedByEhr),
         };
-        if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()) {
-            return Err(refusal);
-        }
+        self.check_queue(1, self.settings.write.max_changes())?;
         if let Some(patient) = appointment.patient {
             // Like an insert, a replacement must be in the EHR before the visit begins.
             let deadline = work.creates().then_some(to.span.start);
@@ -385,43 +362,44 @@ impl Location {
         Ok(events)
     }
 
-    pub(crate) fn cancel(&self, cx: DecisionContext, id: AppointmentId, reason: Option<&str>) -> Decision {
+    pub(crate) fn cancel(
+        &self,
+        cx: DecisionContext,
+        id: AppointmentId,
+        reason: Option<&str>,
+    ) -> Result<Decision, Refusal> {
         if self.state.appointments.get(&id).is_some_and(|appointment| appointment.cancelling) {
-            return Decision::new(Reply::Cancelled { already: true }, Vec::new());
+            return Ok(Decision::new(Reply::Cancelled { already: true }, Vec::new()));
         }
-        let appointment = match self.open_appointment(cx.now, id) {
-            Ok(appointment) => appointment,
-            Err(refusal) => return Decision::refuse(refusal),
-        };
+        let appointment = self.open_appointment(cx.now, id)?;
         let capabilities = &self.settings.capabilities;
         let reason = reason.map(str::to_owned);
         let cancelled = Event::Cancelled { appointment: id, by: CancelledBy::Client, reason };
         let mut events = vec![cancelled];
         if !capabilities.integrated {
             events.push(Event::CancelConfirmed { appointment: id });
-            return Decision::new(Reply::Cancelled { already: false }, events);
+            return Ok(Decision::new(Reply::Cancelled { already: false }, events));
         }
         // An insert that the EHR certainly does not have is withdrawn.
         let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
         if let Some((write, _)) = inserts.next().filter(|(_, write)| write.withdrawable()) {
             self.withdraw(write, id, &mut events);
-            return Decision::new(Reply::Cancelled { already: false }, events);
+            return Ok(Decision::new(Reply::Cancelled { already: false }, events));
         }
         if !capabilities.cancels {
-            return Decision::refuse(Refusal::NotSupportedByEhr);
+            return Err(Refusal::NotSupportedByEhr);
         }
-        if let Some(refusal) = self.queue_full(1 + appointment.replaced.len(), self.settings.write.max_changes()) {
-            return Decision::refuse(refusal);
-        }
+        self.check_queue(1 + appointment.replaced.len(), self.settings.write.max_changes())?;
         self.end_replacements(cx, id, appointment, &mut events);
         if let Some(patient) = appointment.patient {
             self.queue_write(cx, &mut events, WriteIntent::Cancel(id), OrderingKey::Patient(patient), None);
         }
-        Decision::new(Reply::Cancelled { already: false }, events)
+        Ok(Decision::new(Reply::Cancelled { already: false }, events))
     }
 
-    pub(crate) fn queue_full(&self, more: usize, limit: u32) -> Option<Refusal> {
-        (self.state.queue.len() + more > limit as usize).then_some(Refusal::QueueFull { limit })
+    /// Refuses more writes than the queue has room for.
+    pub(crate) fn check_queue(&self, more: usize, limit: u32) -> Result<(), Refusal> {
+        if self.state.queue.len() + more > limit as usize { Err(Refusal::QueueFull { limit }) } else { Ok(()) }
     }
 
     /// Returns the appointment if it can still be changed.

@@ -46,14 +46,10 @@ impl Location {
     }
 
     /// Books a group: all appointments or none. Each booking counts as taken for the later ones.
-    pub(crate) fn book_group(&self, cx: DecisionContext, group: &BookGroup) -> Decision {
-        match group.key.as_ref().and_then(|key| self.known_key(cx.now, key)) {
-            Some(Ok(known)) => {
-                let appointments = std::iter::once(known.appointment).chain(known.others.iter().copied()).collect();
-                return Decision::new(Reply::GroupBooked { appointments, replay: true }, Vec::new());
-            }
-            Some(Err(refusal)) => return Decision::refuse(refusal),
-            None => {}
+    pub(crate) fn book_group(&self, cx: DecisionContext, group: &BookGroup) -> Result<Decision, Refusal> {
+        if let Some(known) = self.known_key(cx.now, group.key.as_ref())? {
+            let appointments = std::iter::once(known.appointment).chain(known.others.iter().copied()).collect();
+            return Ok(Decision::new(Reply::GroupBooked { appointments, replay: true }, Vec::new()));
         }
         let bookings = &group.bookings;
         let appointments: Vec<AppointmentId> = bookings.iter().map(|booking| booking.appointment).collect();
@@ -64,10 +60,8 @@ impl Location {
         for index in 0..bookings.len() {
             // The first booking pins the key for all.
             let booked = self.book_member(cx, Member { bookings, visits: &visits, index }, key.take(), &mut events);
-            if let Err(refusal) = booked {
-                return Decision::refuse(Refusal::Member { index, refusal: Box::new(refusal) });
-            }
+            booked.map_err(|refusal| Refusal::Member { index, refusal: Box::new(refusal) })?;
         }
-        Decision::new(Reply::GroupBooked { appointments, replay: false }, events)
+        Ok(Decision::new(Reply::GroupBooked { appointments, replay: false }, events))
     }
 }

@@ -11,19 +11,20 @@ use crate::{
 const MAX_HOURS: usize = 5_000;
 
 impl Location {
-    pub(crate) fn set_hour(&self, cx: DecisionContext, hour: &WorkingHour, here_only: bool) -> Decision {
+    pub(crate) fn set_hour(
+        &self,
+        cx: DecisionContext,
+        hour: &WorkingHour,
+        here_only: bool,
+    ) -> Result<Decision, Refusal> {
         match self.state.hours.get(&hour.id) {
-            Some(known) if known.source != HourSource::Manual => return Decision::refuse(Refusal::HourOfEhr),
+            Some(known) if known.source != HourSource::Manual => return Err(Refusal::HourOfEhr),
             Some(known) if known == hour => {
                 let queued = self.ehr_may_have(hour.id) || self.writes_of(hour.id).next().is_some();
-                return Decision::new(Reply::Saved { queued }, Vec::new());
+                return Ok(Decision::new(Reply::Saved { queued }, Vec::new()));
             }
             Some(_) => {}
-            None => {
-                if let Some(refusal) = self.too_many_hours() {
-                    return Decision::refuse(refusal);
-                }
-            }
+            None => self.check_hour_count()?,
         }
         let set = Event::HourSet(hour.clone());
         if self.ehr_may_have(hour.id) {
@@ -38,26 +39,26 @@ impl Location {
             // The unsent write will send the new content.
             true
         } else if self.takes_hours(Operation::Create) {
-            if let Some(refusal) = self.queue_full(1, self.settings.write.max_queue) {
-                return Decision::refuse(refusal);
-            }
+            self.check_queue(1, self.settings.write.max_queue)?;
             self.queue_write(cx, &mut events, work(hour.id, Operation::Create), ordering_key(hour.id), None);
             true
         } else {
             false
         };
-        Decision::new(Reply::Saved { queued }, events)
+        Ok(Decision::new(Reply::Saved { queued }, events))
     }
 
-    pub(crate) fn too_many_hours(&self) -> Option<Refusal> {
-        (self.state.hours.len() >= MAX_HOURS).then_some(Refusal::TooManyHours { limit: MAX_HOURS as u32 })
+    /// Refuses more working hours than a location may have.
+    pub(crate) fn check_hour_count(&self) -> Result<(), Refusal> {
+        let limit = MAX_HOURS as u32;
+        if self.state.hours.len() < MAX_HOURS { Ok(()) } else { Err(Refusal::TooManyHours { limit }) }
     }
 
-    pub(crate) fn remove_hour(&self, cx: DecisionContext, id: WorkingHourId) -> Decision {
+    pub(crate) fn remove_hour(&self, cx: DecisionContext, id: WorkingHourId) -> Result<Decision, Refusal> {
         match self.state.hours.get(&id).map(|hour| hour.source) {
             Some(HourSource::Manual) => {}
-            Some(HourSource::Synced) => return Decision::refuse(Refusal::HourOfEhr),
-            None => return Decision::refuse(Refusal::HourNotFound),
+            Some(HourSource::Synced) => return Err(Refusal::HourOfEhr),
+            None => return Err(Refusal::HourNotFound),
         }
         let removed = Event::HourRemoved { hour: id };
         if self.ehr_may_have(id) {
@@ -65,7 +66,7 @@ impl Location {
         }
         let mut events = vec![removed];
         self.withdraw_unsent(id, "removed before it was sent", &mut events);
-        Decision::new(Reply::Saved { queued: false }, events)
+        Ok(Decision::new(Reply::Saved { queued: false }, events))
     }
 
     /// Changes hours that the EHR has. Refuses the change if the EHR does not support it.
@@ -76,9 +77,9 @@ impl Location {
         operation: Operation,
         here_only: bool,
         change: Event,
-    ) -> Decision {
+    ) -> Result<Decision, Refusal> {
         if here_only || !self.takes_hours(operation) {
-            return Decision::refuse(Refusal::NotSupportedByEhr);
+            return Err(Refusal::NotSupportedByEhr);
         }
         let mut events = vec![change];
         let carried = self.unsent_of(id).any(|(_, write)| write.work == work(id, operation));
@@ -86,12 +87,10 @@ impl Location {
             self.withdraw_unsent(id, "removed before it was sent", &mut events);
         }
         if !carried {
-            if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()) {
-                return Decision::refuse(refusal);
-            }
+            self.check_queue(1, self.settings.write.max_changes())?;
             self.queue_write(cx, &mut events, work(id, operation), ordering_key(id), None);
         }
-        Decision::new(Reply::Saved { queued: true }, events)
+        Ok(Decision::new(Reply::Saved { queued: true }, events))
     }
 
     fn takes_hours(&self, operation: Operation) -> bool {

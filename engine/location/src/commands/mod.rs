@@ -14,4 +14,4 @@ mod pause;
 mod rescheduling;
 mod saving;
 
-pub(crate) use booking::{Member, PlacementRequest, offer_refusal};
+pub(crate) use booking::{Member, PlacementRequest, check_offer};

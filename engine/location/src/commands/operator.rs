@@ -1,8 +1,9 @@
 //! Commands of operators: retry or drop a failed write, accept stopped deletions.
 
 use crate::{
-    Decision, DecisionContext, Event, Location, Operation, Refusal, Reply, Resource, Timestamp, WriteId, WriteIntent,
-    command::{Retried, Retry},
+    AppointmentId, Decision, DecisionContext, Event, Location, Operation, Refusal, Reply, Resource, Timestamp, WriteId,
+    WriteIntent,
+    command::{Retried, RetriedAppointment, Retry},
     commands::PlacementRequest,
     event::InsertFailure,
 };
@@ -10,56 +11,47 @@ use crate::{
 impl Location {
     /// Queues a failed creation, or the failed cancellation of a replaced appointment, again, under the same key and a
     /// new id. Other failed changes were reverted and must be requested again.
-    pub(crate) fn retry_write(&self, cx: DecisionContext, retry: &Retry) -> Decision {
+    pub(crate) fn retry_write(&self, cx: DecisionContext, retry: &Retry) -> Result<Decision, Refusal> {
         let capabilities = &self.settings.capabilities;
         let (mut events, mut deadline) = (Vec::new(), cx.now.plus(self.settings.write.deadline));
         let able = match (retry.work, &retry.what) {
             (WriteIntent::CreatePatient(patient), _) => {
                 if self.state.queue.for_patient(patient).any(|(_, write)| write.work == retry.work) {
-                    return Decision::refuse(Refusal::WriteNotFailed);
+                    return Err(Refusal::WriteNotFailed);
                 }
                 capabilities.new_patients
             }
-            (WriteIntent::CreateAppointment(_), Retried::Appointment(_)) => {
-                match self.rebook_slot(cx.now, retry) {
-                    Ok(booked) => events.push(booked),
-                    Err(refusal) => return Decision::refuse(refusal),
-                }
-                if let Retried::Appointment(appointment) = &retry.what {
-                    deadline = appointment.placement.span.start;
-                }
+            (WriteIntent::CreateAppointment(id), Retried::Appointment(appointment)) => {
+                events.push(self.rebook_slot(cx.now, id, appointment)?);
+                deadline = appointment.placement.span.start;
                 capabilities.creates_appointments
             }
             (WriteIntent::CancelReplaced { appointment, replaced }, _) => {
                 let queued = self.state.queue.of(appointment).any(|(_, write)| write.work == retry.work);
                 if queued || self.replaced(appointment, replaced).is_none() {
-                    return Decision::refuse(Refusal::WriteNotFailed);
+                    return Err(Refusal::WriteNotFailed);
                 }
                 capabilities.cancels
             }
             (WriteIntent::Record { resource, id, operation: Operation::Create }, what) => {
                 if self.state.queue.for_record(resource, id).next().is_some() {
-                    return Decision::refuse(Refusal::WriteNotFailed);
+                    return Err(Refusal::WriteNotFailed);
                 }
                 if let Retried::Hour(hour) = what {
                     if self.state.hours.contains_key(&hour.id) {
-                        return Decision::refuse(Refusal::WriteNotFailed);
+                        return Err(Refusal::WriteNotFailed);
                     }
-                    if let Some(refusal) = self.too_many_hours() {
-                        return Decision::refuse(refusal);
-                    }
+                    self.check_hour_count()?;
                     events.push(Event::HourSet(hour.clone()));
                 }
                 capabilities.writes.contains(&(resource, Operation::Create))
             }
-            _ => return Decision::refuse(Refusal::WriteWasPutBack),
+            _ => return Err(Refusal::WriteWasPutBack),
         };
         if !capabilities.integrated || !able {
-            return Decision::refuse(Refusal::NotSupportedByEhr);
+            return Err(Refusal::NotSupportedByEhr);
         }
-        if let Some(refusal) = self.queue_full(1, self.settings.write.max_queue) {
-            return Decision::refuse(refusal);
-        }
+        self.check_queue(1, self.settings.write.max_queue)?;
         let write = self.state.queue.next_id(0);
         let Retry { write: of, work, ref key, ordering_key, sent, .. } = *retry;
         // Writes of one appointment keep one ordering key, even if the EHR has changed its patient.
@@ -77,14 +69,11 @@ impl Location {
             look_first: sent || restored,
             origin: None,
         });
-        Decision::new(Reply::Retried { write }, events)
+        Ok(Decision::new(Reply::Retried { write }, events))
     }
 
     /// Books the slot of a failed insert again by the rules of a booking, because it may be taken.
-    fn rebook_slot(&self, now: Timestamp, retry: &Retry) -> Result<Event, Refusal> {
-        let (WriteIntent::CreateAppointment(id), Retried::Appointment(it)) = (retry.work, &retry.what) else {
-            return Err(Refusal::WriteWasPutBack);
-        };
+    fn rebook_slot(&self, now: Timestamp, id: AppointmentId, it: &RetriedAppointment) -> Result<Event, Refusal> {
         if self.state.appointments.contains_key(&id) {
             return Err(Refusal::WriteNotFailed);
         }
@@ -92,9 +81,7 @@ impl Location {
             return Err(Refusal::SlotExpired);
         }
         let wish = PlacementRequest::of_staff(&it.placement, it.appointment_type, true);
-        if let Some(refusal) = self.placement_refusal(now, wish, Vec::new()) {
-            return Err(refusal);
-        }
+        self.check_placement(now, wish, Vec::new())?;
         Ok(Event::Booked {
             appointment: id,
             placement: it.placement,
@@ -106,24 +93,24 @@ impl Location {
     }
 
     /// Accepts deletions that the guard stopped; deletions cannot be accepted in advance.
-    pub(crate) fn accept_deletions(&self, resource: Resource) -> Decision {
+    pub(crate) fn accept_deletions(&self, resource: Resource) -> Result<Decision, Refusal> {
         if !self.state.pulls.guarded.contains(&resource) {
-            return Decision::refuse(Refusal::NoDeletionsStopped);
+            return Err(Refusal::NoDeletionsStopped);
         }
-        Decision::new(Reply::Done, vec![Event::DeletionsAccepted { resource }])
+        Ok(Decision::new(Reply::Done, vec![Event::DeletionsAccepted { resource }]))
     }
 
     /// Drops a write. `failed`: the write has failed, and was neither retried nor dropped since.
-    pub(crate) fn drop_write(&self, id: WriteId, failed: bool) -> Decision {
+    pub(crate) fn drop_write(&self, id: WriteId, failed: bool) -> Result<Decision, Refusal> {
         let mut events = Vec::new();
         match self.state.queue.get(id) {
             Some(write) if write.withdrawable() => {
                 self.failed(id, write, InsertFailure::Failed, "dropped by an operator", &mut events);
             }
             // The write is, or may be, in the EHR.
-            Some(_) => return Decision::refuse(Refusal::WriteOnItsWay),
+            Some(_) => return Err(Refusal::WriteOnItsWay),
             None if failed => {}
-            None => return Decision::refuse(Refusal::WriteNotFailed),
+            None => return Err(Refusal::WriteNotFailed),
         }
         // Writes that depend on the dropped one are dropped too.
         let rested = events.iter().filter_map(|event| match event {
@@ -132,6 +119,6 @@ impl Location {
         });
         let dropped: Vec<WriteId> = std::iter::once(id).chain(rested).collect();
         events.extend(dropped.into_iter().map(|write| Event::WriteDropped { write }));
-        Decision::new(Reply::Done, events)
+        Ok(Decision::new(Reply::Done, events))
     }
 }

@@ -21,12 +21,12 @@ impl Location {
         Decision::new(Reply::Saved { queued: false }, events)
     }
 
-    pub(crate) fn save(&self, cx: DecisionContext, save: Save) -> Decision {
+    pub(crate) fn save(&self, cx: DecisionContext, save: Save) -> Result<Decision, Refusal> {
         let Save { resource, id, operation, ordering_key, here_only } = save;
         let capabilities = &self.settings.capabilities;
         let mut events = vec![Event::RecordSaved { resource, id, operation }];
         if here_only || !capabilities.integrated {
-            return Decision::new(Reply::Saved { queued: false }, events);
+            return Ok(Decision::new(Reply::Saved { queued: false }, events));
         }
         let work = match (resource, operation) {
             (Resource::Patients, Operation::Create) => {
@@ -48,11 +48,11 @@ impl Location {
                     let (how, reason) = (InsertFailure::Withdrawn, "removed before it was sent".to_owned());
                     events.push(Event::WriteFailed { write, work: unsent.work, how, reason });
                 }
-                return Decision::new(Reply::Saved { queued: false }, events);
+                return Ok(Decision::new(Reply::Saved { queued: false }, events));
             }
             // An unsent write will send the new content.
             Operation::Update if unsent().any(|(_, write)| write.work == work || creates(write)) => {
-                return Decision::new(Reply::Saved { queued: true }, events);
+                return Ok(Decision::new(Reply::Saved { queued: true }, events));
             }
             Operation::Create | Operation::Update | Operation::Delete => {}
         }
@@ -65,13 +65,11 @@ impl Location {
             _ => capabilities.writes.contains(&(resource, operation)),
         };
         if !supported {
-            return Decision::refuse(Refusal::NotSupportedByEhr);
+            return Err(Refusal::NotSupportedByEhr);
         }
-        if let Some(refusal) = self.queue_full(1, limit) {
-            return Decision::refuse(refusal);
-        }
+        self.check_queue(1, limit)?;
         self.queue_write(cx, &mut events, work, ordering_key, None);
-        Decision::new(Reply::Saved { queued: true }, events)
+        Ok(Decision::new(Reply::Saved { queued: true }, events))
     }
 
     /// Returns an appointment that is in the EHR, or any one if there is no EHR. Past ones are included, because
@@ -93,12 +91,9 @@ impl Location {
         to: Option<Placement>,
         join_blocks: bool,
         what: ChangedDetails,
-    ) -> Decision {
+    ) -> Result<Decision, Refusal> {
         let (capabilities, rules) = (&self.settings.capabilities, &self.settings.write);
-        let patient = match self.synced_appointment(id) {
-            Ok(appointment) => appointment.patient,
-            Err(refusal) => return Decision::refuse(refusal),
-        };
+        let patient = self.synced_appointment(id)?.patient;
         let wanted = [
             (what.confirmation, capabilities.confirms),
             (what.check_in, capabilities.checks_in),
@@ -106,18 +101,14 @@ impl Location {
         ];
         let integrated = capabilities.integrated;
         if integrated && wanted.iter().any(|(wanted, able)| *wanted && !able) {
-            return Decision::refuse(Refusal::NotSupportedByEhr);
+            return Err(Refusal::NotSupportedByEhr);
         }
         let mut events = Vec::new();
         if let Some(to) = to {
-            let moved = self.move_appointment(cx, id, to, join_blocks);
-            if matches!(moved.reply, Reply::Refused(_)) {
-                return moved;
-            }
-            events = moved.events;
+            events = self.move_appointment(cx, id, to, join_blocks)?.events;
         }
-        if let Some(refusal) = self.queue_full(4, rules.max_changes()).filter(|_| integrated) {
-            return Decision::refuse(refusal);
+        if integrated {
+            self.check_queue(4, rules.max_changes())?;
         }
         if what != ChangedDetails::default() {
             events.push(Event::AppointmentChanged { appointment: id, what });
@@ -128,6 +119,6 @@ impl Location {
                 self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);
             }
         }
-        Decision::new(Reply::Changed, events)
+        Ok(Decision::new(Reply::Changed, events))
     }
 }
