@@ -350,6 +350,11 @@ pub enum Event {
 }
 
 impl Event {
+    /// Returns the event of a write that is withdrawn before it is sent.
+    pub(crate) fn withdrawn(write: WriteId, work: WriteIntent, reason: &str) -> Event {
+        Event::WriteFailed { write, work, how: InsertFailure::Withdrawn, reason: reason.to_owned() }
+    }
+
     /// Returns the record that the event reports as gone from the EHR.
     pub fn gone(&self) -> Option<u64> {
         match self {
@@ -428,6 +433,10 @@ pub enum CancelledBy {
 
 /// Reason of an insert whose slot staff took.
 pub(crate) const SLOT_LOST: &str = "the slot was taken in the EHR";
+/// Reason of a write that was withdrawn with its visit.
+pub(crate) const CANCELLED_UNSENT: &str = "cancelled before it was sent";
+/// Reason of a write whose record was removed first.
+pub(crate) const REMOVED_UNSENT: &str = "removed before it was sent";
 /// Reason of a write that missed its deadline.
 pub(crate) const TOO_LATE: &str = "not in the EHR before its deadline";
 

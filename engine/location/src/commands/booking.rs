@@ -2,7 +2,8 @@
 
 use crate::{
     AppointmentId, AppointmentTypeId, CalendarAppointment, Decision, DecisionContext, Event, Holder, Location,
-    OperatoryId, OrderingKey, PatientId, Placement, ProviderId, Refusal, Reply, Slot, Span, Timestamp, WriteIntent,
+    OperatoryId, OrderingKey, PatientId, Placement, ProviderId, Refusal, Reply, Slot, Span, Timestamp, WriteId,
+    WriteIntent,
     command::{Book, BookPatient, KeyUse, OfferedSlot},
     decision::NotOpenReason,
     event::{CancelledBy, KeyPinned, MoveReason},
@@ -120,8 +121,7 @@ impl Location {
         if capabilities.integrated && !capabilities.creates_appointments {
             return Err(Refusal::NotSupportedByEhr);
         }
-        let queued = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count();
-        self.check_queue(queued + 2, self.settings.write.max_queue)?;
+        self.check_queue(queued_by(events) + 2, self.settings.write.max_queue)?;
 
         if self.state.holds.contains_key(&hold) {
             events.push(Event::HoldEnded { hold });
@@ -418,14 +418,27 @@ impl Location {
         ordering_key: OrderingKey,
         deadline: Option<Timestamp>,
     ) {
-        let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
-        let write = self.state.queue.next_id(ahead);
-        // Writes of one appointment keep one ordering key, even if the EHR has changed its patient.
-        let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
-        let ordering_key = earlier.map_or(ordering_key, |(_, earlier)| earlier.ordering_key);
+        let (write, ordering_key) = (self.next_write(events), self.ordering_key(work, ordering_key));
         // The random part keeps keys unique if a restored store allots the same ids again.
         let key = format!("ps-{}-{}-{:016x}", self.settings.location, write, mix(cx.random, write.0));
         let deadline = deadline.unwrap_or(cx.now.plus(self.settings.write.deadline));
         events.push(Event::WriteQueued { write, work, ordering_key, key, deadline, origin: None });
     }
+
+    /// Returns the id of the next write of a decision.
+    pub(crate) fn next_write(&self, events: &[Event]) -> WriteId {
+        self.state.queue.next_id(queued_by(events) as u64)
+    }
+
+    /// Returns the ordering key of a new write. Writes of one appointment keep one ordering key, even if the EHR has
+    /// changed its patient.
+    pub(crate) fn ordering_key(&self, work: WriteIntent, wanted: OrderingKey) -> OrderingKey {
+        let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
+        earlier.map_or(wanted, |(_, earlier)| earlier.ordering_key)
+    }
+}
+
+/// Returns the number of writes that a decision queues.
+fn queued_by(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count()
 }

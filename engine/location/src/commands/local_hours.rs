@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     Decision, DecisionContext, Event, HourSource, Location, Operation, OrderingKey, Refusal, Reply, Resource,
-    WorkingHour, WorkingHourId, WriteId, WriteIntent, event::InsertFailure, writes::queue::Write,
+    WorkingHour, WorkingHourId, WriteId, WriteIntent, event::REMOVED_UNSENT, writes::queue::Write,
 };
 
 /// Maximum number of working hours of a location; each slot search examines all of them.
@@ -65,7 +65,7 @@ impl Location {
             return self.change_there(cx, id, Operation::Delete, false, removed);
         }
         let mut events = vec![removed];
-        self.withdraw_unsent(id, "removed before it was sent", &mut events);
+        self.withdraw_unsent(id, REMOVED_UNSENT, &mut events);
         Ok(Decision::new(Reply::Saved { queued: false }, events))
     }
 
@@ -84,7 +84,7 @@ impl Location {
         let mut events = vec![change];
         let carried = self.unsent_of(id).any(|(_, write)| write.work == work(id, operation));
         if operation == Operation::Delete {
-            self.withdraw_unsent(id, "removed before it was sent", &mut events);
+            self.withdraw_unsent(id, REMOVED_UNSENT, &mut events);
         }
         if !carried {
             self.check_queue(1, self.settings.write.max_changes())?;
@@ -118,10 +118,7 @@ impl Location {
     }
 
     fn withdraw_unsent(&self, id: WorkingHourId, reason: &str, events: &mut Vec<Event>) {
-        for (write, unsent) in self.unsent_of(id) {
-            let (how, reason) = (InsertFailure::Withdrawn, reason.to_owned());
-            events.push(Event::WriteFailed { write, work: unsent.work, how, reason });
-        }
+        events.extend(self.unsent_of(id).map(|(write, unsent)| Event::withdrawn(write, unsent.work, reason)));
     }
 
     /// Sends written hours again if the EHR showed other values meanwhile, so that the client's change wins.
@@ -189,8 +186,7 @@ impl Location {
         let Some(hour) = hour_id(id) else { return };
         let ended: BTreeSet<WriteId> = events.iter().filter_map(Event::write_ended).collect();
         for (write, pending) in self.writes_of(hour).filter(|(write, _)| !ended.contains(write)) {
-            let (how, reason) = (InsertFailure::Withdrawn, "removed in the EHR".to_owned());
-            events.push(Event::WriteFailed { write, work: pending.work, how, reason });
+            events.push(Event::withdrawn(write, pending.work, "removed in the EHR"));
         }
         events.push(Event::HourGone { hour });
         events.push(Event::RecordGone { resource: Resource::WorkingHours, id });

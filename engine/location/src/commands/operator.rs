@@ -54,9 +54,7 @@ impl Location {
         self.check_queue(1, self.settings.write.max_queue)?;
         let write = self.state.queue.next_id(0);
         let Retry { write: of, work, ref key, ordering_key, sent, .. } = *retry;
-        // Writes of one appointment keep one ordering key, even if the EHR has changed its patient.
-        let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
-        let ordering_key = earlier.map_or(ordering_key, |(_, earlier)| earlier.ordering_key);
+        let ordering_key = self.ordering_key(work, ordering_key);
         // After a restore, the failed write may have been retried and written since the backup.
         let restored = self.state.restored.is_some_and(|first| of < first);
         events.push(Event::WriteRetried {

@@ -5,7 +5,7 @@ use crate::{
     Placement, Refusal, Reply, Resource, WriteIntent,
     command::Save,
     decision::NotOpenReason,
-    event::InsertFailure,
+    event::REMOVED_UNSENT,
     sync::page::PulledOperatory,
     writes::{intent::ChangedDetails, queue::Write},
 };
@@ -44,10 +44,7 @@ impl Location {
         match operation {
             // A record that the EHR certainly does not have is withdrawn.
             Operation::Delete if unsent().any(|(_, write)| creates(write)) => {
-                for (write, unsent) in unsent() {
-                    let (how, reason) = (InsertFailure::Withdrawn, "removed before it was sent".to_owned());
-                    events.push(Event::WriteFailed { write, work: unsent.work, how, reason });
-                }
+                events.extend(unsent().map(|(write, unsent)| Event::withdrawn(write, unsent.work, REMOVED_UNSENT)));
                 return Ok(Decision::new(Reply::Saved { queued: false }, events));
             }
             // An unsent write will send the new content.

@@ -11,7 +11,7 @@
 use crate::{
     AppointmentId, CalendarAppointment, DecisionContext, Event, Insert, Location, OrderingKey, Placement, State,
     WriteId, WriteIntent,
-    event::InsertFailure,
+    event::CANCELLED_UNSENT,
     sync::page::{LateAppointment, PulledReplaced},
     writes::{
         intent::Written,
@@ -138,7 +138,7 @@ impl Location {
     ) {
         let is_unsent = |write: &Write| write.withdrawable() && write.work == WriteIntent::Replace(id);
         for (write, unsent) in self.state.queue.of(id).filter(|(_, write)| is_unsent(write)) {
-            events.push(withdrawn(write, unsent.work));
+            events.push(Event::withdrawn(write, unsent.work, CANCELLED_UNSENT));
         }
         let Some(patient) = appointment.patient else { return };
         for Replaced { write: replaced, .. } in &appointment.replaced {
@@ -167,18 +167,6 @@ impl Location {
     pub(crate) fn replaced(&self, id: AppointmentId, replaced: WriteId) -> Option<&Replaced> {
         self.state.appointments.get(&id)?.replaced.iter().find(|known| known.write == replaced)
     }
-
-    /// Returns the id of the next write of a decision.
-    fn next_write(&self, events: &[Event]) -> WriteId {
-        let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
-        self.state.queue.next_id(ahead)
-    }
-}
-
-/// Returns the event that withdraws the unsent replacement of a cancelled visit.
-pub(crate) fn withdrawn(write: WriteId, work: WriteIntent) -> Event {
-    let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
-    Event::WriteFailed { write, work, how, reason }
 }
 
 /// Returns the state of a visit that is known again until its late appointment is cancelled.

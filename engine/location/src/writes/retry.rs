@@ -4,14 +4,13 @@
 use crate::{
     AppointmentId, CalendarAppointment, DAY, Decision, DecisionContext, Event, Location, Millis, Operation, Placement,
     Reply, Resource, Timestamp, WriteId, WriteIntent,
-    event::{CancelledBy, InsertFailure},
+    event::{CANCELLED_UNSENT, CancelledBy, InsertFailure, REMOVED_UNSENT, TOO_LATE},
     random::{jittered, mix},
     writes::{
         breaker::Blocked,
         intent::{CallKind, Failure, Outcome, Written},
         queue::{Write, WriteState},
         replacement::Replacement,
-        replacing::withdrawn,
     },
 };
 
@@ -163,11 +162,10 @@ impl Location {
         why: (&str, bool),
         events: &mut Vec<Event>,
     ) {
-        let (reason, not_found) = why;
         if write.deadline <= cx.now {
-            self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
+            self.failed(id, write, InsertFailure::TimedOut, TOO_LATE, events);
         } else {
-            self.schedule_retry(id, write, cx.now, (reason, not_found), events);
+            self.schedule_retry(id, write, cx.now, why, events);
         }
     }
 
@@ -312,22 +310,16 @@ impl Location {
 
     /// Withdraws the insert of a cancelled booking that the EHR certainly does not have, with its later writes.
     pub(crate) fn withdraw(&self, insert: WriteId, appointment: AppointmentId, events: &mut Vec<Event>) {
-        let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
-        events.push(Event::WriteFailed {
-            write: insert,
-            work: WriteIntent::CreateAppointment(appointment),
-            how,
-            reason: reason.clone(),
-        });
+        events.push(Event::withdrawn(insert, WriteIntent::CreateAppointment(appointment), CANCELLED_UNSENT));
         self.drop_writes(appointment, insert, events);
+        let (how, reason) = (InsertFailure::Withdrawn, CANCELLED_UNSENT.to_owned());
         events.push(Event::InsertFailed { appointment, how, reason });
     }
 
     /// Withdraws the other writes of an appointment that is not in the EHR.
     fn drop_writes(&self, appointment: AppointmentId, except: WriteId, events: &mut Vec<Event>) {
         for (write, later) in self.later(appointment, except) {
-            let (how, reason) = (InsertFailure::Withdrawn, "its appointment is not in the EHR".to_owned());
-            events.push(Event::WriteFailed { write, work: later.work, how, reason });
+            events.push(Event::withdrawn(write, later.work, "its appointment is not in the EHR"));
         }
     }
 
@@ -358,10 +350,7 @@ impl Location {
                     cancelled = Event::CancelConfirmed { appointment };
                     Event::WriteDone { write, work, written: None }
                 }
-                work => {
-                    let (how, reason) = (InsertFailure::Withdrawn, "cancelled in the EHR".to_owned());
-                    Event::WriteFailed { write, work, how, reason }
-                }
+                work => Event::withdrawn(write, work, "cancelled in the EHR"),
             });
         }
         events.push(cancelled);
@@ -381,27 +370,19 @@ impl Location {
         (reason, not_found): (&str, bool),
         events: &mut Vec<Event>,
     ) {
+        let is_cancelling = |id: AppointmentId| self.state.appointments.get(&id).is_some_and(|a| a.cancelling);
         match write.work {
-            WriteIntent::CreateAppointment(appointment)
-                if self.state.appointments.get(&appointment).is_some_and(|a| a.cancelling) =>
-            {
+            WriteIntent::CreateAppointment(appointment) if is_cancelling(appointment) => {
                 self.withdraw(id, appointment, events);
             }
-            WriteIntent::Replace(appointment)
-                if self.state.appointments.get(&appointment).is_some_and(|a| a.cancelling) =>
-            {
-                events.push(withdrawn(id, write.work));
+            WriteIntent::Replace(appointment) if is_cancelling(appointment) => {
+                events.push(Event::withdrawn(id, write.work, CANCELLED_UNSENT));
             }
             WriteIntent::Record { resource: Resource::WorkingHours, id: hour, operation: Operation::Create }
                 if self.hour_removed(hour) =>
             {
                 let writes = self.state.queue.for_record(Resource::WorkingHours, hour);
-                events.extend(writes.map(|(write, pending)| Event::WriteFailed {
-                    write,
-                    work: pending.work,
-                    how: InsertFailure::Withdrawn,
-                    reason: "removed before it was sent".to_owned(),
-                }));
+                events.extend(writes.map(|(write, pending)| Event::withdrawn(write, pending.work, REMOVED_UNSENT)));
             }
             _ => events.push(Event::WriteDeferred { write: id, not_before, reason: reason.to_owned(), not_found }),
         }
