@@ -263,10 +263,10 @@ impl Location {
         let hours = self.hours().filter(|hour| of_any_type.asks_for(hour));
         let (searched, others): (Vec<&WorkingHour>, Vec<&WorkingHour>) =
             hours.partition(|hour| query.asks_for(hour) && open(hour));
-        let mut candidates = restricted_slots(searched, &free, zone, &of_type, &unrestricted);
+        let mut candidates = restricted_slots(searched, &free, zone, &of_type, Some(&unrestricted));
         // Hours that the search leaves out have the grid of their own windows. Times that bookable hours also cover
         // are candidates on the grid of the search, unless it is restricted to other hours.
-        let left_out = restricted_slots(others, &free, zone, &of_any_type, &unrestricted);
+        let left_out = restricted_slots(others, &free, zone, &of_any_type, Some(&unrestricted));
         let usable: Vec<&WorkingHour> = self.hours().filter(open).collect();
         candidates.extend(left_out.into_iter().filter(|slot| {
             let wanted = Wanted {

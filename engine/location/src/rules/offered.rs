@@ -13,7 +13,7 @@ use crate::{
     command::{Closed, OfferedSlot},
     schedule::{
         calendar::Entry,
-        slots::{Restrictions, Wanted, free_slots, nearest_by, next_available, restricted_slots},
+        slots::{Restrictions, Wanted, free_slots, nearest_by, next_available_by, restricted_slots},
     },
 };
 
@@ -44,32 +44,13 @@ impl Location {
         channel: Option<&str>,
         horizon_days: u16,
     ) -> Option<Date> {
-        /// Days per step. Most searches end in the first weeks, without computing the whole horizon.
-        const STEP: u16 = 28;
         if closed.appointment_type || !self.has_read_schedule() {
             return None;
         }
-        let zone = &self.settings.zone;
         let hours = self.open_hours(closed);
         let in_force = self.settings.rules.in_force(query.appointment_type, channel);
-        let query = SlotQuery { not_before: query.not_before.max(now), ..query.clone() };
-        if in_force.is_neutral() {
-            return next_available(hours.iter().copied(), &self.state.calendar, zone, &query, horizon_days);
-        }
-        let mut next = SlotQuery { from: query.from.add_days(i32::from(query.days)), limit: 1, ..query };
-        let mut left = horizon_days;
-        while left > 0 {
-            next.days = left.min(STEP);
-            if !next.problems().is_empty() {
-                return None;
-            }
-            if let Some(slot) = self.offered(now, &next, &hours, &in_force, &self.state.calendar, &[]).first() {
-                return Some(zone.local_date(slot.span.start));
-            }
-            left -= next.days;
-            next.from = next.from.add_days(i32::from(next.days));
-        }
-        None
+        let search = |query: &SlotQuery| self.offered(now, query, &hours, &in_force, &self.state.calendar, &[]);
+        next_available_by(search, &self.settings.zone, query, horizon_days)
     }
 
     /// Returns the free slots nearest to a refused one, next to the other visits of the request. Those of an intent
@@ -190,7 +171,7 @@ impl Location {
             closed,
             allows: &allows,
         };
-        restricted_slots(hours.iter().copied(), calendar, zone, &query, &restrictions)
+        restricted_slots(hours.iter().copied(), calendar, zone, &query, Some(&restrictions))
     }
 }
 

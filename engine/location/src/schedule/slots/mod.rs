@@ -23,4 +23,4 @@ pub use search::{Fit, Wanted, fits, free_slots, nearest, next_available};
 pub use starts::StartFilter;
 
 pub(crate) use restrictions::Restrictions;
-pub(crate) use search::{nearest_by, restricted_slots};
+pub(crate) use search::{nearest_by, next_available_by, restricted_slots};

@@ -19,8 +19,7 @@ pub fn free_slots<'a>(
     zone: &Zone,
     query: &SlotQuery,
 ) -> Vec<Slot> {
-    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
-    if !query.problems().is_empty() { Vec::new() } else { slots_within(&hours, calendar, zone, query, None) }
+    restricted_slots(hours, calendar, zone, query, None)
 }
 
 /// Like `free_slots`, with the restrictions of booking rules.
@@ -29,24 +28,15 @@ pub(crate) fn restricted_slots<'a>(
     calendar: &Calendar,
     zone: &Zone,
     query: &SlotQuery,
-    restrictions: &Restrictions<'_>,
-) -> Vec<Slot> {
-    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
-    let is_valid = query.problems().is_empty();
-    if is_valid { slots_within(&hours, calendar, zone, query, Some(restrictions)) } else { Vec::new() }
-}
-
-/// Implements `free_slots` and `restricted_slots` for a valid query and the hours that match it.
-fn slots_within(
-    hours: &[&WorkingHour],
-    calendar: &Calendar,
-    zone: &Zone,
-    query: &SlotQuery,
     restrictions: Option<&Restrictions<'_>>,
 ) -> Vec<Slot> {
+    if !query.problems().is_empty() {
+        return Vec::new();
+    }
     let Some(starts) = query.starts(zone) else { return Vec::new() };
+    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
     let last = zone.local_date(starts.end.plus(query.length));
-    let windows = Windows::open(hours, zone, query.from.add_days(-1), last, query.join_blocks);
+    let windows = Windows::open(&hours, zone, query.from.add_days(-1), last, query.join_blocks);
     let gaps = Gaps::compute(&windows, calendar, starts, query.length, restrictions);
     let alignment = restrictions.and_then(|it| it.align).map(|step| Alignment { zone, step });
     let free = Free::within(&windows, &gaps, starts, query, alignment, restrictions.is_some());
@@ -91,9 +81,20 @@ pub fn next_available<'a>(
     query: &SlotQuery,
     horizon_days: u16,
 ) -> Option<Date> {
+    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
+    let search = |query: &SlotQuery| free_slots(hours.iter().copied(), calendar, zone, query);
+    next_available_by(search, zone, query, horizon_days)
+}
+
+/// Like `next_available`, with the slots of `search`.
+pub(crate) fn next_available_by(
+    search: impl Fn(&SlotQuery) -> Vec<Slot>,
+    zone: &Zone,
+    query: &SlotQuery,
+    horizon_days: u16,
+) -> Option<Date> {
     /// Days per step. Most searches end in the first weeks, without computing the whole horizon.
     const STEP: u16 = 28;
-    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
     let mut next = SlotQuery { from: query.from.add_days(i32::from(query.days)), limit: 1, ..query.clone() };
     let mut left = horizon_days;
     while left > 0 {
@@ -101,7 +102,7 @@ pub fn next_available<'a>(
         if !next.problems().is_empty() {
             return None;
         }
-        if let Some(slot) = slots_within(&hours, calendar, zone, &next, None).first() {
+        if let Some(slot) = search(&next).first() {
             return Some(zone.local_date(slot.span.start));
         }
         left -= next.days;
