@@ -13,7 +13,7 @@ use location::time::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use setup::WebhookRules;
-use store::{Batch, CommitError, Direction, Store};
+use store::{Batch, CommitError, Direction, Store, keys::Space};
 
 use super::{
     counts::{CountChange, Counts},
@@ -188,7 +188,7 @@ impl Backlogs {
 
 fn overflows(store: &dyn Store) -> Result<Vec<(EndpointId, Overflow)>, WebhookLoadError> {
     let mut overflows = Vec::new();
-    for (key, value) in store.scan(keys::overflows(), Direction::Forward, usize::MAX)? {
+    for (key, value) in store.scan(Space::Overflow.range(), Direction::Forward, usize::MAX)? {
         if let Some(endpoint) = keys::parse_overflow(&key) {
             overflows.push((endpoint, serde_json::from_slice(&value)?));
         }

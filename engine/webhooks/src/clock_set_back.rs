@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use location::time::Millis;
-use store::{Batch, CommitError, Direction, StoreError};
+use store::{Batch, CommitError, Direction, StoreError, keys::Space};
 use tokio::task;
 
 use super::{
@@ -23,7 +23,7 @@ impl Sender {
     /// Moves the retries back; first attempts are due at any time. Returns the endpoints with a delivery that is due
     /// earlier now. `by` is the known amount, or 0. Deliveries created or attempted in the future reveal a larger one.
     pub async fn move_retries_back(&self, by: Millis) -> Result<BTreeSet<EndpointId>, StoreError> {
-        let (mut moved, mut range) = (BTreeSet::new(), keys::all_due());
+        let (mut moved, mut range) = (BTreeSet::new(), Space::DeliveryDue.range());
         loop {
             let page = self.store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
             let Some(last) = page.last() else { return Ok(moved) };

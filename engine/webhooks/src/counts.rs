@@ -15,7 +15,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use runtime::clock;
-use store::{Batch, CommitError, Direction, KeyRange, Store, StoreError, Version};
+use store::{Batch, CommitError, Direction, KeyRange, Store, StoreError, Version, keys::Space};
 use uuid::Builder;
 
 use super::{
@@ -67,7 +67,7 @@ impl Stripes {
 impl Counts {
     /// Loads the counts. Returns the sum for each endpoint too.
     pub(super) fn load(store: &dyn Store) -> Result<(Counts, BTreeMap<EndpointId, i64>), WebhookLoadError> {
-        let of = read(store, keys::counts())?;
+        let of = read(store, Space::DeliveryCount.range())?;
         let (sums, free) = (sums(of.values()), of.keys().copied().collect());
         Ok((Counts(Mutex::new(Stripes { of, free, ownership: StripeOwnership::All })), sums))
     }
@@ -117,7 +117,7 @@ impl Counts {
         &self,
         store: &dyn Store,
     ) -> Result<impl FnOnce() -> BTreeMap<EndpointId, i64>, WebhookLoadError> {
-        let mut all = read(store, keys::counts())?;
+        let mut all = read(store, Space::DeliveryCount.range())?;
         Ok(move || {
             let stripes = self.lock();
             match stripes.ownership {

@@ -12,22 +12,6 @@ use super::{
     model::{EndpointId, Subscription, SubscriptionId},
 };
 
-const ENDPOINT: u8 = Space::Endpoint as u8;
-const SUBSCRIPTION: u8 = Space::Subscription as u8;
-const DELIVERY: u8 = Space::Delivery as u8;
-const EVENT: u8 = Space::DeliveryEvent as u8;
-const QUEUED: u8 = Space::DeliveryQueued as u8;
-const DUE: u8 = Space::DeliveryDue as u8;
-const SUBSCRIBED: u8 = Space::Subscribed as u8;
-const FINISHED: u8 = Space::DeliveryFinished as u8;
-const LOG: u8 = Space::DeliveryLog as u8;
-const OVERFLOW: u8 = Space::Overflow as u8;
-const COUNT: u8 = Space::DeliveryCount as u8;
-const CHANGES: u8 = Space::WebhookChanges as u8;
-const STRIPES: u8 = Space::DeliveryStripes as u8;
-const HEARD: u8 = Space::WebhookHeard as u8;
-const POSITION: u8 = Space::WebhookPosition as u8;
-
 /// Size of an endpoint and a delivery.
 const FINISHED_ENTRY: usize = 20;
 
@@ -35,19 +19,11 @@ const FINISHED_ENTRY: usize = 20;
 const COUNTED_TOGETHER: i32 = 64;
 
 pub(crate) fn endpoint(id: EndpointId) -> Key {
-    key(ENDPOINT, &[&id.0.to_be_bytes()])
-}
-
-pub(crate) fn endpoints() -> KeyRange {
-    KeyRange::prefix(&[ENDPOINT])
+    key(Space::Endpoint, &[&id.0.to_be_bytes()])
 }
 
 pub(crate) fn subscription(endpoint: EndpointId, id: SubscriptionId) -> Key {
-    key(SUBSCRIPTION, &[&endpoint.0.to_be_bytes(), &id.0.to_be_bytes()])
-}
-
-pub(crate) fn subscriptions() -> KeyRange {
-    KeyRange::prefix(&[SUBSCRIPTION])
+    key(Space::Subscription, &[&endpoint.0.to_be_bytes(), &id.0.to_be_bytes()])
 }
 
 /// The uniqueness key of a subscription: endpoint, institution, event or one outcome of it, and the location, if it is
@@ -56,30 +32,26 @@ pub(crate) fn subscribed(it: &Subscription) -> Key {
     let (endpoint, institution) = (it.webhook_endpoint_id.0.to_be_bytes(), it.institution_id.0.to_be_bytes());
     let location = it.location_id.map(|location| location.0.to_be_bytes());
     let location: &[u8] = location.as_ref().map_or(&[], |bytes| bytes);
-    key(SUBSCRIBED, &[&endpoint, &institution, it.topic().to_string().as_bytes(), location])
+    key(Space::Subscribed, &[&endpoint, &institution, it.topic().to_string().as_bytes(), location])
 }
 
 /// The event to which a delivery belongs.
 pub(crate) fn event(delivery: Uuid) -> Key {
-    key(EVENT, &[first_of(delivery).as_bytes()])
-}
-
-pub(crate) fn events() -> KeyRange {
-    KeyRange::prefix(&[EVENT])
+    key(Space::DeliveryEvent, &[first_of(delivery).as_bytes()])
 }
 
 /// Returns the id of the event's first delivery.
 pub(crate) fn parse_event(key: &[u8]) -> Option<Uuid> {
-    Uuid::from_slice(key.strip_prefix(&[EVENT])?).ok()
+    Uuid::from_slice(key.strip_prefix(&[Space::DeliveryEvent as u8])?).ok()
 }
 
 /// A delivery of an earlier version, which stored each delivery with all its fields.
 pub(crate) fn earlier_delivery(id: Uuid) -> Key {
-    key(DELIVERY, &[id.as_bytes()])
+    key(Space::Delivery, &[id.as_bytes()])
 }
 
 pub(crate) fn parse_earlier_delivery(key: &[u8]) -> Option<Uuid> {
-    Uuid::from_slice(key.strip_prefix(&[DELIVERY])?).ok()
+    Uuid::from_slice(key.strip_prefix(&[Space::Delivery as u8])?).ok()
 }
 
 /// All deliveries of an event of an earlier version.
@@ -91,13 +63,13 @@ pub(crate) fn earlier_deliveries(first: Uuid) -> KeyRange {
 
 /// Deliveries of an endpoint that wait for their first attempt, in the order of their ids.
 pub(crate) fn queued(endpoint: EndpointId, delivery: Uuid) -> Key {
-    key(QUEUED, &[&endpoint.0.to_be_bytes(), delivery.as_bytes()])
+    key(Space::DeliveryQueued, &[&endpoint.0.to_be_bytes(), delivery.as_bytes()])
 }
 
 /// Deliveries of an endpoint that wait for a later attempt, ordered by time. One range per endpoint, so that no backlog
 /// delays another endpoint.
 pub(crate) fn due(endpoint: EndpointId, at: Timestamp, delivery: Uuid) -> Key {
-    key(DUE, &[&endpoint.0.to_be_bytes(), &sortable(at), delivery.as_bytes()])
+    key(Space::DeliveryDue, &[&endpoint.0.to_be_bytes(), &sortable(at), delivery.as_bytes()])
 }
 
 /// A pending delivery. The pending deliveries of an endpoint are sent in this order.
@@ -128,38 +100,30 @@ impl Due {
         let (space, rest) = key.split_first()?;
         let (endpoint, rest) = rest.split_first_chunk()?;
         let endpoint = EndpointId(i32::from_be_bytes(*endpoint));
-        if *space == QUEUED {
+        if *space == Space::DeliveryQueued as u8 {
             return Some(Due::queued(endpoint, Uuid::from_slice(rest).ok()?));
         }
-        let (at, delivery) = rest.split_first_chunk().filter(|_| *space == DUE)?;
+        let (at, delivery) = rest.split_first_chunk().filter(|_| *space == Space::DeliveryDue as u8)?;
         Some(Due { endpoint, at: instant(*at), delivery: Uuid::from_slice(delivery).ok()?, is_queued: false })
     }
 }
 
-pub(crate) fn all_queued() -> KeyRange {
-    KeyRange::prefix(&[QUEUED])
-}
-
 pub(crate) fn queued_of(endpoint: EndpointId) -> KeyRange {
-    KeyRange::prefix(&key(QUEUED, &[&endpoint.0.to_be_bytes()]))
-}
-
-pub(crate) fn all_due() -> KeyRange {
-    KeyRange::prefix(&[DUE])
+    KeyRange::prefix(&key(Space::DeliveryQueued, &[&endpoint.0.to_be_bytes()]))
 }
 
 pub(crate) fn due_of(endpoint: EndpointId) -> KeyRange {
-    KeyRange::prefix(&key(DUE, &[&endpoint.0.to_be_bytes()]))
+    KeyRange::prefix(&key(Space::DeliveryDue, &[&endpoint.0.to_be_bytes()]))
 }
 
 /// Deliveries that ended together, the last one at the given time. `unique` distinguishes them from others of that
 /// time.
 pub(crate) fn finished(at: Timestamp, unique: Uuid) -> Key {
-    key(FINISHED, &[&sortable(at), unique.as_bytes()])
+    key(Space::DeliveryFinished, &[&sortable(at), unique.as_bytes()])
 }
 
 pub(crate) fn finished_before(at: Timestamp) -> KeyRange {
-    KeyRange::new(vec![FINISHED], key(FINISHED, &[&sortable(at)]))
+    KeyRange::new(vec![Space::DeliveryFinished as u8], key(Space::DeliveryFinished, &[&sortable(at)]))
 }
 
 /// The part of a `finished` value for one delivery.
@@ -185,29 +149,25 @@ pub(crate) fn parse_finished(key: &[u8], value: &[u8]) -> Vec<(EndpointId, Uuid)
 
 /// Delivery ids increase over time, and so do the entries of an endpoint's log.
 pub(crate) fn logged(endpoint: EndpointId, delivery: Uuid) -> Key {
-    key(LOG, &[&endpoint.0.to_be_bytes(), delivery.as_bytes()])
+    key(Space::DeliveryLog, &[&endpoint.0.to_be_bytes(), delivery.as_bytes()])
 }
 
 pub(crate) fn parse_logged(key: &[u8]) -> Option<(EndpointId, Uuid)> {
-    let (endpoint, delivery) = key.strip_prefix(&[LOG])?.split_first_chunk()?;
+    let (endpoint, delivery) = key.strip_prefix(&[Space::DeliveryLog as u8])?.split_first_chunk()?;
     Some((EndpointId(i32::from_be_bytes(*endpoint)), Uuid::from_slice(delivery).ok()?))
 }
 
 pub(crate) fn log_of(endpoint: EndpointId) -> KeyRange {
-    KeyRange::prefix(&key(LOG, &[&endpoint.0.to_be_bytes()]))
+    KeyRange::prefix(&key(Space::DeliveryLog, &[&endpoint.0.to_be_bytes()]))
 }
 
 pub(crate) fn overflow(endpoint: EndpointId) -> Key {
-    key(OVERFLOW, &[&endpoint.0.to_be_bytes()])
+    key(Space::Overflow, &[&endpoint.0.to_be_bytes()])
 }
 
 pub(crate) fn parse_overflow(key: &[u8]) -> Option<EndpointId> {
-    let endpoint = key.strip_prefix(&[OVERFLOW])?.try_into().ok()?;
+    let endpoint = key.strip_prefix(&[Space::Overflow as u8])?.try_into().ok()?;
     Some(EndpointId(i32::from_be_bytes(endpoint)))
-}
-
-pub(crate) fn overflows() -> KeyRange {
-    KeyRange::prefix(&[OVERFLOW])
 }
 
 /// Returns the endpoints whose counts share a value.
@@ -218,22 +178,18 @@ pub(crate) fn counted_together(endpoint: EndpointId) -> RangeInclusive<EndpointI
 
 /// `first` is the first of the endpoints whose counts share the value.
 pub(crate) fn count(stripe: u32, first: EndpointId) -> Key {
-    key(COUNT, &[&stripe.to_be_bytes(), &first.0.to_be_bytes()])
+    key(Space::DeliveryCount, &[&stripe.to_be_bytes(), &first.0.to_be_bytes()])
 }
 
 /// Returns the stripe.
 pub(crate) fn parse_count(key: &[u8]) -> Option<u32> {
-    let (stripe, _first) = key.strip_prefix(&[COUNT])?.split_first_chunk()?;
+    let (stripe, _first) = key.strip_prefix(&[Space::DeliveryCount as u8])?.split_first_chunk()?;
     Some(u32::from_be_bytes(*stripe))
-}
-
-pub(crate) fn counts() -> KeyRange {
-    KeyRange::prefix(&[COUNT])
 }
 
 /// The claim of a block of stripes.
 pub(crate) fn stripes(block: u16) -> Key {
-    key(STRIPES, &[&block.to_be_bytes()])
+    key(Space::DeliveryStripes, &[&block.to_be_bytes()])
 }
 
 /// Returns the first stripe of a block. The upper half of a stripe's number is its block.
@@ -246,20 +202,20 @@ pub(crate) fn block_of(stripe: u32) -> u16 {
 }
 
 pub(crate) fn changes() -> Key {
-    key(CHANGES, &[])
+    key(Space::WebhookChanges, &[])
 }
 
 pub(crate) fn changes_of(institution: InstitutionId) -> Key {
-    key(HEARD, &[&institution.0.to_be_bytes()])
+    key(Space::WebhookHeard, &[&institution.0.to_be_bytes()])
 }
 
 /// The position of the follower of an institution.
 pub(crate) fn position(institution: InstitutionId) -> Key {
-    key(POSITION, &[&institution.0.to_be_bytes()])
+    key(Space::WebhookPosition, &[&institution.0.to_be_bytes()])
 }
 
-fn key(tag: u8, parts: &[&[u8]]) -> Key {
-    let mut key = vec![tag];
+fn key(space: Space, parts: &[&[u8]]) -> Key {
+    let mut key = vec![space as u8];
     parts.iter().for_each(|part| key.extend_from_slice(part));
     key
 }

@@ -20,8 +20,10 @@ use setup::WebhookRules;
 use store::{
     Batch, CommitError, Direction, Store, StoreError,
     counters::{Counter, IdError, Ids},
+    keys::Space,
 };
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use uuid::Uuid;
 
 use super::{
     backlog::Backlogs,
@@ -154,8 +156,7 @@ impl EndpointRegistry {
         audience: Arc<dyn Audience>,
         placement: Option<Arc<dyn Placement>>,
     ) -> Result<Arc<EndpointRegistry>, WebhookLoadError> {
-        let last = store.scan_keys(keys::events(), Direction::Backward, 1)?;
-        let delivery_ids = DeliveryIds::after(last.first().and_then(|key| keys::parse_event(key)));
+        let delivery_ids = DeliveryIds::after(last_event(&*store)?);
         let backlogs = Backlogs::load(&*store, rules.queue, placement.is_some())?;
         let shared = placement.map(|placement| SharedEndpoints { store: store.clone(), placement });
         let subscriptions = Arc::new(Subscriptions::new(backlogs, delivery_ids, audience, shared));
@@ -167,8 +168,7 @@ impl EndpointRegistry {
     /// Prepares this node for endpoints or institutions that other nodes have released: delivery ids continue above
     /// theirs, and this node claims its own count stripes.
     pub async fn arrive(&self) -> Result<(), CommitError> {
-        let last = self.store.scan_keys(keys::events(), Direction::Backward, 1)?;
-        if let Some(last) = last.first().and_then(|key| keys::parse_event(key)) {
+        if let Some(last) = last_event(&*self.store)? {
             self.subscriptions.delivery_ids.go_on_after(last);
         }
         self.refresh().await
@@ -182,7 +182,9 @@ impl EndpointRegistry {
         backlogs.claim(&*self.store, &*shared.placement).await?;
         backlogs.refresh(&*self.store).map_err(|error| match error {
             WebhookLoadError::Store(error) => error.into(),
-            WebhookLoadError::Record(_) => StoreError::damaged(&keys::counts().start, "counts nobody can read").into(),
+            WebhookLoadError::Record(_) => {
+                StoreError::damaged(&Space::DeliveryCount.range().start, "counts nobody can read").into()
+            }
         })
     }
 
@@ -613,6 +615,12 @@ impl EndpointRegistry {
         let id = self.ids.next_one(counter).await?;
         Ok(i32::try_from(id).expect("an int32 counter ends at i32::MAX"))
     }
+}
+
+/// Returns the first delivery id of the last event in the store.
+fn last_event(store: &dyn Store) -> Result<Option<Uuid>, StoreError> {
+    let last = store.scan_keys(Space::DeliveryEvent.range(), Direction::Backward, 1)?;
+    Ok(last.first().and_then(|key| keys::parse_event(key)))
 }
 
 /// Deletes a subscription from the store.

@@ -10,7 +10,7 @@ use location::ids::{InstitutionId, LocationId};
 use parking_lot::{RwLock, RwLockReadGuard};
 use runtime::doorbell::Doorbell;
 use serde::de::DeserializeOwned;
-use store::{Batch, Direction, KeyRange, Store, StoreError};
+use store::{Batch, Direction, KeyRange, Store, StoreError, keys::Space};
 use tokio::sync::{self, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
 use super::{
@@ -319,10 +319,10 @@ impl Subscriptions {
 impl Index {
     fn read(store: &dyn Store) -> Result<Index, WebhookLoadError> {
         let mut index = Index::default();
-        each(store, keys::endpoints(), |endpoint| {
+        each(store, Space::Endpoint.range(), |endpoint| {
             index.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
         })?;
-        each(store, keys::subscriptions(), |subscription| {
+        each(store, Space::Subscription.range(), |subscription| {
             index.apply(Changed { subscriptions: vec![subscription], ..Changed::default() });
         })?;
         Ok(index)

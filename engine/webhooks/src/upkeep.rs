@@ -7,7 +7,7 @@ use std::{
 };
 
 use location::time::Timestamp;
-use store::{Batch, CommitError, Direction, Key, KeyRange, SealedValue, StoreError, Version};
+use store::{Batch, CommitError, Direction, Key, KeyRange, SealedValue, StoreError, Version, keys::Space};
 use uuid::Uuid;
 
 use super::{
@@ -36,8 +36,9 @@ impl Sender {
     /// Returns every endpoint with waiting deliveries, and the time at which the first is due.
     pub(super) fn first_due(&self) -> Result<BTreeMap<EndpointId, Timestamp>, StoreError> {
         let (mut first, now) = (BTreeMap::new(), (self.clock)());
-        let queued = (keys::all_queued(), keys::queued_of as EndpointRange);
-        for (mut range, of) in [queued, (keys::all_due(), keys::due_of as EndpointRange)] {
+        let queued = (Space::DeliveryQueued, keys::queued_of as EndpointRange);
+        for (space, of) in [queued, (Space::DeliveryDue, keys::due_of as EndpointRange)] {
+            let mut range = space.range();
             while let Some(key) = self.store.scan_keys(range.clone(), Direction::Forward, 1)?.first() {
                 let Some(due) = Due::parse(key) else {
                     tracing::error!("a key of the webhook due index cannot be read");

@@ -10,7 +10,7 @@ fn after_restart(world: &World, endpoint: EndpointId) -> u64 {
 }
 
 fn counts(store: &MemoryStore) -> usize {
-    store.scan_keys(keys::counts(), Direction::Forward, 1_000).unwrap().len()
+    store.scan_keys(Space::DeliveryCount.range(), Direction::Forward, 1_000).unwrap().len()
 }
 
 #[tokio::test]

@@ -264,7 +264,7 @@ async fn messages_are_queued_in_the_order_of_their_events_after_the_clock_was_se
             world.store.commit(batch).await.unwrap();
             world.outbox.committed(enqueued);
         }
-        let queued = world.store.scan_keys(keys::all_queued(), Direction::Forward, 10).unwrap();
+        let queued = world.store.scan_keys(Space::DeliveryQueued.range(), Direction::Forward, 10).unwrap();
         let queued: Vec<Uuid> = queued.iter().map(|key| Due::parse(key).unwrap().delivery).collect();
         let deliveries = world.deliveries();
         assert!(deliveries.iter().all(|it| it.is_due(T0)), "shared: {is_shared}");

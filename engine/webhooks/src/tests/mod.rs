@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use runtime::metrics::Metrics;
 use serde_json::{Map, json};
 use setup::WebhookRules;
-use store::{Batch, Direction, KeyRange, MemoryStore, Store, counters::Ids};
+use store::{Batch, Direction, KeyRange, MemoryStore, Store, counters::Ids, keys::Space};
 use testing::{ManualClock, until};
 use uuid::Uuid;
 
@@ -243,7 +243,7 @@ impl World {
     /// Returns the deliveries of all events, in the order of their ids.
     fn deliveries(&self) -> Vec<Delivery> {
         let mut found = Vec::new();
-        for (key, event) in self.store.scan(keys::events(), Direction::Forward, 100_000).unwrap() {
+        for (key, event) in self.store.scan(Space::DeliveryEvent.range(), Direction::Forward, 100_000).unwrap() {
             let Some(event) = StoredEvent::from_bytes(&event) else { continue };
             for (endpoint, id) in event.deliveries(keys::parse_event(&key).unwrap()) {
                 found.extend(Delivery::read(&*self.store, endpoint, id).unwrap());
@@ -275,7 +275,7 @@ impl World {
     /// Returns the number of entries of pending deliveries.
     fn due(&self) -> usize {
         let entries = |range| self.store.scan_keys(range, Direction::Forward, 100_000).unwrap().len();
-        entries(keys::all_queued()) + entries(keys::all_due())
+        entries(Space::DeliveryQueued.range()) + entries(Space::DeliveryDue.range())
     }
 
     /// Returns the number of values of deliveries, in all spaces.

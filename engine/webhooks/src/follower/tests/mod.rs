@@ -271,7 +271,7 @@ fn follow(follower: &Follower, store: &MemoryStore) {
 
 fn deliveries(store: &MemoryStore) -> Vec<Delivery> {
     let mut deliveries = Vec::new();
-    for (key, event) in store.scan(keys::events(), Direction::Forward, usize::MAX).unwrap() {
+    for (key, event) in store.scan(Space::DeliveryEvent.range(), Direction::Forward, usize::MAX).unwrap() {
         let event = StoredEvent::from_bytes(&event).unwrap();
         let ids = event.deliveries(keys::parse_event(&key).unwrap());
         deliveries.extend(ids.map(|(endpoint, id)| Delivery::read(store, endpoint, id).unwrap().unwrap()));
