@@ -164,7 +164,7 @@ impl Engine {
         let cluster = setup.engine.node.clone().map(|rules| Cluster::new(store.clone(), rules, &setup));
         let nodes = cluster.clone().map(|cluster| cluster as Arc<dyn placement::Placement>);
         let (ids_too, egress_too) = (ids.clone(), egress.clone());
-        let webhooks = Webhooks::load_among(store.clone(), ids_too, egress_too, rules, parts.audience, nodes)?;
+        let webhooks = Webhooks::load(store.clone(), ids_too, egress_too, rules, parts.audience, nodes)?;
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(webhooks.subscriptions().clone(), doorbell.clone());
         let webhook_log = DeliveryLog { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };

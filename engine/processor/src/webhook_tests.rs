@@ -408,7 +408,7 @@ fn follower_among(
     let ids = Arc::new(Ids::new(store.clone()));
     let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
     let (rules, audience) = (Default::default(), Arc::new(Everyone));
-    let registry = EndpointRegistry::load_among(store.clone(), ids, egress, rules, audience, placement).unwrap();
+    let registry = EndpointRegistry::load(store.clone(), ids, egress, rules, audience, placement).unwrap();
     let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
     let follower = Follower::new(deps.setup.clone(), store, outbox, views.clone(), None);
     (registry, follower)

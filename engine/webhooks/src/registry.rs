@@ -136,19 +136,8 @@ pub struct EndpointRegistry {
 }
 
 impl EndpointRegistry {
-    /// Reads all endpoints and subscriptions into memory. For a store used by this process only.
+    /// Reads all endpoints and subscriptions into memory. `placement` is `None` for a store used by this process only.
     pub fn load(
-        store: Arc<dyn Store>,
-        ids: Arc<Ids>,
-        egress: Arc<Egress>,
-        rules: WebhookRules,
-        audience: Arc<dyn Audience>,
-    ) -> Result<Arc<EndpointRegistry>, WebhookLoadError> {
-        EndpointRegistry::load_among(store, ids, egress, rules, audience, None)
-    }
-
-    /// Like `load`, for one of several processes that share the store.
-    pub fn load_among(
         store: Arc<dyn Store>,
         ids: Arc<Ids>,
         egress: Arc<Egress>,

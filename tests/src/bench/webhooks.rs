@@ -117,7 +117,7 @@ async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, B
     let egress = Arc::new(Egress::new(Reach::PublicAndLoopback)?);
     let ids = Arc::new(Ids::new(store.clone()));
     let registry =
-        EndpointRegistry::load(store.clone(), ids, egress.clone(), WebhookRules::default(), Arc::new(Everyone))?;
+        EndpointRegistry::load(store.clone(), ids, egress.clone(), WebhookRules::default(), Arc::new(Everyone), None)?;
     let endpoints = register(&registry, sink).await?;
     let (doorbell, metrics) = (Arc::new(Doorbell::default()), Arc::new(Metrics::default()));
     let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());

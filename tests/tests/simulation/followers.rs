@@ -83,7 +83,7 @@ fn registry(store: Arc<dyn Store>) -> Arc<EndpointRegistry> {
     let ids = Arc::new(Ids::new(store.clone()));
     // No message is ever delivered, so that the queue must have room for all.
     let rules = WebhookRules { queue: usize::MAX, ..WebhookRules::default() };
-    EndpointRegistry::load(store, ids, egress.clone(), rules, Arc::new(Everyone)).expect("the store reads")
+    EndpointRegistry::load(store, ids, egress.clone(), rules, Arc::new(Everyone), None).expect("the store reads")
 }
 
 impl Sim {

@@ -26,7 +26,7 @@ async fn reads_at_start_do_not_grow_with_waiting_messages() {
         let (ids, egress) = (Arc::new(Ids::new(store.clone())), Arc::new(Egress::new(Reach::Public).unwrap()));
         let rules = WebhookRules::default();
         let loaded =
-            EndpointRegistry::load(store.clone(), ids, egress, rules, Arc::new(TestAudience::default())).unwrap();
+            EndpointRegistry::load(store.clone(), ids, egress, rules, Arc::new(TestAudience::default()), None).unwrap();
         assert_eq!(loaded.subscriptions().backlogs.for_endpoint(endpoint).waiting(), waiting);
         read.push(store.found.get());
     }

@@ -103,8 +103,7 @@ impl World {
     ) -> World {
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
         let (ids, audience) = (Arc::new(Ids::new(store.clone())), Arc::new(TestAudience::default()));
-        let registry =
-            EndpointRegistry::load_among(store.clone(), ids, egress, rules, audience.clone(), placement).unwrap();
+        let registry = EndpointRegistry::load(store.clone(), ids, egress, rules, audience.clone(), placement).unwrap();
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
         let (metrics, next) = (Arc::default(), AtomicU64::new(42));

@@ -221,7 +221,7 @@ fn registry(store: Arc<dyn Store>) -> Arc<EndpointRegistry> {
     let egress = EGRESS.get_or_init(|| Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap())).clone();
     // No message is ever delivered, so the queue must have room for all.
     let rules = WebhookRules { queue: usize::MAX, ..WebhookRules::default() };
-    EndpointRegistry::load(store.clone(), Arc::new(Ids::new(store)), egress, rules, Arc::new(Everyone)).unwrap()
+    EndpointRegistry::load(store.clone(), Arc::new(Ids::new(store)), egress, rules, Arc::new(Everyone), None).unwrap()
 }
 
 /// Subscribes an endpoint to all events of the written resources.
