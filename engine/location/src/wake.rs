@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    AppointmentId, Call, Decision, DecisionContext, Event, HOUR, Holder, Location, OrderingKey, Placement, Reply, Slot,
+    AppointmentId, Call, Decision, DecisionContext, Event, HOUR, Holder, Location, OrderingKey, Placement, Slot,
     Timestamp, WriteId, WriteIntent,
     event::{InsertFailure, MoveReason, SLOT_LOST, TOO_LATE},
     random::mix,
@@ -20,16 +20,15 @@ impl Location {
     /// Handles everything due at `now`. Expiries come first and alone, then conflicts, so that calls start from the
     /// resulting state.
     pub(crate) fn wake(&self, cx: DecisionContext) -> Decision {
-        let mut events = Vec::new();
-        self.end_due_items(cx, &mut events);
-        if !events.is_empty() {
-            return Decision::new(Reply::Done, events);
+        let mut decision = Decision::nothing();
+        self.end_due_items(cx, &mut decision.events);
+        if !decision.events.is_empty() {
+            return decision;
         }
-        let mut calls = Vec::new();
         let mut quota = self.requests_left(cx.now);
-        self.start_writes(cx, &mut quota, &mut events, &mut calls);
-        self.start_pull(cx, &mut quota, &mut events, &mut calls);
-        Decision { reply: Reply::Done, events, calls }
+        self.start_writes(cx, &mut quota, &mut decision);
+        self.start_pull(cx, &mut quota, &mut decision);
+        decision
     }
 
     fn end_due_items(&self, cx: DecisionContext, events: &mut Vec<Event>) {
@@ -164,13 +163,7 @@ impl Location {
         })
     }
 
-    pub(crate) fn start_writes(
-        &self,
-        cx: DecisionContext,
-        quota: &mut u32,
-        events: &mut Vec<Event>,
-        calls: &mut Vec<Call>,
-    ) {
+    pub(crate) fn start_writes(&self, cx: DecisionContext, quota: &mut u32, decision: &mut Decision) {
         if self.state.is_writing_suspended() {
             return;
         }
@@ -182,9 +175,9 @@ impl Location {
             let kind = if write.unknown { CallKind::Find } else { CallKind::Push };
             let placement = write.work.appointment().and_then(|a| self.state.appointments.get(&a)).map(|a| a.placement);
             let sent = if kind == CallKind::Push { placement } else { write.sent };
-            events.push(Event::CallStarted { write: id, attempt, kind, until, sent });
+            decision.events.push(Event::CallStarted { write: id, attempt, kind, until, sent });
             let (work, key) = (write.work, write.key.clone());
-            calls.push(Call::Write { write: id, attempt, kind, work, key, placement: sent, until });
+            decision.calls.push(Call::Write { write: id, attempt, kind, work, key, placement: sent, until });
             *quota -= 1;
         }
     }

@@ -85,13 +85,7 @@ impl Location {
         (barren >= BARREN_PAGES).then(|| format!("{BARREN_PAGES} pages in a row brought nothing new"))
     }
 
-    pub(crate) fn start_pull(
-        &self,
-        cx: DecisionContext,
-        quota: &mut u32,
-        events: &mut Vec<Event>,
-        calls: &mut Vec<Call>,
-    ) {
+    pub(crate) fn start_pull(&self, cx: DecisionContext, quota: &mut u32, decision: &mut Decision) {
         let pulls = &self.state.pulls;
         let waiting = pulls.calling.is_some() || self.plan().is_empty() || pulls.retry_at.is_some_and(|at| cx.now < at);
         if waiting || pulls.sweep.is_some() || self.state.is_reading_suspended() {
@@ -104,11 +98,11 @@ impl Location {
             None => &fresh,
         };
         let Some(plan) = self.next_of(cycle, self.appointments_are_next()) else {
-            events.push(self.end_cycle(cx, cycle));
+            decision.events.push(self.end_cycle(cx, cycle));
             return;
         };
         if let Some(reason) = self.enough(cycle, plan.resource) {
-            events.push(Event::PullSuspended { resource: plan.resource, reason });
+            decision.events.push(Event::PullSuspended { resource: plan.resource, reason });
             return;
         }
         if *quota == 0 {
@@ -116,29 +110,22 @@ impl Location {
         }
         *quota -= 1;
         if pulls.cycle.is_none() {
-            events.push(Event::CycleStarted);
+            decision.events.push(Event::CycleStarted);
         }
-        self.start_pass(cx, cycle, plan.resource, events, calls);
+        self.start_pass(cx, cycle, plan.resource, decision);
     }
 
     /// Starts a pass at the cursor of the previous one, or at the beginning if a whole pass is needed.
-    fn start_pass(
-        &self,
-        cx: DecisionContext,
-        cycle: &Cycle,
-        resource: Resource,
-        events: &mut Vec<Event>,
-        calls: &mut Vec<Call>,
-    ) {
+    fn start_pass(&self, cx: DecisionContext, cycle: &Cycle, resource: Resource, decision: &mut Decision) {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();
         let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
         // An additional pass reads only changes: the ordinary pass of the next cycle confirms missing records.
         if pulls.needs_full_pass.contains(&resource) && !cycle.is_additional(resource) && answered() {
-            events.push(Event::ReadAnew { resource });
+            decision.events.push(Event::ReadAnew { resource });
             cursor = None;
         }
-        self.ask_for_page(cx, resource, cursor, None, events, calls);
+        self.ask_for_page(cx, resource, cursor, None, decision);
     }
 
     fn ask_for_page(
@@ -147,15 +134,14 @@ impl Location {
         resource: Resource,
         cursor: Option<String>,
         prefetched: Option<&Prefetch>,
-        events: &mut Vec<Event>,
-        calls: &mut Vec<Call>,
+        decision: &mut Decision,
     ) {
         let asked_at = prefetched.map(|request| request.asked_at.min(cx.now));
         let written = prefetched.map(|request| request.written.clone()).unwrap_or_default();
         let until = asked_at.unwrap_or(cx.now).plus(self.longest_pull());
         let call = self.state.pulls.next_call;
-        events.push(Event::PullStarted { resource, call, until, asked_at, written });
-        calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
+        decision.events.push(Event::PullStarted { resource, call, until, asked_at, written });
+        decision.calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
     }
 
     pub(crate) fn pull_failed(
@@ -217,7 +203,7 @@ impl Location {
         let Some(PullCall { written_during_pull, .. }) = awaited else {
             return Decision::new(Reply::PageIgnored, Vec::new());
         };
-        let (mut events, mut calls) = (Vec::new(), Vec::new());
+        let mut events = Vec::new();
         let page = match outcome {
             Ok(page) => page,
             Err(Failure::NotBegun(reason)) => return self.pull_put_off(cx, resource, reason),
@@ -238,9 +224,9 @@ impl Location {
                 .iter()
                 .any(|hour| written_during_pull.contains(&hour.id.0.into()) && self.hour_differs_from_state(hour));
         if outdated {
-            let reason = "the page is older than what was written meanwhile";
-            self.read_again(cx, resource, reason, &mut events, &mut calls);
-            return Decision { reply: Reply::PageIgnored, events, calls };
+            let mut decision = Decision::new(Reply::PageIgnored, events);
+            self.read_again(cx, resource, "the page is older than what was written meanwhile", &mut decision);
+            return decision;
         }
         let needs_full_pass = self.may_show_an_insert(resource, page);
         if needs_full_pass && pulls.waits < WAITS_FOR_INSERT {
@@ -313,14 +299,16 @@ impl Location {
             missing: if sweeping { page.deleted.iter().copied().collect() } else { unconfirmed },
             shown_again: self.shown_again(resource, page),
         });
+        let mut decision = Decision::new(Reply::PageApplied { keep }, events);
         if sweeping {
             let (missing, next) = (page.absent.len() as u64, page.sweep_on.clone());
             let unconfirmed = BTreeSet::new();
-            events.push(Event::Swept { resource, known: page.known, missing, next, counted: false, unconfirmed });
+            let known = page.known;
+            decision.events.push(Event::Swept { resource, known, missing, next, counted: false, unconfirmed });
         } else if self.may_ask(cx.now) || (!last && self.prefetched(cx.now, resource).is_some()) {
-            self.ask_at_once(cx, resource, cursor, (last, barren), &mut events, &mut calls);
+            self.ask_at_once(cx, resource, cursor, (last, barren), &mut decision);
         }
-        Decision { reply: Reply::PageApplied { keep }, events, calls }
+        decision
     }
 
     /// Requests the next page, or the first page of the next resource, in the same commit. Commits take most of the
@@ -331,8 +319,7 @@ impl Location {
         resource: Resource,
         cursor: String,
         (last, barren): (bool, bool),
-        events: &mut Vec<Event>,
-        calls: &mut Vec<Call>,
+        decision: &mut Decision,
     ) {
         let pulls = &self.state.pulls;
         let Some(mut cycle) = pulls.cycle.clone() else { return };
@@ -340,11 +327,11 @@ impl Location {
             cycle.page(resource, barren);
             if resource != Resource::Appointments && self.still_requested(resource) && self.may_ask(cx.now) {
                 if let Some(plan) = self.next_of(&cycle, true) {
-                    self.start_pass(cx, &cycle, plan.resource, events, calls);
+                    self.start_pass(cx, &cycle, plan.resource, decision);
                 }
             } else if self.enough(&cycle, resource).is_none() {
                 let prefetched = self.prefetched(cx.now, resource);
-                self.ask_for_page(cx, resource, Some(cursor), prefetched, events, calls);
+                self.ask_for_page(cx, resource, Some(cursor), prefetched, decision);
             }
             return;
         }
@@ -355,7 +342,7 @@ impl Location {
             return;
         }
         if let Some(plan) = self.next_of(&cycle, requested) {
-            self.start_pass(cx, &cycle, plan.resource, events, calls);
+            self.start_pass(cx, &cycle, plan.resource, decision);
         }
     }
 
@@ -417,20 +404,14 @@ impl Location {
     }
 
     /// Requests a page again from the same cursor, because it may be older than changes made meanwhile.
-    pub(super) fn read_again(
-        &self,
-        cx: DecisionContext,
-        resource: Resource,
-        why: &str,
-        events: &mut Vec<Event>,
-        calls: &mut Vec<Call>,
-    ) {
+    pub(super) fn read_again(&self, cx: DecisionContext, resource: Resource, why: &str, decision: &mut Decision) {
         if self.may_ask(cx.now) {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
-            self.ask_for_page(cx, resource, cursor, None, events, calls);
+            self.ask_for_page(cx, resource, cursor, None, decision);
         } else {
             // The request waits for the quota, or until reading resumes.
-            events.push(Event::PullPutOff { resource, reason: why.to_owned(), retry_at: cx.now, insert: false });
+            let (reason, retry_at) = (why.to_owned(), cx.now);
+            decision.events.push(Event::PullPutOff { resource, reason, retry_at, insert: false });
         }
     }
 }

@@ -25,13 +25,13 @@ impl Location {
         page: &PulledPage,
         deleted: &BTreeSet<u64>,
     ) -> Decision {
-        let (mut events, mut calls) = (Vec::new(), Vec::new());
-        events.extend(page.past_deleted.iter().take(DELETIONS_AT_ONCE).map(|id| past_gone(*id)));
+        let mut decision = Decision::new(Reply::PageIgnored, Vec::new());
+        decision.events.extend(page.past_deleted.iter().take(DELETIONS_AT_ONCE).map(|id| past_gone(*id)));
         for id in deleted.iter().take(DELETIONS_AT_ONCE.saturating_sub(page.past_deleted.len())) {
-            self.deleted(resource, *id, &mut events);
+            self.deleted(resource, *id, &mut decision.events);
         }
-        self.read_again(cx, resource, "more deletions than one commit can hold", &mut events, &mut calls);
-        Decision { reply: Reply::PageIgnored, events, calls }
+        self.read_again(cx, resource, "more deletions than one commit can hold", &mut decision);
+        decision
     }
 
     /// Returns `true` if a whole pass ends without any record, unless the EHR reports all of them as deleted.
@@ -62,7 +62,7 @@ impl Location {
     /// steps repeat and delete the records that the previous pass lacked too.
     pub(crate) fn sweep(&self, cx: DecisionContext, step: &SweepStep) -> Decision {
         let Some(sweep) = &self.state.pulls.sweep else { return Decision::nothing() };
-        let (resource, mut events, mut calls) = (sweep.resource, Vec::new(), Vec::new());
+        let (resource, mut events) = (sweep.resource, Vec::new());
         let (mut known, mut missing) = (sweep.known, sweep.missing);
         let mut unconfirmed = BTreeSet::new();
         if sweep.counted {
@@ -93,10 +93,11 @@ impl Location {
             return Decision::new(Reply::Done, events);
         }
         events.push(Event::SweepEnded { resource });
+        let mut decision = Decision::new(Reply::Done, events);
         if self.may_ask(cx.now) {
-            self.ask_at_once(cx, resource, String::new(), (true, false), &mut events, &mut calls);
+            self.ask_at_once(cx, resource, String::new(), (true, false), &mut decision);
         }
-        Decision { reply: Reply::Done, events, calls }
+        decision
     }
 
     /// Returns the known records that a page deletes, those missing for the first time, and, if there are any of the

@@ -1,7 +1,7 @@
 //! Starts writes in the commit of the decision that makes them ready, if nothing else is due before. Booking, sending
 //! and confirming an appointment then takes three commits: booked and started, done and started, done.
 
-use crate::{Call, DecisionContext, Event, Location, State};
+use crate::{Call, Decision, DecisionContext, Event, Location, State};
 
 /// Largest queue for which this is done, because every write is examined. In a larger queue the timer starts writes.
 const LOOKED_AT: usize = 64;
@@ -9,7 +9,7 @@ const LOOKED_AT: usize = 64;
 impl Location {
     /// Returns the writes that start right after `events`, and the calls to make once all of it is durable.
     pub fn ahead(&self, cx: DecisionContext, events: &[Event]) -> (Vec<Event>, Vec<Call>) {
-        let (mut started, mut calls) = (Vec::new(), Vec::new());
+        let mut started = Decision::nothing();
         let changes_queue =
             |it: &Event| matches!(it, Event::WriteQueued { .. } | Event::WriteRetried { .. } | Event::WriteDone { .. });
         // Conflicts with staff are resolved first, on the next wake.
@@ -19,7 +19,7 @@ impl Location {
             || events.iter().any(pulls)
             || self.has_due_items(cx)
         {
-            return (started, calls);
+            return (started.events, started.calls);
         }
         let state = self.state.subset_for_writes(events);
         let (settings, prefetch) = (self.settings.clone(), self.prefetch.clone());
@@ -28,8 +28,8 @@ impl Location {
             after.evolve(cx.now, event);
         }
         let mut quota = after.requests_left(cx.now);
-        after.start_writes(cx, &mut quota, &mut started, &mut calls);
-        (started, calls)
+        after.start_writes(cx, &mut quota, &mut started);
+        (started.events, started.calls)
     }
 }
 
