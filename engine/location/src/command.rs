@@ -17,7 +17,6 @@ pub use crate::{
 /// The time and randomness of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct DecisionContext {
-    /// The moment of the decision.
     pub now: Timestamp,
     pub random: u64,
 }
@@ -52,7 +51,6 @@ pub enum Command {
         to: Option<Placement>,
         /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
         join_blocks: bool,
-        /// The changed details, placement excluded.
         what: ChangedDetails,
     },
     /// Saves a record.
@@ -64,11 +62,7 @@ pub enum Command {
         here_only: bool,
     },
     /// Creates or changes an operatory of a location without EHR.
-    SetOperatory {
-        /// The operatory, with its `active` flag.
-        operatory: PulledOperatory,
-        operation: Operation,
-    },
+    SetOperatory { operatory: PulledOperatory, operation: Operation },
     /// Removes local working hours.
     RemoveHour { hour: WorkingHourId },
     /// The result of a write call.
@@ -152,7 +146,6 @@ pub enum Command {
 /// An offered slot and the caller who takes it.
 #[derive(Clone, Debug)]
 pub struct OfferedSlot {
-    /// Operatory, provider and time span.
     pub placement: Placement,
     pub appointment_type: Option<AppointmentTypeId>,
     pub expires: Timestamp,
@@ -189,7 +182,6 @@ impl OfferedSlot {
 pub struct Book {
     pub appointment: AppointmentId,
     pub offer: OfferedSlot,
-    /// The idempotency key of the request.
     pub key: Option<KeyUse>,
     pub patient: BookPatient,
     /// `true` for an intent, which the booking rules bind. Requests of staff are not bound.
@@ -203,7 +195,6 @@ pub struct Reschedule {
     pub appointment_type: Option<AppointmentTypeId>,
     /// The new slot. `closed` is for the type of the appointment.
     pub offer: OfferedSlot,
-    /// The idempotency key of the request.
     pub key: Option<KeyUse>,
 }
 
@@ -212,7 +203,6 @@ pub struct Reschedule {
 pub struct BookGroup {
     /// The bookings, without idempotency keys.
     pub bookings: Vec<Book>,
-    /// The idempotency key of the request.
     pub key: Option<KeyUse>,
 }
 
@@ -231,7 +221,6 @@ pub struct Save {
     pub resource: Resource,
     pub id: u64,
     pub operation: Operation,
-    /// The ordering key that keeps the write behind earlier ones.
     pub ordering_key: OrderingKey,
     /// `true` if the record stays local.
     pub here_only: bool,
@@ -241,9 +230,7 @@ pub struct Save {
 #[derive(Clone, Debug)]
 pub struct Retry {
     pub write: WriteId,
-    /// The intended change in the EHR.
     pub work: WriteIntent,
-    /// The ordering key that keeps the write behind earlier ones.
     pub ordering_key: OrderingKey,
     /// The write key, the same in every attempt.
     pub key: String,
@@ -265,7 +252,6 @@ pub enum Retried {
 /// The appointment of a failed insert.
 #[derive(Clone, Copy, Debug)]
 pub struct RetriedAppointment {
-    /// Operatory, provider and time span.
     pub placement: Placement,
     pub appointment_type: Option<AppointmentTypeId>,
     pub patient: PatientId,
@@ -281,7 +267,6 @@ pub struct KeyUse {
     pub claimed_by: Option<LocationId>,
 }
 
-/// The patient of a booking.
 #[derive(Clone, Debug)]
 pub struct BookPatient {
     pub id: PatientId,

@@ -9,7 +9,6 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     pub reply: Reply,
-    /// The events to commit.
     pub events: Vec<Event>,
     /// The calls to the EHR, to make once the events are durable.
     pub calls: Vec<Call>,
@@ -21,7 +20,6 @@ impl Decision {
         Decision { reply: Reply::Done, events: Vec::new(), calls: Vec::new() }
     }
 
-    /// Creates a decision that refuses the command.
     pub fn refuse(refusal: Refusal) -> Decision {
         Decision { reply: Reply::Refused(refusal), events: Vec::new(), calls: Vec::new() }
     }

@@ -85,11 +85,7 @@ pub enum Event {
         operation: Operation,
     },
     /// Details of an appointment were changed.
-    AppointmentChanged {
-        appointment: AppointmentId,
-        /// The changed details, placement excluded.
-        what: ChangedDetails,
-    },
+    AppointmentChanged { appointment: AppointmentId, what: ChangedDetails },
     /// Local working hours were created or changed.
     HourSet(WorkingHour),
     /// Local working hours were removed, or the EHR refused to create them.
@@ -411,7 +407,6 @@ pub struct KeyPinned {
     pub others: Vec<AppointmentId>,
 }
 
-/// The reason for a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoveReason {
@@ -421,7 +416,6 @@ pub enum MoveReason {
     Conflict,
 }
 
-/// The party that cancelled an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelledBy {

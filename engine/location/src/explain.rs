@@ -34,7 +34,6 @@ pub enum Question {
     Search {
         /// The search. Its `limit` is the maximum number of candidates.
         query: SlotQuery,
-        /// Restriction of the starts.
         starts: StartFilter,
     },
     /// One time.
@@ -44,7 +43,6 @@ pub enum Question {
 /// A question about one time.
 #[derive(Clone, Debug)]
 pub struct TimeQuestion {
-    /// Start and end.
     pub span: Span,
     /// The place, or all places that match.
     pub place: Place,
@@ -91,7 +89,6 @@ pub struct ReasonCount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExplainedSlot {
     pub reason: Reason,
-    /// Start and end.
     pub span: Span,
     /// The provider; `None` if no provider has hours in the place.
     pub provider: Option<ProviderId>,
@@ -99,7 +96,6 @@ pub struct ExplainedSlot {
 }
 
 impl ExplainQuery {
-    /// Returns the appointment type of the question.
     pub fn appointment_type(&self) -> Option<AppointmentTypeId> {
         match &self.question {
             Question::Search { query, .. } => query.appointment_type,

@@ -18,7 +18,6 @@ pub enum Gate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shut {
-    /// No workstation is connected.
     NoWorkstation,
     /// No user is logged in to the EHR at the workstations.
     LoggedOut,
@@ -30,7 +29,6 @@ pub enum Shut {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateSince {
     pub gate: Gate,
-    /// Start of this state.
     pub since: Timestamp,
 }
 

@@ -34,7 +34,6 @@ ids! {
     OperatoryId(u64),
     /// A provider of care.
     ProviderId(u32),
-    /// A patient.
     PatientId(u32),
     /// A kind of appointment.
     AppointmentTypeId(u32),

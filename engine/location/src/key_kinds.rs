@@ -23,9 +23,7 @@ pub enum RawValue<'a> {
     Text(&'a str),
     /// The digits of a number, and the radix of an integer.
     Number(&'a str, Option<u32>),
-    /// A boolean.
     Flag(bool),
-    /// An array.
     List(Vec<RawValue<'a>>),
     /// A value that no key accepts.
     Other,
@@ -87,7 +85,6 @@ pub enum Presence {
     Machine(&'static str),
     /// There is no default.
     Unset,
-    /// The key must be set.
     Required,
 }
 
@@ -118,7 +115,6 @@ pub struct KeyKind<T> {
     pub is_credential: bool,
     /// The name, in messages, of a value that may occur only once in a configuration.
     pub unique: Option<&'static str>,
-    /// Parses a value.
     pub parse: Parse<T>,
     /// Formats a value, without quotes.
     pub show: Show<T>,
@@ -156,7 +152,6 @@ impl<T: 'static> KeyKind<T> {
         KeyKind { presence: Presence::Unset, ..self }
     }
 
-    /// Requires the key.
     pub fn required(self) -> KeyKind<T> {
         KeyKind { presence: Presence::Required, ..self }
     }
@@ -243,7 +238,6 @@ pub fn own_id<T: TryFrom<i64> + Display + 'static>(what: &'static str) -> KeyKin
     id().described("a number that stays", "1").required().unique(what)
 }
 
-/// A list of ids.
 pub fn ids() -> KeyKind<Vec<u32>> {
     let id = |element: &RawValue<'_>| element.integer::<u32>(&IDS).ok().map(Ok::<u32, String>);
     KeyKind::new("ids", "[1]", move |list| list.elements("must be an array of ids", id), |_: &Vec<u32>| String::new())

@@ -23,7 +23,6 @@ pub struct ConfigKey<'a> {
     pub name: &'a str,
     /// The sentence of the reference.
     pub about: &'static str,
-    /// The effect of a change.
     pub class: ReloadClass,
 }
 

@@ -10,7 +10,6 @@ use crate::{
 /// One location: its settings, its state, and the page request that is not part of the state yet.
 #[derive(Clone, Debug)]
 pub struct Location {
-    /// The operator's configuration.
     pub settings: Arc<MachineSettings>,
     /// The result of all events so far.
     pub state: State,

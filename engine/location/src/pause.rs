@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Reading, writing, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Directions {
     pub reading: bool,
@@ -19,7 +18,6 @@ pub struct Paused {
 }
 
 impl Paused {
-    /// Returns `true` if nothing is paused.
     pub fn is_nothing(&self) -> bool {
         *self == Paused::default()
     }

@@ -51,7 +51,6 @@ impl Bucket {
         self.at = self.at.minus(by);
     }
 
-    /// Counts one request.
     pub fn take(&mut self, quota: Quota, now: Timestamp) {
         self.take_many(quota, now, 1);
     }

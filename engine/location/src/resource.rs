@@ -61,10 +61,7 @@ impl Resource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// The record is new.
     Create,
-    /// The record changes.
     Update,
-    /// The record is removed.
     Delete,
 }

@@ -13,7 +13,6 @@ pub struct MachineSettings {
     pub zone: Zone,
     /// `true` if bookings must name an operatory (specification 1.8).
     pub map_by_operatory: bool,
-    /// The capabilities of the location's EHR.
     pub capabilities: Capabilities,
     pub booking: BookingRules,
     /// The practice's own rules for visits that are booked through intents.
@@ -32,19 +31,12 @@ pub struct MachineSettings {
 pub struct Capabilities {
     /// `false` if there is no EHR: nothing is written back, and bookings stay `pending` (specification 1.4).
     pub integrated: bool,
-    /// Support for creating patients.
     pub new_patients: bool,
-    /// Support for creating appointments.
     pub creates_appointments: bool,
-    /// Support for moving appointments.
     pub reschedules: bool,
-    /// Support for cancelling appointments.
     pub cancels: bool,
-    /// Support for confirming appointments.
     pub confirms: bool,
-    /// Support for checking patients in.
     pub checks_in: bool,
-    /// Support for notes of appointments.
     pub notes: bool,
     /// The accepted operations on each other resource.
     pub writes: BTreeSet<(Resource, Operation)>,

@@ -33,9 +33,7 @@ pub struct State {
     pub confirmed_hours: BTreeMap<WorkingHourId, WorkingHour>,
     pub appointments: BTreeMap<AppointmentId, CalendarAppointment>,
     pub holds: BTreeMap<u64, Hold>,
-    /// The idempotency keys in use.
     pub keys: BTreeMap<String, Key>,
-    /// The unfinished writes.
     pub queue: Queue,
     #[serde(rename = "path")]
     pub breaker: CircuitBreaker,
@@ -50,7 +48,6 @@ pub struct State {
     /// Time of the last event. An earlier clock value means that the clock was set back.
     #[serde(default)]
     pub latest: Timestamp,
-    /// Progress of reading the EHR.
     pub pulls: Pulls,
     /// Bookings of ours that share a slot with an appointment of the EHR, until resolved.
     pub conflicts: BTreeSet<AppointmentId>,
@@ -70,11 +67,9 @@ pub struct State {
 pub struct CalendarAppointment {
     pub patient: Option<PatientId>,
     pub appointment_type: Option<AppointmentTypeId>,
-    /// Operatory, provider and time span.
     pub placement: Placement,
     /// `true` for a block of unavailable time.
     pub unavailable: bool,
-    /// State of its insert into the EHR.
     pub insert: Insert,
     /// Cancelled locally, not yet in the EHR: its slot remains taken through `vacating`.
     pub cancelling: bool,
@@ -146,7 +141,6 @@ pub enum Insert {
 /// A slot that is kept for a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// Operatory, provider and time span.
     pub placement: Placement,
     pub until: Timestamp,
     /// Digest of the holder's API key, if known.
@@ -224,7 +218,6 @@ impl State {
         self.appointments.insert(id, appointment);
     }
 
-    /// Adds an idempotency key.
     pub fn put_key(&mut self, name: String, key: Key) {
         self.first_expiry = Some(self.first_expiry.map_or(key.expires, |first| first.min(key.expires)));
         self.keys.insert(name, key);

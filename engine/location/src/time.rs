@@ -16,9 +16,7 @@ pub const HOUR: Millis = 60 * MINUTE;
 pub const DAY: Millis = 24 * HOUR;
 
 impl Timestamp {
-    /// The earliest instant.
     pub const MIN: Timestamp = Timestamp(i64::MIN);
-    /// The latest instant.
     pub const MAX: Timestamp = Timestamp(i64::MAX);
 
     /// Returns the instant `length` later.

@@ -15,7 +15,6 @@ use crate::{
     writes::queue::Write,
 };
 
-/// A requested placement of an appointment.
 #[derive(Clone, Copy)]
 pub(crate) struct PlacementRequest<'a> {
     pub placement: &'a Placement,
@@ -59,7 +58,6 @@ pub(crate) fn check_offer(now: Timestamp, offer: &OfferedSlot, is_held: bool) ->
 pub(crate) struct Member<'a> {
     /// All bookings of the request.
     pub bookings: &'a [Book],
-    /// The visits of the bookings.
     pub visits: &'a [Companion],
     pub index: usize,
 }

@@ -18,7 +18,6 @@ pub struct PatientFacts {
 /// Another visit of the same request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Companion {
-    /// Time, provider and operatory.
     pub slot: Slot,
     pub appointment_type: Option<AppointmentTypeId>,
 }
@@ -34,7 +33,6 @@ impl Companion {
 /// A candidate time of an intent.
 #[derive(Clone, Debug)]
 pub struct Candidate<'a> {
-    /// Time, provider and operatory.
     pub slot: Slot,
     pub appointment_type: Option<AppointmentTypeId>,
     /// `true` if schedulable blocks join synced hours (v3.0.0 and later).

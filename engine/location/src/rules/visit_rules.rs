@@ -139,7 +139,6 @@ visit_rules! {
         "The way out that clients should offer when a rule refuses a visit. Refusals contain it.";
 }
 
-/// The words of a permission.
 const PERMISSION: [(&str, bool); 2] = [("allowed", true), ("refused", false)];
 
 /// Caps of one local day. Minutes are those of the visits.
@@ -164,12 +163,10 @@ pub struct Contradiction {
 }
 
 impl DailyCaps {
-    /// Returns `true` if there is a cap.
     pub(super) fn any(&self) -> bool {
         *self != DailyCaps::default()
     }
 
-    /// Returns `true` if there is a cap per provider.
     pub(super) fn any_per_provider(&self) -> bool {
         self.visits_per_provider.is_some() || self.minutes_per_provider.is_some()
     }
@@ -210,7 +207,6 @@ impl VisitRules {
         self.align.filter(|minutes| *minutes > 0).map(|minutes| i64::from(minutes) * MINUTE)
     }
 
-    /// Returns the contradictions between the rules.
     pub fn contradictions(&self) -> Vec<Contradiction> {
         let mut found = Vec::new();
         let mut add = |keys: &[&'static str], problem: &str| {

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AppointmentId, OperatoryId, ProviderId, Span, Timestamp};
 
-/// A column of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Column {
@@ -25,7 +24,6 @@ pub enum Column {
 pub struct Placement {
     pub operatory: Option<OperatoryId>,
     pub provider: Option<ProviderId>,
-    /// Start and end.
     pub span: Span,
 }
 
@@ -50,9 +48,7 @@ pub enum Holder {
 /// A busy span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entry {
-    /// Start and end.
     pub span: Span,
-    /// The appointment or hold that occupies the span.
     pub holder: Holder,
 }
 
@@ -65,7 +61,6 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// Creates an empty calendar.
     pub fn new() -> Calendar {
         Calendar::default()
     }

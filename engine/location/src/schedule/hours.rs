@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 pub use super::zone::Weekday;
 use crate::{AppointmentTypeId, Date, OperatoryId, ProviderId, Span, WorkingHourId, Zone};
 
-/// The kind of working hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HourKind {
@@ -17,7 +16,6 @@ pub enum HourKind {
     SchedulableBlock,
 }
 
-/// The origin of working hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HourSource {
@@ -66,9 +64,7 @@ pub struct WorkingHour {
     pub begin: u16,
     /// Minutes after local midnight, 0 to 1440. An end not after `begin` is on the next day.
     pub end: u16,
-    /// Local dates on which the hours apply.
     pub recurrence: Recurrence,
-    /// Working hours, or a schedulable block.
     pub kind: HourKind,
     pub source: HourSource,
     /// Accepted appointment types. Empty for all.

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DAY, MINUTE, Millis, SECOND, Span, Timestamp};
 
-/// A day of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Weekday {
     Monday,
@@ -72,7 +71,6 @@ impl Date {
         (year as i32, month as u32, day as u32)
     }
 
-    /// Returns the weekday of the date.
     pub fn weekday(self) -> Weekday {
         // 1970-01-01 was a Thursday.
         Weekday::ALL[(i64::from(self.0) + 3).rem_euclid(7) as usize]
@@ -263,7 +261,6 @@ impl Zone {
         &self.name
     }
 
-    /// Returns the offset changes.
     pub fn changes(&self) -> &[ZoneChange] {
         &self.changes
     }

@@ -80,7 +80,6 @@ pub struct PulledAppointment {
     pub id: AppointmentId,
     pub patient: Option<PatientId>,
     pub appointment_type: Option<AppointmentTypeId>,
-    /// Operatory, provider and time span.
     pub placement: Placement,
     /// `true` for a block of unavailable time.
     pub unavailable: bool,

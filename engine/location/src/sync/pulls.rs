@@ -76,7 +76,6 @@ pub struct Pulls {
     pub needs_full_pass: BTreeSet<Resource>,
     #[serde(default)]
     pub progress: BTreeMap<Resource, Progress>,
-    /// Age of the appointments, and the requested read of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub schedule: ScheduleRead,
     /// Records that were unreadable when last shown, by their identifier in the EHR; at most [`SKIPS`] per resource.
@@ -156,10 +155,8 @@ pub struct Sweep {
     pub unconfirmed: BTreeSet<u64>,
 }
 
-/// A failing `describe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DescribeFailure {
-    /// Start of the failure.
     pub since: Timestamp,
     /// Time at which the reason was recorded.
     pub noted: Timestamp,

@@ -19,7 +19,6 @@ impl Pulls {
         Cycle { appointments_only: only, ..Cycle::default() }
     }
 
-    /// Records the request of a page.
     pub(crate) fn page_asked(&mut self, resource: Resource, asked_at: Timestamp) {
         let continues = self.progress.get(&resource).is_some_and(|progress| progress.running);
         if resource == Resource::Appointments && !(continues && self.schedule.asked.is_some()) {

@@ -44,7 +44,6 @@ impl ScheduleRead {
 /// Answer to a request for a fresh schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// The schedule is fresh enough.
     Fresh,
     /// A read is in progress, or can start in time.
     Waiting,

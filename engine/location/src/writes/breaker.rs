@@ -28,7 +28,6 @@ pub struct Block {
 pub enum Blocked {
     /// The circuit breaker is open.
     Breaker,
-    /// The workstation gate is closed.
     GateClosed,
     /// The EHR does not accept the credentials.
     Unauthorized,

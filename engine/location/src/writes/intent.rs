@@ -159,7 +159,6 @@ pub enum Failure {
 /// Proof of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// The identifier in the EHR.
     pub foreign_id: String,
     /// The version in the EHR, if the EHR has versions.
     pub version: Option<String>,

@@ -12,7 +12,6 @@ use crate::{
 /// An unfinished write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
-    /// The intended change in the EHR.
     pub work: WriteIntent,
     /// The key that serializes writes. Those with the same key are sent one at a time: the patient first, then by id.
     #[serde(rename = "lane")]
@@ -27,7 +26,6 @@ pub struct Write {
     /// Time by which the write must be in the EHR; after it the write fails.
     pub deadline: Timestamp,
     pub attempts: u32,
-    /// Waiting, or in flight.
     pub state: WriteState,
     /// The outcome is unknown: look the write up before sending it again.
     pub unknown: bool,
@@ -57,16 +55,9 @@ pub struct Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteState {
     /// The write waits for its next attempt.
-    Waiting {
-        /// Earliest time of the next attempt.
-        not_before: Timestamp,
-    },
+    Waiting { not_before: Timestamp },
     /// A call is in flight.
-    Calling {
-        /// The kind of call: write or look-up.
-        kind: CallKind,
-        until: Timestamp,
-    },
+    Calling { kind: CallKind, until: Timestamp },
 }
 
 impl Write {
@@ -123,17 +114,14 @@ impl From<Stored> for Queue {
 }
 
 impl Queue {
-    /// Returns the number of unfinished writes.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Returns `true` if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// Returns an unfinished write.
     pub fn get(&self, id: WriteId) -> Option<&Write> {
         self.writes.get(&id)
     }
@@ -242,7 +230,6 @@ impl Queue {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
-    /// Adds a write.
     pub fn push(&mut self, id: WriteId, write: Write) {
         self.next = self.next.max(id.0 + 1);
         self.insert(id, write);

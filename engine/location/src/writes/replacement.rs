@@ -51,7 +51,6 @@ pub enum Replacement {
         /// Placement of the old one; `None` if the EHR had none.
         from: Option<Placement>,
         to: Placement,
-        /// The proof of the write.
         written: Written,
     },
     /// The EHR has an appointment whose replacement failed, or whose visit is cancelled. It is cancelled.

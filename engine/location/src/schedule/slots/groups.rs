@@ -41,9 +41,7 @@ impl Arrangement {
 /// The number of visits of a group, and their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
-    /// Number of visits.
     pub size: u8,
-    /// Order of the visits.
     pub arrangement: Arrangement,
 }
 

@@ -10,9 +10,7 @@ use crate::{
 /// A query for slots that start on one of `days` local dates from `from` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotQuery {
-    /// The first local date.
     pub from: Date,
-    /// Number of local dates.
     pub days: u16,
     /// The length of a slot in milliseconds.
     pub length: Millis,
@@ -36,14 +34,12 @@ pub struct SlotQuery {
     pub appointments_per_timeslot: u8,
     /// Earliest start of a slot.
     pub not_before: Timestamp,
-    /// Maximum number of slots.
     pub limit: usize,
 }
 
 /// A place and time for one appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slot {
-    /// Start and end.
     pub span: Span,
     pub provider: ProviderId,
     pub operatory: Option<OperatoryId>,
@@ -76,11 +72,9 @@ impl Slot {
 }
 
 impl SlotQuery {
-    /// Maximum number of days of a query.
     pub const MAX_DAYS: u16 = 366;
     /// Allowed lengths of a slot and of an interval.
     pub const LENGTHS: std::ops::RangeInclusive<Millis> = MINUTE..=DAY;
-    /// The highest `appointments_per_timeslot`.
     pub const MAX_APPOINTMENTS_PER_TIMESLOT: u8 = 5;
 
     /// Returns the names of the fields with invalid values. `free_slots` returns no slots for such a query.

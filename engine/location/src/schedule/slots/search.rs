@@ -125,13 +125,10 @@ pub struct Wanted {
 /// The result of checking a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// The slot can be booked.
     Free,
-    /// The slot is not within working hours.
     OutsideHours,
     /// The slot is within hours, but not within those that accept the type.
     TypeNotAccepted,
-    /// The slot is taken.
     Busy(Holder),
 }
 
