@@ -55,11 +55,6 @@ impl Candidate<'_> {
         let Slot { provider, operatory, .. } = self.slot;
         let columns = [operatory.map(Column::Operatory), Some(Column::Provider(provider))];
         let slots = self.also_taken.iter().map(|other| &other.slot);
-        slots.filter(move |other| columns.contains(&Some(column_of(other))))
+        slots.filter(move |other| columns.contains(&Some(other.column())))
     }
-}
-
-/// Returns the calendar column of a slot.
-pub(super) fn column_of(slot: &Slot) -> Column {
-    slot.operatory.map_or(Column::Provider(slot.provider), Column::Operatory)
 }

@@ -1,7 +1,7 @@
 //! The decision about a candidate time.
 
 use super::{
-    candidate::{Candidate, Companion, PatientFacts, column_of},
+    candidate::{Candidate, Companion, PatientFacts},
     day_load::DayLoad,
     reason::Reason,
     rule_set::RulesInForce,
@@ -145,13 +145,13 @@ impl Location {
     fn is_in_buffer(&self, in_force: &RulesInForce<'_>, candidate: &Candidate<'_>) -> bool {
         let (slot, reach) = (&candidate.slot, in_force.longest_buffer);
         let around = Span { start: slot.span.start.minus(reach), end: slot.span.end.plus(reach) };
-        let others = self.state.calendar.overlapping(column_of(slot), around);
+        let others = self.state.calendar.overlapping(slot.column(), around);
         let mut others = others.filter(|entry| !candidate.own.contains(&entry.holder));
         let own = (in_force.rules.buffer_before, in_force.rules.buffer_after);
         let is_near = |other: &Companion| {
             let is_same = other.appointment_type == candidate.appointment_type;
             let theirs = if is_same { own } else { in_force.buffers_of(other.appointment_type, candidate.channel) };
-            column_of(&other.slot) == column_of(slot) && with_buffers(other.slot.span, theirs, own).overlaps(slot.span)
+            other.slot.column() == slot.column() && with_buffers(other.slot.span, theirs, own).overlaps(slot.span)
         };
         others.any(|entry| self.span_with_buffers(in_force, entry).overlaps(slot.span))
             || candidate.also_taken.iter().any(is_near)
