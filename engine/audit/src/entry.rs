@@ -25,7 +25,6 @@ pub struct AuditEntry {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request_id: String,
     pub actor: Actor,
-    /// The address of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

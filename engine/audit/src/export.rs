@@ -15,7 +15,6 @@ pub struct Filter {
     pub record: Option<String>,
     /// One of the ids of the entry.
     pub id: Option<u64>,
-    /// The id of the request.
     pub request: Option<String>,
 }
 

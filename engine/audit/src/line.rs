@@ -64,7 +64,6 @@ pub(crate) fn parse<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     serde_json::from_slice(line).ok()
 }
 
-/// The first line of a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
     format: u32,

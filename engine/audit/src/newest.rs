@@ -10,7 +10,6 @@ use crate::{
 /// Maximum bytes of files read for one query, about one second of work. Use the export for older entries.
 const MAX_READ_BYTES: u64 = 128 << 20;
 
-/// A stored entry with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     pub seq: u64,

@@ -24,9 +24,7 @@ pub(crate) struct AuditWriter {
     disk: Arc<dyn Disk>,
     /// `None` before the first entry.
     segment: Option<Segment>,
-    /// The last durable entry.
     tip: Tip,
-    /// The entry in the head.
     head: Tip,
 }
 

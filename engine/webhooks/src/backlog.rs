@@ -39,7 +39,6 @@ pub struct Backlog {
 }
 
 impl Overflow {
-    /// Returns an overflow of one event.
     pub fn single(at: Timestamp) -> Overflow {
         Overflow { events: 1, since: at, until: at }
     }

@@ -15,7 +15,6 @@ macro_rules! catalogue {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum ResourceType { $($(#[$doc])* $resource),* }
 
-        /// A subscribable event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Event { $($($event),*),* }
@@ -153,7 +152,6 @@ catalogue! {
     }
 }
 
-/// The outcome of a write to the EHR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteOutcome {

@@ -25,7 +25,6 @@ use super::{
     placement::{Placement, RACES},
 };
 
-/// Values per read at the start.
 const PAGE: usize = 1_000;
 /// Blocks of dead nodes are taken over only after this many blocks exist: a starting node may not be in the membership
 /// table yet.

@@ -59,7 +59,6 @@ pub struct Delivery {
     /// The data may show a state after a later change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_newer: bool,
-    /// Attempts so far.
     #[serde(default)]
     pub attempts: u32,
     #[serde(default)]
@@ -76,7 +75,6 @@ pub struct Delivery {
     version: Option<Version>,
 }
 
-/// The place of a delivery's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     /// In the event: the delivery is queued for its first attempt.
@@ -180,7 +178,6 @@ struct DeliveryBody<'a> {
 }
 
 impl Delivery {
-    /// Reads a delivery of the endpoint.
     pub fn read(store: &dyn Store, endpoint: EndpointId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
         // The first attempt moves a delivery from the queue to the log, perhaps between the two reads.
         for _ in 0..2 {
@@ -304,7 +301,6 @@ impl Delivery {
         }
     }
 
-    /// Returns the error of the last attempt.
     pub fn last_error(&self) -> Option<&DeliveryError> {
         self.delivery_errors.last().filter(|_| !matches!(self.state, State::Delivered { .. }))
     }

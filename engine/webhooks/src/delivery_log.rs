@@ -38,7 +38,6 @@ pub struct Replay {
     pub undelivered: bool,
 }
 
-/// The result of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replayed {
     pub deliveries: usize,
@@ -81,12 +80,10 @@ impl DeliveryLog {
         found.map(|((id, entry), details)| Delivery::from_stored(*id, entry.as_deref(), details)).collect()
     }
 
-    /// Reads a delivery of the endpoint.
     pub fn find(&self, endpoint: EndpointId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
         Delivery::read(&*self.store, endpoint, id)
     }
 
-    /// Builds the body of a delivery's next attempt.
     pub fn body(&self, delivery: &Delivery) -> Result<Vec<u8>, StoreError> {
         Ok(delivery.body(&delivery.data(&*self.store)?))
     }

@@ -26,7 +26,6 @@ pub struct Doorbell {
     scans: AtomicU64,
 }
 
-/// The new deliveries of an endpoint.
 pub(crate) enum Arrivals {
     /// All new deliveries, in the order of their commits. `scans` is the number of scans before the first commit.
     Known { new: Vec<Found>, scans: u64 },
@@ -38,7 +37,6 @@ pub(crate) enum Arrivals {
 pub(crate) struct NewEvent {
     pub first: Uuid,
     pub event: Arc<StoredEvent>,
-    /// Size of the stored event.
     pub bytes: usize,
 }
 

@@ -22,12 +22,10 @@ use super::{address::is_public, limits};
 
 pub type AddressLookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Resolves host names to addresses.
 pub trait Resolver: Send + Sync + 'static {
     fn lookup(&self, host: &str) -> AddressLookup;
 }
 
-/// The operating system's resolver.
 pub struct SystemResolver;
 
 impl Resolver for SystemResolver {

@@ -26,7 +26,6 @@ struct EndpointQueue {
     found_all: bool,
 }
 
-/// A due delivery.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub due: Due,
@@ -282,7 +281,6 @@ impl EndpointQueues {
     }
 }
 
-/// Returns the limit of concurrent attempts to one endpoint.
 fn limit(kind: EndpointState) -> usize {
     match kind {
         EndpointState::Healthy => limits::ENDPOINT_CONCURRENCY,

@@ -35,7 +35,6 @@ pub(crate) fn subscribed(it: &Subscription) -> Key {
     key(Space::Subscribed, &[&endpoint, &institution, it.topic().to_string().as_bytes(), location])
 }
 
-/// The event to which a delivery belongs.
 pub(crate) fn event(delivery: Uuid) -> Key {
     key(Space::DeliveryEvent, &[first_of(delivery).as_bytes()])
 }
@@ -181,13 +180,11 @@ pub(crate) fn count(stripe: u32, first: EndpointId) -> Key {
     key(Space::DeliveryCount, &[&stripe.to_be_bytes(), &first.0.to_be_bytes()])
 }
 
-/// Returns the stripe.
 pub(crate) fn parse_count(key: &[u8]) -> Option<u32> {
     let (stripe, _first) = key.strip_prefix(&[Space::DeliveryCount as u8])?.split_first_chunk()?;
     Some(u32::from_be_bytes(*stripe))
 }
 
-/// The claim of a block of stripes.
 pub(crate) fn stripes(block: u16) -> Key {
     key(Space::DeliveryStripes, &[&block.to_be_bytes()])
 }
@@ -209,7 +206,6 @@ pub(crate) fn changes_of(institution: InstitutionId) -> Key {
     key(Space::WebhookHeard, &[&institution.0.to_be_bytes()])
 }
 
-/// The position of the follower of an institution.
 pub(crate) fn position(institution: InstitutionId) -> Key {
     key(Space::WebhookPosition, &[&institution.0.to_be_bytes()])
 }

@@ -52,7 +52,6 @@ pub struct Endpoint {
     pub active: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Start of the current failure streak.
     pub failing_since: Option<Timestamp>,
     /// Last failure of the streak, updated at most once per `FAILURE_NOTED_EVERY`.
     #[serde(default)]
@@ -93,7 +92,6 @@ pub(crate) fn signing<T>(at: Timestamp, current: T, next: Option<(Timestamp, T)>
     }
 }
 
-/// The content of a subscription's messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Payload {

@@ -28,7 +28,6 @@ pub struct CommittedEvent<'a> {
     pub institution: InstitutionId,
     /// The institution's subdomain, as receivers know it.
     pub subdomain: &'a str,
-    /// The location of the event, if it has one.
     pub location: Option<LocationId>,
     pub name: EventName,
     pub time: Timestamp,
@@ -46,7 +45,6 @@ pub struct CommittedEvent<'a> {
 pub struct Enqueued {
     /// The number of deliveries per endpoint.
     count: Option<CountChange>,
-    /// Dropped events per endpoint.
     dropped: BTreeMap<EndpointId, Overflow>,
     events: Vec<NewEvent>,
     /// The number of scans by the dispatcher before the first event.
@@ -58,7 +56,6 @@ impl Enqueued {
         self.count.get_or_insert_with(|| backlogs.change()).add(endpoint, deliveries as i64);
     }
 
-    /// Adds the changed counts to the batch.
     pub(super) fn put_counts(&mut self, batch: &mut Batch) {
         if let Some(count) = &mut self.count {
             count.put(batch);
@@ -82,7 +79,6 @@ pub const fn keys_of(deliveries: usize) -> usize {
     2 * deliveries + 1
 }
 
-/// The webhook outbox of a process.
 #[derive(Clone)]
 pub struct Outbox {
     subscriptions: Arc<Subscriptions>,

@@ -22,7 +22,6 @@ use super::{
     schedule::AttemptOutcome,
 };
 
-/// The reason why a due delivery is set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetAsideReason {
     Missing,
@@ -58,7 +57,6 @@ impl DeliveryChange {
     }
 }
 
-/// Adds the changes to a batch.
 fn put<'c>(changes: impl IntoIterator<Item = &'c DeliveryChange>, batch: &mut Batch, count: &mut CountChange) {
     let (mut finished, mut last) = (Vec::new(), Timestamp::MIN);
     for DeliveryChange { due, after, ended, finished: at } in changes {

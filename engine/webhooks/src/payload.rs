@@ -19,7 +19,6 @@ pub struct Item {
     pub previous: Option<Map<String, Value>>,
     /// The patient of the record, if messages are grouped by patient.
     pub patient: Option<u64>,
-    /// The location of the record, if it has one.
     pub location: Option<LocationId>,
 }
 

@@ -40,7 +40,6 @@ use super::{
     subscriptions::{Audience, Changed, Subscriptions},
 };
 
-/// The counters from which ids are allocated.
 pub const COUNTERS: [Counter<'static>; 2] = [ENDPOINT_IDS, SUBSCRIPTION_IDS];
 
 const ENDPOINT_IDS: Counter<'static> = Counter::int32("webhook endpoint");
@@ -177,7 +176,6 @@ impl EndpointRegistry {
         })
     }
 
-    /// Returns the current rules.
     pub fn rules(&self) -> WebhookRules {
         *self.rules.read()
     }

@@ -56,7 +56,6 @@ pub enum AttemptOutcome {
     Gone,
 }
 
-/// A streak of failures without a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streak {
     pub since: Timestamp,
@@ -64,7 +63,6 @@ pub struct Streak {
     pub last: Option<Timestamp>,
 }
 
-/// The effect of an attempt on its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthChange {
     Unchanged,

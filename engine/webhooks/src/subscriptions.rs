@@ -24,7 +24,6 @@ use super::{
     shared::SharedEndpoints,
 };
 
-/// Records per read while loading.
 const PAGE: usize = 1_000;
 
 /// Current permissions of owners, which may have been revoked since the subscription. They are asked when a message is
@@ -153,7 +152,6 @@ impl Subscriptions {
         }
     }
 
-    /// Loads the changes of other nodes.
     pub(super) fn refresh(&self) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         self.at_least(shared.changes()?.0)
@@ -176,7 +174,6 @@ impl Subscriptions {
         Err(StoreError::Busy)
     }
 
-    /// Returns `true` if the endpoint is assigned to this process.
     pub(super) fn is_here(&self, endpoint: EndpointId) -> bool {
         self.shared.as_ref().is_none_or(|shared| shared.placement.is_here(endpoint))
     }

@@ -23,7 +23,6 @@ use super::{
 /// Endpoints with waiting deliveries, and the time at which the first is due.
 pub(super) type Look = Result<BTreeMap<EndpointId, Timestamp>, CommitError>;
 
-/// Returns the range of the keys of an endpoint.
 type EndpointRange = fn(EndpointId) -> KeyRange;
 
 impl Sender {

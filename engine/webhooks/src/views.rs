@@ -13,7 +13,6 @@ use store::{Store, StoreError, keys};
 
 /// Builds the objects in a message's `data`.
 pub trait Views: Send + Sync {
-    /// Returns the view of a stored record.
     fn record(
         &self,
         context: &ViewContext<'_>,

@@ -44,7 +44,6 @@ impl From<StoreError> for WorkstationError {
     }
 }
 
-/// The purpose of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeKind {
     /// One workstation, within ten minutes.
@@ -75,7 +74,6 @@ pub struct Workstation {
     pub name: String,
     pub paired_at: Timestamp,
     pub last_seen: Option<Timestamp>,
-    /// The version of the extension.
     pub version: String,
     pub connected: bool,
     /// `true` if a user is logged in to the EHR there; `None` while not connected or not reported yet.
@@ -264,7 +262,6 @@ impl Devices {
         uuid::Builder::from_custom_bytes(bytes).into_uuid()
     }
 
-    /// Returns the workstation to which a token belongs.
     pub fn find_by_token(&self, token: &str) -> Result<Option<(Uuid, Device)>, StoreError> {
         let id = token.strip_prefix(TOKEN_PREFIX).and_then(|rest| Uuid::try_parse(rest.get(..32)?).ok());
         let Some(id) = id else { return Ok(None) };

@@ -49,7 +49,6 @@ pub struct Gateway {
 
 type GatewayLocations = BTreeMap<LocationId, Arc<GatewayLocation>>;
 
-/// A newly paired workstation.
 pub struct Paired {
     /// Returned by pairing only.
     pub token: String,
@@ -163,7 +162,6 @@ impl Gateway {
         self.shared.acts.tell(Act { at, location, workstation, client, what, writes, status });
     }
 
-    /// Returns the workstations paired with a location.
     pub fn workstations(&self, location: LocationId) -> Result<Vec<Workstation>, WorkstationError> {
         let gated = self.gateway_location(location)?;
         let now = clock::now();

@@ -35,7 +35,6 @@ pub struct Shared {
     pub devices: Arc<Devices>,
     /// Wakes the task that reads the gates of the given locations.
     pub news: Arc<Doorbell<LocationId>>,
-    /// Rejected answers.
     pub refused: MetricCounter,
     pub runtime: Handle,
     pub(crate) acts: Acts,
@@ -74,7 +73,6 @@ struct WorkstationConnection {
     name: String,
     client: Option<IpAddr>,
     out: mpsc::Sender<Box<ToWorkstation>>,
-    /// The welcome that was sent.
     welcome: Welcome,
     heard: Instant,
     /// Start of the period in which frames are counted.
@@ -189,7 +187,6 @@ impl GatewayLocation {
         self.carry_out(inner, effects, now);
     }
 
-    /// Handles a text frame.
     pub fn received(&self, id: ConnectionId, frame: &str) -> Result<(), ByeReason> {
         self.count_frame(id)?;
         let message = FromWorkstation::parse(frame)?;
@@ -307,7 +304,6 @@ impl GatewayLocation {
         }
     }
 
-    /// Returns the connected workstations.
     pub fn connected(&self) -> Vec<Uuid> {
         self.inner.lock().connections.values().map(|connection| connection.workstation).collect()
     }

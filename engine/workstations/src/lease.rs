@@ -26,7 +26,6 @@ const UNAPPROVED: usize = 1_000;
 /// The number of a request. Counted per location, never reused.
 pub(crate) type Number = u64;
 
-/// The session state reported by a workstation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionState {
     pub login: Login,
@@ -64,7 +63,6 @@ pub(crate) enum Effect {
     Gate(Gate),
 }
 
-/// The reason why an answer was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Rejection {
     #[error("the connection does not hold the lease")]
@@ -127,7 +125,6 @@ pub(crate) struct Lease {
     /// The time since which no workstation has reported a session state.
     vacant: Option<Instant>,
     pub(crate) state: GateState,
-    /// Time of the last change of the state.
     pub(crate) since: Instant,
     pub(crate) reported: Option<Gate>,
 }
@@ -281,7 +278,6 @@ impl Lease {
         if under_way { Ok(()) } else { Err(Rejection::NotInFlight) }
     }
 
-    /// Handles the passage of time.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Effect> {
         self.settle(now, Vec::new())
     }
@@ -401,7 +397,6 @@ impl Lease {
         }
     }
 
-    /// Ends a request at its deadline.
     fn end_late(&mut self, number: Number, effects: &mut Vec<Effect>) {
         let Some(asked) = self.requests.remove(&number) else { return };
         let error = match asked.stage {

@@ -13,7 +13,6 @@ pub const VERSION: u32 = 1;
 /// The WebSocket's subprotocol.
 pub const SUBPROTOCOL: &str = "practice-sync.workstation.v1";
 
-/// A message from a workstation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromWorkstation {
@@ -34,7 +33,6 @@ pub enum FromWorkstation {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     pub token: String,
-    /// The extension's version.
     #[serde(default)]
     pub extension: String,
 }
@@ -109,7 +107,6 @@ pub enum FailureKind {
     Declined,
 }
 
-/// A message from the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToWorkstation {
@@ -189,7 +186,6 @@ pub struct Queue {
     pub last: Vec<LastWrite>,
 }
 
-/// The reason why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum ByeReason {

@@ -25,7 +25,6 @@ const MOST_BYTES_ALONE: usize = 48 << 20;
 const _: () = assert!(MOST_KEYS < MOST_KEYS_ALONE && MOST_KEYS_ALONE < store::MAX_BATCH_KEYS);
 const _: () = assert!(MOST_BYTES < MOST_BYTES_ALONE && MOST_BYTES_ALONE < store::MAX_BATCH_BYTES);
 
-/// A rendered message and its recipients.
 pub(super) struct Outgoing {
     pub name: EventName,
     pub recipients: Rc<Recipients>,
@@ -46,7 +45,6 @@ impl Outgoing {
     }
 }
 
-/// The cause of messages.
 #[derive(Clone, Copy)]
 pub(super) struct Cause<'a> {
     pub time: Timestamp,

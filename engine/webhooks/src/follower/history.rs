@@ -14,9 +14,7 @@ use crate::views::RelatedRecords;
 type EarlierStates<'c> = HashMap<Key, Vec<EarlierState<'c>>>;
 
 struct EarlierState<'c> {
-    /// The number of the change.
     number: u64,
-    /// The record before the change.
     before: Option<&'c [u8]>,
     /// The log lacks the record before the change. A subscription starts after such changes, except if an actor ended
     /// before its commit.

@@ -15,7 +15,6 @@ pub struct Lag {
     /// Numbers of the log at the last look. On a store with one sequence for all institutions, this includes numbers
     /// of other institutions between the changes.
     pub changes: u64,
-    /// The time of the first change.
     pub oldest: Timestamp,
 }
 

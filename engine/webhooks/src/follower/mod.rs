@@ -116,9 +116,7 @@ pub struct Follower {
 /// The next work of an institution.
 #[derive(Default)]
 pub struct FollowerStep {
-    /// The batch to commit, if there is one.
     pub batch: Option<FollowerBatch>,
-    /// There are more changes to follow.
     pub more: bool,
     /// The time at which a held message is due.
     pub due: Option<Timestamp>,
@@ -220,7 +218,6 @@ impl Follower {
         Ok(FollowerStep { batch: Some(batch), more, due })
     }
 
-    /// Handles the durable batch.
     pub fn committed(&self, batch: FollowerBatch) {
         self.outbox.committed(batch.enqueued);
         self.lags.set(batch.institution, batch.lag);
@@ -323,7 +320,6 @@ impl Publisher<'_> {
         Ok((Position { after: read.read_to.max(position.after), ..position }, false))
     }
 
-    /// Adds held messages that are due.
     fn publish_due(&mut self, now: Timestamp) -> Result<(), StoreError> {
         let mut messages = Vec::new();
         for (location, news) in self.throttle.due_messages(now) {

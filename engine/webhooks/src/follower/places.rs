@@ -29,7 +29,6 @@ impl ActiveLocations {
     }
 }
 
-/// Groups locations by institution.
 pub(super) fn by_institution(
     setup: &Setup,
     locations: BTreeSet<LocationId>,

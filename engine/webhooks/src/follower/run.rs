@@ -22,7 +22,6 @@ use tokio::{
 use super::{Follower, FollowerStep, places::by_institution};
 use crate::limits::MAX_SLEEP;
 
-/// Number of institutions that are followed concurrently.
 const AT_ONCE: usize = 8;
 /// Batches of one institution before others have their turn.
 const BATCHES_AT_ONCE: usize = 4;
@@ -32,7 +31,6 @@ const LOOK_ALONE: Duration = Duration::from_secs(60);
 /// Pause after a failure of the store, or a panic. Each further failure doubles it, up to the longest pause.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Pause after a conflict.
 const AFTER_CONFLICT: Duration = Duration::from_millis(20);
 
 /// Returns the next institution that waits and is not being followed.
@@ -180,7 +178,6 @@ impl Follower {
         Some(followed)
     }
 
-    /// Commits the next batch, if there is one.
     async fn follow_once(self: &Arc<Self>, institution: InstitutionId) -> Result<FollowerStep, CommitError> {
         // Reads wait for a remote store, and rendering takes long.
         let this = self.clone();

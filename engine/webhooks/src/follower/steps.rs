@@ -151,7 +151,6 @@ fn event(recorded: &Recorded, states: &RecordStates) -> Option<Event> {
     kind.changed(change)
 }
 
-/// Returns `true` if the EHR has the record.
 pub(super) fn in_ehr(stored: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Filed {

@@ -118,7 +118,6 @@ impl StatusThrottle {
         !self.changed.is_empty()
     }
 
-    /// Adds the changed values to a batch.
     pub(super) fn put(&self, batch: &mut Batch) {
         for (location, last) in self.last.iter().filter(|(location, _)| self.changed.contains(*location)) {
             batch.put(key(*location), serde_json::to_vec(last).expect("plain data makes JSON"));
