@@ -3,8 +3,9 @@
 //! response.
 
 use std::{
+    error::Error,
     future::Future,
-    io,
+    io, iter,
     net::{IpAddr, SocketAddr},
     pin::Pin,
     sync::Arc,
@@ -217,14 +218,12 @@ async fn send(request: RequestBuilder) -> Result<Response, reqwest::Error> {
 }
 
 fn was_not_sent(error: &reqwest::Error) -> bool {
-    let mut next = Some(error as &(dyn std::error::Error + 'static));
-    while let Some(error) = next {
-        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    sources(error).filter_map(|error| error.downcast_ref::<hyper::Error>()).any(hyper::Error::is_canceled)
+}
+
+/// Returns the error and its sources, the root cause last.
+fn sources(error: &(dyn Error + 'static)) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    iter::successors(Some(error), |&error| error.source())
 }
 
 /// Reads a short response to its end so that the connection can be reused. A long response is dropped with its
@@ -303,24 +302,20 @@ fn fault(error: &reqwest::Error) -> SendError {
 
 /// Checks whether an error of type `E` is in the chain of sources. Also looks inside an `io::Error`, whose `source`
 /// skips the wrapped error.
-fn caused_by<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
+fn caused_by<E: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         if error.is::<E>() || wrapped.is_some_and(|inner| inner.is::<E>()) {
             return true;
         }
-        next = wrapped.map(|inner| inner as &(dyn std::error::Error + 'static)).or_else(|| error.source());
+        next = wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
     }
     false
 }
 
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
+fn root_cause(error: &(dyn Error + 'static)) -> String {
+    sources(error).last().map_or_else(String::new, |error| error.to_string())
 }
 
 #[cfg(test)]
