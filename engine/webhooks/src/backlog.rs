@@ -10,7 +10,7 @@ use std::{
 };
 
 use location::time::Timestamp;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use setup::WebhookRules;
 use store::{Batch, CommitError, Direction, Store, keys::Space};
@@ -96,7 +96,7 @@ impl Backlogs {
     /// Reloads the counts and overflows, including those of other nodes.
     pub(super) fn refresh(&self, store: &dyn Store) -> Result<(), WebhookLoadError> {
         let (sums, overflows) = (self.counts.sums(store)?, overflows(store)?);
-        let mut of = self.lock();
+        let mut of = self.of.lock();
         of.clear();
         // Summed with the backlogs locked: a change is in both the counts and the backlogs, or in neither.
         for (endpoint, waiting) in sums().into_iter().filter(|(_, waiting)| *waiting != 0) {
@@ -115,7 +115,7 @@ impl Backlogs {
 
     /// Applies a change whose batch is durable.
     pub(super) fn changed(&self, change: &CountChange) {
-        let mut of = self.lock();
+        let mut of = self.of.lock();
         change.committed();
         for (endpoint, by) in change.by() {
             let backlog = of.entry(*endpoint).or_default();
@@ -128,7 +128,7 @@ impl Backlogs {
 
     /// Returns the endpoints whose count is not zero, with that count.
     pub(super) fn counted(&self) -> BTreeMap<EndpointId, i64> {
-        let of = self.lock();
+        let of = self.of.lock();
         of.iter().filter(|(_, it)| it.waiting != 0).map(|(endpoint, it)| (*endpoint, it.waiting)).collect()
     }
 
@@ -146,7 +146,7 @@ impl Backlogs {
 
     /// Records an overflow whose batch is durable.
     pub(super) fn overflowed_by(&self, endpoint: EndpointId, dropped: Overflow) {
-        let mut of = self.lock();
+        let mut of = self.of.lock();
         let backlog = of.entry(endpoint).or_default();
         backlog.overflow = Some(backlog.overflow.map_or(dropped, |before| before.and(dropped)));
         self.overflowed.fetch_add(dropped.events, Ordering::Relaxed);
@@ -161,27 +161,23 @@ impl Backlogs {
 
     /// Clears the overflow, after the owner has activated the endpoint again or the endpoint was deleted.
     pub(super) fn forget_overflow(&self, endpoint: EndpointId) {
-        if let Some(backlog) = self.lock().get_mut(&endpoint) {
+        if let Some(backlog) = self.of.lock().get_mut(&endpoint) {
             backlog.overflow = None;
         }
     }
 
     pub fn for_endpoint(&self, endpoint: EndpointId) -> Backlog {
-        self.lock().get(&endpoint).copied().unwrap_or_default()
+        self.of.lock().get(&endpoint).copied().unwrap_or_default()
     }
 
     /// Returns the number of waiting deliveries of all endpoints.
     pub fn waiting(&self) -> u64 {
-        self.lock().values().map(Backlog::waiting).sum()
+        self.of.lock().values().map(Backlog::waiting).sum()
     }
 
     /// Returns the number of dropped events since the start of the process, counted once per endpoint.
     pub fn overflowed(&self) -> u64 {
         self.overflowed.load(Ordering::Relaxed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<EndpointId, Backlog>> {
-        self.of.lock()
     }
 }
 

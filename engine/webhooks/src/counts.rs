@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use runtime::clock;
 use store::{Batch, CommitError, Direction, KeyRange, Store, StoreError, Version, keys::Space};
 use uuid::Builder;
@@ -78,7 +78,7 @@ impl Counts {
 
     /// Claims a block of stripes, unless the node has a valid claim.
     pub(super) async fn claim(&self, store: &dyn Store, placement: &dyn Placement) -> Result<(), CommitError> {
-        let ownership = self.lock().ownership;
+        let ownership = self.0.lock().ownership;
         if let StripeOwnership::Block { block, claim } = ownership
             && store.read(&keys::stripes(block))?.is_some_and(|found| found.version == claim)
         {
@@ -104,7 +104,7 @@ impl Counts {
                 let of = read(store, range).map_err(|_| StoreError::damaged(&key, "counts cannot be decoded"))?;
                 let (free, ownership) =
                     (of.keys().copied().collect(), StripeOwnership::Block { block, claim: found.version });
-                *self.lock() = Stripes { of, free, ownership };
+                *self.0.lock() = Stripes { of, free, ownership };
                 return Ok(());
             }
         }
@@ -118,7 +118,7 @@ impl Counts {
     ) -> Result<impl FnOnce() -> BTreeMap<EndpointId, i64>, WebhookLoadError> {
         let mut all = read(store, Space::DeliveryCount.range())?;
         Ok(move || {
-            let stripes = self.lock();
+            let stripes = self.0.lock();
             match stripes.ownership {
                 StripeOwnership::All => all.clear(),
                 StripeOwnership::Unclaimed => {}
@@ -126,10 +126,6 @@ impl Counts {
             }
             sums(all.values().chain(stripes.of.values()))
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Stripes> {
-        self.0.lock()
     }
 }
 
@@ -194,7 +190,7 @@ pub(super) struct CountChange {
 
 impl CountChange {
     pub(super) fn begin(counts: &Arc<Counts>) -> CountChange {
-        let mut stripes = counts.lock();
+        let mut stripes = counts.0.lock();
         let stripe = stripes.free.pop_first().unwrap_or_else(|| {
             let next = stripes.next();
             stripes.of.insert(next, BTreeMap::new());
@@ -215,7 +211,7 @@ impl CountChange {
 
     /// Adds the counts changed since the last call to the batch. Endpoints with neighbouring ids share a value.
     pub(super) fn put(&mut self, batch: &mut Batch) {
-        let stripes = self.counts.lock();
+        let stripes = self.counts.0.lock();
         if !self.unwritten.is_empty() && !std::mem::replace(&mut self.has_precondition, true) {
             match self.ownership {
                 StripeOwnership::All => {}
@@ -253,7 +249,7 @@ impl CountChange {
     /// Applies the change after its batch is durable.
     pub(super) fn committed(&self) {
         debug_assert!(self.unwritten.is_empty(), "what was counted is in the batch");
-        let mut stripes = self.counts.lock();
+        let mut stripes = self.counts.0.lock();
         if stripes.ownership != self.ownership {
             return;
         }
@@ -271,7 +267,7 @@ impl CountChange {
 /// Frees the stripe for the next change.
 impl Drop for CountChange {
     fn drop(&mut self) {
-        let mut stripes = self.counts.lock();
+        let mut stripes = self.counts.0.lock();
         if stripes.ownership == self.ownership {
             stripes.free.insert(self.stripe);
         }

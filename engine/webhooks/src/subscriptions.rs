@@ -7,7 +7,7 @@ use std::{
 };
 
 use location::ids::{InstitutionId, LocationId};
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::RwLock;
 use runtime::doorbell::Doorbell;
 use serde::de::DeserializeOwned;
 use store::{Batch, Direction, KeyRange, Store, StoreError, keys::Space};
@@ -142,12 +142,14 @@ impl Subscriptions {
     /// Loads changes of other nodes unless the index contains at least the given number of changes.
     pub(super) fn at_least(&self, changes: u64) -> Result<(), StoreError> {
         match &self.shared {
-            Some(shared) if self.read().changes < changes => self.load(&*shared.store).map_err(|error| match error {
-                WebhookLoadError::Store(error) => error,
-                WebhookLoadError::Record(_) => {
-                    StoreError::damaged(&keys::changes(), "an endpoint or subscription cannot be decoded")
-                }
-            }),
+            Some(shared) if self.index.read().changes < changes => {
+                self.load(&*shared.store).map_err(|error| match error {
+                    WebhookLoadError::Store(error) => error,
+                    WebhookLoadError::Record(_) => {
+                        StoreError::damaged(&keys::changes(), "an endpoint or subscription cannot be decoded")
+                    }
+                })
+            }
             _ => Ok(()),
         }
     }
@@ -165,7 +167,7 @@ impl Subscriptions {
         for _ in 0..RACES {
             let (changes, version) = shared.changes()?;
             self.at_least(changes)?;
-            if self.read().changes == changes {
+            if self.index.read().changes == changes {
                 let next = changes + 1;
                 batch.expect_unchanged(keys::changes(), version).put(keys::changes(), next.to_be_bytes().to_vec());
                 return Ok((batch, next));
@@ -193,7 +195,7 @@ impl Subscriptions {
 
     /// Returns the active subscriptions of active endpoints whose owners have permission, oldest first.
     pub fn subscribed(&self, institution: InstitutionId, event: Event) -> Vec<Arc<Subscription>> {
-        let index = self.read();
+        let index = self.index.read();
         let of_institution = index.by_institution.get(&institution).map_or(&[][..], Vec::as_slice);
         let wanted =
             of_institution.iter().filter_map(|id| index.subscriptions.get(id)).filter(|s| s.active && s.event == event);
@@ -244,7 +246,7 @@ impl Subscriptions {
     /// Returns the lowest and the highest number after which subscriptions of the institution, active or not, are sent
     /// changes. Returns `None` without subscriptions.
     pub fn starts(&self, institution: InstitutionId) -> Option<(u64, u64)> {
-        let index = self.read();
+        let index = self.index.read();
         let of_institution =
             index.by_institution.get(&institution)?.iter().filter_map(|id| index.subscriptions.get(id));
         let starts = of_institution.map(|it| it.starts_after);
@@ -272,24 +274,24 @@ impl Subscriptions {
     }
 
     pub fn endpoint(&self, id: EndpointId) -> Option<Arc<Endpoint>> {
-        self.read().endpoints.get(&id).cloned()
+        self.index.read().endpoints.get(&id).cloned()
     }
 
     pub fn endpoints(&self) -> Vec<Arc<Endpoint>> {
-        self.read().endpoints.values().cloned().collect()
+        self.index.read().endpoints.values().cloned().collect()
     }
 
     /// Returns the number of active endpoints with a failure streak.
     pub fn failing(&self) -> usize {
-        self.read().endpoints.values().filter(|it| it.active && it.failing_since.is_some()).count()
+        self.index.read().endpoints.values().filter(|it| it.active && it.failing_since.is_some()).count()
     }
 
     pub fn subscription(&self, id: SubscriptionId) -> Option<Arc<Subscription>> {
-        self.read().subscriptions.get(&id).cloned()
+        self.index.read().subscriptions.get(&id).cloned()
     }
 
     pub fn subscriptions_of(&self, endpoint: EndpointId) -> Vec<Arc<Subscription>> {
-        self.read().subscriptions.values().filter(|s| s.webhook_endpoint_id == endpoint).cloned().collect()
+        self.index.read().subscriptions.values().filter(|s| s.webhook_endpoint_id == endpoint).cloned().collect()
     }
 
     /// Applies a durable change. `changes` is the change number of the commit, if nodes share the store.
@@ -306,10 +308,6 @@ impl Subscriptions {
         }
         drop(index);
         self.changed.ring(institutions);
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read()
     }
 }
 
