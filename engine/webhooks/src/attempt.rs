@@ -82,13 +82,13 @@ impl Sender {
                 }
                 Err(error @ StoreError::Damaged { .. }) => {
                     tracing::error!(delivery = %due.delivery, %error, "a webhook message cannot be sent");
-                    delivery.give_up(attempted);
+                    delivery.state = State::Failed { at: attempted };
                     None
                 }
                 Err(error) => return Err(error),
             },
             None => {
-                delivery.stop(attempted);
+                delivery.state = State::Stopped { at: attempted };
                 None
             }
         };

@@ -176,6 +176,7 @@ impl WriteOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventName {
     event: Event,
+    /// `None` for the change itself.
     outcome: Option<WriteOutcome>,
 }
 
@@ -193,11 +194,6 @@ impl EventName {
     /// Returns the event that a subscription must name.
     pub fn event(self) -> Event {
         self.event
-    }
-
-    /// Returns the outcome of the write; `None` for the change itself.
-    pub fn outcome(self) -> Option<WriteOutcome> {
-        self.outcome
     }
 
     pub fn resource_type(self) -> ResourceType {
@@ -278,7 +274,7 @@ pub struct Topic {
 
 impl Topic {
     pub fn takes(self, name: EventName) -> bool {
-        self.event == name.event() && self.outcome.is_none_or(|outcome| name.outcome() == Some(outcome))
+        self.event == name.event() && self.outcome.is_none_or(|outcome| name.outcome == Some(outcome))
     }
 }
 

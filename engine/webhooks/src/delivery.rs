@@ -331,14 +331,6 @@ impl Delivery {
         };
     }
 
-    pub fn stop(&mut self, at: Timestamp) {
-        self.state = State::Stopped { at };
-    }
-
-    pub fn give_up(&mut self, at: Timestamp) {
-        self.state = State::Failed { at };
-    }
-
     /// Handles a clock that was set back: moves all times back, so that pauses keep their length.
     pub fn set_back(&mut self, by: Millis) {
         if let State::Pending { next_attempt_at } = &mut self.state {

@@ -48,7 +48,7 @@ impl Dispatcher {
         let (stop, stopped) = watch::channel(false);
         let (moves, moved) = mpsc::unbounded_channel();
         let run = runtime.spawn(async { DispatchLoop::new(sender, doorbell).run(stopped, moved).await });
-        Ok(Dispatcher { stop, run, moves: Moves::new(moves), _threads: Threads(Some(runtime)) })
+        Ok(Dispatcher { stop, run, moves: Moves(moves), _threads: Threads(Some(runtime)) })
     }
 
     pub fn moves(&self) -> Moves {

@@ -9,7 +9,7 @@ use super::limits;
 
 /// A handle that notifies a dispatcher of endpoints that move between nodes.
 #[derive(Clone)]
-pub struct Moves(mpsc::UnboundedSender<Move>);
+pub struct Moves(pub(crate) mpsc::UnboundedSender<Move>);
 
 pub(crate) enum Move {
     Gone(oneshot::Sender<()>),
@@ -17,10 +17,6 @@ pub(crate) enum Move {
 }
 
 impl Moves {
-    pub(crate) fn new(told: mpsc::UnboundedSender<Move>) -> Moves {
-        Moves(told)
-    }
-
     /// Waits until no message to an endpoint of another node is in flight. Slow attempts are aborted, because every
     /// move of endpoints waits for this call.
     pub async fn let_go(&self) {

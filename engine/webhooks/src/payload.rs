@@ -136,12 +136,9 @@ pub fn add_fact(data: &mut Map<String, Value>, fact: VisitFact, by: ChangedBy) {
     }
 }
 
-/// Attributes that change with every update and are not reported on their own.
-const STAMPS: [&str; 2] = ["updated_at", "last_sync_time"];
-
-/// Returns `true` if the attribute changes with every update.
+/// Returns `true` if the attribute changes with every update. Such attributes are not reported on their own.
 pub fn is_stamp(name: &str) -> bool {
-    STAMPS.contains(&name)
+    matches!(name, "updated_at" | "last_sync_time")
 }
 
 /// Returns the previous values of changed attributes. Returns `None` if nothing but stamps changed, which is not sent.
@@ -156,7 +153,7 @@ pub fn previous(before: &Value, after: &Value) -> Option<Map<String, Value>> {
     for name in after.keys().filter(|name| !before.contains_key(*name)) {
         changed.insert(name.clone(), Value::Null);
     }
-    changed.keys().any(|name| !STAMPS.contains(&name.as_str())).then_some(changed)
+    changed.keys().any(|name| !is_stamp(name)).then_some(changed)
 }
 
 #[cfg(test)]

@@ -224,7 +224,7 @@ async fn a_replay_is_limited_and_returns_the_start_of_the_next() {
     world.store.commit(batch).await.unwrap();
     for before in world.deliveries() {
         let mut after = before.clone();
-        after.stop(T0);
+        after.state = State::Stopped { at: T0 };
         let mut batch = Batch::new();
         after.replace(&before, &mut batch);
         world.store.commit(batch).await.unwrap();

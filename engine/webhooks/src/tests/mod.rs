@@ -223,7 +223,7 @@ impl World {
     /// Ends a waiting delivery.
     async fn stopped(&self, before: &Delivery) {
         let mut after = before.clone();
-        after.stop(T0);
+        after.state = State::Stopped { at: T0 };
         let backlogs = &self.registry.subscriptions().backlogs;
         let (mut batch, mut count) = (Batch::new(), backlogs.change());
         after.replace(before, &mut batch);
