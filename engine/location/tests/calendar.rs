@@ -95,10 +95,11 @@ fn overlapping_finds_a_long_block_under_short_appointments() {
         [appointment(0), appointment(50), appointment(51)]
     );
     assert_eq!(calendar.overlaps_within().count(), 99);
-    assert_eq!(calendar.prune(Timestamp(505)), 50);
+    calendar.check();
+    (1..100).for_each(|n| assert!(calendar.remove(CHAIR, span(n as i64 * 10, n as i64 * 10 + 5), appointment(n))));
     calendar.check();
     assert_eq!(holders(calendar.overlapping(CHAIR, span(0, 10))), [appointment(0)]);
-    assert_eq!(calendar.prune(Timestamp(1_000)), 50);
+    assert!(calendar.remove(CHAIR, span(0, 1_000), appointment(0)));
     assert!(calendar.is_empty());
 }
 
@@ -107,7 +108,6 @@ enum CalendarStep {
     Insert(Column, Span, Holder),
     Remove(prop::sample::Index),
     RemoveUnknown(Column, Span, Holder),
-    Prune(i64),
     Query(Option<u64>, u32, Span),
 }
 
@@ -134,7 +134,6 @@ fn steps() -> impl Strategy<Value = CalendarStep> {
         8 => (columns(), spans(), any_holder()).prop_map(|(column, span, holder)| CalendarStep::Insert(column, span, holder)),
         3 => any::<prop::sample::Index>().prop_map(CalendarStep::Remove),
         1 => (columns(), spans(), any_holder()).prop_map(|(column, span, holder)| CalendarStep::RemoveUnknown(column, span, holder)),
-        1 => (0i64..120).prop_map(CalendarStep::Prune),
         6 => (prop::option::of(1u64..4), 1u32..4, spans()).prop_map(|(operatory, provider, span)| CalendarStep::Query(operatory, provider, span)),
     ]
 }
@@ -164,11 +163,6 @@ proptest! {
                     let known = list.iter().position(|entry| *entry == (column, Entry { span, holder }));
                     prop_assert_eq!(calendar.remove(column, span, holder), known.is_some());
                     known.map(|index| list.remove(index));
-                }
-                CalendarStep::Prune(before) => {
-                    let count = list.len();
-                    list.retain(|(_, entry)| entry.span.end > Timestamp(before));
-                    prop_assert_eq!(calendar.prune(Timestamp(before)), count - list.len());
                 }
                 CalendarStep::Query(operatory, provider, span) => {
                     let of = |column: Column| {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::support::{self, daily, date, slot_query, utc};
+use crate::support::{self, daily, date, free_groups, slot_query, utc};
 use location::{
     Location,
     calendar::{Calendar, Column, Holder, Placement},
@@ -12,7 +12,7 @@ use location::{
     ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
     rules::{RuleSet, VisitRules},
     settings::MachineSettings,
-    slots::{Arrangement, Party, Slot, SlotQuery, free_groups, free_slots},
+    slots::{Arrangement, Party, Slot, SlotQuery, free_slots},
     state::{CalendarAppointment, Insert, State},
     time::{HOUR, MINUTE, Span, Timestamp},
     zone::Zone,

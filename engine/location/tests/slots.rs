@@ -1,11 +1,11 @@
 //! Free slots by example: each rule once, on ordinary days and on days with clock changes.
 
-use crate::support::{daily, date, hour, new_york, slot_query, utc, zone};
+use crate::support::{daily, date, hour, nearest, new_york, slot_query, utc, zone};
 use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, WorkingHour},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, ProviderId},
-    slots::{Fit, Slot, SlotQuery, Wanted, fits, free_slots, nearest, next_available},
+    slots::{Fit, Slot, SlotQuery, Wanted, fits, free_slots, next_available},
     time::{DAY, HOUR, MINUTE, Millis, Span},
     zone::Zone,
 };

@@ -4,12 +4,12 @@
 use crate::support;
 use std::{collections::BTreeSet, sync::LazyLock};
 
-use crate::support::{date, zone};
+use crate::support::{date, nearest, zone};
 use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, RecurrenceUnit, Weekday, WorkingHour},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
-    slots::{Fit, Slot, SlotQuery, Wanted, fits, free_slots, nearest, next_available},
+    slots::{Fit, Slot, SlotQuery, Wanted, fits, free_slots, next_available},
     time::{DAY, MINUTE, Span, Timestamp},
     zone::{Date, Zone},
 };

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::support::{date, hour, new_york, shortest, slot_query};
+use crate::support::{date, free_groups, hour, new_york, shortest, slot_query};
 use location::{
     calendar::{Calendar, Column, Holder},
     hours::{Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, OperatoryId, ProviderId, WorkingHourId},
-    slots::{Arrangement, Party, SlotQuery, free_groups, free_slots, next_available},
+    slots::{Arrangement, Party, SlotQuery, free_slots, next_available},
     time::{HOUR, MINUTE, Span},
     zone::Zone,
 };

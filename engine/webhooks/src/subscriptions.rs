@@ -62,13 +62,6 @@ pub struct Subscriptions {
     images: Arc<sync::RwLock<()>>,
 }
 
-/// No endpoints and subscriptions, and no restriction of the audience.
-impl Default for Subscriptions {
-    fn default() -> Subscriptions {
-        Subscriptions::new(Backlogs::default(), DeliveryIds::default(), Arc::new(Everyone), None)
-    }
-}
-
 #[derive(Default)]
 struct Index {
     endpoints: BTreeMap<EndpointId, Arc<Endpoint>>,

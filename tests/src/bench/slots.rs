@@ -9,7 +9,7 @@ use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, OperatoryId, ProviderId, WorkingHourId},
-    slots::{Arrangement, Party, SlotQuery, free_groups, free_slots},
+    slots::{Arrangement, Party, SlotQuery, free_slots, groups_of},
     time::{DAY, HOUR, MINUTE, Span, Timestamp},
     zone::{Date, Zone, ZoneChange},
 };
@@ -58,7 +58,8 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
         let query = SlotQuery { limit: GROUPS, ..query(first) };
         for arrangement in Arrangement::ALL {
             let party = Party { size: PARTY, arrangement };
-            let search = || free_groups(&hours, &calendar, &zone, &query, party, |_, _| true);
+            let slots = |query: &SlotQuery| free_slots(&hours, &calendar, &zone, query);
+            let search = || groups_of(&zone, &query, party, slots, |_, _| true);
             let found = search().len();
             let label = format!("{} slots for {PARTY} patients, {name} ({found} groups found)", arrangement.name());
             report.time(&label, timed(runs, search), Aim::Below(Duration::from_millis(1)));

@@ -139,16 +139,6 @@ impl Calendar {
         self.columns.is_empty()
     }
 
-    /// Removes the entries that ended by `before` and returns their number.
-    pub fn prune(&mut self, before: Timestamp) -> usize {
-        let count = self.len();
-        self.columns.retain(|_, column_entries| {
-            column_entries.prune(before);
-            !column_entries.entries.is_empty()
-        });
-        count - self.len()
-    }
-
     /// Returns the pairs of entries of one column that overlap.
     pub fn overlaps_within(&self) -> impl Iterator<Item = (Column, &Entry, &Entry)> {
         self.columns.iter().flat_map(|(column, column_entries)| {
@@ -201,13 +191,6 @@ impl ColumnEntries {
         self.reach.remove(index);
         self.recompute_reach(index);
         true
-    }
-
-    fn prune(&mut self, before: Timestamp) {
-        if self.entries.iter().any(|entry| entry.span.end <= before) {
-            self.entries.retain(|entry| entry.span.end > before);
-            self.reach = ColumnEntries::reach_of(&self.entries);
-        }
     }
 
     fn overlapping(&self, span: Span) -> impl Iterator<Item = &Entry> {

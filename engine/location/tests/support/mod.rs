@@ -9,9 +9,10 @@ use std::{
 use chrono::{DateTime, NaiveDate, Offset, TimeDelta, TimeZone};
 use chrono_tz::{OffsetName, Tz};
 use location::{
+    calendar::Calendar,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{OperatoryId, ProviderId, WorkingHourId},
-    slots::SlotQuery,
+    slots::{Party, Slot, SlotQuery, Wanted, free_slots, groups_of, nearest_by},
     time::{Millis, SECOND, Timestamp},
     zone::{Date, Zone, ZoneChange},
 };
@@ -118,4 +119,30 @@ pub fn shortest<T>(mut work: impl FnMut() -> T) -> Duration {
         start.elapsed()
     };
     (0..if cfg!(debug_assertions) { 5 } else { 200 }).map(run).min().unwrap()
+}
+
+/// Returns up to `count` free slots near the wanted one.
+pub fn nearest(
+    hours: &[WorkingHour],
+    calendar: &Calendar,
+    zone: &Zone,
+    wanted: &Wanted,
+    not_before: Timestamp,
+    count: usize,
+) -> Vec<Slot> {
+    let search = |query: &SlotQuery| free_slots(hours, calendar, zone, query);
+    nearest_by(search, zone, wanted, not_before, count, &[])
+}
+
+/// Returns the groups of free slots.
+pub fn free_groups(
+    hours: &[WorkingHour],
+    calendar: &Calendar,
+    zone: &Zone,
+    query: &SlotQuery,
+    party: Party,
+    admits: impl FnMut(&[Slot], &Slot) -> bool,
+) -> Vec<Vec<Slot>> {
+    let slots = |query: &SlotQuery| free_slots(hours, calendar, zone, query);
+    groups_of(zone, query, party, slots, admits)
 }

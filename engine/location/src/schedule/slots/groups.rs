@@ -2,11 +2,8 @@
 
 use std::{cmp::Reverse, ops::Range};
 
-use super::{
-    query::{Slot, SlotQuery},
-    search::free_slots,
-};
-use crate::{Calendar, Millis, OperatoryId, ProviderId, Timestamp, WorkingHour, Zone};
+use super::query::{Slot, SlotQuery};
+use crate::{Millis, OperatoryId, ProviderId, Timestamp, Zone};
 
 /// Days of slots computed at once, so that a search ends early if it finds enough groups.
 const DAYS_AT_ONCE: u16 = 7;
@@ -50,26 +47,13 @@ impl Party {
     pub const SIZES: std::ops::RangeInclusive<u8> = 2..=8;
 }
 
-/// Returns the best group of each start that has one, in order of start, at most `query.limit` groups.
+/// Returns the best group of each start that has one, in order of start, at most `query.limit` groups. `slots` returns
+/// the slots of a query in order of start, provider and operatory.
 ///
 /// The best consecutive group has the fewest changes of provider. The best parallel group has the most providers.
 /// `admits` decides if a slot can follow the members before it; slots that occupy each other's time are never combined.
 /// The members after the first may start after the days of the query.
-pub fn free_groups<'a>(
-    hours: impl IntoIterator<Item = &'a WorkingHour>,
-    calendar: &Calendar,
-    zone: &Zone,
-    query: &SlotQuery,
-    party: Party,
-    admits: impl FnMut(&[Slot], &Slot) -> bool,
-) -> Vec<Vec<Slot>> {
-    let hours: Vec<&WorkingHour> = hours.into_iter().collect();
-    let slots = |query: &SlotQuery| free_slots(hours.iter().copied(), calendar, zone, query);
-    groups_of(zone, query, party, slots, admits)
-}
-
-/// Implements `free_groups` for any source of slots, which returns them in order of start, provider and operatory.
-pub(crate) fn groups_of(
+pub fn groups_of(
     zone: &Zone,
     query: &SlotQuery,
     party: Party,

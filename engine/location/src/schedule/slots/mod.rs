@@ -16,11 +16,10 @@ mod search;
 mod starts;
 mod windows;
 
-pub(crate) use groups::groups_of;
-pub use groups::{Arrangement, Party, free_groups};
+pub use groups::{Arrangement, Party, groups_of};
 pub use query::{Slot, SlotQuery};
-pub use search::{Fit, Wanted, fits, free_slots, nearest, next_available};
+pub use search::{Fit, Wanted, fits, free_slots, nearest_by, next_available};
 pub use starts::StartFilter;
 
 pub(crate) use restrictions::Restrictions;
-pub(crate) use search::{nearest_by, next_available_by, restricted_slots};
+pub(crate) use search::{next_available_by, restricted_slots};

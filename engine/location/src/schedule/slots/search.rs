@@ -165,23 +165,10 @@ fn covers(hours: &[&WorkingHour], zone: &Zone, span: Span, join_blocks: bool) ->
     windows.runs.iter().flat_map(|run| windows.spans_for(run)).any(|window| window.contains(span))
 }
 
-/// Returns up to `count` free slots of the same length, one per provider and start. Slots of the same provider come
-/// first, then the others, each in order of distance.
-pub fn nearest<'a>(
-    hours: impl IntoIterator<Item = &'a WorkingHour>,
-    calendar: &Calendar,
-    zone: &Zone,
-    wanted: &Wanted,
-    not_before: Timestamp,
-    count: usize,
-) -> Vec<Slot> {
-    let hours: Vec<&WorkingHour> = hours.into_iter().collect();
-    let search = |query: &SlotQuery| free_slots(hours.iter().copied(), calendar, zone, query);
-    nearest_by(search, zone, wanted, not_before, count, &[])
-}
-
-/// Like `nearest`, with the slots of `search`, and without those that conflict with other slots of the same request.
-pub(crate) fn nearest_by(
+/// Returns up to `count` slots of `search` of the wanted length, one per provider and start, without those that
+/// conflict with other slots of the same request. Slots of the same provider come first, then the others, each in order
+/// of distance.
+pub fn nearest_by(
     search: impl Fn(&SlotQuery) -> Vec<Slot>,
     zone: &Zone,
     wanted: &Wanted,
