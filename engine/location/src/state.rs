@@ -183,24 +183,6 @@ impl State {
         self.shut().is_some() || self.paused.writing.is_some()
     }
 
-    fn occupy(&mut self, placement: &Placement, holder: Holder) {
-        match placement.column() {
-            Some(column) => {
-                self.calendar.insert(column, placement.span, holder);
-            }
-            None => self.calendar.insert_unplaced(placement.span, holder),
-        }
-    }
-
-    fn vacate(&mut self, placement: &Placement, holder: Holder) {
-        match placement.column() {
-            Some(column) => {
-                self.calendar.remove(column, placement.span, holder);
-            }
-            None => self.calendar.remove_unplaced(placement.span, holder),
-        }
-    }
-
     /// Returns every placement that an appointment occupies.
     fn places(id: AppointmentId, appointment: &CalendarAppointment) -> impl Iterator<Item = (Placement, Holder)> {
         let present = (!appointment.cancelling).then_some((appointment.placement, Holder::Appointment(id)));
@@ -211,7 +193,7 @@ impl State {
     pub fn put_appointment(&mut self, id: AppointmentId, appointment: CalendarAppointment) {
         self.remove_appointment(id);
         for (place, holder) in Self::places(id, &appointment) {
-            self.occupy(&place, holder);
+            self.calendar.occupy(&place, holder);
         }
         let end = appointment.placement.span.end;
         self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
@@ -227,7 +209,7 @@ impl State {
     pub fn remove_appointment(&mut self, id: AppointmentId) -> Option<CalendarAppointment> {
         let appointment = self.appointments.remove(&id)?;
         for (place, holder) in Self::places(id, &appointment) {
-            self.vacate(&place, holder);
+            self.calendar.vacate(&place, holder);
         }
         Some(appointment)
     }
@@ -277,20 +259,20 @@ impl State {
     /// Adds or replaces a hold and updates the calendar.
     pub fn put_hold(&mut self, id: u64, hold: Hold) {
         self.remove_hold(id);
-        self.occupy(&hold.placement, Holder::Hold(id));
+        self.calendar.occupy(&hold.placement, Holder::Hold(id));
         self.holds.insert(id, hold);
     }
 
     /// Removes a hold and updates the calendar.
     pub fn remove_hold(&mut self, id: u64) {
         if let Some(hold) = self.holds.remove(&id) {
-            self.vacate(&hold.placement, Holder::Hold(id));
+            self.calendar.vacate(&hold.placement, Holder::Hold(id));
         }
     }
 
     /// Returns the calendar that follows from appointments and holds.
     pub fn rebuilt_calendar(&self) -> Calendar {
-        let mut fresh = State::default();
+        let mut fresh = Calendar::new();
         for (id, appointment) in &self.appointments {
             for (place, holder) in Self::places(*id, appointment) {
                 fresh.occupy(&place, holder);
@@ -299,6 +281,6 @@ impl State {
         for (id, hold) in &self.holds {
             fresh.occupy(&hold.placement, Holder::Hold(*id));
         }
-        fresh.calendar
+        fresh
     }
 }

@@ -80,14 +80,20 @@ impl Calendar {
         removed
     }
 
-    /// Adds an entry with neither operatory nor provider.
-    pub(crate) fn insert_unplaced(&mut self, span: Span, holder: Holder) {
-        self.unplaced.insert(Entry { span, holder });
+    /// Adds the entry of a placement, which may have no column.
+    pub(crate) fn occupy(&mut self, place: &Placement, holder: Holder) {
+        match place.column() {
+            Some(column) => self.insert(column, place.span, holder),
+            None => self.unplaced.insert(Entry { span: place.span, holder }),
+        };
     }
 
-    /// Removes an entry with neither operatory nor provider.
-    pub(crate) fn remove_unplaced(&mut self, span: Span, holder: Holder) {
-        self.unplaced.remove(&Entry { span, holder });
+    /// Removes the entry of a placement.
+    pub(crate) fn vacate(&mut self, place: &Placement, holder: Holder) {
+        match place.column() {
+            Some(column) => self.remove(column, place.span, holder),
+            None => self.unplaced.remove(&Entry { span: place.span, holder }),
+        };
     }
 
     /// Returns all entries that overlap `span`, in any column or none.
