@@ -144,19 +144,6 @@ impl Location {
         decision.calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
     }
 
-    pub(crate) fn pull_failed(
-        &self,
-        cx: DecisionContext,
-        resource: Resource,
-        reason: &str,
-        least: Millis,
-        events: &mut Vec<Event>,
-    ) {
-        let (rules, failures) = (&self.settings.pull, self.state.pulls.failures);
-        let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011)).max(least);
-        events.push(Event::PullFailed { resource, reason: reason.to_owned(), retry_at: cx.now.plus(wait) });
-    }
-
     /// Handles a page that the EHR did not return. `finally`: a repeated request would fail too.
     pub(crate) fn page_refused(
         &self,
@@ -166,8 +153,10 @@ impl Location {
         least: Millis,
         events: &mut Vec<Event>,
     ) {
-        self.pull_failed(cx, resource, reason, least, events);
-        if finally || self.state.pulls.failures + 1 >= TRIES {
+        let (rules, failures) = (&self.settings.pull, self.state.pulls.failures);
+        let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011)).max(least);
+        events.push(Event::PullFailed { resource, reason: reason.to_owned(), retry_at: cx.now.plus(wait) });
+        if finally || failures + 1 >= TRIES {
             events.push(Event::PullSuspended { resource, reason: reason.to_owned() });
         }
     }

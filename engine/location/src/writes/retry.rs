@@ -44,12 +44,14 @@ impl Location {
             }
             Err(Failure::RetryLater { reason, after }) => {
                 let wait = self.backoff(cx, id, write).max(requested_pause(*after));
-                self.deferred(id, write, cx.now.plus(wait), reason, events);
+                self.schedule_retry(id, write, cx.now.plus(wait), (reason, false), events);
                 self.breaker_failure(cx, id, events);
             }
-            Err(Failure::NotBegun(reason)) => self.deferred(id, write, self.soon(cx, id), reason, events),
+            Err(Failure::NotBegun(reason)) => {
+                self.schedule_retry(id, write, self.soon(cx, id), (reason, false), events)
+            }
             Err(Failure::NotReady(reason) | Failure::NeverSent(reason)) => {
-                self.deferred(id, write, cx.now.plus(self.backoff(cx, id, write)), reason, events);
+                self.schedule_retry(id, write, cx.now.plus(self.backoff(cx, id, write)), (reason, false), events);
             }
             Err(Failure::Unknown(reason) | Failure::OfAnother(reason)) => {
                 let not_before = cx.now.plus(self.settle(write));
@@ -57,11 +59,11 @@ impl Location {
                 self.breaker_failure(cx, id, events);
             }
             Err(Failure::Unauthorized(reason)) => {
-                self.deferred(id, write, cx.now, reason, events);
+                self.schedule_retry(id, write, cx.now, (reason, false), events);
                 self.block(cx, Blocked::Unauthorized, events);
             }
             Err(Failure::GateClosed) => {
-                self.deferred(id, write, cx.now, "the workstation gate is closed", events);
+                self.schedule_retry(id, write, cx.now, ("the workstation gate is closed", false), events);
                 self.block(cx, Blocked::GateClosed, events);
             }
         }
@@ -355,10 +357,6 @@ impl Location {
         }
         events.push(cancelled);
         events.push(Event::AppointmentGone { appointment });
-    }
-
-    fn deferred(&self, id: WriteId, write: &Write, not_before: Timestamp, reason: &str, events: &mut Vec<Event>) {
-        self.schedule_retry(id, write, not_before, (reason, false), events);
     }
 
     /// Schedules another attempt, unless the booking was cancelled meanwhile.
