@@ -11,7 +11,7 @@ use super::{
     attempt::Sender,
     delivery::{Delivery, State},
     delivery_id::made_at,
-    keys::{self, Due},
+    keys::Due,
     limits,
     model::EndpointId,
 };

@@ -222,7 +222,7 @@ fn was_not_sent(error: &reqwest::Error) -> bool {
 }
 
 /// Returns the error and its sources, the root cause last.
-fn sources(error: &(dyn Error + 'static)) -> impl Iterator<Item = &(dyn Error + 'static)> {
+fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     iter::successors(Some(error), |&error| error.source())
 }
 
