@@ -13,11 +13,12 @@ use crate::{Processor, Reject, UnitOfWork};
 impl Processor {
     /// Returns `true` if staff moved an appointment created here to another location of the data source before its
     /// write was answered. That location has read it as a new appointment, which keeps the link: only that location can
-    /// release its place.
+    /// release its place. A tombstone does not count, because the place is released: staff may have moved the
+    /// appointment back, or the EHR has used the identifier again.
     pub fn was_read_elsewhere(&self, foreign_id: &str, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
         let Some(source) = self.source() else { return Ok(false) };
         let link = unit.link(source, Resource::Appointments, foreign_id)?;
-        let Some(twin) = link.filter(|link| link.id != id) else { return Ok(false) };
+        let Some(twin) = link.filter(|link| link.id != id && !link.is_gone()) else { return Ok(false) };
         let created_at = unit.get_ref::<Record<records::Appointment>>(0, id)?.map(|ours| ours.created_at);
         let twin = unit.get_ref::<Record<records::Appointment>>(0, twin.id)?;
         // An older appointment is another one: the EHR has used its identifier again.

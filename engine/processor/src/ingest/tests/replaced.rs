@@ -472,6 +472,20 @@ async fn booking_moved_elsewhere_before_its_answer_ends_and_leaves_the_appointme
     world.stays_elsewhere(there, NEW).await;
 }
 
+/// The other location has released the place, so the link returns to the booking.
+#[tokio::test]
+async fn booking_moved_elsewhere_and_back_before_its_answer_continues_here() {
+    let (mut world, id, insert) = booking().await;
+    let appointment = EhrAppointment { patient: Some("ada".into()), ..at(NEW, 2) };
+    world.read_elsewhere(appointment.clone()).await;
+    world.hide(B, NEW);
+    world.read(B).await;
+    world.written(&insert, NEW).await;
+    world.show_page(page([appointment])).await;
+    assert_eq!(world.link(Resource::Appointments, NEW).id, id);
+    assert_eq!((world.visit(NEW), world.remembers(A, NEW)), ((A, false), true));
+}
+
 #[tokio::test]
 async fn replacement_moved_elsewhere_before_its_answer_ends_the_visit_here() {
     let (mut world, call) = IngestWorld::with_moved_visit().await;
