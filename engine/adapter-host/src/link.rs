@@ -30,8 +30,8 @@ pub(crate) struct Link {
     pub lines: LineBudget,
     /// Requests beyond the first of each call, not yet charged to the location's rate limit.
     pub requests_beyond: AtomicU32,
-    /// `true` from the end of a short call to the beginning of the next call. A guest that computes for long therefore
-    /// holds its caller once at most, not in every call.
+    /// `true` from the end of a short call to the beginning of the next call. A short call therefore allows one call at
+    /// most to begin on its caller, also if calls are concurrent. A guest whose calls are all long never holds one.
     pub last_was_short: AtomicBool,
 }
 
