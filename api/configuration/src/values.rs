@@ -7,7 +7,7 @@ use std::{
 
 /// The owner of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub(crate) enum Scope {
     #[default]
     Server,
     Institution(u32),
@@ -28,7 +28,7 @@ impl fmt::Display for Scope {
 
 /// The value of a key.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ConfigValue {
+pub(crate) struct ConfigValue {
     /// The hash, for a credential.
     pub text: String,
     pub is_credential: bool,
