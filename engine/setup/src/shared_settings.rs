@@ -1,4 +1,5 @@
-//! Settings of locations in memory. Most locations have the settings of their institution, so equal ones are stored once.
+//! Settings of locations in memory. Most locations have the settings of their institution, so equal ones are stored
+//! once.
 
 use std::{collections::HashSet, sync::Arc};
 

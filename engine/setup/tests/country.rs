@@ -1,3 +1,5 @@
+//! Country codes.
+
 use setup::country::CountryCode;
 
 #[test]
