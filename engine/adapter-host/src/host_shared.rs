@@ -64,10 +64,10 @@ impl GuestThreads {
     /// Runs a call to its end, even if the caller is dropped. With `here`, the call begins on the caller's thread and
     /// moves to the guest threads as soon as it waits. A call that does not wait then wakes no other thread.
     ///
-    /// The caller's thread is held until the call waits or ends. A computing guest yields at the next tick of the epoch,
-    /// so that is at most [`EPOCH_TICK`](super::limits::EPOCH_TICK). A host function in progress at the tick, such as
-    /// the copying of the answer, and the check of the answer add to it. The guest's memory limit bounds both. Imports
-    /// that wait are async.
+    /// The caller's thread is held until the call waits or ends. A computing guest yields at the next tick of the
+    /// epoch, so that is at most [`EPOCH_TICK`](super::limits::EPOCH_TICK). A host function in progress at the tick,
+    /// such as the copying of the answer, and the check of the answer add to it. The guest's memory limit bounds both.
+    /// Imports that wait are async.
     pub(crate) async fn run<T: Send + 'static>(&self, mut work: BoxFuture<T>, here: bool) -> Result<T, JoinError> {
         if here {
             match self.poll_here(&mut work) {

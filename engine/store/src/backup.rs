@@ -30,8 +30,8 @@ use super::{
     watermark::{WATERMARK_KEY, WatermarkRecord},
 };
 
-/// The beginning of a file. Earlier versions refuse it, because they cannot read compressed values. No flipped bit turns
-/// it into that of an earlier version.
+/// The beginning of a file. Earlier versions refuse it, because they cannot read compressed values. No flipped bit
+/// turns it into that of an earlier version.
 const MAGIC: &[u8; 8] = b"PSBACK7\n";
 /// The beginnings of files of earlier versions. Those of the first one have values of envelope format 1 only.
 const EARLIER_MAGIC: [&[u8; 8]; 3] = [b"PSBACK1\n", b"PSBACK2\n", b"PSBACK4\n"];

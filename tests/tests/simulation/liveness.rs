@@ -166,8 +166,8 @@ fn may_have_vanished(sim: &Sim, ehr: &SimEhr, place: &Placement) -> bool {
     ehr.whole.contains(&Resource::Appointments) && place.span.start <= sim.now
 }
 
-/// Returns the appointments of a booking in the EHR, without those whose cancellation failed after a move and those that
-/// another location has read as new ones.
+/// Returns the appointments of a booking in the EHR, without those whose cancellation failed after a move and those
+/// that another location has read as new ones.
 fn standing_for(
     sim: &Sim,
     ehr: &SimEhr,
