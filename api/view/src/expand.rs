@@ -12,6 +12,7 @@ use syn::{
 
 use crate::{
     documentation,
+    input::value,
     record_view::{IncludedField, RelatedRecord, argument_of, implement, included_view, publish, rendered},
 };
 
@@ -48,36 +49,13 @@ impl Parse for ViewRules {
             }
             given.push(name.clone());
             match name.to_string().as_str() {
-                "of" => {
-                    input.parse::<Token![=]>()?;
-                    origin = ViewOrigin::Record(input.parse()?);
-                }
-                "value" => {
-                    input.parse::<Token![=]>()?;
-                    origin = ViewOrigin::Value(input.parse()?);
-                }
-                "only" => {
-                    input.parse::<Token![=]>()?;
-                    only = Some(input.parse()?);
-                }
-                "named" => {
-                    input.parse::<Token![=]>()?;
-                    named = Some(input.parse::<LitStr>()?.value());
-                }
-                "args" => {
-                    let inside;
-                    parenthesized!(inside in input);
-                    arguments = Punctuated::parse_terminated(&inside)?;
-                }
-                "render" => {
-                    input.parse::<Token![=]>()?;
-                    render = Some(input.parse()?);
-                }
-                "includes" => {
-                    let inside;
-                    parenthesized!(inside in input);
-                    includes = Punctuated::<Ident, Token![,]>::parse_terminated(&inside)?.into_iter().collect();
-                }
+                "of" => origin = ViewOrigin::Record(value(input)?),
+                "value" => origin = ViewOrigin::Value(value(input)?),
+                "only" => only = Some(value(input)?),
+                "named" => named = Some(value::<LitStr>(input)?.value()),
+                "args" => arguments = list(input)?,
+                "render" => render = Some(value(input)?),
+                "includes" => includes = list::<Ident>(input)?.into_iter().collect(),
                 "published" => published = true,
                 _ => {
                     let known = "must be `of`, `value`, `named`, `only`, `args`, `render`, `includes` or `published`";
@@ -101,6 +79,12 @@ impl Parse for ViewRules {
     }
 }
 
+fn list<T: Parse>(input: ParseStream<'_>) -> syn::Result<Punctuated<T, Token![,]>> {
+    let inside;
+    parenthesized!(inside in input);
+    Punctuated::parse_terminated(&inside)
+}
+
 /// The source of a field's value.
 enum FieldSource {
     From(Ident),
@@ -115,14 +99,10 @@ enum FieldSource {
 impl Parse for FieldSource {
     fn parse(input: ParseStream<'_>) -> syn::Result<FieldSource> {
         let name: Ident = input.parse()?;
-        let with_value = matches!(name.to_string().as_str(), "from" | "with" | "flatten");
-        if with_value {
-            input.parse::<Token![=]>()?;
-        }
         match name.to_string().as_str() {
-            "from" => input.parse().map(FieldSource::From),
-            "with" => input.parse().map(FieldSource::With),
-            "flatten" => input.parse().map(FieldSource::Flatten),
+            "from" => value(input).map(FieldSource::From),
+            "with" => value(input).map(FieldSource::With),
+            "flatten" => value(input).map(FieldSource::Flatten),
             "active" => Ok(FieldSource::Active),
             "include" if input.peek(Paren) => {
                 let inside;

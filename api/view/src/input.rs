@@ -82,7 +82,8 @@ impl InputRules {
     }
 }
 
-fn value<T: Parse>(input: ParseStream<'_>) -> syn::Result<T> {
+/// Reads `= value`.
+pub(crate) fn value<T: Parse>(input: ParseStream<'_>) -> syn::Result<T> {
     input.parse::<Token![=]>()?;
     input.parse()
 }
