@@ -31,8 +31,8 @@ use super::{
 };
 use crate::{
     http::{
-        connections::Connections, metrics::RequestMetrics, proxies, response_body::ResponseBytes, rules::HttpRules,
-        running_streams::RunningStreams, tls::Certificates,
+        connections::Connections, keyed_semaphore::KeyedSemaphore, metrics::RequestMetrics, proxies,
+        response_body::ResponseBytes, rules::HttpRules, tls::Certificates,
     },
     nodes::{admission::from_node, forward::Peers},
     values::{
@@ -63,8 +63,8 @@ pub struct Api {
     /// Open connections of the operators' listener.
     pub operators_connections: Arc<Connections>,
     pub response_bytes: Arc<ResponseBytes>,
-    /// Exports in progress.
-    pub exports: Arc<RunningStreams>,
+    /// Exports in progress, by the hash of their API key.
+    pub exports: KeyedSemaphore<[u8; 32]>,
     /// Semaphores of blocking reads: for clients, and for operators.
     readers: [FairSemaphore; 2],
     /// One permit per connected workstation.
@@ -103,7 +103,7 @@ impl Api {
             connections: Connections::new(rules.max_connections),
             operators_connections: Connections::new(OPERATORS_CONNECTIONS),
             response_bytes: Arc::default(),
-            exports: Arc::default(),
+            exports: KeyedSemaphore::default(),
             readers: [(); 2].map(|()| FairSemaphore::for_readers(engine.reads_wait())),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             draining: AtomicBool::new(false),

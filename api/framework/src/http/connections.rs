@@ -1,7 +1,6 @@
 //! Open connections of a listener: their number, each address's share of them, and those that were refused or cut.
 
 use std::{
-    collections::HashMap,
     net::IpAddr,
     sync::{
         Arc,
@@ -9,16 +8,17 @@ use std::{
     },
 };
 
-use parking_lot::Mutex;
-
-use super::proxies::network;
+use super::{
+    keyed_semaphore::{KeyedPermit, KeyedSemaphore},
+    proxies::network,
+};
 
 /// The connections of one listener.
 pub struct Connections {
     /// Maximum number of open connections.
     pub limit: usize,
     open: AtomicUsize,
-    by_address: Mutex<HashMap<IpAddr, usize>>,
+    by_address: KeyedSemaphore<IpAddr>,
     refused: AtomicU64,
     cut: AtomicU64,
 }
@@ -28,7 +28,7 @@ impl Connections {
         Arc::new(Connections {
             limit,
             open: AtomicUsize::default(),
-            by_address: Mutex::default(),
+            by_address: KeyedSemaphore::default(),
             refused: AtomicU64::default(),
             cut: AtomicU64::default(),
         })
@@ -37,18 +37,13 @@ impl Connections {
     /// Counts a new connection for as long as the result lives. Returns `None` if the address has its share already.
     /// An IPv6 network counts as one address. A trusted proxy has no share and is passed as `None`.
     pub fn enter(self: &Arc<Self>, address: Option<IpAddr>, share: usize) -> Option<Seat> {
-        let address = address.map(network);
-        if let Some(address) = address {
-            let mut by_address = self.by_address.lock();
-            let open = by_address.get(&address).copied().unwrap_or_default();
-            if open >= share {
-                self.refused.fetch_add(1, Relaxed);
-                return None;
-            }
-            by_address.insert(address, open + 1);
+        let permit = address.map(|address| self.by_address.try_acquire(network(address), share));
+        if matches!(permit, Some(None)) {
+            self.refused.fetch_add(1, Relaxed);
+            return None;
         }
         self.open.fetch_add(1, Relaxed);
-        Some(Seat { connections: self.clone(), address })
+        Some(Seat { connections: self.clone(), _permit: permit.flatten() })
     }
 
     /// Counts a connection that was closed because its client did not read.
@@ -77,18 +72,12 @@ impl Connections {
 /// Drop guard of a counted connection.
 pub struct Seat {
     pub connections: Arc<Connections>,
-    address: Option<IpAddr>,
+    _permit: Option<KeyedPermit<IpAddr>>,
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         self.connections.open.fetch_sub(1, Relaxed);
-        let Some(address) = self.address else { return };
-        let mut by_address = self.connections.by_address.lock();
-        match by_address.get_mut(&address) {
-            Some(open) if *open > 1 => *open -= 1,
-            _ => drop(by_address.remove(&address)),
-        }
     }
 }
 
@@ -127,6 +116,6 @@ mod tests {
     fn closed_connections_leave_no_entry() {
         let connections = Connections::new(3);
         drop((connections.enter(address("192.0.2.1"), 2), connections.enter(address("192.0.2.1"), 2)));
-        assert_eq!((connections.open(), connections.by_address.lock().len()), (0, 0));
+        assert_eq!((connections.open(), connections.by_address.0.lock().len()), (0, 0));
     }
 }

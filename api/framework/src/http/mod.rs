@@ -11,7 +11,7 @@
 //!  cors, proxies ◄── rules     describe   inputs of an endpoint       notices   ignored and withheld names
 //!  tls ──► rules     the certificates of listeners
 //!  connections ──► proxies     open connections       response_body     slices and their total
-//!  running_streams     streamed responses of a key
+//!  connections, rate_limit ──► keyed_semaphore     connections of an address, delayed calls and streams of a key
 //! ```
 
 pub mod body;
@@ -25,6 +25,7 @@ pub mod envelope;
 pub mod errors;
 pub mod fields;
 pub mod find_limits;
+pub mod keyed_semaphore;
 pub mod metrics;
 pub mod notices;
 pub mod paging;
@@ -35,7 +36,6 @@ pub mod rejected_callers;
 pub mod response_body;
 pub mod row;
 pub mod rules;
-pub mod running_streams;
 mod service_errors;
 pub mod tls;
 pub mod version_header;

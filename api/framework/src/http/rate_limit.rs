@@ -9,9 +9,8 @@ use governor::{
     middleware::{StateInformationMiddleware, StateSnapshot},
     state::keyed::DefaultKeyedStateStore,
 };
-use parking_lot::Mutex;
 
-use super::rules::RateRules;
+use super::{keyed_semaphore::KeyedSemaphore, rules::RateRules};
 
 /// Hash of an API key.
 type RateLimitKey = [u8; 32];
@@ -27,12 +26,10 @@ const WAITING: usize = 4;
 pub struct RateLimits {
     per_key: Vec<(Per, Bucket)>,
     per_endpoint: HashMap<String, Bucket>,
-    waiting: Mutex<HashMap<RateLimitKey, usize>>,
+    /// Delayed calls.
+    waiting: KeyedSemaphore<RateLimitKey>,
     clock: DefaultClock,
 }
-
-/// Drop guard of a delayed call.
-struct DelayGuard<'a>(&'a RateLimits, RateLimitKey);
 
 /// Scope of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +83,7 @@ impl RateLimits {
         RateLimits {
             per_key: per_key.into_iter().filter_map(|(per, bucket)| Some((per, bucket?))).collect(),
             per_endpoint: rules.endpoints.iter().filter_map(endpoint).collect(),
-            waiting: Mutex::default(),
+            waiting: KeyedSemaphore::default(),
             clock: DefaultClock::default(),
         }
     }
@@ -107,7 +104,7 @@ impl RateLimits {
                 let wait = until.wait_time_from(self.clock.now());
                 let patient = per != Per::Minute && wait <= left;
                 if patient && place.is_none() {
-                    place = self.wait(key);
+                    place = self.waiting.try_acquire(*key, WAITING);
                 }
                 if !patient || place.is_none() {
                     let limit_state = RateLimitState::new(per, until.quota(), 0);
@@ -122,27 +119,6 @@ impl RateLimits {
             }
         }
         Ok(tightest)
-    }
-
-    /// Returns `None` if too many calls of the key are delayed already.
-    fn wait(&self, key: &RateLimitKey) -> Option<DelayGuard<'_>> {
-        let mut waiting = self.waiting.lock();
-        let count = waiting.entry(*key).or_default();
-        let free = *count < WAITING;
-        *count += usize::from(free);
-        free.then(|| DelayGuard(self, *key))
-    }
-}
-
-impl Drop for DelayGuard<'_> {
-    fn drop(&mut self) {
-        let mut waiting = self.0.waiting.lock();
-        if let Some(count) = waiting.get_mut(&self.1) {
-            *count -= 1;
-            if *count == 0 {
-                waiting.remove(&self.1);
-            }
-        }
     }
 }
 
@@ -214,7 +190,7 @@ mod tests {
         for _ in 0..50 {
             assert!(limits.admit(&[1; 32], "GET /appointments").await.is_ok());
         }
-        assert!(limits.waiting.lock().is_empty());
+        assert!(limits.waiting.0.lock().is_empty());
     }
 
     #[tokio::test]

@@ -20,7 +20,7 @@ use framework::{
         respond::Lines,
         shown::AccessLog,
     },
-    http::{response_body::Reserved, running_streams::RunningStream},
+    http::{keyed_semaphore::KeyedPermit, response_body::Reserved},
     values::{cursor::QueryCursors, limits::MAX_EXPORTS},
 };
 use schemars::{Schema as JsonShape, SchemaGenerator, json_schema};
@@ -118,7 +118,7 @@ pub async fn export(
 ) -> Answer<Lines<ExportLine>> {
     let api = call.api.shared().clone();
     let generation = api.rights_generation();
-    let running = api.exports.begin(call.key.hash, MAX_EXPORTS).ok_or_else(|| {
+    let running = api.exports.try_acquire(call.key.hash, MAX_EXPORTS).ok_or_else(|| {
         let message = format!("An API key may run {MAX_EXPORTS} exports concurrently; wait until one has ended.");
         ApiError::too_many(message, RETRY_AFTER)
     })?;
@@ -291,7 +291,7 @@ struct Export {
     unread: Option<Reserved>,
     /// `complete` or the reason of an error, once the last line is created.
     outcome: Option<&'static str>,
-    _running: RunningStream,
+    _running: KeyedPermit<[u8; 32]>,
 }
 
 impl Export {
