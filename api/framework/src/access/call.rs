@@ -216,7 +216,7 @@ impl ApiCall {
         }
     }
 
-    /// Returns the input of an endpoint without an institution. Reports all problems at once.
+    /// Reads the input, after the institution and location if the endpoint has them. Reports all problems at once.
     pub fn anywhere<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<T, ApiError> {
         let value = read(&mut self.input);
         self.finish()?;

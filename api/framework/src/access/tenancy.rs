@@ -45,8 +45,7 @@ impl ApiCall {
     pub(super) fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Vec<Tenant>, T), ApiError> {
         let named = self.input.query.optional("subdomain", subdomain());
         let named = self.tenant_named(named)?;
-        let value = read(&mut self.input);
-        self.finish()?;
+        let value = self.anywhere(read)?;
         Ok((named.map_or_else(|| self.tenants(), |tenant| vec![tenant]), value))
     }
 
@@ -59,20 +58,14 @@ impl ApiCall {
         if tenant.is_none() && self.notes.is_none() {
             return Err(Failure::SubdomainMissing.into());
         }
-        let id = self.input.query.optional("location_id", location());
-        let location = self.named_location(tenant.as_ref(), id)?;
-        self.times_of(tenant.as_ref());
-        let value = read(&mut self.input);
-        self.finish()?;
-        Ok((tenant.ok_or_else(ApiError::internal)?, location, value))
+        self.in_locations_of(tenant, read)
     }
 
     /// Returns the institution named by `subdomain`, and the input.
     pub(super) fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Tenant, T), ApiError> {
         let tenant = self.tenant()?;
         self.times_of(tenant.as_ref());
-        let value = read(&mut self.input);
-        self.finish()?;
+        let value = self.anywhere(read)?;
         Ok((tenant.ok_or_else(ApiError::internal)?, value))
     }
 
@@ -81,8 +74,7 @@ impl ApiCall {
         let tenant = self.tenant()?;
         let id = self.input.query.required_or_none("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
-        let value = read(&mut self.input);
-        self.finish()?;
+        let value = self.anywhere(read)?;
         Ok((location.ok_or_else(ApiError::internal)?, value))
     }
 
@@ -102,8 +94,7 @@ impl ApiCall {
             _ => {}
         }
         let location = self.named_location(tenant.as_ref(), in_query.or(in_body))?;
-        let value = read(&mut self.input);
-        self.finish()?;
+        let value = self.anywhere(read)?;
         Ok((location.ok_or_else(ApiError::internal)?, value))
     }
 
@@ -113,11 +104,18 @@ impl ApiCall {
         read: impl FnOnce(&mut Input) -> T,
     ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
         let tenant = self.tenant()?;
+        self.in_locations_of(tenant, read)
+    }
+
+    fn in_locations_of<T>(
+        &mut self,
+        tenant: Option<Tenant>,
+        read: impl FnOnce(&mut Input) -> T,
+    ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
         let id = self.input.query.optional("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
-        let value = read(&mut self.input);
-        self.finish()?;
+        let value = self.anywhere(read)?;
         Ok((tenant.ok_or_else(ApiError::internal)?, location, value))
     }
 
