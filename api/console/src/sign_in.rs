@@ -97,7 +97,7 @@ pub(super) async fn sign_out(
 
 /// Returns `true` if the browser's connection is encrypted, by the listener or by a proxy.
 fn has_tls(request: &HttpRequest) -> bool {
-    let of_listener = request.app_data::<Data<Api>>().is_some_and(|api| api.certificates().operators.is_some());
+    let of_listener = request.app_data::<Data<Api>>().is_some_and(|api| api.certificates.operators.is_some());
     of_listener || request.connection_info().scheme() == "https"
 }
 

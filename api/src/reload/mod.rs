@@ -103,7 +103,7 @@ impl Reload {
     }
 
     async fn handle_request(&mut self, api: &Data<Api>, asked: Option<ReloadRequest>) {
-        api.certificates().refresh(api.engine.now());
+        api.certificates.refresh(api.engine.now());
         let reloaded = match &asked {
             Some(asked) if asked.dry_run => self.compare(asked.config.as_deref().unwrap_or(&self.path)).await.1,
             asked => {

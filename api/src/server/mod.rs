@@ -59,7 +59,7 @@ pub fn operators_app(
 /// Starts the clients' listener on a bound port. Runs until its handle stops it.
 pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
-    let (connections, certificate) = (api.connections.clone(), api.certificates().clients.clone());
+    let (connections, certificate) = (api.connections.clone(), api.certificates.clients.clone());
     let workers = api.edge().rules.workers;
     let per_worker = connections.limit.div_ceil(workers);
     let server = Listener { api: api.clone(), connections, certificate, workers, per_worker };
@@ -68,7 +68,7 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
 
 /// Starts the operators' listener, with a single worker.
 pub fn start_operators(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<Server> {
-    let (connections, certificate) = (api.operators_connections.clone(), api.certificates().operators.clone());
+    let (connections, certificate) = (api.operators_connections.clone(), api.certificates.operators.clone());
     let per_worker = connections.limit;
     let server = Listener { api: api.clone(), connections, certificate, workers: 1, per_worker };
     server.serve(listener, move || operators_app(api.clone()))

@@ -109,7 +109,7 @@ impl Secured {
     }
 
     fn refresh(&self) {
-        self.api.certificates().refresh(self.api.engine.now());
+        self.api.certificates.refresh(self.api.engine.now());
     }
 }
 
@@ -226,7 +226,7 @@ async fn certificates_are_reloaded_on_request() {
     let (old, new) = (pair(2039), pair(2040));
     let secured = Secured::start(&old).await;
     write(secured.dir.path(), &new.certificate, &new.key);
-    secured.api.certificates().refresh(secured.api.engine.now());
+    secured.api.certificates.refresh(secured.api.engine.now());
     assert!(secured.shows(&new).await);
     secured.handle.stop(true).await;
 }

@@ -153,10 +153,6 @@ impl Api {
         self.edge.store(Arc::new(self.edge().with(rules)));
     }
 
-    pub fn certificates(&self) -> &Certificates {
-        &self.certificates
-    }
-
     pub fn keys(&self) -> Arc<Keys> {
         self.keys.keys()
     }
