@@ -106,7 +106,7 @@ impl MacKey {
 }
 
 /// Returns the HMAC state for a key. Its reuse saves half of the work for a short tag.
-fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
 }
 
@@ -128,16 +128,12 @@ pub fn is_secret(expected: &[u8], sent: &[u8]) -> bool {
 
 /// Returns the HMAC-SHA256 of a message under a secret that another system has, too.
 pub fn sign(secret: &[u8], message: &[u8]) -> [u8; 32] {
-    mac(shared(secret), &[message])
+    mac(keyed(secret), &[message])
 }
 
 /// Returns `true` if a signature is that of `sign`. Compares in constant time.
 pub fn is_signature(secret: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    fed(shared(secret), &[message]).verify_slice(signature).is_ok()
-}
-
-fn shared(secret: &[u8]) -> Hmac<Sha256> {
-    Hmac::new_from_slice(secret).expect("HMAC takes keys of any length")
+    fed(keyed(secret), &[message]).verify_slice(signature).is_ok()
 }
 
 pub fn random<const N: usize>() -> [u8; N] {
