@@ -167,19 +167,14 @@ impl AuditCaller {
                 continue;
             }
             entries.push(AuditEntry {
-                at: at.0,
                 request_id: self.caller.request_id.clone(),
                 actor: self.actor(),
                 client: self.caller.client.map(|address| address.to_string()),
                 institution: institution.map(|id| id.0.into()),
                 location: location.map(|id| id.0.into()),
-                action: (*what).to_owned(),
-                record: (*record).to_owned(),
                 ids: id.iter().copied().collect(),
-                route: self.caller.route.clone(),
                 tool: self.caller.tool.clone(),
-                status: status.to_owned(),
-                decisions: Vec::new(),
+                ..service_entry(at, what, record, status, &self.caller.route)
             });
         }
         entries
@@ -364,20 +359,14 @@ pub async fn audit_workstation_actions(mut acts: UnboundedReceiver<Act>, api: We
         let Some(api) = api.upgrade() else { return };
         let Some(trail) = &api.audit else { continue };
         let (setup, about_writes) = (api.engine.setup(), !act.writes.is_empty());
+        let record = if about_writes { "write request" } else { "location" };
         let entry = AuditEntry {
-            at: act.at.0,
-            request_id: String::new(),
             actor: Actor::Workstation(act.workstation.to_string()),
             client: act.client.map(|address| address.to_string()),
             institution: setup.locations.get(&act.location).map(|location| location.institution.0.into()),
             location: Some(act.location.0.into()),
-            action: act.what.to_owned(),
-            record: if about_writes { "write request" } else { "location" }.to_owned(),
             ids: if about_writes { act.writes } else { vec![act.location.0.into()] },
-            route: String::new(),
-            tool: None,
-            status: act.status,
-            decisions: Vec::new(),
+            ..service_entry(act.at, act.what, record, &act.status, "")
         };
         append(trail, entry);
     }
