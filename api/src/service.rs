@@ -36,7 +36,6 @@ use tokio::{
 
 use crate::{reload::Reload, server, service_manager};
 
-/// Running server with its engine.
 pub struct Running {
     pub address: SocketAddr,
     /// Address of the operators' listener.

@@ -194,7 +194,6 @@ fn check(file: &Path) -> ExitCode {
     }
 }
 
-/// Prints each problem on its own line.
 pub fn wrong(error: &ConfigError) -> ExitCode {
     error.problems.iter().for_each(complain);
     ExitCode::from(2)

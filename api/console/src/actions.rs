@@ -142,7 +142,6 @@ pub(super) async fn act(
     })
 }
 
-/// Performs the action, and shows its result.
 async fn perform(
     visit: &ConsoleRequest,
     action: &Action,

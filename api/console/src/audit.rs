@@ -22,7 +22,6 @@ struct AuditPage {
     cut: bool,
 }
 
-/// The submitted filters.
 struct FilterForm {
     kinds: [(&'static str, &'static str); 4],
     kind: String,
@@ -33,7 +32,6 @@ struct FilterForm {
     to: String,
 }
 
-/// An entry of the audit trail, formatted for pages.
 pub(super) struct AuditRow {
     pub seq: u64,
     pub at: String,

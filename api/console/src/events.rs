@@ -31,7 +31,6 @@ impl Default for Streams {
     }
 }
 
-/// A page that changes.
 #[derive(Clone)]
 enum Watched {
     Fleet,

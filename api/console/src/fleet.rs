@@ -51,7 +51,6 @@ struct FleetCounts {
 struct StateCount {
     key: &'static str,
     text: &'static str,
-    /// The number of locations in the state.
     count: usize,
     /// The number of writes, for a state of writes.
     writes: Option<u64>,
@@ -114,7 +113,6 @@ struct FleetState {
     text: &'static str,
     bad: bool,
     is: fn(&LocationSummary) -> bool,
-    /// Counts the writes, for a state of writes.
     writes: Option<fn(&LocationSummary) -> u64>,
 }
 
@@ -191,7 +189,6 @@ impl LocationSummary {
         matches!(self.gate, Some(GateState::Closed | GateState::LoggedOut | GateState::Paused))
     }
 
-    /// Returns the reasons for a red status.
     fn reasons(&self) -> Vec<Reason> {
         if !self.is_red() {
             return Vec::new();
@@ -232,7 +229,6 @@ impl LocationSummary {
     }
 }
 
-/// Returns the known status of all locations.
 fn all(api: &Api) -> Result<Vec<LocationSummary>, ConsoleError> {
     let (engine, directory, mut standings) = (&api.engine, api.directory(), api.engine.standings());
     let (setup, failed) = (engine.setup(), engine.failed_writes()?);
@@ -316,7 +312,6 @@ impl SearchForm {
         self.q.is_empty() && self.state.is_empty()
     }
 
-    /// Filters and sorts the locations as requested.
     fn filter_and_sort(&self, all: Vec<LocationSummary>) -> Vec<LocationSummary> {
         let (q, state) = (self.q.to_lowercase(), STATES.iter().find(|state| state.key == self.state));
         let wanted =

@@ -42,7 +42,6 @@ use actix_web::{
 
 use framework::http::{context::RequestContext, endpoint::method_name};
 
-/// A path of the console and its route.
 type PathRoute = (&'static str, fn() -> Route);
 
 /// The routes of the pages. Their path patterns are labels in logs and metrics.

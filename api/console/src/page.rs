@@ -23,11 +23,9 @@ pub(super) struct PageFrame {
     pub title: String,
     /// The active entry of the navigation.
     pub section: &'static str,
-    /// The name of the signed-in operator.
     pub name: String,
     pub role: &'static str,
     pub csrf_token: String,
-    /// Records of patients may be shown.
     pub sees_patients: bool,
     /// The URL of the events that report changes of the page.
     pub live: Option<String>,
@@ -65,7 +63,6 @@ pub(super) enum ConsoleError {
     SignIn {
         to: String,
     },
-    /// The operator's role is insufficient.
     Role(Role),
     /// The form does not belong to this session.
     Form,

@@ -85,7 +85,6 @@ impl ConsoleRequest {
         if self.may(role) { Ok(()) } else { Err(ConsoleError::Role(role)) }
     }
 
-    /// Returns `true` if records of patients may be shown.
     pub(super) fn sees_patients(&self) -> bool {
         self.may(Role::Operator)
     }
@@ -109,12 +108,10 @@ impl ConsoleRequest {
         }
     }
 
-    /// Records an access for the audit trail.
     pub(crate) fn note(&self, what: &'static str, record: &'static str, id: u64) {
         self.shown.audit(what, record, id);
     }
 
-    /// Returns the context in which the console performs an operators' action.
     pub(crate) fn action(&self) -> ActionContext<'_> {
         ActionContext { api: &self.api, shown: &self.shown }
     }

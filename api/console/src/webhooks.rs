@@ -42,7 +42,6 @@ pub(super) struct EndpointRow {
 struct WebhooksPage {
     frame: PageFrame,
     rows: Vec<EndpointRow>,
-    /// Only failing endpoints are shown.
     only_failing: bool,
     behind: Option<LagRow>,
 }
@@ -53,7 +52,6 @@ struct LagRow {
     oldest: RelativeTime,
 }
 
-/// The page of one message to an endpoint.
 #[derive(Template)]
 #[template(path = "console/delivery.html")]
 struct DeliveryPage {
@@ -61,7 +59,6 @@ struct DeliveryPage {
     endpoint: EndpointId,
     row: DeliveryRow,
     ended: Option<RelativeTime>,
-    /// The last failed attempts.
     failures: Vec<FailedAttempt>,
     /// `None` if the operator's role may not see the body.
     body: Option<String>,

@@ -92,7 +92,6 @@ pub(crate) fn adapter(status: AdapterStatus) -> Badge {
     }
 }
 
-/// Returns the first digits of a SHA-256.
 pub(crate) fn short(sha256: &str) -> String {
     sha256.chars().take(12).collect()
 }

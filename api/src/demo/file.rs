@@ -12,7 +12,6 @@ pub(super) const SUBDOMAIN: &str = "demo-dental";
 
 pub(super) const LOCATIONS: [u32; 2] = [101, 102];
 
-/// The demo's data source.
 pub(super) const SOURCE: u32 = 11;
 
 /// `DIR/demo.json`: the facts that a client needs, and the state that a restart resumes.

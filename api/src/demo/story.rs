@@ -193,7 +193,6 @@ impl Walkthrough {
         }
     }
 
-    /// Sends an operator's request.
     pub(super) async fn operate(&self, path: &str, body: &Value) -> Result<Value, String> {
         let request = self.client.post(format!("{}{path}", self.facts.operators_url));
         let request = request.bearer_auth(&self.facts.operator_token).header("Content-Type", "application/json");

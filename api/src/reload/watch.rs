@@ -25,7 +25,6 @@ impl Stamps {
     }
 }
 
-/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileStatus {
     AsRead,

@@ -20,7 +20,6 @@ pub(super) fn for_requests(shutdown_timeout: Duration) -> Duration {
     shutdown_timeout.saturating_sub(2 * LAST_SECOND)
 }
 
-/// Returns the keep-alive setting for idle connections.
 pub(super) fn keep_alive(rules: &HttpRules) -> KeepAlive {
     if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) }
 }

@@ -171,7 +171,6 @@ impl AppointmentNames<'_> {
     }
 }
 
-/// Returns the status of an appointment.
 pub(crate) fn standing(it: &Record<Appointment>, has_ehr: bool) -> Badge {
     if it.cancelled {
         return Badge::plain("cancelled");

@@ -23,7 +23,6 @@ pub(super) struct WriteQueue {
     pub ended: Vec<Write>,
 }
 
-/// A write, formatted for pages.
 pub(crate) struct Write {
     pub id: String,
     pub what: String,

@@ -88,7 +88,6 @@ pub(super) struct AdapterSection {
     /// The location uses another version than the configuration.
     pub rolled_out: bool,
     pub can_roll_back: bool,
-    /// Versions that can be rolled out.
     pub offered: Vec<Offered>,
     pub costs: Vec<Cost>,
 }

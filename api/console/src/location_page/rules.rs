@@ -25,7 +25,6 @@ struct RulesPage {
     channels: Vec<String>,
     question: QuestionFields,
     explained: Option<ExplainedTimes>,
-    /// Permission of the operator's role.
     operates: bool,
 }
 
@@ -52,7 +51,6 @@ struct QuestionFields {
     is_new: bool,
 }
 
-/// The reasons for the times of the form.
 struct ExplainedTimes {
     about: String,
     /// `true` if only the first times were considered.

@@ -60,7 +60,6 @@ pub struct Api {
     rights_generation: AtomicU64,
     /// Open connections of the clients' listener.
     pub connections: Arc<Connections>,
-    /// Open connections of the operators' listener.
     pub operators_connections: Arc<Connections>,
     pub response_bytes: Arc<ResponseBytes>,
     /// Exports in progress, by the hash of their API key.

@@ -181,7 +181,6 @@ impl AuditCaller {
     }
 }
 
-/// Returns the error response for an unavailable audit trail.
 fn without_trail() -> ApiError {
     Failure::AuditUnavailable.into()
 }

@@ -67,7 +67,6 @@ pub fn operator(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError>
     Ok(Arc::new(operator.as_caller()))
 }
 
-/// Returns `true` for an operator token, recognized by its prefix.
 pub fn is_of_operator(headers: &HeaderMap) -> bool {
     let token = authorization(headers).and_then(bearer_of);
     token.is_some_and(|token| token.trim().starts_with(PREFIX))

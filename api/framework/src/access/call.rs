@@ -45,7 +45,6 @@ use crate::{
     },
 };
 
-/// Authenticated request.
 pub struct ApiCall {
     pub api: ApiRef,
     pub key: Arc<ApiKey>,
@@ -54,7 +53,6 @@ pub struct ApiCall {
     pub input: Input,
     /// Raw body for endpoints that take an adapter component instead of JSON.
     pub component: Bytes,
-    /// Names and values of the path parameters.
     path: Vec<(&'static str, String)>,
     idempotency_key: Option<IdempotencyKey>,
     /// Snapshot from the arrival of the call.
@@ -233,7 +231,6 @@ impl ApiCall {
         kind.text(given).map_err(|problem| ApiError::bad(format!("{name} {problem}.")))
     }
 
-    /// Returns the parsed Idempotency-Key header, if any.
     pub fn idempotency_key(&self) -> Option<IdempotencyKey> {
         self.idempotency_key
     }
@@ -274,7 +271,6 @@ impl ApiCall {
         });
     }
 
-    /// Returns the context in which the call performs an operators' action.
     pub fn action(&self) -> ActionContext<'_> {
         ActionContext { api: &self.api, shown: &self.shown }
     }

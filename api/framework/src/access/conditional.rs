@@ -25,7 +25,6 @@ const LENGTH: usize = 16;
 /// Entity tag generator. Tags are keyed hashes, so that a tag in a log reveals nothing about the records.
 pub struct Tags(MacKey);
 
-/// Tag generator for one caller and version.
 pub struct Tagging {
     key: MacKey,
     caller: [u8; 32],

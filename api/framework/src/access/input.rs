@@ -20,7 +20,6 @@ const INCLUDED_AMOUNTS: [(&str, &str); 2] =
 /// Time zone where each date begins first.
 pub(crate) const EARLIEST: Tz = Tz::Pacific__Kiritimati;
 
-/// Query parameters and body fields, read by name.
 pub struct Input {
     pub query: Params,
     pub body: Fields,

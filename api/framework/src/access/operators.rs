@@ -28,7 +28,6 @@ location::settings! {
     }
 }
 
-/// Operator that a token identifies.
 #[derive(Debug)]
 pub struct Operator {
     pub name: String,
@@ -80,7 +79,6 @@ impl Operator {
     }
 }
 
-/// Current operators, by the hash of their tokens.
 #[derive(Default)]
 pub struct Operators {
     by_hash: HashMap<KeyHash, Arc<Operator>>,

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use tokio::sync::{mpsc, oneshot};
 
-/// Reload request with a reply channel.
 pub struct ReloadRequest {
     /// Reports the changes without applying them.
     pub dry_run: bool,
@@ -27,6 +26,5 @@ pub struct ReloadOutcome {
     pub needs_restart: Vec<String>,
     /// Institutions and locations whose removal was not allowed. Nothing is applied if there are any.
     pub removals: Vec<String>,
-    /// Errors in the configuration.
     pub problems: Vec<String>,
 }

@@ -273,7 +273,6 @@ impl ApiCall {
         A::wrap(self.build(A::STATUS).content_type(NDJSON).streaming(Box::pin(chunks)))
     }
 
-    /// Responds with success and no body.
     pub fn empty<A: Wraps<()>>(&self) -> A {
         A::wrap(self.build(A::STATUS).finish())
     }

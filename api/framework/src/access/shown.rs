@@ -14,7 +14,6 @@ pub struct Access {
     pub id: Option<u64>,
 }
 
-/// Accesses of one call.
 #[derive(Clone, Default)]
 pub struct AccessLog(Arc<Mutex<AccessLogState>>);
 

@@ -204,7 +204,6 @@ impl ApiCall {
         location.status == LocationStatus::Active && self.key.reaches(location.id)
     }
 
-    /// Returns all institutions of the key.
     pub fn tenants(&self) -> Vec<Tenant> {
         let own = self.directory.institutions().filter(|institution| self.key.reaches_institution(institution));
         own.map(|institution| Tenant { institution: institution.clone() }).collect()

@@ -29,14 +29,12 @@ const COMPONENT_TIME: Duration = Duration::from_secs(120);
 /// RFC 8259 allows readers to ignore it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Limits for reading a body.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyRules {
     pub max_bytes: usize,
     pub timeout: Duration,
 }
 
-/// Reads the raw body.
 pub async fn collect(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Bytes, ApiError> {
     if headers.contains_key(CONTENT_ENCODING) {
         return Err(unsupported("Content-Encoding is not supported; send the body as it is."));

@@ -13,9 +13,7 @@ use super::{
     proxies::network,
 };
 
-/// The connections of one listener.
 pub struct Connections {
-    /// Maximum number of open connections.
     pub limit: usize,
     open: AtomicUsize,
     by_address: KeyedSemaphore<IpAddr>,

@@ -6,7 +6,6 @@ use parking_lot::Mutex;
 
 use crate::values::expected::Expected;
 
-/// Recorded inputs of a handler.
 #[derive(Debug, Default)]
 pub struct Described {
     pub path: Vec<Expected>,

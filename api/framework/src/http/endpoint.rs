@@ -20,7 +20,6 @@ pub struct Endpoint {
     pub summary: &'static str,
     /// Section of the specification.
     pub section: &'static str,
-    /// Group in the documentation.
     pub group: Group,
     pub access: Access,
     pub financial: bool,

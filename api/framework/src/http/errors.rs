@@ -108,7 +108,6 @@ impl ApiError {
         ApiError::invalid(vec![problem.into()])
     }
 
-    /// Reports all problems of an invalid request.
     pub fn invalid(problems: Vec<String>) -> ApiError {
         ApiError::with_messages(Failure::InvalidRequest, problems)
     }
@@ -169,7 +168,6 @@ impl ApiError {
         self.failure
     }
 
-    /// Returns `true` for status 404, regardless of the cause.
     pub fn is_not_found(&self) -> bool {
         self.status_code() == StatusCode::NOT_FOUND
     }
@@ -365,7 +363,6 @@ pub fn sentence(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
-/// Returns the display name of a record type.
 pub fn name_of(resource: Resource) -> &'static str {
     engine::records::rules(resource).name
 }

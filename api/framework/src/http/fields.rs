@@ -25,7 +25,6 @@ pub struct Fields {
     problems: Vec<String>,
     /// Unknown fields of list elements, which have separate readers.
     ignored_inside: Vec<String>,
-    /// Records that the fields reference.
     pub references: Vec<Reference>,
     expects: Expects,
     /// Another accepted form of an object, with its name.
@@ -46,7 +45,6 @@ impl Fields {
         Fields { expects: Expects::noting(), ..Fields::default() }
     }
 
-    /// Returns the recorded fields.
     pub fn expected(&mut self) -> Vec<Expected> {
         let mut fields = self.expects.take();
         if let Some((name, also)) = self.also {
@@ -312,7 +310,6 @@ impl Fields {
         matches!(self.row.get(path), Some(Given::Value(Value::Null)))
     }
 
-    /// Returns `true` if the field is missing or null.
     pub fn is_absent(&self, path: &str) -> bool {
         self.row.get(path).is_none() || self.is_null(path)
     }

@@ -83,7 +83,6 @@ impl Families {
         rows.into_iter().for_each(|(name, help, value)| self.one(name, help, value as f64));
     }
 
-    /// Adds a family with a single value.
     pub fn one(&mut self, name: &str, help: &str, value: f64) {
         self.add(name, help, [(Vec::new(), value)]);
     }
@@ -110,7 +109,6 @@ impl Families {
         self.extend(vec![family]);
     }
 
-    /// Renders the Prometheus text format.
     pub fn text(&self) -> prometheus::Result<String> {
         TextEncoder.encode_to_string(&self.0)
     }

@@ -21,7 +21,6 @@ use crate::{
 
 pub const PARAMETERS: [&str; 4] = ["start_cursor", "end_cursor", "per_page", "page"];
 
-/// Requested page.
 #[derive(Clone)]
 pub struct Paging {
     per_page: usize,
@@ -54,7 +53,6 @@ pub struct ListPage<T> {
 }
 
 impl<T> ListPage<T> {
-    /// Converts the records of the page.
     pub fn views<'a, V>(&'a self, view: impl FnMut(&'a T) -> V) -> ListPage<V> {
         ListPage { rows: self.rows.iter().map(view).collect(), info: self.info.clone() }
     }

@@ -66,7 +66,6 @@ impl Params {
         Params { expects: Expects::noting(), ..Params::default() }
     }
 
-    /// Returns the recorded parameters.
     pub fn expected(&mut self) -> Vec<Expected> {
         self.expects.take()
     }
@@ -199,7 +198,6 @@ impl Params {
         std::mem::take(&mut self.problems)
     }
 
-    /// Reports a field that is hidden for lack of a grant.
     pub fn withheld(&mut self, name: &str, grant: &'static str) {
         self.withheld.push((name.to_owned(), grant));
     }
@@ -220,7 +218,6 @@ impl Params {
         names
     }
 
-    /// Returns all pairs except those with the given names.
     pub(crate) fn pairs_except(&self, names: &[&str]) -> Vec<(&str, &str)> {
         let kept = self.given.iter().filter(|given| !names.contains(&given.name.as_str()));
         kept.map(|given| (given.name.as_str(), given.value.as_str())).collect()

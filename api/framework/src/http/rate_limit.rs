@@ -40,7 +40,6 @@ pub enum Per {
     Endpoint,
 }
 
-/// State of one limit for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitState {
     pub per: Per,
@@ -51,7 +50,6 @@ pub struct RateLimitState {
     pub reset: u64,
 }
 
-/// Refusal of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exceeded {
     pub limit_state: RateLimitState,

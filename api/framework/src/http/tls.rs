@@ -28,7 +28,6 @@ const MAX_FILE: u64 = 1 << 20;
 /// Warning period before expiry, long enough for manual renewal and shorter than that of automatic renewal.
 const SOON: i64 = 14 * DAY;
 
-/// Certificates of the TLS listeners.
 #[derive(Default)]
 pub struct Certificates {
     pub clients: Option<Arc<Certificate>>,
@@ -53,7 +52,6 @@ impl Certificates {
     }
 }
 
-/// Certificate of one listener.
 pub struct Certificate {
     /// Table of the configuration.
     pub listener: &'static str,
@@ -146,7 +144,6 @@ impl ResolvesServerCert for Certificate {
     }
 }
 
-/// Content of the files.
 struct Texts {
     certificate: Vec<u8>,
     key: Vec<u8>,

@@ -52,7 +52,6 @@ const IDLE: Duration = Duration::from_secs(5);
 const OF_THE_HOP: [HeaderName; 8] =
     [CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
 
-/// Client for the other nodes.
 pub struct Peers {
     pub(super) proofs: Proofs,
     client: reqwest::Client,
@@ -60,7 +59,6 @@ pub struct Peers {
     failed: AtomicU64,
 }
 
-/// Call to another node.
 pub struct NodeCall<'a> {
     pub method: &'a Method,
     /// Path with query.

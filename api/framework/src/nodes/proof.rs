@@ -8,9 +8,7 @@ use crate::values::secret::{MacKey, Secret, random};
 /// Authenticated content of a call.
 pub(super) struct Called<'a> {
     pub method: &'a str,
-    /// Path with query.
     pub path: &'a str,
-    /// Address of the original client.
     pub client: Option<IpAddr>,
 }
 

@@ -20,7 +20,6 @@ use crate::{
     },
 };
 
-/// List request.
 pub struct Listing {
     paging: Paging,
     order: Order,
@@ -142,7 +141,6 @@ impl<'a> Reading<'a> {
         self.by("name", text(MAX_NAME).about(about), Filter::Name)
     }
 
-    /// Filters by a boolean property.
     pub fn flag(self, name: &str, about: &'static str, filter: fn(bool) -> Filter) -> Self {
         self.by(name, boolean().about(about), filter)
     }
@@ -170,7 +168,6 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Hides records deleted in the EHR.
     pub fn without_deleted(self) -> Self {
         self.filtered([Filter::NotDeleted])
     }

@@ -198,7 +198,6 @@ pub fn is_live<T: Body>(entry: &Record<T>) -> bool {
     !entry.rejected()
 }
 
-/// Returns `true` if the records refer to patients.
 pub fn is_about_patients(resource: Resource) -> bool {
     rules(resource).refers_to.iter().any(|(_, to)| *to == Resource::Patients)
 }

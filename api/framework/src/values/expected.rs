@@ -7,7 +7,6 @@ use super::{
     limits::MAX_VALUES,
 };
 
-/// Expected parameter or field.
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// Parameter name without brackets, or field path: `patient.bio.date_of_birth`, `allergies[].item_id`.
@@ -23,7 +22,6 @@ pub struct Expected {
     pub example_reads: bool,
     /// An object that is not read itself; its fields determine its schema.
     pub container: bool,
-    /// Another accepted form of an object.
     pub also: Option<Also>,
 }
 

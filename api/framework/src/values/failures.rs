@@ -6,7 +6,6 @@ use actix_web::http::StatusCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-/// Row of the table.
 struct Row {
     /// Stable word for programs. Several failures may share it.
     reason: &'static str,

@@ -98,7 +98,6 @@ impl<T: 'static> Kind<T> {
         self.example().expect("a kind can read its own example, as the test that describes every route checks")
     }
 
-    /// Returns the value of a default.
     pub fn default_value(&self, default: &Value) -> T {
         self.json(default).expect("a default is valid, as the test that describes every route checks")
     }
@@ -282,12 +281,10 @@ const REFUSED: &str = concat!(
 /// Spaces, and characters that join letters.
 const BLANK: &str = r"\u0020\u00A0\u1680\u2000-\u200A\u200C\u200D\u202F\u205F\u3000";
 
-/// Returns whether the character ends a line or changes the writing direction.
 fn is_line_end_or_direction_mark(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns whether the character is invisible.
 fn invisible(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()

@@ -7,7 +7,6 @@ use uuid::{Builder, Uuid};
 
 /// Ids are below this limit: `store::counters`.
 const IDS: u64 = 1 << 53;
-/// Offset of the id.
 const ID_AT: usize = 9;
 
 /// Returns the UUID of a record of a data source.

@@ -19,7 +19,6 @@ pub struct Sessions {
 pub struct OperatorSession {
     /// The id of the operator's token. Its revocation ends the session.
     pub operator: String,
-    /// The CSRF token in the session's forms.
     pub csrf_token: String,
     pub ends: Timestamp,
 }

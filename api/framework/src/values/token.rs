@@ -66,7 +66,6 @@ impl Tokens {
     }
 }
 
-/// Reasons to reject a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenFault {
     /// The token is authentic.

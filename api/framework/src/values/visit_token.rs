@@ -11,7 +11,6 @@ use xaes_256_gcm::{
 
 use crate::values::secret::{Secret, random};
 
-/// Lifetime of a visit token.
 pub const LIFETIME: Millis = 30 * MINUTE;
 
 const PREFIX: &str = "vis_";

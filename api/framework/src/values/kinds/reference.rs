@@ -4,7 +4,6 @@ use location::Resource;
 
 use super::Kind;
 
-/// Record that a request references by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
     pub resource: Resource,
@@ -20,7 +19,6 @@ impl<T: Copy + Into<u64> + 'static> Kind<T> {
 }
 
 impl<T> Kind<T> {
-    /// Returns the record that the value references.
     pub fn reference(&self, value: &T) -> Option<Reference> {
         self.refers_to.map(|(resource, id)| Reference { resource, id: id(value) })
     }
