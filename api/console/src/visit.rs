@@ -65,7 +65,7 @@ impl ConsoleRequest {
         if let Some(context) = &context {
             let _ = context.key.set(operator.name.clone());
         }
-        let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
+        let id = context.as_deref().map_or("", RequestContext::request_id);
         let query = Query::<Vec<(String, String)>>::from_query(request.query_string());
         let query = query.map(Query::into_inner).unwrap_or_default();
         let (client, request_id) = (api.client(request), id.to_owned());

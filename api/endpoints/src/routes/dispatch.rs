@@ -144,7 +144,7 @@ async fn find_and_answer(
         let generation = api.rights_generation();
         let payload = mem::replace(&mut payload, dev::Payload::None);
         let call = Box::new(ApiCall::receive(route, route.fields(), version, request, payload).await?);
-        let caller = AuditCaller::from_call(&call, context.as_deref());
+        let caller = AuditCaller::of_request(&call, context.as_deref().map_or("", RequestContext::request_id));
         if route.method != Method::GET {
             let api = api.clone();
             let here = move |api: &Api| institution.is_none_or(|it| api.engine.place(it) == Place::Mine);

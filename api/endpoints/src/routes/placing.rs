@@ -170,7 +170,7 @@ async fn forward(
     body: Bytes,
 ) -> Result<HttpResponse, NotForwarded> {
     let context = request.extensions().get::<Rc<RequestContext>>().cloned();
-    let id = context.as_ref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
+    let id = context.as_deref().map_or("", RequestContext::request_id);
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let (method, headers, client) = (request.method(), request.headers(), api.client(request));
     let call = NodeCall { method, path, headers, id, client, counted: false, unplaced, body };

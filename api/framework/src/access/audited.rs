@@ -67,12 +67,6 @@ enum CallerKind {
 
 impl AuditCaller {
     /// Returns `None` without a trail.
-    pub fn from_call(call: &ApiCall, context: Option<&RequestContext>) -> Option<AuditCaller> {
-        let id = context.and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
-        AuditCaller::of_request(call, id)
-    }
-
-    /// Returns `None` without a trail.
     pub fn of_request(call: &ApiCall, id: &str) -> Option<AuditCaller> {
         call.api.audit.as_ref()?;
         let (kind, name) = match call.endpoint.access {
@@ -107,7 +101,7 @@ impl AuditCaller {
     /// Creates the caller for an entry about a console session, such as a sign-in.
     pub fn for_session(name: &str, client: Option<IpAddr>, request: &HttpRequest, what: &'static str) -> AuditCaller {
         let context = request.extensions().get::<Rc<RequestContext>>().cloned();
-        let id = context.as_deref().and_then(|context| context.id.get()?.to_str().ok()).unwrap_or_default();
+        let id = context.as_deref().map_or("", RequestContext::request_id);
         let shown = AccessLog::default();
         shown.audit_action(what, CONSOLE);
         let route = format!("{} {}", request.method(), request.path());

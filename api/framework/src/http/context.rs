@@ -23,6 +23,13 @@ pub struct RequestContext {
     pub limit_state: Cell<Option<RateLimitState>>,
 }
 
+impl RequestContext {
+    /// Returns the request id, or an empty text without one.
+    pub fn request_id(&self) -> &str {
+        self.id.get().and_then(|id| id.to_str().ok()).unwrap_or_default()
+    }
+}
+
 /// Marker in the app data of the operators' listener.
 #[derive(Clone, Copy)]
 pub struct OperatorsListener;
