@@ -17,7 +17,7 @@ use crate::{
         errors::ApiError,
         row::{Given, Names, Row, StrictJson, TOO_DEEP},
     },
-    values::failures::Failure,
+    values::{failures::Failure, limits::MAX_DEPTH},
 };
 
 pub(super) const NO_OBJECT: &str = "The body must be a JSON object.";
@@ -122,7 +122,8 @@ impl JsonBytes {
         let problem = match reason(&error) {
             reason if reason == TOO_DEEP => {
                 let bracket = bytes[..reached].iter().rposition(|byte| b"[{".contains(byte));
-                return Err(ApiError::too_deep(skipped + bracket.unwrap_or(reached)));
+                let offset = skipped + bracket.unwrap_or(reached);
+                return Err(ApiError::new(Failure::BodyTooDeep, &[&MAX_DEPTH, &offset]));
             }
             reason if error.is_data() => format!("The body {reason}."),
             reason => format!("The body is not valid JSON at byte {}: {reason}.", skipped + reached),
@@ -164,7 +165,6 @@ mod tests {
     use actix_web::http::header::HeaderValue;
 
     use super::*;
-    use crate::values::limits::MAX_DEPTH;
 
     fn parse(bytes: &[u8]) -> Result<Given, ApiError> {
         JsonBytes(bytes.to_vec().into()).parse(Names::NONE)

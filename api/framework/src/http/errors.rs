@@ -16,7 +16,6 @@ use crate::{
     },
     values::{
         failures::Failure,
-        limits::MAX_DEPTH,
         rule_texts::{notice_in_words, refused_by},
     },
 };
@@ -158,10 +157,6 @@ impl ApiError {
 
     pub fn method_not_allowed(allowed: String) -> ApiError {
         ApiError { allowed: Some(allowed.clone()), ..ApiError::new(Failure::MethodNotAllowed, &[&allowed]) }
-    }
-
-    pub(crate) fn too_deep(offset: usize) -> ApiError {
-        ApiError::new(Failure::BodyTooDeep, &[&MAX_DEPTH, &offset])
     }
 
     pub fn failure(&self) -> Failure {

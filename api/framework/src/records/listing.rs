@@ -61,7 +61,8 @@ pub use listing;
 impl Input {
     pub fn listing(&mut self) -> Reading<'_> {
         let paging = self.paging();
-        Reading::new(self, paging)
+        let (order, descending, filters, foreign_ids) = (Order::Id, false, Vec::new(), Vec::new());
+        Reading { input: self, listing: Listing { paging, order, descending, filters, foreign_ids } }
     }
 }
 
@@ -85,13 +86,7 @@ pub fn called(sources: &[u32], foreign_ids: &[Vec<String>]) -> impl Iterator<Ite
     foreign_ids.iter().map(move |names| Filter::ForeignIds { sources: sources.clone(), foreign_ids: names.clone() })
 }
 
-impl<'a> Reading<'a> {
-    fn new(input: &'a mut Input, paging: Paging) -> Reading<'a> {
-        let listing =
-            Listing { paging, order: Order::Id, descending: false, filters: Vec::new(), foreign_ids: Vec::new() };
-        Reading { input, listing }
-    }
-
+impl Reading<'_> {
     /// Reads `sort`. The default is by id, the alternative by time of change.
     pub fn sort(mut self) -> Self {
         if let Some(Sort { by, descending }) = self.input.query.optional("sort", sort(&["id", "updated_at"])) {
