@@ -1,7 +1,5 @@
 //! The frame of all pages, and the error pages.
 
-use std::fmt;
-
 use actix_web::{
     HttpResponse, HttpResponseBuilder, ResponseError,
     http::{
@@ -57,22 +55,17 @@ pub(super) fn see_other(path: &str) -> HttpResponse {
 }
 
 /// The reason why a page is not shown.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum ConsoleError {
-    /// No operator is signed in. The page at `to` is shown after signing in.
-    SignIn {
-        to: String,
-    },
+    /// The page at `to` is shown after signing in.
+    #[error("No operator is signed in.")]
+    SignIn { to: String },
+    #[error("This needs the role {}.", .0.name())]
     Role(Role),
-    /// The form does not belong to this session.
+    #[error("The form is too old, or of another session. Go back, reload the page and try again.")]
     Form,
-    Api(ApiError),
-}
-
-impl From<ApiError> for ConsoleError {
-    fn from(error: ApiError) -> ConsoleError {
-        ConsoleError::Api(error)
-    }
+    #[error("{}", sentences(.0))]
+    Api(#[from] ApiError),
 }
 
 impl From<EngineError> for ConsoleError {
@@ -81,21 +74,9 @@ impl From<EngineError> for ConsoleError {
     }
 }
 
-impl fmt::Display for ConsoleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConsoleError::SignIn { .. } => write!(f, "No operator is signed in."),
-            ConsoleError::Role(role) => write!(f, "This needs the role {}.", role.name()),
-            ConsoleError::Form => {
-                write!(f, "The form is too old, or of another session. Go back, reload the page and try again.")
-            }
-            ConsoleError::Api(error) => {
-                let messages: Vec<String> =
-                    error.messages().iter().map(|text| format!("{}.", text.trim_end_matches('.'))).collect();
-                write!(f, "{}", messages.join(" "))
-            }
-        }
-    }
+fn sentences(error: &ApiError) -> String {
+    let sentence = |text: &String| format!("{}.", text.trim_end_matches('.'));
+    error.messages().iter().map(sentence).collect::<Vec<_>>().join(" ")
 }
 
 #[derive(Template)]
