@@ -144,7 +144,7 @@ fn decode(bytes: &[u8], hold: u64) -> Option<Offer> {
 }
 
 /// Reader of big-endian numbers from the front.
-struct ByteReader<'a>(&'a [u8]);
+pub(super) struct ByteReader<'a>(pub &'a [u8]);
 
 impl ByteReader<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -153,15 +153,15 @@ impl ByteReader<'_> {
         Some(*first)
     }
 
-    fn u32(&mut self) -> Option<u32> {
+    pub(super) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_be_bytes)
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    pub(super) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_be_bytes)
     }
 
-    fn time(&mut self) -> Option<Timestamp> {
+    pub(super) fn time(&mut self) -> Option<Timestamp> {
         self.take().map(i64::from_be_bytes).map(Timestamp)
     }
 }

@@ -9,7 +9,10 @@ use xaes_256_gcm::{
     aead::{AeadInOut, KeyInit, inout::InOutBuf},
 };
 
-use crate::values::secret::{Secret, random};
+use crate::values::{
+    secret::{Secret, random},
+    slot_token::ByteReader,
+};
 
 pub const LIFETIME: Millis = 30 * MINUTE;
 
@@ -73,17 +76,13 @@ fn encode(visit: SealedVisit) -> [u8; VISIT] {
 }
 
 fn decode(bytes: &[u8; VISIT]) -> Option<SealedVisit> {
-    let (institution, rest) = bytes.split_first_chunk::<4>()?;
-    let (location, rest) = rest.split_first_chunk::<4>()?;
-    let (appointment, rest) = rest.split_first_chunk::<8>()?;
-    let (patient, rest) = rest.split_first_chunk::<4>()?;
-    let (expires, _) = rest.split_first_chunk::<8>()?;
+    let mut fields = ByteReader(bytes);
     Some(SealedVisit {
-        institution: InstitutionId(u32::from_be_bytes(*institution)),
-        location: LocationId(u32::from_be_bytes(*location)),
-        appointment: AppointmentId(u64::from_be_bytes(*appointment)),
-        patient: PatientId(u32::from_be_bytes(*patient)),
-        expires: Timestamp(i64::from_be_bytes(*expires)),
+        institution: InstitutionId(fields.u32()?),
+        location: LocationId(fields.u32()?),
+        appointment: AppointmentId(fields.u64()?),
+        patient: PatientId(fields.u32()?),
+        expires: fields.time()?,
     })
 }
 
