@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     access::keys::ApiKey,
     http::{body::JsonBytes, errors::ApiError, query::Params},
-    values::limits::MAX_IDEMPOTENCY_KEY,
+    values::{limits::MAX_IDEMPOTENCY_KEY, secret::joined},
 };
 
 pub const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -62,14 +62,8 @@ fn given(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     text.map(|text| Some(text.to_owned())).ok_or_else(wrong)
 }
 
-/// Hashes the parts with length prefixes, so that different lists never yield the same bytes.
 fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
-    let mut sha = Sha256::new();
-    for part in parts {
-        sha.update((part.len() as u64).to_be_bytes());
-        sha.update(part);
-    }
-    sha.finalize().into()
+    Sha256::digest(joined(parts)).into()
 }
 
 /// Returns the same text for equal JSON, regardless of its formatting. Body parsing has limited the depth.

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use crate::values::secret::{MacKey, Secret, random};
+use crate::values::secret::{MacKey, Secret, joined, random};
 
 /// Authenticated content of a call.
 pub(super) struct Called<'a> {
@@ -50,15 +50,10 @@ impl Proofs {
 }
 
 impl Called<'_> {
-    /// Serializes the parts with length prefixes, so that different calls never yield the same bytes.
     fn bytes(&self, nonce: [u8; 16]) -> Vec<u8> {
         let client = self.client.map(|client| client.to_string()).unwrap_or_default();
-        let mut bytes = nonce.to_vec();
-        for part in [self.method, self.path, &client] {
-            bytes.extend((part.len() as u64).to_be_bytes());
-            bytes.extend(part.as_bytes());
-        }
-        bytes
+        let parts = joined([self.method, self.path, &client].map(str::as_bytes));
+        [&nonce[..], &parts].concat()
     }
 }
 

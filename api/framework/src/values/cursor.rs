@@ -5,7 +5,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use engine::lists::Position;
 use location::Timestamp;
 
-use crate::values::secret::{MacKey, Secret};
+use crate::values::secret::{MacKey, Secret, joined};
 
 const TAG: usize = 16;
 
@@ -19,13 +19,8 @@ impl Cursors {
     /// Returns the cursors of one query: its path and all parameters except those of paging, in any order.
     pub fn bound_to(&self, path: &str, mut parameters: Vec<(&str, &str)>) -> QueryCursors {
         parameters.sort_unstable();
-        let mut query = Vec::new();
-        for text in [("", path)].into_iter().chain(parameters).flat_map(|(name, value)| [name, value]) {
-            // With their lengths, two different lists of texts never give the same bytes.
-            query.extend((text.len() as u64).to_be_bytes());
-            query.extend(text.as_bytes());
-        }
-        QueryCursors { key: self.0.clone(), query }
+        let texts = [("", path)].into_iter().chain(parameters).flat_map(|(name, value)| [name, value]);
+        QueryCursors { key: self.0.clone(), query: joined(texts.map(str::as_bytes)) }
     }
 }
 

@@ -136,6 +136,16 @@ pub fn is_signature(secret: &[u8], message: &[u8], signature: &[u8]) -> bool {
     fed(keyed(secret), &[message]).verify_slice(signature).is_ok()
 }
 
+/// Joins parts with length prefixes, so that different lists never yield the same bytes.
+pub(crate) fn joined<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in parts {
+        bytes.extend((part.len() as u64).to_be_bytes());
+        bytes.extend(part);
+    }
+    bytes
+}
+
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
