@@ -8,7 +8,6 @@ mod report;
 use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use serde::Deserialize;
 
 use self::{
     recording::RecordedCall,
@@ -48,15 +47,6 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The parts of a demo's `demo.json` that a client needs.
-#[derive(Deserialize)]
-struct SandboxFacts {
-    base_url: String,
-    api_key: String,
-    subdomain: String,
-    location_ids: Vec<u32>,
-}
-
 /// Runs the command. The exit code is 1 if a call is refused here and was not recorded as refused by the other system.
 pub fn run(arguments: &Arguments) -> ExitCode {
     match actix_web::rt::System::new().block_on(check(arguments)) {
@@ -90,12 +80,12 @@ async fn check(arguments: &Arguments) -> Result<ClientReport, String> {
 fn target(arguments: &Arguments) -> Result<Target, String> {
     if let Some(url) = &arguments.url {
         return Ok(Target {
-            url: url.trim_end_matches('/').to_owned(),
-            key: std::env::var(&arguments.key_env).map_err(|_| {
+            base_url: url.trim_end_matches('/').to_owned(),
+            api_key: std::env::var(&arguments.key_env).map_err(|_| {
                 format!("set the environment variable {} to the API key of the sandbox", arguments.key_env)
             })?,
             subdomain: arguments.subdomain.clone().unwrap_or_default(),
-            locations: arguments.location.clone(),
+            location_ids: arguments.location.clone(),
         });
     }
     let file = arguments.demo.join("demo.json");
@@ -106,6 +96,5 @@ fn target(arguments: &Arguments) -> Result<Target, String> {
         )
     };
     let text = fs::read_to_string(&file).map_err(|error| missing(&error))?;
-    let demo: SandboxFacts = serde_json::from_str(&text).map_err(|error| missing(&error))?;
-    Ok(Target { url: demo.base_url, key: demo.api_key, subdomain: demo.subdomain, locations: demo.location_ids })
+    serde_json::from_str(&text).map_err(|error| missing(&error))
 }

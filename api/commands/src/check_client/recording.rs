@@ -29,11 +29,6 @@ struct RecordedLine {
 }
 
 #[derive(Deserialize)]
-struct Har {
-    log: HarLog,
-}
-
-#[derive(Deserialize)]
 struct HarLog {
     entries: Vec<HarEntry>,
 }
@@ -96,7 +91,7 @@ pub(super) fn read(text: &str, below: &str) -> Result<Vec<RecordedCall>, String>
     // Some tools write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let calls = match serde_json::from_str::<Value>(text) {
-        Ok(whole) if whole.get("log").is_some() => har(whole)?,
+        Ok(mut whole) if whole.get("log").is_some() => har(whole["log"].take())?,
         Err(error)
             if text.trim_start().starts_with('{') && text.lines().take(3).any(|line| line.contains("\"log\"")) =>
         {
@@ -120,9 +115,9 @@ pub(super) fn read(text: &str, below: &str) -> Result<Vec<RecordedCall>, String>
     Ok(calls)
 }
 
-fn har(whole: Value) -> Result<Vec<RecordedCall>, String> {
-    let har: Har = serde_json::from_value(whole).map_err(|error| format!("not a HAR file: {error}"))?;
-    har.log.entries.into_iter().enumerate().map(|(at, entry)| parse_entry(entry, at)).collect()
+fn har(log: Value) -> Result<Vec<RecordedCall>, String> {
+    let log: HarLog = serde_json::from_value(log).map_err(|error| format!("not a HAR file: {error}"))?;
+    log.entries.into_iter().enumerate().map(|(at, entry)| parse_entry(entry, at)).collect()
 }
 
 fn parse_entry(HarEntry { request, response }: HarEntry, at: usize) -> Result<RecordedCall, String> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use framework::values::{failures::Failure, versions::Version};
 use reqwest::{Client, Method, Url, header::HeaderMap};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::recording::RecordedCall;
@@ -20,12 +21,13 @@ const SENT: [&str; 6] = ["accept", "content-type", "user-agent", "idempotency-ke
 /// Parameters and fields that name locations.
 const PLACES: [&str; 3] = ["location_id", "location_ids", "lids"];
 
-/// The destination of calls.
+/// The destination of calls, as in the `demo.json` of a demo.
+#[derive(Deserialize)]
 pub(super) struct Target {
-    pub url: String,
-    pub key: String,
+    pub base_url: String,
+    pub api_key: String,
     pub subdomain: String,
-    pub locations: Vec<u32>,
+    pub location_ids: Vec<u32>,
 }
 
 /// The outcome of a call.
@@ -82,7 +84,7 @@ impl Player {
         engine::webhooks::egress::install_crypto();
         let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(CALL).build();
         let client = client.map_err(|error| error.to_string())?;
-        let session = ServerSession::with_key(&target.url, &target.key).await?;
+        let session = ServerSession::with_key(&target.base_url, &target.api_key).await?;
         let me = answer(session.get("/me")).await?;
         if me["environment"] != "sandbox" {
             return Err(
@@ -129,7 +131,7 @@ impl Player {
         corrections: &Corrections,
     ) -> Result<(ReplayAnswer, Option<u64>), String> {
         let path = self.path(&call.path);
-        let at = format!("{}{path}", self.target.url);
+        let at = format!("{}{path}", self.target.base_url);
         let mut url = Url::parse(&at).map_err(|error| error.to_string())?;
         if !call.query.is_empty() {
             let pairs: Vec<(String, String)> =
@@ -152,8 +154,9 @@ impl Player {
             request = request.header("svc-api-version", Version::V3_0_0.name());
         }
         let recorded = self.authorization(call);
-        let correct =
-            || if call.path == "/authenticates" { self.target.key.clone() } else { format!("Bearer {}", self.token) };
+        let correct = || {
+            if call.path == "/authenticates" { self.target.api_key.clone() } else { format!("Bearer {}", self.token) }
+        };
         if let Some(authorization) = if corrections.authorization { Some(correct()) } else { recorded } {
             request = request.header("authorization", authorization);
         }
@@ -180,9 +183,9 @@ impl Player {
             self.keys.push(value.to_owned());
         }
         let own = match scheme {
-            "" => &self.target.key,
+            "" => &self.target.api_key,
             _ if !scheme.eq_ignore_ascii_case("bearer") => "recorded",
-            _ if self.keys.iter().any(|key| key == value) => &self.target.key,
+            _ if self.keys.iter().any(|key| key == value) => &self.target.api_key,
             _ => &self.token,
         };
         Some(if scheme.is_empty() { own.to_owned() } else { format!("{scheme} {own}") })
@@ -216,7 +219,7 @@ impl Player {
             self.seen.push(recorded.to_owned());
             self.seen.len() - 1
         });
-        let locations = &self.target.locations;
+        let locations = &self.target.location_ids;
         locations.get(at % locations.len().max(1)).map_or_else(|| recorded.to_owned(), u32::to_string)
     }
 
