@@ -9,14 +9,14 @@ use std::{
 };
 
 use cloud_ehr::{CloudEhr, CloudEhrSettings, User};
-use commands::terminal::say;
+use commands::{server::text, terminal::say};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
     file::{CloudFacts, DemoFile, LOCATIONS, SOURCE, SUBDOMAIN},
-    story::{LOOK_AGAIN, Walkthrough, text},
+    story::{LOOK_AGAIN, Walkthrough},
 };
 
 /// The folder of the adapter in `adapters/`.

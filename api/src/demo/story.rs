@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use commands::terminal::say;
+use commands::{server::text, terminal::say};
 use engine::webhooks::sign;
 use reqwest::{Client, Method};
 use sandbox_ehr::records::Resource;
@@ -216,10 +216,6 @@ async fn send(request: reqwest::RequestBuilder) -> Result<Value, String> {
     let body = response.bytes().await.map_err(|error| error.to_string())?;
     let value: Value = serde_json::from_slice(&body).map_err(|error| format!("{path}: {error}"))?;
     if status.is_success() { Ok(value) } else { Err(format!("{path} answered {status}: {value}")) }
-}
-
-pub(super) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 /// Prints commands that work in this order in one shell.
