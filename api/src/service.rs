@@ -87,17 +87,14 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
         others.push(server.handle());
         actix_web::rt::spawn(server);
     }
+    let weak = Arc::downgrade(&api.clone().into_inner());
     if api.certificates.all().next().is_some() {
-        actix_web::rt::spawn(watch_certificates(Arc::downgrade(&api.clone().into_inner())));
+        actix_web::rt::spawn(watch_certificates(weak.clone()));
     }
-    actix_web::rt::spawn(token_uses::run(Arc::downgrade(&api.clone().into_inner())));
-    let follower = api.engine.audit_follower().clone();
-    actix_web::rt::spawn(audit_committed_changes(follower, Arc::downgrade(&api.clone().into_inner())));
-    actix_web::rt::spawn(audit_workstation_actions(
-        api.engine.gateway().acts(),
-        Arc::downgrade(&api.clone().into_inner()),
-    ));
-    actix_web::rt::spawn(audit_backups(api.engine.backups_ended(), Arc::downgrade(&api.clone().into_inner())));
+    actix_web::rt::spawn(token_uses::run(weak.clone()));
+    actix_web::rt::spawn(audit_committed_changes(api.engine.audit_follower().clone(), weak.clone()));
+    actix_web::rt::spawn(audit_workstation_actions(api.engine.gateway().acts(), weak.clone()));
+    actix_web::rt::spawn(audit_backups(api.engine.backups_ended(), weak));
     if let Some(announcements) = api.engine.announcements() {
         actix_web::rt::spawn(notify_nodes(api.clone(), announcements));
     }
