@@ -17,6 +17,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// The parts of a page around its content.
+#[derive(Default)]
 pub(super) struct PageFrame {
     pub title: String,
     /// The active entry of the navigation.

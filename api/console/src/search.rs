@@ -24,7 +24,7 @@ use crate::{
 /// Maximum number of appointments shown for a patient; the newest are shown.
 const APPOINTMENTS: usize = 20;
 
-#[derive(Template)]
+#[derive(Default, Template)]
 #[template(path = "console/search.html")]
 struct SearchPage {
     frame: PageFrame,
@@ -76,16 +76,7 @@ pub(crate) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleE
 
 /// Returns `None` if the text is no booking, patient or request.
 async fn read(visit: &ConsoleRequest, q: String) -> Result<Option<SearchPage>, ConsoleError> {
-    let page = SearchPage {
-        frame: visit.frame("", "Search"),
-        q,
-        booking: None,
-        writes: Vec::new(),
-        is_request: false,
-        rows: Vec::new(),
-        patient: None,
-        institutions: Vec::new(),
-    };
+    let page = SearchPage { frame: visit.frame("", "Search"), q, ..SearchPage::default() };
     if visit.sees_patients()
         && let Some(booking) = visit.api.engine.booking(&page.q)?
     {
