@@ -82,7 +82,7 @@ pub fn run(asked: &Doctor) -> ExitCode {
         }
         Err(error) => error.problems.iter().for_each(|problem| findings.add("configuration", Severity::Bad, problem)),
     }
-    let mut table = TextTable::new(&["CHECK", "", "DETAILS"]);
+    let mut table = TextTable::new(&["CHECK", "", "DETAILS"], asked.json);
     for DoctorFinding { what, standing, says } in &findings.0 {
         let standing = match standing {
             Severity::Good => "good",
@@ -92,7 +92,7 @@ pub fn run(asked: &Doctor) -> ExitCode {
         table.row(&[what, standing, says]);
     }
     findings.0.iter().filter(|_| asked.json).filter_map(|it| serde_json::to_string(it).ok()).for_each(say);
-    table.show(asked.json);
+    table.show();
     match findings.0.iter().map(|it| it.standing).max() {
         Some(Severity::Bad) => ExitCode::from(2),
         Some(Severity::Warning) => ExitCode::from(1),

@@ -148,29 +148,26 @@ fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Res
 fn list(ListArguments { json: as_json, of }: &ListArguments) -> Result<(), String> {
     let config = valid(&of.config)?;
     let (access, problems) = access(&config)?;
-    let mut table = TextTable::new(&["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"]);
+    let heads = ["NAME", "ENVIRONMENT", "INSTITUTIONS", "LOCATIONS", "GRANTS", "ORGANISATION"];
+    let mut table = TextTable::new(&heads, *as_json);
     for key in &access.keys {
         let institution = |id| config.setup.institutions.get(id).map(|it| it.subdomain.as_str());
         let institutions: Vec<&str> = key.institutions.iter().filter_map(institution).collect();
         let locations = key.locations.as_ref().map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
         let (environment, grants) = (key.environment.word(), names(key.grants.listed()));
-        if *as_json {
-            let mut row = json!({
-                "name": key.name, "environment": environment, "institutions": institutions, "locations": locations,
-                "grants": grants, "organisation": key.organisation,
-            });
-            if let Some(channel) = &key.channel {
-                row["channel"] = channel.as_str().into();
-            }
-            say(row);
-            continue;
+        let mut row = json!({
+            "name": key.name, "environment": environment, "institutions": institutions, "locations": locations,
+            "grants": grants, "organisation": key.organisation,
+        });
+        if let Some(channel) = &key.channel {
+            row["channel"] = channel.as_str().into();
         }
         let locations = locations
             .map_or_else(|| "all".to_owned(), |ids| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", "));
         let (institutions, grants) = (institutions.join(", "), grants.join(", "));
-        table.row(&[&key.name, environment, &institutions, &locations, &grants, &key.organisation]);
+        table.add(&row, &[&key.name, environment, &institutions, &locations, &grants, &key.organisation]);
     }
-    table.show(*as_json);
+    table.show();
     ensure_no_problems(&problems)
 }
 

@@ -288,25 +288,23 @@ impl ServerLocations {
 
 async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
     let places = ServerLocations::connect(&asked.list.server).await?;
-    let mut table =
-        TextTable::new(&["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"]);
+    let heads = ["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"];
+    let mut table = TextTable::new(&heads, asked.list.json);
     let states = places.states().await?;
     let mut steps = Vec::new();
     for state in states.iter().filter(|state| state.is_red() || !asked.red) {
         let LocationState { id, name, subdomain, read_status, write_status, sync, see } = state;
-        if asked.list.json {
-            say(json!({
-                "id": id, "name": name, "subdomain": subdomain, "status": "active",
-                "read_status": read_status, "write_status": write_status,
-                "writes_waiting": sync["writes_waiting"], "writes_failed": sync["writes_failed"],
-                "read_problem": sync["read_problem"], "write_problem": sync["write_problem"],
-                "problems": sync["problems"], "see_location": see,
-            }));
-            continue;
-        }
+        let object = json!({
+            "id": id, "name": name, "subdomain": subdomain, "status": "active",
+            "read_status": read_status, "write_status": write_status,
+            "writes_waiting": sync["writes_waiting"], "writes_failed": sync["writes_failed"],
+            "read_problem": sync["read_problem"], "write_problem": sync["write_problem"],
+            "problems": sync["problems"], "see_location": see,
+        });
         let [waiting, failed] = ["writes_waiting", "writes_failed"].map(|field| sync[field].to_string());
         let (id, problem) = (id.to_string(), state.problem());
-        table.row(&[&id, name, subdomain, "active", read_status, write_status, &waiting, &failed, &problem]);
+        let cells: [&str; 9] = [&id, name, subdomain, "active", read_status, write_status, &waiting, &failed, &problem];
+        table.add(&object, &cells);
         for problem in state.problems() {
             let (step, runbook) = (text(&problem["next_step"]), text(&problem["runbook"]));
             steps.push(format!("{id}: {step} {}{runbook}", places.session.server));
@@ -317,13 +315,10 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
         places.all().filter(|(_, location, _)| location["status"] != "active" && !asked.red)
     {
         let (name, status) = (text(&location["name"]), text(&location["status"]));
-        if asked.list.json {
-            say(json!({"id": id, "name": name, "subdomain": subdomain, "status": status}));
-            continue;
-        }
-        table.row(&[&id.to_string(), name, subdomain, status, "", "", "", "", ""]);
+        let object = json!({"id": id, "name": name, "subdomain": subdomain, "status": status});
+        table.add(&object, &[&id.to_string(), name, subdomain, status, "", "", "", "", ""]);
     }
-    table.show(asked.list.json);
+    table.show();
     if !asked.list.json {
         let failed: u64 = states.iter().filter_map(|state| state.sync["writes_failed"].as_u64()).sum();
         if failed > 0 {
@@ -344,7 +339,8 @@ async fn list_writes(
     if let Some(location) = only {
         places.subdomain(location)?;
     }
-    let mut table = TextTable::new(&["ID", "STATUS", "RECORD", "OPERATION", "TRIES", "QUEUED", "REASON"]);
+    let heads = ["ID", "STATUS", "RECORD", "OPERATION", "TRIES", "QUEUED", "REASON"];
+    let mut table = TextTable::new(&heads, *as_json);
     let wanted = status.map_or_else(|| "open=true".to_owned(), |status| format!("status={}", status.word()));
     let asked =
         |(id, location, _): &(u64, &Value, &str)| location["status"] == "active" && only.is_none_or(|only| only == *id);
@@ -353,20 +349,17 @@ async fn list_writes(
         let writes = answer(places.session.get(&path)).await?;
         let writes = writes.as_array().map_or(&[][..], Vec::as_slice);
         for write in writes {
-            if *as_json {
-                say(write);
-                continue;
-            }
             let record = format!("{} {}", text(&write["resource"]), write["record_id"]);
             let [id, status, operation, queued] =
                 ["id", "status", "operation", "queued_at"].map(|name| text(&write[name]));
-            table.row(&[id, status, &record, operation, &write["attempts"].to_string(), queued, &reason(write)]);
+            let (tries, reason) = (write["attempts"].to_string(), reason(write));
+            table.add(write, &[id, status, &record, operation, &tries, queued, &reason]);
         }
-        if !*as_json && writes.len() as u64 == SHOWN {
+        if writes.len() as u64 == SHOWN {
             table.row(&["...", "", "", "", "", "", &format!("only the newest writes of location {id} are shown")]);
         }
     }
-    table.show(*as_json);
+    table.show();
     Ok(())
 }
 

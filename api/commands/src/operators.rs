@@ -65,13 +65,11 @@ fn add(of: &Configured, name: &str, role: Role) -> Result<(), String> {
 
 fn list(ListArguments { json: as_json, of }: &ListArguments) -> Result<(), String> {
     let (access, problems) = access(&valid(&of.config)?)?;
-    let mut table = TextTable::new(&["NAME", "ROLE"]);
+    let mut table = TextTable::new(&["NAME", "ROLE"], *as_json);
     for operator in &access.operators {
-        match as_json {
-            true => say(json!({"name": operator.name, "role": operator.role.name()})),
-            false => table.row(&[&operator.name, operator.role.name()]),
-        }
+        let (name, role) = (&operator.name, operator.role.name());
+        table.add(&json!({"name": name, "role": role}), &[name, role]);
     }
-    table.show(*as_json);
+    table.show();
     ensure_no_problems(&problems)
 }

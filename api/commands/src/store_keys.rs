@@ -23,14 +23,11 @@ const OLDER: &str =
 pub fn show(server: &ServerArguments, as_json: bool) -> ExitCode {
     let shown = async {
         let keys = answer(ServerSession::begin(server)?.get("/store/keys")).await?;
-        let mut table = TextTable::new(&["ID", "ENCRYPTS NEW VALUES"]);
+        let mut table = TextTable::new(&["ID", "ENCRYPTS NEW VALUES"], as_json);
         for key in keys["keys"].as_array().into_iter().flatten() {
-            match as_json {
-                true => say(key),
-                false => table.row(&[text(&key["id"]), if key["seals"] == true { "yes" } else { "no" }]),
-            }
+            table.add(key, &[text(&key["id"]), if key["seals"] == true { "yes" } else { "no" }]);
         }
-        table.show(as_json);
+        table.show();
         match keys["values_left"].as_u64() {
             _ if as_json => {}
             Some(0) => {}

@@ -7,25 +7,33 @@ use crate::{
     terminal::say,
 };
 
-/// A table. Each column is as wide as its longest cell.
-pub struct TextTable(Vec<Vec<String>>);
+/// A table. Each column is as wide as its longest cell. With `as_json`, lines of JSON are printed instead.
+pub struct TextTable {
+    rows: Vec<Vec<String>>,
+    as_json: bool,
+}
 
 impl TextTable {
-    pub fn new(heads: &[&str]) -> TextTable {
-        let mut table = TextTable(Vec::new());
+    pub fn new(heads: &[&str], as_json: bool) -> TextTable {
+        let mut table = TextTable { rows: Vec::new(), as_json };
         table.row(heads);
         table
     }
 
-    pub fn row(&mut self, cells: &[&str]) {
-        self.0.push(cells.iter().map(|cell| (*cell).to_owned()).collect());
+    /// Prints the object as a line of JSON, or adds its cells.
+    pub fn add(&mut self, object: &Value, cells: &[&str]) {
+        if self.as_json { say(object) } else { self.row(cells) }
     }
 
-    /// Prints the table, unless JSON lines were printed instead.
-    pub fn show(&self, instead: bool) {
-        let width = |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.0[0].len()).map(width).collect();
-        for row in self.0.iter().filter(|_| !instead) {
+    /// Adds a row without an object.
+    pub fn row(&mut self, cells: &[&str]) {
+        self.rows.push(cells.iter().map(|cell| (*cell).to_owned()).collect());
+    }
+
+    pub fn show(&self) {
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
+        for row in self.rows.iter().filter(|_| !self.as_json) {
             let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
             say(cells.join("  ").trim_end());
         }
@@ -43,12 +51,10 @@ pub async fn show_list(
 ) -> Result<(), String> {
     let all = answer(ServerSession::begin(server)?.get(path)).await?;
     let rows = all.as_array().map_or(&[][..], Vec::as_slice);
-    let mut table = TextTable::new(heads);
+    let mut table = TextTable::new(heads, *json);
     for row in rows {
-        if *json {
-            say(row);
-        }
-        table.0.push(fields.iter().map(|field| cell(&row[*field])).collect());
+        let cells: Vec<String> = fields.iter().map(|field| cell(&row[*field])).collect();
+        table.add(row, &cells.iter().map(String::as_str).collect::<Vec<_>>());
     }
     if most == Some(rows.len()) {
         let mut note = vec![""; heads.len() - 2];
@@ -56,7 +62,7 @@ pub async fn show_list(
         note.push("the newest are shown");
         table.row(&note);
     }
-    table.show(*json);
+    table.show();
     Ok(())
 }
 
