@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use actix_web::http::KeepAlive;
-
-use framework::http::rules::HttpRules;
-
 /// Connections in the accept queue.
 pub(super) const BACKLOG: u32 = 1_024;
 /// Time during which the unread bytes of a closing connection are discarded. With less, a connection could stay open
@@ -18,8 +14,4 @@ pub(crate) const LAST_SECOND: Duration = Duration::from_secs(1);
 /// clients.
 pub(super) fn for_requests(shutdown_timeout: Duration) -> Duration {
     shutdown_timeout.saturating_sub(2 * LAST_SECOND)
-}
-
-pub(super) fn keep_alive(rules: &HttpRules) -> KeepAlive {
-    if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) }
 }

@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{
     connection::{ClientConnection, ClientStream},
-    limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests, keep_alive},
+    limits::{BACKLOG, DISCONNECT_TIMEOUT, for_requests},
 };
 
 /// Kernel send buffer per connection; the default grows up to 4 MiB for a client that does not read.
@@ -76,7 +76,7 @@ impl Listener {
                     let stopping = stopping.clone();
                     async move { stopping.notified().await }
                 })
-                .keep_alive(keep_alive(&rules))
+                .keep_alive(rules.keep_alive)
                 .client_request_timeout(rules.header_timeout)
                 .client_disconnect_timeout(DISCONNECT_TIMEOUT)
                 .h1_write_buffer_size(WRITE_BUFFER)
