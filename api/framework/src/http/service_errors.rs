@@ -13,17 +13,21 @@ use crate::http::errors::{ApiError, sentence};
 /// Seconds until a full store or a full queue may accept writes again.
 const RETRY_LATER: u64 = 30;
 
+/// Logs a failure of the store itself as `what`. A full store or a conflict is expected.
+fn not_committed(error: CommitError, what: &str) -> ApiError {
+    if let CommitError::Store(error) = error {
+        tracing::error!(%error, "{what}");
+    }
+    ApiError::unavailable(RETRY_LATER)
+}
+
 impl From<ControlError> for ApiError {
     fn from(error: ControlError) -> ApiError {
         match error {
             ControlError::Malformed(why) => ApiError::bad(sentence(&why)),
             ControlError::NotFound => ApiError::not_found("The record of the simulated system"),
             ControlError::Refused(why) => ApiError::conflict(sentence(&why)),
-            ControlError::Commit(CommitError::Store(error)) => {
-                tracing::error!(%error, "the changes of the simulated EHR cannot be stored");
-                ApiError::unavailable(RETRY_LATER)
-            }
-            ControlError::Commit(_) => ApiError::unavailable(RETRY_LATER),
+            ControlError::Commit(error) => not_committed(error, "the changes of the simulated EHR cannot be stored"),
         }
     }
 }
@@ -39,13 +43,7 @@ impl From<WorkstationError> for ApiError {
                 ApiError::too_many("Too many wrong codes; please wait before you try again.", retry_after.into())
             }
             WorkstationError::Refused(why) => ApiError::refused(sentence(why)),
-            WorkstationError::Store(CommitError::Full { .. } | CommitError::Conflict { .. }) => {
-                ApiError::unavailable(RETRY_LATER)
-            }
-            WorkstationError::Store(CommitError::Store(error)) => {
-                tracing::error!(%error, "workstation records cannot be read or written");
-                ApiError::unavailable(RETRY_LATER)
-            }
+            WorkstationError::Store(error) => not_committed(error, "workstation records cannot be read or written"),
         }
     }
 }
@@ -89,13 +87,7 @@ impl From<VersionError> for ApiError {
             VersionError::NoneAtLocation | VersionError::NothingBefore | VersionError::Refused(_) => {
                 ApiError::refused(sentence(&error.to_string()))
             }
-            VersionError::Store(CommitError::Full { .. } | CommitError::Conflict { .. }) => {
-                ApiError::unavailable(RETRY_LATER)
-            }
-            VersionError::Store(CommitError::Store(error)) => {
-                tracing::error!(%error, "versions of adapters cannot be read or written");
-                ApiError::unavailable(RETRY_LATER)
-            }
+            VersionError::Store(error) => not_committed(error, "versions of adapters cannot be read or written"),
         }
     }
 }
