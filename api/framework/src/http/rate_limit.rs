@@ -6,7 +6,7 @@ use std::{collections::HashMap, fmt, num::NonZeroU32, time::Duration};
 use governor::{
     Quota, RateLimiter,
     clock::{Clock, DefaultClock},
-    middleware::{StateInformationMiddleware, StateSnapshot},
+    middleware::StateInformationMiddleware,
     state::keyed::DefaultKeyedStateStore,
 };
 
@@ -111,7 +111,7 @@ impl RateLimits {
                 left -= wait;
                 tokio::time::sleep(wait).await;
             };
-            let limit_state = RateLimitState::after(per, &taken);
+            let limit_state = RateLimitState::new(per, taken.quota(), taken.remaining_burst_capacity());
             if tightest.is_none_or(|it| limit_state.remaining < it.remaining) {
                 tightest = Some(limit_state);
             }
@@ -121,10 +121,6 @@ impl RateLimits {
 }
 
 impl RateLimitState {
-    fn after(per: Per, taken: &StateSnapshot) -> RateLimitState {
-        RateLimitState::new(per, taken.quota(), taken.remaining_burst_capacity())
-    }
-
     fn new(per: Per, quota: Quota, remaining: u32) -> RateLimitState {
         let limit = quota.burst_size().get();
         let reset = whole_seconds(quota.replenish_interval() * limit.saturating_sub(remaining));
