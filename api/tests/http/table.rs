@@ -40,7 +40,7 @@ async fn show<const STATUS: u16>(call: ApiCall, _: Anywhere<()>) -> Answer<One<S
         fingerprint: once.map(|once| hex(once.fingerprint)),
         parts: Vec::new(),
     };
-    Ok(if once.is_some() { call.replayed(seen) } else { call.show(seen) })
+    Ok(call.created(once.is_some(), seen))
 }
 
 struct PartId(u64);

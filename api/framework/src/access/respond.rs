@@ -154,15 +154,10 @@ impl ApiCall {
         A::wrap(self.build(status).json(Envelope::success(self.description(), data)))
     }
 
-    /// Responds with the record that the first request with this Idempotency-Key created.
-    pub fn replayed<V: Serialize, A: Wraps<V>>(&self, data: V) -> A {
-        let answer = self.build(A::STATUS).json(Envelope::success(self.description(), data));
-        A::wrap(mark_replayed(answer))
-    }
-
     /// Responds with the created record, or with that of an identical earlier request.
     pub fn created<V: Serialize, A: Wraps<V>>(&self, replay: bool, data: V) -> A {
-        if replay { self.replayed(data) } else { self.show(data) }
+        let answer = self.build(A::STATUS).json(Envelope::success(self.description(), data));
+        A::wrap(if replay { mark_replayed(answer) } else { answer })
     }
 
     /// Like `created`, for several records.
