@@ -194,9 +194,7 @@ fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + Send + Sync + 's
     let schema = || json!({"type": "string", "format": "date-time", "pattern": CENTURIES});
     Kind::for_text(schema, "2026-12-01T14:30:00Z", move |text| {
         let written = ParsedDateTime::parse(text).ok_or("must be a date-time such as 2026-12-01T14:30:00Z")?;
-        if !YEARS.contains(&written.date.year()) {
-            return Err(format!("must be between the years {} and {}", YEARS.start(), YEARS.end()));
-        }
+        in_years(days(written.date), YEARS)?;
         let at = match (written.time, written.offset) {
             (None, _) => clock.midnight(day(written.date)),
             (Some(time), None) => clock.at(written.date.and_time(time), text),
