@@ -3,7 +3,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 use syn::{
-    Attribute, Error, Expr, Field, Fields, Ident, ItemStruct, Lit, LitStr, Meta, Path, Token, Type, parenthesized,
+    Attribute, Error, Expr, ExprLit, Field, Fields, Ident, ItemStruct, Lit, LitStr, Path, Token, Type, parenthesized,
     parse::{Parse, ParseStream},
 };
 
@@ -286,15 +286,11 @@ fn is_value(kind: &Type) -> bool {
 
 /// Returns the doc comment of a field as one line.
 pub(crate) fn documentation(attributes: &[Attribute]) -> Option<String> {
-    let lines = attributes.iter().filter(|it| it.path().is_ident("doc")).filter_map(|it| match &it.meta {
-        Meta::NameValue(pair) => match &pair.value {
-            Expr::Lit(literal) => match &literal.lit {
-                Lit::Str(text) => Some(text.value().trim().to_owned()),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
+    let lines = attributes.iter().filter(|it| it.path().is_ident("doc")).filter_map(|it| {
+        let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &it.meta.require_name_value().ok()?.value else {
+            return None;
+        };
+        Some(text.value().trim().to_owned())
     });
     Some(lines.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
 }
