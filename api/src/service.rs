@@ -23,7 +23,7 @@ use framework::{
         token_uses,
     },
     http::tls::Certificates,
-    nodes::{forward::Peers, rules::NodeListener},
+    nodes::forward::Peers,
     values::secret::{self, Secret},
 };
 use futures_util::future::join_all;
@@ -51,13 +51,11 @@ pub struct Running {
 /// Starts the service. `simulated` opens simulated EHRs of data sources in this process.
 pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Running, String> {
     let certificates = Certificates::load(&config.http)?;
-    let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
-    let listening =
-        |node: &NodeListener| server::listen(node.listen).map_err(|error| format!("{}: {error}", node.listen));
-    let internal = config.node.as_ref().map(listening).transpose()?;
-    let operators = config.http.operators.listen;
-    let operators = server::listen(operators)
-        .map_err(|error| format!("{operators}: {error}; `listen` of [operators] names another address"))?;
+    let listen = |address| server::listen(address).map_err(|error| format!("{address}: {error}"));
+    let listener = listen(config.http.listen)?;
+    let internal = config.node.as_ref().map(|node| listen(node.listen)).transpose()?;
+    let operators = listen(config.http.operators.listen)
+        .map_err(|error| format!("{error}; `listen` of [operators] names another address"))?;
     let for_operators = operators.local_addr().map_err(|error| error.to_string())?;
     let peers = config.node.as_ref().map(|node| Peers::new(&node.secret)).transpose()?;
     let data_dir = &config.data_dir;
