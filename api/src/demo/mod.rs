@@ -74,12 +74,8 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
         drop(crate::server::listen(address).map_err(|error| format!("{address}: {error}"))?);
     }
     let adapter = component::install(if arguments.cloud { cloud::ADAPTER } else { "sandbox" }, &dir)?;
-    let cloud = match arguments.cloud {
-        true => Some(
-            cloud::start(arguments.operators, known.as_ref().and_then(|known| known.cloud_ehr.as_ref())).map_err(at)?,
-        ),
-        false => None,
-    };
+    let before = known.as_ref().and_then(|known| known.cloud_ehr.as_ref());
+    let cloud = arguments.cloud.then(|| cloud::start(arguments.operators, before)).transpose().map_err(at)?;
 
     let file = dir.join("demo.toml");
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
