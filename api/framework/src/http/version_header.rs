@@ -21,13 +21,10 @@ pub fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Version, 
     let version = value.to_str().ok().and_then(|name| rules.version(name.trim()));
     version.ok_or_else(|| {
         let unknown = ApiError::from(Failure::VersionUnknown);
-        match *header == own {
-            true => unknown,
-            false => {
-                let advice = Failure::VersionUnknown.advice().replace("Svc-Api-Version", header.as_str());
-                unknown.explained(advice)
-            }
+        if *header == own {
+            return unknown;
         }
+        unknown.explained(Failure::VersionUnknown.advice().replace("Svc-Api-Version", header.as_str()))
     })
 }
 
