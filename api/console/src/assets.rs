@@ -15,12 +15,8 @@ use crate::location_page::{LANES, STEPS};
 static STYLE: LazyLock<String> = LazyLock::new(|| {
     let mut style = include_str!("style.css").to_owned();
     for step in 0..STEPS {
-        let _ = writeln!(
-            style,
-            ".at-{step} {{ grid-row-start: {} }} .for-{} {{ grid-row-end: span {0} }}",
-            step + 1,
-            step + 1
-        );
+        let next = step + 1;
+        let _ = writeln!(style, ".at-{step} {{ grid-row-start: {next} }} .for-{next} {{ grid-row-end: span {next} }}");
     }
     for lane in 0..LANES {
         let _ = writeln!(style, ".lane-{lane} {{ grid-column: {} }}", lane + 1);
