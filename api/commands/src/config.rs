@@ -107,9 +107,7 @@ async fn reload(
     };
     lines("changes").iter().for_each(say);
     let (problems, needs_restart) = (lines("problems"), lines("needs_restart"));
-    for problem in &problems {
-        complain(problem);
-    }
+    problems.iter().for_each(complain);
     if !needs_restart.is_empty() {
         complain(format_args!("needs a restart: {}", needs_restart.join(", ")));
     }
@@ -177,7 +175,7 @@ fn check(file: &Path) -> ExitCode {
             }
             let certificates = Certificates::load(&config.http).err();
             if let Some(problem) = &certificates {
-                let _ = writeln!(io::stderr(), "{}: {problem}", file.display());
+                complain(format_args!("{}: {problem}", file.display()));
             }
             if !refused.is_empty() || certificates.is_some() {
                 return ExitCode::from(2);
