@@ -105,9 +105,7 @@ impl FilterForm {
             ("operator", name) => Some(Actor::Operator(name)),
             ("workstation", name) => Some(Actor::Workstation(name)),
             ("key", name) => Some(Actor::Key(name)),
-            _ => {
-                return Err(ApiError::bad("a name needs a kind: API key, operator or workstation"));
-            }
+            _ => return Err(ApiError::bad("a name needs a kind: API key, operator or workstation")),
         };
         let known = || self.id.parse().ok().or_else(|| parsed(&self.id).map(|(_, id)| id));
         let id = (!self.id.is_empty()).then(|| {
