@@ -74,7 +74,8 @@ pub async fn start(config: Config, simulated: &dyn OpenSimulated) -> Result<Runn
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
     let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.simulated);
-    let api = api.with_peers(peers).with_audit(trail).with_certificates(certificates);
+    let mut api = api.with_audit(trail);
+    (api.peers, api.certificates) = (peers, certificates);
     let api = Data::new(api);
     let internal = internal.map(|listener| server::start_internal(api.clone(), listener));
     api.replace_operators(config.access.operators);

@@ -77,7 +77,8 @@ impl Secured {
         write(dir.path(), &pair.certificate, &pair.key);
         let rules = rules(dir.path());
         let certificates = Certificates::load(&rules).unwrap();
-        let api = Api::new(world.engine, keys(), &Secret::from_bytes([7; 32]), rules).with_certificates(certificates);
+        let mut api = Api::new(world.engine, keys(), &Secret::from_bytes([7; 32]), rules);
+        api.certificates = certificates;
         let api = Data::new(api);
         let listener = server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let (server, address) = server::start(api.clone(), listener).unwrap();

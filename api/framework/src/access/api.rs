@@ -134,14 +134,6 @@ impl Api {
         Api { audit: Some(trail), ..self }
     }
 
-    pub fn with_certificates(self, certificates: Certificates) -> Api {
-        Api { certificates, ..self }
-    }
-
-    pub fn with_peers(self, peers: Option<Peers>) -> Api {
-        Api { peers, ..self }
-    }
-
     /// Returns the rules of the HTTP edge for one call.
     pub fn edge(&self) -> Arc<Edge> {
         self.edge.load_full()

@@ -109,7 +109,8 @@ pub async fn serve(
         role: None,
     };
     let peers = node.map(|_| Peers::new(&Secret::from_bytes([9; 32]))).transpose()?;
-    let api = Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules).with_peers(peers);
+    let mut api = Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules);
+    api.peers = peers;
     let trail = || Trail::open(&dir.join("audit"), &[5; 32], Rules::default());
     let api = Data::new(if audited { api.with_audit(trail()?) } else { api });
     let follower = engine.audit_follower().clone();
