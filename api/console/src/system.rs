@@ -1,5 +1,7 @@
 //! The server (version, disk, backups, certificates, keys and operators), and the documents for operators.
 
+use std::sync::Arc;
+
 use actix_web::{HttpRequest, web::Path};
 use endpoints::resources::documentation;
 use framework::{
@@ -26,7 +28,7 @@ struct SystemPage {
     certificates: Vec<(&'static str, RelativeTime)>,
     institutions: usize,
     locations: usize,
-    keys: Vec<KeyRow>,
+    keys: Vec<Arc<ApiKey>>,
     /// `None` unless the operator is an admin.
     operators: Option<Vec<OperatorRow>>,
 }
@@ -35,13 +37,6 @@ struct Backup {
     /// `None` before the first backup.
     newest: Option<RelativeTime>,
     failed: u64,
-}
-
-struct KeyRow {
-    name: String,
-    organisation: String,
-    environment: &'static str,
-    institutions: usize,
 }
 
 struct OperatorRow {
@@ -60,7 +55,7 @@ fn read(visit: &ConsoleRequest) -> SystemPage {
     let (engine, numbers) = (&api.engine, api.engine.metrics());
     let not_ready = engine.ready().err().map(|reason| reason.to_string());
     let directory = api.directory();
-    let mut keys: Vec<KeyRow> = api.keys().all().map(|key| KeyRow::from_key(key)).collect();
+    let mut keys: Vec<Arc<ApiKey>> = api.keys().all().cloned().collect();
     keys.sort_by(|a, b| a.name.cmp(&b.name));
     let operators = visit.may(Role::Admin).then(|| {
         let mut all: Vec<OperatorRow> = api.operators().all().map(|it| OperatorRow::new(it, now)).collect();
@@ -87,17 +82,6 @@ fn read(visit: &ConsoleRequest) -> SystemPage {
         locations: directory.locations().count(),
         keys,
         operators,
-    }
-}
-
-impl KeyRow {
-    fn from_key(key: &ApiKey) -> KeyRow {
-        KeyRow {
-            name: key.name.clone(),
-            organisation: key.organisation.clone(),
-            environment: key.environment.word(),
-            institutions: key.institutions.len(),
-        }
     }
 }
 
