@@ -11,7 +11,7 @@ use engine::{
     EngineError,
     store::Direction,
     webhooks::{
-        delivery::{Delivery, State},
+        delivery::{Delivery, DeliveryError, State},
         delivery_id::made_at,
         model::{Endpoint, EndpointId},
     },
@@ -59,17 +59,11 @@ struct DeliveryPage {
     endpoint: EndpointId,
     row: DeliveryRow,
     ended: Option<RelativeTime>,
-    failures: Vec<FailedAttempt>,
+    /// The last failed attempts, newest first.
+    failures: Vec<DeliveryError>,
     /// `None` if the operator's role may not see the body.
     body: Option<String>,
     operates: bool,
-}
-
-struct FailedAttempt {
-    number: u32,
-    at: String,
-    code: String,
-    message: String,
 }
 
 #[derive(Template)]
@@ -258,18 +252,12 @@ fn read_delivery(visit: &ConsoleRequest, id: EndpointId, delivery: Uuid) -> Resu
         State::Pending { .. } => None,
         State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => Some(RelativeTime::new(at, now)),
     };
-    let failures = found.delivery_errors.iter().rev().map(|it| FailedAttempt {
-        number: it.attempts,
-        at: it.timestamp.clone(),
-        code: it.code.clone(),
-        message: it.message.clone(),
-    });
     Ok(DeliveryPage {
         frame: visit.frame("webhooks", "Webhook message"),
         endpoint: id,
         row: row(visit, &found, now),
         ended,
-        failures: failures.collect(),
+        failures: found.delivery_errors.iter().rev().cloned().collect(),
         body,
         operates: visit.may(Role::Operator),
     })
