@@ -68,22 +68,15 @@ struct SearchForm {
 }
 
 struct FleetRow {
-    id: LocationId,
-    name: String,
-    institution: String,
+    summary: LocationSummary,
     status: Option<&'static str>,
-    reading: Badge,
-    writing: Badge,
     /// The reasons for a red status.
     reasons: Vec<Reason>,
-    queued: u64,
-    failed: u64,
     oldest: Option<RelativeTime>,
     last_read: Option<RelativeTime>,
     /// Start of the last complete read of the appointments.
     schedule: Option<RelativeTime>,
     gate: Option<Badge>,
-    node: Option<String>,
 }
 
 /// A reason for a red status, and its runbook for operators.
@@ -364,23 +357,16 @@ fn read(visit: &ConsoleRequest) -> Result<FleetPage, ConsoleError> {
     })
 }
 
-fn row(it: LocationSummary, now: Timestamp) -> FleetRow {
+fn row(summary: LocationSummary, now: Timestamp) -> FleetRow {
     let when = |at: Option<Timestamp>| at.map(|at| RelativeTime::new(at, now));
     FleetRow {
-        id: it.location.id,
-        name: it.location.name.clone(),
-        institution: it.institution.name.clone(),
-        status: status(it.location.status),
-        reading: it.reading(),
-        writing: it.writing(),
-        reasons: it.reasons(),
-        queued: it.queued(),
-        failed: it.failed,
-        oldest: when(it.oldest()),
-        last_read: when(it.last_read()),
-        schedule: when(it.schedule_as_of()),
-        gate: it.gate.map(words::gate),
-        node: it.node,
+        status: status(summary.location.status),
+        reasons: summary.reasons(),
+        oldest: when(summary.oldest()),
+        last_read: when(summary.last_read()),
+        schedule: when(summary.schedule_as_of()),
+        gate: summary.gate.map(words::gate),
+        summary,
     }
 }
 
