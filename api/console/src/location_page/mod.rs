@@ -6,14 +6,20 @@ mod queue;
 mod reading;
 pub mod rules;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use actix_web::web::Path;
 use endpoints::resources::{
     operators::recent_errors::{RecentErrorView, recent_errors},
     practice::problems::{self, ProblemView},
 };
-use engine::records::{SyncState, sync_state::Cause};
+use engine::{
+    records::{SyncState, sync_state::Cause},
+    setup::Institution,
+};
 
 use crate::{
     fleet,
@@ -32,11 +38,10 @@ pub(crate) use self::{
 struct LocationPage {
     frame: PageFrame,
     id: LocationId,
-    name: String,
-    institution: String,
+    location: Arc<LocationSetup>,
+    institution: Arc<Institution>,
+    state: SyncState,
     status: Option<&'static str>,
-    zone: String,
-    ehr: Option<String>,
     /// Host and port of the EHR.
     address: Option<String>,
     has_ehr: bool,
@@ -44,14 +49,10 @@ struct LocationPage {
     problems: Vec<Problem>,
     reading: DirectionStatus,
     writing: DirectionStatus,
-    /// Paused by an operator.
-    reading_paused: bool,
-    writing_paused: bool,
     last_read: Option<RelativeTime>,
     /// Start of the last complete read of the appointments.
     schedule: Option<RelativeTime>,
     next_cycle: Option<RelativeTime>,
-    waits: Option<String>,
     calendar: calendar::CalendarDay,
     queue: queue::WriteQueue,
     cycle: reading::Cycle,
@@ -171,23 +172,16 @@ async fn read(visit: ConsoleRequest, id: LocationId) -> Result<LocationPage, Con
     Ok(LocationPage {
         frame: PageFrame { live: Some(live), ..visit.frame("fleet", location.name.clone()) },
         id,
-        name: location.name.clone(),
-        institution: institution.name.clone(),
         status: fleet::status(location.status),
-        zone: location.zone.to_string(),
-        ehr: state.ehr_name.clone(),
         node: api.engine.nodes().map(|nodes| nodes.name),
         address: problems::address(&setup, &location),
         has_ehr: location.source.is_some(),
         problems: problems.collect(),
         reading: DirectionStatus::new(state.read_ok, state.read_at, now),
         writing: DirectionStatus::new(state.write_ok, state.write_at, now),
-        reading_paused: state.paused.reading.is_some(),
-        writing_paused: state.paused.writing.is_some(),
         last_read: state.last_sync.map(|at| RelativeTime::new(at, now)),
         schedule: state.schedule_as_of.map(|at| RelativeTime::new(at, now)),
         next_cycle: state.next_cycle.map(|at| RelativeTime::new(at, now)),
-        waits: state.read_waits.clone(),
         calendar: calendar::CalendarDay::read(&visit, &location, now)?,
         adapter: reading::AdapterSection::read(&visit, &location, &state, now)?,
         gate: gate(&visit, &location, &state, now)?,
@@ -197,6 +191,9 @@ async fn read(visit: ConsoleRequest, id: LocationId) -> Result<LocationPage, Con
         administers: visit.may(Role::Admin),
         queue,
         cycle,
+        location,
+        institution,
+        state,
     })
 }
 
