@@ -1,7 +1,10 @@
 //! The booking rules in force at a location, and the reasons why its times can or cannot be booked.
 
+use std::sync::Arc;
+
 use actix_web::web::Path;
 use endpoints::resources::{booking::reasons::detail, schedule::available_slots::minutes};
+use engine::setup::Institution;
 use framework::values::limits::MAX_SLOTS_SIFTED;
 use location::{
     AppointmentTypeId, Date, MINUTE, Millis, OperatoryId, ProviderId, Reason, RuleSet, SlotQuery, Span, VisitRules,
@@ -16,10 +19,8 @@ use crate::{prelude::*, words::span};
 #[template(path = "console/rules.html")]
 struct RulesPage {
     frame: PageFrame,
-    id: LocationId,
-    name: String,
-    institution: String,
-    zone: String,
+    location: Arc<LocationSetup>,
+    institution: Arc<Institution>,
     tables: Vec<RuleTable>,
     /// Channels that rules mention.
     channels: Vec<String>,
@@ -85,15 +86,13 @@ async fn read(visit: ConsoleRequest, id: LocationId) -> Result<RulesPage, Consol
     };
     Ok(RulesPage {
         frame: visit.frame("fleet", format!("Booking rules of {}", location.name)),
-        id,
-        name: location.name.clone(),
-        institution: institution.name.clone(),
-        zone: location.zone.to_string(),
         tables: tables(&visit, &location)?,
         channels: location.settings.booking.rules.channels.keys().cloned().collect(),
         question,
         explained,
         operates: visit.may(Role::Operator),
+        location,
+        institution,
     })
 }
 
