@@ -101,13 +101,10 @@ pub(super) struct Offered {
 
 pub(super) struct Cost {
     pub call: &'static str,
-    pub answered: u64,
-    pub faults: u64,
-    pub lost: u64,
+    pub total: CallCosts,
     /// Average per call.
     pub milliseconds: String,
     pub processor: String,
-    pub requests: u64,
     pub memory: String,
 }
 
@@ -139,7 +136,7 @@ impl AdapterSection {
                 });
             }
         }
-        let costs = engine.adapter_costs_at(location.id).into_iter().map(|(call, costs)| Cost::new(call, &costs));
+        let costs = engine.adapter_costs_at(location.id).into_iter().map(|(call, costs)| Cost::new(call, costs));
         Ok(Some(AdapterSection {
             badge: words::adapter(adapter.status),
             name: adapter.name,
@@ -155,16 +152,13 @@ impl AdapterSection {
 }
 
 impl Cost {
-    fn new(call: &'static str, costs: &CallCosts) -> Cost {
+    fn new(call: &'static str, costs: CallCosts) -> Cost {
         let calls = (costs.answered + costs.faults + costs.lost).max(1) as f64;
         Cost {
             call,
-            answered: costs.answered,
-            faults: costs.faults,
-            lost: costs.lost,
+            total: costs,
             milliseconds: format!("{:.1}", costs.time.as_secs_f64() * 1e3 / calls),
             processor: format!("{:.1}", costs.processor.as_secs_f64() * 1e3 / calls),
-            requests: costs.requests,
             memory: format!("{:.1}", costs.memory as f64 / f64::from(1 << 20)),
         }
     }
