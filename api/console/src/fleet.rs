@@ -49,14 +49,10 @@ struct FleetCounts {
 }
 
 struct StateCount {
-    key: &'static str,
-    text: &'static str,
+    state: &'static FleetState,
     count: usize,
     /// The number of writes, for a state of writes.
     writes: Option<u64>,
-    /// The state needs an operator.
-    bad: bool,
-    is_always_shown: bool,
 }
 
 /// The submitted search form.
@@ -104,6 +100,7 @@ struct LocationSummary {
 struct FleetState {
     key: &'static str,
     text: &'static str,
+    /// The state needs an operator.
     bad: bool,
     is: fn(&LocationSummary) -> bool,
     writes: Option<fn(&LocationSummary) -> u64>,
@@ -121,12 +118,14 @@ impl FleetState {
     const fn with_writes(self, writes: fn(&LocationSummary) -> u64) -> FleetState {
         FleetState { writes: Some(writes), ..self }
     }
+
+    /// Returns `true` if the state is shown even without a location in it.
+    fn is_always_shown(&self) -> bool {
+        ["red", "failed-writes"].contains(&self.key)
+    }
 }
 
-/// States shown even without a location in them.
-const ALWAYS: [&str; 2] = ["red", "failed-writes"];
-
-const STATES: [FleetState; 9] = [
+static STATES: [FleetState; 9] = [
     FleetState::bad("red", "Red", LocationSummary::is_red),
     FleetState::bad("failed-writes", "Failed writes", |it| it.failed > 0).with_writes(|it| it.failed),
     FleetState::bad("not-reading", "Not reading", |it| it.reading().color == "bad"),
@@ -271,11 +270,9 @@ impl FleetCounts {
         let first = |at: fn(&LocationSummary) -> Option<Timestamp>| {
             Some(RelativeTime::new(all.iter().filter_map(at).min()?, now))
         };
-        let count = |state: &FleetState| {
+        let count = |state: &'static FleetState| {
             let count = all.iter().filter(|it| (state.is)(it)).count();
-            let writes = state.writes.map(|writes| all.iter().map(writes).sum());
-            let FleetState { key, text, bad, .. } = *state;
-            StateCount { key, text, count, writes, bad: bad && count > 0, is_always_shown: ALWAYS.contains(&key) }
+            StateCount { state, count, writes: state.writes.map(|writes| all.iter().map(writes).sum()) }
         };
         FleetCounts {
             locations: all.len(),
