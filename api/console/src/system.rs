@@ -29,20 +29,14 @@ struct SystemPage {
     institutions: usize,
     locations: usize,
     keys: Vec<Arc<ApiKey>>,
-    /// `None` unless the operator is an admin.
-    operators: Option<Vec<OperatorRow>>,
+    /// The operators and their last uses; `None` unless the operator is an admin.
+    operators: Option<Vec<(Arc<Operator>, Option<RelativeTime>)>>,
 }
 
 struct Backup {
     /// `None` before the first backup.
     newest: Option<RelativeTime>,
     failed: u64,
-}
-
-struct OperatorRow {
-    name: String,
-    role: &'static str,
-    last_used: Option<RelativeTime>,
 }
 
 pub(crate) async fn show(visit: ConsoleRequest) -> Result<HttpResponse, ConsoleError> {
@@ -58,8 +52,9 @@ fn read(visit: &ConsoleRequest) -> SystemPage {
     let mut keys: Vec<Arc<ApiKey>> = api.keys().all().cloned().collect();
     keys.sort_by(|a, b| a.name.cmp(&b.name));
     let operators = visit.may(Role::Admin).then(|| {
-        let mut all: Vec<OperatorRow> = api.operators().all().map(|it| OperatorRow::new(it, now)).collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
+        let last_used = |it: &Operator| it.last_used().map(|at| RelativeTime::new(at, now));
+        let mut all: Vec<_> = api.operators().all().map(|it| (it.clone(), last_used(it))).collect();
+        all.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         all
     });
     let backup = engine
@@ -82,16 +77,6 @@ fn read(visit: &ConsoleRequest) -> SystemPage {
         locations: directory.locations().count(),
         keys,
         operators,
-    }
-}
-
-impl OperatorRow {
-    fn new(operator: &Operator, now: Timestamp) -> OperatorRow {
-        OperatorRow {
-            name: operator.name.clone(),
-            role: operator.role.name(),
-            last_used: operator.last_used().map(|at| RelativeTime::new(at, now)),
-        }
     }
 }
 
