@@ -19,6 +19,7 @@ use endpoints::resources::{
 use engine::{
     records::{SyncState, sync_state::Cause},
     setup::Institution,
+    workstations::Workstation,
 };
 
 use crate::{
@@ -87,12 +88,9 @@ struct GateSection {
 }
 
 struct WorkstationRow {
-    id: String,
-    name: String,
+    workstation: Workstation,
     badge: Badge,
-    version: String,
     last_seen: Option<RelativeTime>,
-    awaiting: u32,
 }
 
 /// A recent error, possibly repeated.
@@ -206,7 +204,6 @@ fn gate(
     let Some(gate) = &state.gate else { return Ok(None) };
     let all = visit.api.engine.gateway().workstations(location.id).map_err(ApiError::from)?;
     let workstations = all.into_iter().map(|it| WorkstationRow {
-        id: it.id.to_string(),
         badge: match (it.connected, it.paused, it.logged_in) {
             (false, ..) => Badge::plain("not connected"),
             (_, true, _) => Badge::warn("paused"),
@@ -214,10 +211,8 @@ fn gate(
             _ if it.holds_lease => Badge::good("serves the location"),
             _ => Badge::plain("on standby"),
         },
-        name: it.name,
-        version: it.version,
         last_seen: it.last_seen.map(|at| RelativeTime::new(at, now)),
-        awaiting: it.awaiting,
+        workstation: it,
     });
     let (badge, since) = (words::gate(gate.state), RelativeTime::new(gate.since, now));
     Ok(Some(GateSection { badge, since, workstations: workstations.collect() }))
