@@ -12,12 +12,10 @@ use std::{
 
 use location::{DAY, Date, HOUR, MINUTE, Millis, SECOND, Timestamp};
 use parking_lot::Mutex;
-use runtime::{clock, run_blocking};
+use runtime::clock;
 use setup::{BackupRules, Current};
 use store::{BackedUp, Store};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-
-use crate::Engine;
 
 /// Interval of the check whether a backup is due.
 const LOOK: Duration = Duration::from_secs(60);
@@ -103,6 +101,13 @@ impl Backups {
             failures: AtomicU64::new(0),
             reports: OnceLock::new(),
         })
+    }
+
+    /// Returns a receiver for the ends of backups from now on. Only the first receiver gets them.
+    pub(crate) fn ended(&self) -> UnboundedReceiver<BackupEnded> {
+        let (report, ended) = unbounded_channel();
+        drop(self.reports.set(report));
+        ended
     }
 
     fn report(&self, made: bool) {
@@ -250,33 +255,6 @@ impl Backups {
         {
             tracing::debug!(%error, "no backup was started");
         }
-    }
-}
-
-impl Engine {
-    /// Begins a backup of the store, and returns its name.
-    pub fn begin_backup(&self) -> Result<String, BackupError> {
-        self.backups.begin(clock::now())
-    }
-
-    /// Returns the state of the backups. Waits for the disk of the folder, which may be on another machine.
-    pub async fn backups(&self) -> Result<BackupsNow, BackupError> {
-        let backups = self.backups.clone();
-        run_blocking(move || backups.now()).await
-    }
-
-    /// Returns a receiver for the ends of backups from now on, including scheduled ones. Only the first receiver gets
-    /// them.
-    pub fn backups_ended(&self) -> UnboundedReceiver<BackupEnded> {
-        let (report, ended) = unbounded_channel();
-        drop(self.backups.reports.set(report));
-        ended
-    }
-
-    /// Returns the time of the newest backup and the number of failures since the start, or `None` without a backup
-    /// folder.
-    pub fn backup_numbers(&self) -> Option<(Option<Timestamp>, u64)> {
-        self.backups.newest().map(|newest| (newest, self.backups.failures()))
     }
 }
 

@@ -12,6 +12,7 @@
 mod adapter_calls;
 mod adapter_versions;
 mod audit_follower;
+mod backup_calls;
 mod backups;
 mod cluster;
 mod config_history;
@@ -40,6 +41,7 @@ mod resume;
 mod rotation;
 pub mod simulated;
 mod slot_calls;
+mod store_key_calls;
 mod store_keys;
 mod subscriber_ids;
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use store::{KeyId, Store, StoreError, StoreKeys, rotation};
 
-use crate::{Engine, KeyError, backups::Backups, store_keys::drop_unneeded};
+use crate::{KeyError, backups::Backups, store_keys::drop_unneeded};
 
 /// Pause between two steps, because bookings use the same disk.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -198,6 +198,11 @@ impl Rotation {
         Ok(KeysNow { keys, left: state.left(), failed: state.failed.clone() })
     }
 
+    /// Returns the number of values not sealed with the newest key, once they are counted.
+    pub(crate) fn left(&self) -> Option<u64> {
+        self.state.lock().left()
+    }
+
     /// Removes an unneeded key from the file, after a check of all values and of all backups in the folder.
     pub(crate) fn drop_key(&self, id: KeyId) -> Result<(), KeyError> {
         let (file, _changing) = (self.file()?, self.change()?);
@@ -211,33 +216,4 @@ impl Rotation {
         };
         drop_unneeded(self.sealed()?, file, self.backups.folder().as_deref(), id, none_is_made, || thread::sleep(PAUSE))
     }
-}
-
-impl Engine {
-    /// Adds a key to the store, which seals new values from now on.
-    pub async fn rotate_store_key(&self) -> Result<KeysNow, KeyError> {
-        let rotation = self.rotation.clone();
-        waited(move || rotation.rotate().and_then(|_| rotation.now())).await
-    }
-
-    /// Drops a key, after a check that no value and no backup in the folder needs it.
-    pub async fn drop_store_key(&self, id: KeyId) -> Result<KeysNow, KeyError> {
-        let rotation = self.rotation.clone();
-        waited(move || rotation.drop_key(id).and_then(|()| rotation.now())).await
-    }
-
-    pub async fn store_keys(&self) -> Result<KeysNow, KeyError> {
-        let rotation = self.rotation.clone();
-        waited(move || rotation.now()).await
-    }
-
-    /// Returns the number of values not sealed with the newest key, once they are counted.
-    pub fn values_to_reseal(&self) -> Option<u64> {
-        self.rotation.state.lock().left()
-    }
-}
-
-async fn waited<T: Send + 'static>(work: impl FnOnce() -> Result<T, KeyError> + Send + 'static) -> Result<T, KeyError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| StoreError::Unknown { why: error.to_string() })?
 }
