@@ -528,6 +528,18 @@ mod tests {
         assert_eq!(Space::from_key(&[0xFF, 1]), None);
     }
 
+    /// Stores contain keys of all earlier versions.
+    #[test]
+    fn key_bytes_never_change() {
+        assert_eq!(&journal(1, 2)[1..], b"\0\0\0\x01\0\0\0\0\0\0\0\x02");
+        assert_eq!(&wake(-1, 2)[1..], b"\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF\0\0\0\x02");
+        assert_eq!(&record(1, 2, 3)[1..], b"\x01\0\0\0\x02\0\0\0\0\0\0\0\x03");
+        assert_eq!(&index_block(1, 2, 3, 4)[1..], b"\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\x03\0\0\0\x04");
+        assert_eq!(&workstation_at(1, b"0123456789abcdef")[1..], b"\0\0\0\x010123456789abcdef");
+        assert_eq!(&token_used(&[b'x'; 32])[1..], &[b'x'; 32]);
+        assert_eq!(feed_end(), [Space::FeedEnd as u8]);
+    }
+
     #[test]
     fn due_ranges_include_now_and_nothing_later() {
         for now in [i64::MIN, -1, 0, 1_700_000_000, i64::MAX - 1] {
