@@ -106,4 +106,15 @@ mod tests {
         #[cfg(unix)]
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions()) & 0o777, 0o600);
     }
+
+    #[test]
+    fn size_of_a_folder_includes_its_subfolders() {
+        let dir = tempfile::tempdir().unwrap();
+        let below = dir.path().join("one/two");
+        fs::create_dir_all(&below).unwrap();
+        fs::write(dir.path().join("some"), "abc").unwrap();
+        fs::write(below.join("more"), "defg").unwrap();
+        assert_eq!(bytes_below(dir.path()).unwrap(), 7);
+        assert_eq!(bytes_below(&dir.path().join("gone")).unwrap(), 0);
+    }
 }
