@@ -3,12 +3,12 @@
 use adapter_sdk::{
     Fault,
     records::{self, Gender},
+    settings,
     testing::Host,
 };
 use opendental_adapter::{
     requests::{adjustment, carrier, moved, moved_back, patient, payment},
     responses::Appointment,
-    settings::OpenDentalSettings,
 };
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn a_patient_is_written_without_values_the_ehr_would_refuse() {
     let (body, lines) = Host::new()
         .manifest(include_str!("../adapter.toml"))
         .config("location", "3")
-        .run_logged(|| patient(&OpenDentalSettings::read().unwrap(), &p));
+        .run_logged(|| patient(&settings::read().unwrap(), &p));
     assert_eq!(
         Value::Object(body),
         json!({
