@@ -59,10 +59,11 @@ impl Tables for Sandbox {
         patient: Patients;
         hours: WorkingHours;
         appointment: Appointments;
-        filed: AppointmentDescriptors FeeSchedules InsurancePlans Coverages HistoryItems PatientHistoryItems PatientAlerts
-            CommunicationLogs Conversations FormSchemas FormResponses ProcedureCodeCategories ProcedureCodes Fees
-            Procedures TreatmentPlans ClinicalNotes RecallTypes PatientRecalls DocumentTypes Documents PaymentTypes
-            AdjustmentTypes Charges Claims PaymentPlans Payments Adjustments GuarantorBalances InsuranceBalances;
+        filed: AppointmentDescriptors FeeSchedules InsurancePlans Coverages HistoryItems PatientHistoryItems
+            PatientAlerts CommunicationLogs Conversations FormSchemas FormResponses ProcedureCodeCategories
+            ProcedureCodes Fees Procedures TreatmentPlans ClinicalNotes RecallTypes PatientRecalls DocumentTypes
+            Documents PaymentTypes AdjustmentTypes Charges Claims PaymentPlans Payments Adjustments GuarantorBalances
+            InsuranceBalances;
     };
     // The EHR finds each write by its key.
     const WRITES: &'static [Handler<Sandbox>] = &[
