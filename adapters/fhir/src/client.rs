@@ -176,7 +176,7 @@ fn every_page(
     Err(Fault::retry_later(format!("more than {MAX_PAGES} pages of {resource_type}"), None))
 }
 
-/// Returns what was found, or nothing if the server refused; `consequence` is for the log.
+/// Replaces a refusal by an empty result, and logs the refusal after its `consequence`.
 pub fn unless_refused<T: Default>(found: Result<T, Fault>, consequence: &str) -> Result<T, Fault> {
     match found {
         Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
