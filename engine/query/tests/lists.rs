@@ -33,7 +33,7 @@ const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"]
 
 /// Small limits, so that few records are enough to reach the other sources.
 fn index() -> Index {
-    Index::with(ReadBudget { named: 4, with_terms: 15, changed: 50, credit: 8, earned: 3 })
+    Index::with(ReadBudget { named: 4, words: 256, with_terms: 15, changed: 50, credit: 8, earned: 3 })
 }
 
 struct ListsWorld {
@@ -225,6 +225,33 @@ fn a_prefix_of_too_many_words_leaves_the_filter_to_the_caller() {
         world.ids(&named("q17"), 3, Direction::Backward),
         [179, 178, 177, 176, 175, 174, 173, 172, 171, 170, 17]
     );
+}
+
+#[tokio::test]
+async fn a_prefix_of_many_blocks_is_known_without_reading_them() {
+    let budget = ReadBudget { words: 4, ..ReadBudget::default() };
+    let world = ListsWorld { index: Arc::new(Index::with(budget)), ..ListsWorld::new() };
+    world.turn(|unit_of_work| {
+        for id in 1..=100 {
+            let mut named = patient(id, 0, false, world.now);
+            named.first_name = (0..20).map(|part| format!("q{:06x} ", (id * 20 + part) * 7_919)).collect();
+            unit_of_work.put(&named).unwrap();
+        }
+    });
+    let reads = |filters: Vec<Filter>| {
+        let query = ListQuery::new([OWNER], Order::Id).filtered(filters);
+        let read = || world.lists().scan::<Record<Patient>>(&query, Range::first(10)).unwrap();
+        // The first query loads the state into memory.
+        read();
+        let before = world.store.reads();
+        assert_eq!(read().len(), 10);
+        world.store.reads() - before
+    };
+    world.merge().await;
+    let of_all = reads(Vec::new());
+    assert_eq!(reads(vec![Filter::Name("q".to_owned())]), of_all);
+    // A narrower prefix is looked up in its blocks.
+    assert!(reads(vec![Filter::Name("smith1".to_owned())]) > of_all);
 }
 
 /// Unlike a range of a list, a page contains only matching records.

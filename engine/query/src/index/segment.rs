@@ -102,6 +102,12 @@ impl Segment {
         self.firsts.bytes()
     }
 
+    /// Returns the first entries of the blocks that begin in a range. They are in memory.
+    pub(super) fn first_entries(&self, start: &[u8], end: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let range = self.firsts.before(start)..self.firsts.before(end);
+        range.filter_map(move |index| self.firsts.get(index)).map(|(first, _)| first)
+    }
+
     fn block(&self, store: &dyn Store, number: usize) -> Result<Block, StoreError> {
         let number = u32::try_from(number).expect("blocks are counted in 32 bits");
         let key = keys::index_block(self.stream.number(), self.listed.number, ENTRIES, number);

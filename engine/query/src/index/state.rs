@@ -1,7 +1,10 @@
 //! The index state of one stream: its segments, and the entries of later changes. Readers use an immutable
 //! view of it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use store::{Direction, Store, StoreError, Version, keys};
@@ -9,6 +12,7 @@ use store::{Direction, Store, StoreError, Version, keys};
 use super::{
     block::Block,
     cursor::{Cursor, PointLookup},
+    entry,
     segment::{EntryTable, Manifest, Segment},
 };
 use crate::stream::{self, Change, Entry, Stream};
@@ -121,6 +125,20 @@ impl View {
 
     pub(crate) fn lookup(&self) -> PointLookup {
         PointLookup::new(self.tables.iter().cloned())
+    }
+
+    /// Returns `true` if the stored blocks in a range begin with more than `most` words, which is known without a read.
+    /// Removed entries count until a merge drops them.
+    pub(crate) fn has_more_words(&self, start: &[u8], end: &[u8], most: usize) -> bool {
+        let stored = self.tables.iter().filter_map(|table| match table {
+            EntryTable::Fresh(_) => None,
+            EntryTable::Stored(segment) => Some(segment),
+        });
+        let mut words = BTreeSet::new();
+        stored.flat_map(|segment| segment.first_entries(start, end)).any(|first| {
+            words.insert(entry::with_word(first));
+            words.len() > most
+        })
     }
 
     /// Returns whether the segments were merged meanwhile, so that their blocks may be deleted.

@@ -27,6 +27,9 @@ const AGAIN: usize = 3;
 pub struct ReadBudget {
     /// Maximum number of records collected for a name prefix.
     pub named: usize,
+    /// Maximum number of words with a name prefix whose records are merged if they are not collected. With more words,
+    /// most pages fill up quickly without the index.
+    pub words: usize,
     /// Maximum number of records collected for several terms.
     pub with_terms: usize,
     /// Maximum number of records collected for a time of change.
@@ -40,7 +43,7 @@ pub struct ReadBudget {
 
 impl Default for ReadBudget {
     fn default() -> ReadBudget {
-        ReadBudget { named: 5_000, with_terms: 100_000, changed: 20_000, credit: 512, earned: 200 }
+        ReadBudget { named: 5_000, words: 256, with_terms: 100_000, changed: 20_000, credit: 512, earned: 200 }
     }
 }
 

@@ -23,9 +23,6 @@ use crate::{
 
 /// Maximum number of records counted per condition to find the most selective one.
 const COUNTED: usize = 256;
-/// Maximum number of words with the same prefix whose records are merged if they are not collected. With more
-/// words, most pages fill up quickly without the index.
-const WORDS: usize = 256;
 /// Maximum number of words with a prefix for which other records are checked in the index. Reading a record
 /// costs more than this number of lookups.
 const JUDGED_BY: usize = 8;
@@ -303,6 +300,14 @@ impl<'a> OwnerList<'a> {
     /// Returns the records with a word of one of these prefixes as ids if there are few records, or as words if
     /// there are few words.
     fn named(&self, starts: &[String]) -> Result<Option<Condition>, StoreError> {
+        let has_many_words = |start: &String| {
+            let prefix = entry::beginning(self.kind, start);
+            self.view.has_more_words(&prefix, &prefix_end(&prefix), self.budget.words)
+        };
+        // A block has over a hundred entries, so that many blocks also have too many records to collect.
+        if starts.iter().any(has_many_words) {
+            return Ok(None);
+        }
         let mut ids = BTreeSet::new();
         for start in starts {
             let mut cursor = self.beginning(start);
@@ -324,7 +329,7 @@ impl<'a> OwnerList<'a> {
             while let Some(entry) = cursor.next(self.store)? {
                 let word = entry::with_word(&entry);
                 words.insert(word.to_vec());
-                if words.len() > WORDS {
+                if words.len() > self.budget.words {
                     return Ok(None);
                 }
                 cursor.seek(self.store, &prefix_end(word))?;
