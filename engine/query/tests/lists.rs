@@ -227,9 +227,8 @@ fn a_prefix_of_too_many_words_leaves_the_filter_to_the_caller() {
     );
 }
 
-#[tokio::test]
-async fn a_prefix_of_many_blocks_is_known_without_reading_them() {
-    let budget = ReadBudget { words: 4, ..ReadBudget::default() };
+/// Returns a hundred patients with twenty words of a name each, which fill more than ten blocks of the index.
+async fn patients_with_many_words(budget: ReadBudget) -> ListsWorld {
     let world = ListsWorld { index: Arc::new(Index::with(budget)), ..ListsWorld::new() };
     world.turn(|unit_of_work| {
         for id in 1..=100 {
@@ -238,20 +237,45 @@ async fn a_prefix_of_many_blocks_is_known_without_reading_them() {
             unit_of_work.put(&named).unwrap();
         }
     });
-    let reads = |filters: Vec<Filter>| {
-        let query = ListQuery::new([OWNER], Order::Id).filtered(filters);
-        let read = || world.lists().scan::<Record<Patient>>(&query, Range::first(10)).unwrap();
-        // The first query loads the state into memory.
-        read();
-        let before = world.store.reads();
-        assert_eq!(read().len(), 10);
-        world.store.reads() - before
-    };
     world.merge().await;
+    world
+}
+
+/// Counts the reads of a page of five.
+fn reads_of_page(world: &ListsWorld, filters: Vec<Filter>, keep: fn(&Record<Patient>) -> bool) -> u64 {
+    let query = ListQuery::new([OWNER], Order::Id).filtered(filters);
+    let first_asked = Timestamp(world.now);
+    let request = PageRequest { at: PageAt::Start, size: 5, descending: false, first_asked, budget: 1_000 };
+    let page = || world.lists().list::<Record<Patient>>(&query, &request, keep).unwrap();
+    // The first query loads the state into memory.
+    page();
+    let before = world.store.reads();
+    assert_eq!(page().rows.len(), 5);
+    world.store.reads() - before
+}
+
+#[tokio::test]
+async fn a_prefix_of_many_blocks_is_known_without_reading_them() {
+    let world = patients_with_many_words(ReadBudget { words: 4, ..ReadBudget::default() }).await;
+    let reads = |filters| reads_of_page(&world, filters, |_| true);
     let of_all = reads(Vec::new());
     assert_eq!(reads(vec![Filter::Name("q".to_owned())]), of_all);
     // A narrower prefix is looked up in its blocks.
     assert!(reads(vec![Filter::Name("smith1".to_owned())]) > of_all);
+}
+
+#[tokio::test]
+async fn a_frequent_prefix_is_looked_up_once_per_page() {
+    let world = patients_with_many_words(ReadBudget { named: 4, words: 50, ..ReadBudget::default() }).await;
+    let lookup = |keep: fn(&Record<Patient>) -> bool| {
+        let of_all = reads_of_page(&world, Vec::new(), keep);
+        (of_all, reads_of_page(&world, vec![Filter::Name("q".to_owned())], keep) - of_all)
+    };
+    let (once, of_one_read) = lookup(|_| true);
+    let (several, of_several_reads) = lookup(|patient| patient.id.is_multiple_of(10));
+    assert!(several > once, "the page of one record in ten takes several reads");
+    assert!(of_one_read > 0);
+    assert_eq!(of_several_reads, of_one_read);
 }
 
 /// Unlike a range of a list, a page contains only matching records.

@@ -1,6 +1,6 @@
 //! Filters of lists in terms of records, and their translation to index criteria.
 
-use std::{collections::BTreeSet, fmt};
+use std::{cell::RefCell, collections::BTreeSet, fmt};
 
 use location::{
     time::{Span, Timestamp},
@@ -73,8 +73,12 @@ pub(super) enum Criterion {
     HasOneOf(Vec<Term>),
     HasAny(BTreeSet<Term>),
     Lacks(Term),
-    /// One of the names has a word with one of these prefixes.
-    NameBegins(Vec<String>),
+    /// One of the names has a word with one of these prefixes. `frequent_in` are the owners with too many such records
+    /// for the index, as found by an earlier read of the page.
+    NameBegins {
+        starts: Vec<String>,
+        frequent_in: RefCell<BTreeSet<u32>>,
+    },
     UpdatedSince(Timestamp),
     Starting(Span),
     NotDeleted,
@@ -104,7 +108,8 @@ impl Filter {
                 if words.is_empty() {
                     return Ok(vec![OneOf(BTreeSet::new())]);
                 }
-                return Ok(words.into_iter().map(NameBegins).collect());
+                let begins = |starts| NameBegins { starts, frequent_in: RefCell::default() };
+                return Ok(words.into_iter().map(begins).collect());
             }
             Filter::Phone(number) => {
                 let last = number.last_digits().into_iter();
@@ -144,7 +149,7 @@ impl Criterion {
             Criterion::HasOneOf(terms) => record.terms().iter().any(|term| terms.contains(term)),
             Criterion::HasAny(terms) => record.terms().iter().any(|term| terms.contains(term)),
             Criterion::Lacks(term) => !record.terms().contains(term),
-            Criterion::NameBegins(starts) => {
+            Criterion::NameBegins { starts, .. } => {
                 let begins = |word: &str| starts.iter().any(|start| word.starts_with(start.as_str()));
                 record.terms().iter().filter_map(Term::word).any(begins)
             }

@@ -263,7 +263,14 @@ impl<'a> OwnerList<'a> {
             found.extend(match criterion {
                 Criterion::HasOneOf(terms) => Some(self.having_one_of(terms)),
                 Criterion::HasAny(terms) => Some(self.having_any(terms)?),
-                Criterion::NameBegins(starts) => self.named(starts)?,
+                Criterion::NameBegins { frequent_in, .. } if frequent_in.borrow().contains(&self.owner) => None,
+                Criterion::NameBegins { starts, frequent_in } => {
+                    let named = self.named(starts)?;
+                    if named.is_none() {
+                        frequent_in.borrow_mut().insert(self.owner);
+                    }
+                    named
+                }
                 Criterion::Lacks(_)
                 | Criterion::UpdatedSince(_)
                 | Criterion::Starting(_)
