@@ -322,10 +322,12 @@ impl Engine {
 
     /// Returns `Ok` if ready for traffic, or the reason. An adapter that is not ready affects only its own locations.
     pub fn ready(&self) -> Result<(), String> {
-        if let Some(alarm) = self.alarm() {
-            return Err(alarm);
-        }
         let health = self.deps.store.health();
+        if let Some(damage) = &health.damage {
+            return Err(format!(
+                "the store is damaged and refuses writes, restore a backup or salvage a copy made now: {damage}"
+            ));
+        }
         if !health.accepts_writes() {
             return Err(health.refusing.unwrap_or_else(|| "the disk is nearly full".to_owned()));
         }
@@ -342,19 +344,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns the damage of the store that an operator must repair.
-    fn alarm(&self) -> Option<String> {
-        let damage = self.deps.store.health().damage?;
-        Some(format!("the store is damaged and refuses writes, restore a backup or salvage a copy made now: {damage}"))
-    }
-
     pub fn metrics(&self) -> Numbers {
         let subscriptions = self.webhooks.subscriptions();
         let workstations = self.gateway.count();
         let health = self.deps.store.health();
         let (now, lag) = (clock::now(), self.webhook_lag());
         Numbers {
-            store_damaged: u64::from(self.alarm().is_some()),
+            store_damaged: u64::from(health.damage.is_some()),
             workstations_connected: workstations.connected,
             gates_open: workstations.open,
             workstation_answers_refused: workstations.refused,
