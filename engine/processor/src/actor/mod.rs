@@ -165,6 +165,8 @@ pub struct LocationActor {
     unreadable: Option<(Instant, EngineError)>,
     /// The timer of the next wake, and when it fires.
     timer: Option<(Instant, SpawnHandle)>,
+    /// The last turn had events.
+    has_progressed: bool,
     /// Number of consecutive failures to get a description of the EHR.
     describe_failures: u32,
     /// Timer of the next request for a description.
@@ -196,6 +198,7 @@ impl LocationActor {
             processor: None,
             unreadable: None,
             timer: None,
+            has_progressed: false,
             describe_failures: 0,
             describe: None,
             watch: Watch::since(clock::now()),
@@ -511,6 +514,7 @@ impl LocationActor {
         }
         let ended = self.means.watcher.as_ref().map(|_| processor.ended_writes(turn.events(), clock::now()));
         let unread = processor.machine.state.pulls.last_success.is_none();
+        self.has_progressed = !turn.events().is_empty();
         let calls = processor.finish(turn);
         if unread && processor.machine.state.pulls.last_success.is_some() {
             let records: u64 = processor.machine.state.pulls.progress.values().map(|progress| progress.records).sum();
@@ -579,6 +583,9 @@ impl LocationActor {
 
     /// Sets the only timer to the next wake time. A timer that fires earlier stays, because the wake time changes with
     /// most turns. Its wake finds nothing due, and sets the next one.
+    ///
+    /// Even a timer of length zero fires at the next tick, a millisecond later. Work that is due after a turn with
+    /// events starts without it. After a turn without events, the tick limits the rate of wakes that change nothing.
     fn set_timer(&mut self, ctx: &mut Context<Self>) {
         let sleep = self.processor.as_ref().and_then(Processor::wake_at).map(|at| sleep_until(at, clock::now()));
         let now = Instant::now();
@@ -590,10 +597,16 @@ impl LocationActor {
             ctx.cancel_future(old);
         }
         let Some(sleep) = sleep else { return };
-        let handle = ctx.run_later(sleep, |act, ctx| {
+        let starts_now = sleep.is_zero() && self.has_progressed;
+        let wait = async move {
+            if !starts_now {
+                tokio::time::sleep(sleep).await;
+            }
+        };
+        let handle = ctx.spawn(wait.into_actor(self).map(|(), act, ctx| {
             act.timer = None;
             send_to_self(ctx, SelfMessage::Do(RequestJob::internal(Command::Wake)));
-        });
+        }));
         self.timer = Some((now + sleep, handle));
     }
 
