@@ -33,13 +33,15 @@ use super::{
     idle::resident,
     options::{BenchResult, Options},
     practices,
-    report::{Aim, BenchReport},
+    report::{Aim, BenchReport, median},
 };
 use crate::harness::{components, fixtures};
 
 const LOCATION: LocationId = LocationId(1);
 const PLACE: &str = "main-street";
 const CHANGED: usize = 10;
+/// Cycles without changes, of which the median is reported. Their end is found by polling, a millisecond at a time.
+const UNCHANGED_CYCLES: usize = 15;
 const DEADLINE: Duration = Duration::from_secs(60);
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -151,9 +153,14 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
                 return Err(format!("the simulated EHR did not change: {}", String::from_utf8_lossy(&answer.body)).into());
             }
         }
-        for (changes, aim) in [(CHANGED, Duration::from_millis(12)), (0, Duration::from_millis(5))] {
-            let took = cycle(&engine, &timed, changes).await?;
-            report.time(&format!("a cycle with {changes} changes among them"), took, Aim::Below(aim));
+        for (changes, cycles, aim) in
+            [(CHANGED, 1, Duration::from_millis(12)), (0, UNCHANGED_CYCLES, Duration::from_millis(5))]
+        {
+            let mut took = Vec::new();
+            for _ in 0..cycles {
+                took.push(cycle(&engine, &timed, changes).await?);
+            }
+            report.time(&format!("a cycle with {changes} changes among them"), median(took), Aim::Below(aim));
             report.number("  requests it made", timed.requests.load(Ordering::Relaxed) as f64, "", Aim::None);
         }
         engine.stop().await;
