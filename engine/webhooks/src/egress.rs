@@ -11,6 +11,7 @@ use std::{
     sync::Arc,
 };
 
+use hyper::body::Bytes;
 use reqwest::{
     Client, RequestBuilder, Response, Url,
     dns::{Addrs, Name, Resolve, Resolving},
@@ -185,10 +186,11 @@ impl Egress {
         headers: &[(&'static str, String)],
         body: Vec<u8>,
     ) -> Result<u16, SendError> {
-        let mut request = self.client.post(url.0.clone()).header(CONTENT_TYPE, "application/json").body(body);
-        for (name, value) in headers {
-            request = request.header(HeaderName::from_static(name), value);
-        }
+        let body = Bytes::from(body);
+        let request = || {
+            let request = self.client.post(url.0.clone()).header(CONTENT_TYPE, "application/json").body(body.clone());
+            headers.iter().fold(request, |request, (name, value)| request.header(HeaderName::from_static(name), value))
+        };
         let answer = send(request).await.map_err(|error| fault(&error))?;
         // The peer has already read the message. This check detects a gap in the other two and keeps it from being
         // exploited.
@@ -205,16 +207,14 @@ impl Egress {
 
 /// Sends the request, and retries it on another connection if the server closed an idle connection before anything was
 /// sent.
-async fn send(request: RequestBuilder) -> Result<Response, reqwest::Error> {
+async fn send(request: impl Fn() -> RequestBuilder) -> Result<Response, reqwest::Error> {
     for _ in 0..limits::UNSENT_TRIES {
-        // An in-memory body can be cloned.
-        let Some(same) = request.try_clone() else { break };
-        match same.send().await {
+        match request().send().await {
             Err(error) if was_not_sent(&error) => {}
             sent => return sent,
         }
     }
-    request.send().await
+    request().send().await
 }
 
 fn was_not_sent(error: &reqwest::Error) -> bool {
