@@ -696,10 +696,7 @@ async fn patient_created_and_changed_here_sends_its_events() {
             email: Some("fay@example.com".into()),
             ..PatientDetails::default()
         },
-        home_phone: None,
-        cell_phone: None,
-        work_phone: None,
-        ssn: None,
+        change: PatientChange::default(),
         more: Vec::new(),
         return_existing: false,
     };

@@ -1,6 +1,7 @@
 //! Creates a patient (specification 4.4 and 4.10).
 
 use location::Refusal;
+use records::PatientChange;
 
 use super::prelude::*;
 
@@ -8,10 +9,8 @@ use super::prelude::*;
 pub struct CreatePatient {
     pub provider_id: u32,
     pub details: PatientDetails,
-    pub home_phone: Option<String>,
-    pub cell_phone: Option<String>,
-    pub work_phone: Option<String>,
-    pub ssn: Option<String>,
+    /// The fields that are not in `details`.
+    pub change: PatientChange,
     /// Names and values of fields that are not part of the patient record.
     pub more: Vec<(String, String)>,
     /// `true` to return a patient with the same date of birth, name and phone number instead of refusing the request.
@@ -39,11 +38,9 @@ impl Request for CreatePatient {
         let ordering_key = OrderingKey::Patient(PatientId(id));
         let decision = at.decide_save(cx, Resource::Patients, id.into(), Operation::Create, ordering_key, false)?;
         let mut patient = at.fresh_patient(cx, id, &self.details);
-        patient.primary_phone.clone_from(&self.details.phone_number);
-        patient.cell_phone.clone_from(&self.cell_phone);
-        patient.home_phone.clone_from(&self.home_phone);
-        patient.work_phone.clone_from(&self.work_phone);
-        patient.ssn.clone_from(&self.ssn);
+        // The number of a client has no type, unlike that of a booking.
+        patient.primary_phone = patient.cell_phone.take();
+        self.change.apply(&mut patient);
         patient.provider_id = Some(self.provider_id);
         patient.extra.clone_from(&self.more);
         at.index_patient(None, &patient, unit)?;
@@ -62,7 +59,8 @@ impl CreatePatient {
         cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<Record<records::Patient>>, Reject> {
-        let given = [&self.details.phone_number, &self.cell_phone, &self.home_phone, &self.work_phone];
+        let PatientChange { cell_phone, home_phone, work_phone, .. } = &self.change;
+        let given = [&self.details.phone_number, cell_phone, home_phone, work_phone];
         let given = at.numbers(given.into_iter().flatten().map(String::as_str));
         let same = |known: &Record<records::Patient>| !known.rejected() && at.is_reached_by(known, &given);
         Ok(at.namesakes(cx, &self.details, unit)?.into_iter().find(same))

@@ -1,6 +1,9 @@
 //! POST /patients
 
-use engine::{PatientDetails, commands::CreatePatient};
+use engine::{
+    PatientDetails,
+    commands::{CreatePatient, PatientChange},
+};
 use framework::values::kinds::ssn;
 
 use crate::{
@@ -44,9 +47,8 @@ impl FromInput for NewPatient {
             gender,
             address,
         };
-        let new =
-            CreatePatient { provider_id, details, home_phone, cell_phone, work_phone, ssn, more, return_existing };
-        NewPatient(new)
+        let change = PatientChange { home_phone, cell_phone, work_phone, ssn, ..PatientChange::default() };
+        NewPatient(CreatePatient { provider_id, details, change, more, return_existing })
     }
 }
 
