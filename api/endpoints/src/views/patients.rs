@@ -6,7 +6,7 @@ use super::{
     insurance::IndividualCoverageView,
     ledger::{AdjustmentView, ChargeView, PaymentView},
     parts::{Included, IncludedList, WriteState},
-    people::{PatientBasic, PersonView, cell_phone, preferred_phone},
+    people::{PatientAccount, PatientBasic, PersonView, cell_phone, preferred_phone},
 };
 use crate::prelude::*;
 
@@ -131,12 +131,8 @@ pub struct PatientProfile<'a> {
     /// there is none.
     #[view(with = preferred_phone(entry))]
     preferred_phone_number: Option<&'a str>,
-    pub guarantor_id: Option<u32>,
-    /// Billing type, called account type in some health record systems; null if the health record system does not
-    /// provide it.
-    billing_type: Option<&'a str>,
-    chart_id: Option<&'a str>,
-    preferred_language: Option<&'a str>,
+    #[view(flatten = PatientAccount::from_record(entry))]
+    account: PatientAccount<'a>,
     /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,
     gender: Option<&'a str>,

@@ -74,17 +74,24 @@ pub(crate) struct PersonBio<'a> {
 pub struct PatientBasic<'a> {
     #[view(flatten = PersonView::from_record(entry, adapter))]
     user: PersonView<'a>,
-    pub guarantor_id: Option<u32>,
-    /// Billing type, called account type in some health record systems; null if the health record system does not
-    /// provide it.
-    billing_type: Option<&'a str>,
-    chart_id: Option<&'a str>,
-    preferred_language: Option<&'a str>,
+    #[view(flatten = PatientAccount::from_record(entry))]
+    account: PatientAccount<'a>,
     preferred_locale: Option<()>,
     /// Id of the primary provider; null if the patient has none.
     provider_id: Option<u32>,
     location_ids: &'a [u32],
     write: WriteState<'a>,
+}
+
+/// The first fields of a patient that a provider lacks, in all versions.
+#[view(of = Patient)]
+pub(crate) struct PatientAccount<'a> {
+    guarantor_id: Option<u32>,
+    /// Billing type, called account type in some health record systems; null if the health record system does not
+    /// provide it.
+    billing_type: Option<&'a str>,
+    chart_id: Option<&'a str>,
+    preferred_language: Option<&'a str>,
 }
 
 /// A provider inside another record.
