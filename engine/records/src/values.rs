@@ -10,6 +10,22 @@ use serde_json::value::RawValue;
 /// Names and values that an EHR has in addition to a record's fields.
 pub type Extra = Vec<(String, String)>;
 
+/// Returns the field that the contract carries in `extra`.
+pub fn field_of(extra: &[(String, String)], name: &str) -> Option<String> {
+    extra.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+}
+
+/// Returns `extra` and the fields that the contract carries in it. Fields without a value are absent.
+pub fn with_fields(extra: &[(String, String)], fields: &[(&str, Option<&str>)]) -> Extra {
+    let fields = fields.iter().filter_map(|&(name, value)| Some((name.to_owned(), value?.to_owned())));
+    extra.iter().cloned().chain(fields).collect()
+}
+
+/// Returns `extra` without the fields that the contract carries in it.
+pub fn without_fields(extra: &[(String, String)], fields: &[&str]) -> Extra {
+    extra.iter().filter(|(name, _)| !fields.contains(&name.as_str())).cloned().collect()
+}
+
 /// 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z.
 const INSTANTS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 

@@ -100,6 +100,8 @@ pub(crate) enum Role {
     Reference(Ident, Ident),
     Part,
     Local,
+    /// A value of `extra` in the EHR's form.
+    InExtra,
 }
 
 /// The index fields of a value.
@@ -127,7 +129,7 @@ pub(crate) struct RecordField {
 
 /// The arguments above a field of a record.
 pub(crate) const OF_RECORD: &[&str] =
-    &["refers", "omit_missing", "part", "local", "limit", "find", "in_use", "deleted", "change"];
+    &["refers", "omit_missing", "part", "local", "in_extra", "limit", "find", "in_use", "deleted", "change"];
 
 /// The arguments above a field of a part, or of a form in the EHR.
 pub(crate) const OF_PART: &[&str] = &["refers", "limit"];
@@ -185,6 +187,7 @@ impl RecordField {
             "omit_missing" => self.omit_missing = true,
             "part" => self.set_role(meta, Role::Part)?,
             "local" => self.set_role(meta, Role::Local)?,
+            "in_extra" => self.set_role(meta, Role::InExtra)?,
             "limit" => {
                 set(&mut self.limit, meta)?;
                 if let Some(limit) = self.limit.as_ref().filter(|it| !matches!(it, Expr::Path(_) | Expr::Call(_))) {
@@ -208,7 +211,7 @@ impl RecordField {
 
     fn set_role(&mut self, meta: &ParseNestedMeta<'_>, role: Role) -> syn::Result<()> {
         if !matches!(self.role, Role::Value) {
-            return Err(meta.error("a field has only one of `refers`, `part` and `local`"));
+            return Err(meta.error("a field has only one of `refers`, `part`, `local` and `in_extra`"));
         }
         self.role = role;
         Ok(())

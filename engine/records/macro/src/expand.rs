@@ -23,9 +23,11 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     let schema = schema(&rules, name, &ehr, &fields);
     let resolved = fields.iter().map(RecordField::resolved);
     let for_ehr = fields.iter().filter_map(RecordField::for_ehr);
+    let in_extra = fields.iter().filter(|field| matches!(field.role, Role::InExtra));
+    let in_extra: Vec<&Ident> = in_extra.map(|field| &field.name).collect();
     let extra = match rules.local_extra {
         true => quote!(kept.map(|kept| kept.extra.clone()).unwrap_or_default()),
-        false => quote!(ehr.extra.clone()),
+        false => quote!(::records::values::without_fields(&ehr.extra, &[#(stringify!(#in_extra)),*])),
     };
     let found_with = rules.found_with.iter();
     let terms = fields.iter().filter_map(RecordField::terms);
@@ -97,7 +99,11 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
 
                 fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: ForeignIdOf<'_, E>) -> Result<#ehr, E> {
                     let _ = &theirs;
-                    Ok(#ehr { id, #(#for_ehr,)* extra: self.extra.clone() })
+                    let extra = ::records::values::with_fields(
+                        &self.extra,
+                        &[#((stringify!(#in_extra), self.#in_extra.as_deref())),*],
+                    );
+                    Ok(#ehr { id, #(#for_ehr,)* extra })
                 }
 
                 fn terms(&self) -> Vec<Term> {
@@ -360,7 +366,7 @@ impl RecordField {
             Role::Part => {
                 quote!(#(#attributes)* #[serde(default)] pub #name: <#kind as ::records::generated::Part>::Ehr)
             }
-            Role::Local => return None,
+            Role::Local | Role::InExtra => return None,
         })
     }
 
@@ -368,7 +374,7 @@ impl RecordField {
     fn in_contract(&self) -> Option<TokenStream> {
         let name = &self.name;
         match (&self.role, &self.limit) {
-            (Role::Local, _) => None,
+            (Role::Local | Role::InExtra, _) => None,
             (Role::Reference(foreign, _), _) => Some(quote!(#foreign(Id))),
             (_, Some(limit)) => Some(quote!(#name(#limit))),
             (_, None) => Some(quote!(#name(Short))),
@@ -385,6 +391,7 @@ impl RecordField {
             }
             Role::Part => quote!(#name: Part::resolve(&ehr.#name, ours)?),
             Role::Local => quote!(#name: kept.map(|kept| Clone::clone(&kept.#name)).unwrap_or_default()),
+            Role::InExtra => quote!(#name: ::records::values::field_of(&ehr.extra, stringify!(#name))),
         }
     }
 
@@ -403,7 +410,7 @@ impl RecordField {
                 quote!(#foreign: Reference::for_ehr(&self.#name, Resource::#to, theirs)?)
             }
             Role::Part => quote!(#name: Part::for_ehr(&self.#name, theirs)?),
-            Role::Local => return None,
+            Role::Local | Role::InExtra => return None,
         })
     }
 

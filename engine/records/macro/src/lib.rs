@@ -15,6 +15,8 @@
 //!     omit_missing               with `refers`: left out of a write until the EHR has the record
 //!     part                       a part of the record, or a list of parts
 //!     local                      not part of the EHR's record
+//!     in_extra                   an optional text that the contract has no field for: adapters exchange it as the
+//!                                `extra` value of the field's name
 //!     limit = Long               the `Limit` on a value of the EHR; without one, a short text
 //!     find = Patient             the index field of the value
 //!     find(charge_id = Charge)   with `part`: the index field of a value in each part of the list

@@ -325,6 +325,30 @@ fn local_fields_are_kept_and_not_sent() {
     assert!(Document::resolve::<Unsaid>(&shown, Some(&kept), &mut ours).unwrap() == kept);
 }
 
+/// A record with a field that the contract does not have.
+#[allow(unreachable_pub, reason = "generated with public fields")]
+mod extended {
+    use record_macro::record;
+
+    #[record(resource = Fees, tag = 0, id = u64, scope = Source, contract = "fee", name = "Fee")]
+    pub(super) struct Extended {
+        #[record(in_extra)]
+        pub nickname: Option<String>,
+    }
+}
+
+#[test]
+fn fields_beyond_the_contract_are_values_of_extra() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let both = vec![pair("status", "new"), pair("nickname", "Zo")];
+    let shown = extended::EhrExtended { id: "f1".to_owned(), extra: both.clone() };
+    let body = extended::Extended::resolve::<Unsaid>(&shown, None, &mut ours).unwrap();
+    assert_eq!((body.nickname.as_deref(), &body.extra), (Some("Zo"), &vec![pair("status", "new")]));
+    assert_eq!(body.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap().extra, both);
+    let cleared = extended::Extended { nickname: None, ..body };
+    assert_eq!(cleared.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap().extra, [pair("status", "new")]);
+}
+
 #[test]
 fn body_terms_contain_references_and_parts() {
     let usd = json!({"amount": "5.00", "currency": "USD"});

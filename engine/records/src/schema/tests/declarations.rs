@@ -41,7 +41,8 @@ fn errors_of_fields_point_at_the_argument() {
         ("limit = \"Long\"", "\"Long\": must be a `Limit`, such as `Long`"),
         ("limit = Long, limit = Short", "limit = Short: is given twice"),
         ("omit_missing", "kind: `omit_missing` needs `refers`"),
-        ("part, local", "local: a field has only one of `refers`, `part` and `local`"),
+        ("refers = Patients, in_extra", "in_extra: a field has only one of `refers`, "),
+        ("part, local", "local: a field has only one of `refers`, `part`, `local` and `in_extra`"),
     ] {
         let found =
             error(expand::record, PAYMENT, &format!("struct Payment {{ id: u64, #[record({rule})] kind: u32 }}"));
