@@ -346,7 +346,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the event of a write that is withdrawn before it is sent.
+    /// Returns the event that withdraws a write.
     pub(crate) fn withdrawn(write: WriteId, work: WriteIntent, reason: &str) -> Event {
         Event::WriteFailed { write, work, how: InsertFailure::Withdrawn, reason: reason.to_owned() }
     }
@@ -447,6 +447,6 @@ pub enum InsertFailure {
     Failed,
     /// The write was not in the EHR before its deadline.
     TimedOut,
-    /// The write was withdrawn before it was sent; nothing is reported.
+    /// The write was withdrawn: before it was sent, or because its record left the EHR. Nothing is reported.
     Withdrawn,
 }
