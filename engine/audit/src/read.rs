@@ -18,6 +18,7 @@ use crate::{
 pub(crate) struct CheckedFile {
     pub header: Header,
     pub end: Point,
+    /// The time of the last entry.
     pub at: Option<i64>,
     /// The length of all complete lines. `torn` is the length of the bytes after them.
     pub bytes: u64,

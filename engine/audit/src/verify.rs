@@ -72,6 +72,7 @@ struct Walked {
     verified: Verified,
     begin: Option<Header>,
     end: Option<Point>,
+    /// The last note of retention.
     removed: Option<(u64, Mac)>,
 }
 

@@ -24,7 +24,9 @@ pub(crate) struct AuditWriter {
     disk: Arc<dyn Disk>,
     /// `None` before the first entry.
     segment: Option<Segment>,
+    /// The last durable entry.
     tip: Tip,
+    /// The entry in the head.
     head: Tip,
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct EventCache(Mutex<Events>);
 struct Events {
     /// New events, the oldest first.
     new: BTreeMap<Uuid, HeldEvent>,
+    /// Size of the new events.
     bytes: usize,
     /// Other events. An event is freed once no attempt uses it.
     in_use: HashMap<Uuid, Weak<StoredEvent>>,

@@ -180,6 +180,7 @@ pub(crate) fn count(stripe: u32, first: EndpointId) -> Key {
     key(Space::DeliveryCount, &[&stripe.to_be_bytes(), &first.0.to_be_bytes()])
 }
 
+/// Returns the stripe.
 pub(crate) fn parse_count(key: &[u8]) -> Option<u32> {
     let (stripe, _first) = key.strip_prefix(&[Space::DeliveryCount as u8])?.split_first_chunk()?;
     Some(u32::from_be_bytes(*stripe))

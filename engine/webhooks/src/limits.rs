@@ -40,12 +40,14 @@ pub const MAX_ERRORS_TOLD: usize = 33;
 pub const MAX_SECRET_OVERLAP: Millis = setup::MAX_SECRET_OVERLAP;
 /// Deliveries per replay; the response contains the start of the next one.
 pub const MAX_REPLAY: usize = 10_000;
+/// Deliveries per commit of a replay.
 pub const REPLAY_STEP: usize = 200;
 
 /// Concurrent attempts. Far more than healthy endpoints need: waiting costs a task and a socket.
 pub const CONCURRENCY: usize = 512;
 /// The share of `CONCURRENCY` for failing endpoints, so that dead ones cannot use up all of it.
 pub const FAILING_CONCURRENCY: usize = CONCURRENCY / 2;
+/// Concurrent attempts to one endpoint.
 pub const ENDPOINT_CONCURRENCY: usize = 8;
 /// Concurrent attempts to an endpoint whose last message failed.
 pub const FAILING_ENDPOINT_CONCURRENCY: usize = 1;
@@ -60,6 +62,7 @@ pub const OUTCOMES: usize = 256;
 /// Sending threads. Signing and encryption use the CPU; waiting needs no thread.
 pub const MOST_THREADS: usize = 4;
 
+/// The pause between two catch-up attempts to one endpoint.
 pub const CATCH_UP_GAP: Millis = 20;
 /// Endpoints begin to catch up at different times within this time after the start.
 pub const CATCH_UP_SPREAD: Millis = 2 * SECOND;

@@ -11,6 +11,7 @@ pub(super) const RACES: usize = 20;
 pub trait Placement: Send + Sync {
     fn is_here(&self, endpoint: EndpointId) -> bool;
 
+    /// Returns the name of this node.
     fn name(&self) -> String;
 
     /// Returns `true` if no live process of that name is known.

@@ -14,7 +14,9 @@ pub struct Act {
     pub workstation: Uuid,
     pub client: Option<IpAddr>,
     pub what: &'static str,
+    /// The write requests that the act is about.
     pub writes: Vec<u64>,
+    /// The outcome of the act.
     pub status: String,
 }
 

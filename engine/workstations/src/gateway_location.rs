@@ -35,6 +35,7 @@ pub struct Shared {
     pub devices: Arc<Devices>,
     /// Wakes the task that reads the gates of the given locations.
     pub news: Arc<Doorbell<LocationId>>,
+    /// Rejected answers.
     pub refused: MetricCounter,
     pub runtime: Handle,
     pub(crate) acts: Acts,

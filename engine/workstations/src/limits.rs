@@ -19,6 +19,7 @@ pub const SILENCE: Duration = Duration::from_secs(25);
 pub const QUEUE_EVERY: Duration = Duration::from_secs(2);
 /// Messages waiting for one workstation's socket.
 pub const MESSAGES: usize = 32;
+/// Waiting requests of one location.
 pub const WAITING: usize = 100;
 
 /// A code for one workstation.
@@ -43,6 +44,7 @@ pub const NAME_BYTES: usize = 100;
 pub const VERSION_BYTES: usize = 50;
 /// A reason from a workstation; longer ones are truncated.
 pub const REASON_BYTES: usize = 300;
+/// Headers of an answer.
 pub const HEADERS: usize = 200;
 /// Writes listed in a `queue` message.
 pub const LAST_WRITES: usize = 5;

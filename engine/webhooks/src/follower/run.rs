@@ -22,6 +22,7 @@ use tokio::{
 use super::{Follower, FollowerStep, places::by_institution};
 use crate::limits::MAX_SLEEP;
 
+/// Number of institutions that are followed concurrently.
 const AT_ONCE: usize = 8;
 /// Batches of one institution before others have their turn.
 const BATCHES_AT_ONCE: usize = 4;
