@@ -229,7 +229,47 @@ fn instant(bytes: [u8; 8]) -> Timestamp {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use location::ids::LocationId;
+
     use super::*;
+    use crate::catalogue::Event;
+
+    /// Stores contain keys of all earlier versions.
+    #[test]
+    fn key_bytes_never_change() {
+        let (id, at) = (Uuid::from_bytes(*b"01234567\0\0\0\0\0\0\0\0"), Timestamp(-1));
+        let (to, institution) = (EndpointId(1), InstitutionId(7));
+        let before = |bytes: &[u8]| [bytes, id.as_bytes().as_slice()].concat();
+        assert_eq!(endpoint(to), b"\x50\0\0\0\x01");
+        assert_eq!(subscription(to, SubscriptionId(2)), b"\x51\0\0\0\x01\0\0\0\x02");
+        assert_eq!(earlier_delivery(id), before(b"\x53"));
+        assert_eq!(due(to, at, id), before(b"\x54\0\0\0\x01\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF"));
+        assert_eq!(finished(at, id), before(b"\x56\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF"));
+        assert_eq!(logged(to, id), before(b"\x57\0\0\0\x01"));
+        assert_eq!(overflow(to), b"\x58\0\0\0\x01");
+        assert_eq!(event(id), before(b"\x59"));
+        assert_eq!(count(2, to), b"\x5A\0\0\0\x02\0\0\0\x01");
+        assert_eq!(changes(), b"\x5B");
+        assert_eq!(changes_of(institution), b"\x5C\0\0\0\x07");
+        assert_eq!(stripes(3), b"\x5D\0\x03");
+        assert_eq!(position(institution), b"\x5E\0\0\0\x07");
+        assert_eq!(queued(to, id), before(b"\x5F\0\0\0\x01"));
+        let unique = Subscription {
+            id: SubscriptionId(2),
+            webhook_endpoint_id: to,
+            institution_id: institution,
+            event: Event::PatientCreated,
+            outcome: None,
+            location_id: Some(LocationId(9)),
+            payload: None,
+            active: true,
+            api_version: String::new(),
+            starts_after: 0,
+            created_at: at,
+            updated_at: at,
+        };
+        assert_eq!(subscribed(&unique), b"\x55\0\0\0\x01\0\0\0\x07patient_created\0\0\0\x09");
+    }
 
     #[test]
     fn due_keys_sort_by_endpoint_then_time() {
