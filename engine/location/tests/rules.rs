@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::support::{daily, date, new_york, slot_query, utc};
+use crate::support::{daily, date, hour, new_york, slot_query, utc};
 use location::{
     Location,
     calendar::Placement,
     command::Closed,
-    hours::WorkingHour,
+    hours::{Recurrence, WorkingHour},
     ids::{AppointmentTypeId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
     rules::{Candidate, Closure, Instead, Reason, RuleOverrides, RuleSet, VisitRules},
     settings::MachineSettings,
@@ -162,6 +162,23 @@ fn the_next_offered_day_obeys_the_rules() {
     assert_eq!((next(180), next(10)), (Some(date("2026-06-21")), None));
     let beyond = slot_query("2026-07-01", 1, HOUR);
     assert_eq!(location.next_offered(now, &beyond, &closed, None, 180), None);
+}
+
+#[test]
+fn the_next_offered_day_is_not_over_and_may_be_in_a_later_step() {
+    let on = |day, begin, end| hour(Recurrence::On(date(day)), begin, end);
+    // The second hours begin at 03:00 UTC of the next day, after the clock change.
+    let hours = || vec![on("2026-01-05", "09:00", "10:00"), on("2026-03-08", "23:00", "24:00")];
+    // Without and with rules.
+    for rules in [VisitRules::default(), VisitRules { buffer_after: MINUTE, ..VisitRules::default() }] {
+        let location = place(new_york(), hours(), rules);
+        let next = |now, days| {
+            location.next_offered(utc(now), &slot_query("2026-01-01", 1, HOUR), &Closed::default(), None, days)
+        };
+        assert_eq!(next("2026-01-05T14:00:00Z", 66), Some(date("2026-01-05")));
+        assert_eq!(next("2026-01-05T14:01:00Z", 66), Some(date("2026-03-08")));
+        assert_eq!(next("2026-01-05T14:01:00Z", 65), None);
+    }
 }
 
 #[test]
