@@ -15,10 +15,12 @@ pub fn field_of(extra: &[(String, String)], name: &str) -> Option<String> {
     extra.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
 }
 
-/// Returns `extra` and the fields that the contract carries in it. Fields without a value are absent.
+/// Returns `extra` and the fields that the contract carries in it. Fields without a value are absent. A field replaces
+/// values of its name: records that were stored before its declaration have it in `extra`.
 pub fn with_fields(extra: &[(String, String)], fields: &[(&str, Option<&str>)]) -> Extra {
-    let fields = fields.iter().filter_map(|&(name, value)| Some((name.to_owned(), value?.to_owned())));
-    extra.iter().cloned().chain(fields).collect()
+    let given: Vec<(&str, &str)> = fields.iter().filter_map(|&(name, value)| Some((name, value?))).collect();
+    let others = extra.iter().filter(|(name, _)| given.iter().all(|(field, _)| *field != name.as_str()));
+    others.cloned().chain(given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()))).collect()
 }
 
 /// Returns `extra` without the fields that the contract carries in it.

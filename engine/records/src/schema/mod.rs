@@ -6,7 +6,8 @@
 //!              └──► fields in the contract with limits ──► adapter_host::record (conversions)
 //! ```
 //!
-//! A new field must be added to the contract (`wit`) too: a test compares the two.
+//! A new field must be added to the contract (`wit`) too: a test compares the two. Until a new version of the contract
+//! can have it, the field is `in_extra`.
 
 #[cfg(test)]
 mod tests;

@@ -350,6 +350,18 @@ fn fields_beyond_the_contract_are_values_of_extra() {
 }
 
 #[test]
+fn field_replaces_the_extra_value_of_a_record_stored_before_its_declaration() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let stored = json!({"extra": [["nickname", "Zo"], ["status", "new"]]});
+    let before: extended::Extended = serde_json::from_value(stored).unwrap();
+    let unchanged = before.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap();
+    assert_eq!(unchanged.extra, [pair("nickname", "Zo"), pair("status", "new")]);
+    let changed = extended::Extended { nickname: Some("Zoe".to_owned()), ..before };
+    let sent = changed.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap();
+    assert_eq!(sent.extra, [pair("status", "new"), pair("nickname", "Zoe")]);
+}
+
+#[test]
 fn body_terms_contain_references_and_parts() {
     let usd = json!({"amount": "5.00", "currency": "USD"});
     let split = |charge: u64| json!({"charge_id": charge, "amount": usd});
