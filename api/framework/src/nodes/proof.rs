@@ -8,7 +8,9 @@ use crate::values::secret::{MacKey, Secret, joined, random};
 /// Authenticated content of a call.
 pub(super) struct Called<'a> {
     pub method: &'a str,
+    /// Path with query.
     pub path: &'a str,
+    /// Address of the original client.
     pub client: Option<IpAddr>,
 }
 
