@@ -28,7 +28,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Why a case did not pass.
+/// The reason why a case did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaseEnd {
     /// The case does not apply, for this reason: the adapter or its EHR does not support it.

@@ -100,7 +100,7 @@ struct LocationSummary {
 struct FleetState {
     key: &'static str,
     text: &'static str,
-    /// The state needs an operator.
+    /// The state requires an action of an operator.
     bad: bool,
     is: fn(&LocationSummary) -> bool,
     writes: Option<fn(&LocationSummary) -> u64>,

@@ -89,7 +89,7 @@ fn list<T: Parse>(input: ParseStream<'_>) -> syn::Result<Punctuated<T, Token![,]
 enum FieldSource {
     From(Ident),
     With(Expr),
-    /// The same, for a view whose fields become those of this one.
+    /// An expression for a view whose fields become those of this one.
     Flatten(Expr),
     Active,
     Include(Option<RelatedRecord>),

@@ -30,8 +30,9 @@ pub(crate) struct Link {
     pub lines: LineBudget,
     /// Requests beyond the first of each call, not yet charged to the location's rate limit.
     pub requests_beyond: AtomicU32,
-    /// `true` from the end of a short call to the beginning of the next call. A short call therefore allows one call at
-    /// most to begin on its caller, also if calls are concurrent. A guest whose calls are all long never holds one.
+    /// `true` from the end of a short call to the beginning of the next call. A short call therefore allows at most one
+    /// call to begin on its caller's thread, also if calls are concurrent. A guest whose calls are all long never holds
+    /// such a thread.
     pub last_was_short: AtomicBool,
 }
 

@@ -45,8 +45,8 @@ pub struct Setup {
     pub engine: EngineRules,
 }
 
-/// The setup in force, which an operator may replace while it is served. Callers keep the version that they have read
-/// for the duration of an operation.
+/// The setup in force, which a reload of the configuration replaces. Callers keep the version that they have read for
+/// the duration of an operation.
 pub type Current = ArcSwap<Setup>;
 
 /// The environment of a key, subdomain or location. The two environments are strictly separated (specification 5.5).
@@ -214,7 +214,7 @@ location::settings! {
             reload, "`None` if none of its keys is set.";
     }
 
-    /// How an EHR is reached, and how it sends events.
+    /// The access to an EHR, and the authentication of its events.
     #[derive(Clone, PartialEq, Eq)]
     pub struct SourceAccess {
         /// The login for access tokens or sessions, made of the keys in the next two fields.

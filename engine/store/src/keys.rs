@@ -1,6 +1,7 @@
 //! The table of contents of the disk: every key space, with its builders and parsers. All keys are built
 //! here. Numbers are big-endian, so that keys sort like the things they identify. A new space needs one line
-//! in `spaces!`, one builder and, if its keys are read, one parser (`fixed_key!` for keys of numbers and digests).
+//! in `spaces!`, one builder and, if its keys are read, one parser. `fixed_key!` defines both for keys of numbers and
+//! digests.
 
 use super::{Key, KeyRange};
 

@@ -123,7 +123,7 @@ async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> CaseR
     let has = |wanted| copies.is_none_or(|copies| copies == wanted);
     let Some(written) = written else { return Ok(has(due(write))) };
     let id = record(write).map(|record| record.id().to_owned()).unwrap_or_default();
-    // A write that creates is proven by a copy.
+    // Without an id or a list of the resource, one copy in the EHR proves the write.
     if id.is_empty() || subject.ability(resource).is_none() {
         return Ok(has(1));
     }

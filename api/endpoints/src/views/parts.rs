@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 /// An optional related record: absent unless requested, null if it does not exist.
 pub(crate) type Included<T> = Option<Option<T>>;
-/// A value that is absent if there is none.
+/// An optional value, absent from the response if it is `None`.
 pub(crate) type Omittable<T> = Option<T>;
 /// Related records: absent unless requested.
 pub(crate) type IncludedList<T> = Option<Vec<T>>;

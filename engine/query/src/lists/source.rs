@@ -311,7 +311,7 @@ impl<'a> OwnerList<'a> {
             let prefix = entry::beginning(self.kind, start);
             self.view.has_more_words(&prefix, &prefix_end(&prefix), self.budget.words)
         };
-        // A block has over a hundred entries, so that many blocks also have too many records to collect.
+        // A block has over a hundred entries, so a prefix with this many blocks also has too many records to collect.
         if starts.iter().any(has_many_words) {
             return Ok(None);
         }
