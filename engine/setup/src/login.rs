@@ -103,7 +103,7 @@ pub enum LoginError {
     Key,
     #[error("a session needs the address of a database, such as https://ehr.example:8000/gnuhealth")]
     Address,
-    #[error("a login that opens sessions must not be empty or hold a colon")]
+    #[error("the user of a session must not be empty or contain a colon")]
     User,
 }
 

@@ -171,7 +171,7 @@ impl EndpointRegistry {
         backlogs.refresh(&*self.store).map_err(|error| match error {
             WebhookLoadError::Store(error) => error.into(),
             WebhookLoadError::Record(_) => {
-                StoreError::damaged(&Space::DeliveryCount.range().start, "counts nobody can read").into()
+                StoreError::damaged(&Space::DeliveryCount.range().start, "the counts cannot be decoded").into()
             }
         })
     }

@@ -127,14 +127,14 @@ pub(super) struct Bare {
 impl Bare {
     /// Takes the shared lock, which keeps others from locking the store exclusively until the connection ends.
     pub(super) async fn lock_shared(&self) -> Result<(), StoreError> {
-        let refused = "a command is sealing its values with another key: it can be used when that has ended";
+        let refused = "a command is sealing its values with another key: wait until that command has ended";
         self.hold(LOCK_SHARED, refused).await
     }
 
     /// Takes the exclusive lock again after a reconnect. A process that opened the store in the meantime does not
     /// know the newest key.
     async fn lock_exclusive_again(&self) -> Result<(), StoreError> {
-        let refused = "the connection that had it alone was lost, and its lock is held by another one";
+        let refused = "the connection with the exclusive lock was lost, and another connection holds the lock now";
         self.hold(LOCK_EXCLUSIVE, refused).await
     }
 
