@@ -24,6 +24,8 @@ async fn changes_follow_a_cursor() {
     let start = now(&world, PATH).await;
     let made = pay(&world).await;
     world.patch("/appointments/1?subdomain=acme", json!({"appt": {"note": "Hello"}})).ok().await;
+    // The reply of the EHR is a change, too.
+    world.until("/appointments/1?subdomain=acme", |it| it["data"]["ehr_writeback"] == json!("confirmed")).await;
     let list = world.get(&format!("{PATH}&since={start}")).ok().await;
     assert_eq!(each(&list["data"], "resource"), ["payments", "appointments"]);
     let (payment, appointment) = (&list["data"][0], &list["data"][1]);
