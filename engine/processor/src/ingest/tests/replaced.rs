@@ -497,15 +497,16 @@ async fn replacement_moved_elsewhere_before_its_answer_ends_the_visit_here() {
     world.stays_elsewhere(there, NEW).await;
 }
 
-/// The client has cancelled the visit, so its appointment is cancelled in the EHR wherever staff have moved it.
+/// Staff delete the visit while it is moved, so its new appointment is cancelled in the EHR, wherever they have moved
+/// it.
 #[tokio::test]
 async fn late_replacement_moved_elsewhere_is_cancelled_and_released_there() {
     let (mut world, call) = IngestWorld::with_moved_visit().await;
     let id = world.visit_id();
-    world.turn(A, &Command::Cancel { appointment: AppointmentId(id), reason: None }).await;
     let there = world.read_elsewhere(at(NEW, 1)).await;
+    world.show_page(EhrPage { deleted: vec![OLD.to_owned()], ..last() }).await;
     world.written(&call, NEW).await;
-    assert!(world.kept(id).replaced.iter().any(|late| late.foreign_id == NEW));
+    assert!(world.kept(id).cancelled && world.kept(id).replaced.iter().any(|late| late.foreign_id == NEW));
     assert_eq!(world.link(Resource::Appointments, NEW).id, there);
     world.read_elsewhere(EhrAppointment { cancelled: true, ..at(NEW, 1) }).await;
     assert_eq!((world.visit(NEW), world.remembers(B, NEW)), ((B, true), false));
