@@ -127,9 +127,10 @@ impl Projection<'_, '_> {
         let foreign_id = &written.foreign_id;
         let is_linked = self.unit.link(source, resource, foreign_id)?.is_some_and(|known| known.id == id);
         let is_appointment = resource == Resource::Appointments;
-        if !is_linked && !(is_appointment && self.processor.was_read_elsewhere(foreign_id, id, self.unit)?) {
-            self.unit.put_link(source, resource, foreign_id, Link::new(id));
+        if is_linked || (is_appointment && self.processor.was_read_elsewhere(foreign_id, id, self.unit)?) {
+            return Ok(());
         }
+        self.unit.put_link(source, resource, foreign_id, Link::new(id));
         Ok(())
     }
 
