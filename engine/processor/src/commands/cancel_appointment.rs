@@ -1,6 +1,7 @@
 //! Cancels an appointment of the location.
 
 use location::{Refusal, Reply};
+use records::Appointment;
 
 use super::prelude::*;
 
@@ -18,7 +19,12 @@ impl Request for CancelAppointment {
     /// `true` if the appointment was cancelled before.
     type Reply = bool;
 
-    fn prepare(&self, at: &Processor, cx: DecisionContext, _: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
+    fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
+        let id = self.appointment.0;
+        let record = unit.get_ref::<Record<Appointment>>(0, id)?;
+        if record.is_some_and(|record| record.location() != at.setup.id.0) {
+            return Err(Unmet::NotFound { resource: Resource::Appointments, id }.into());
+        }
         let command = Command::Cancel { appointment: self.appointment, reason: self.reason.clone() };
         let decision = at.decide(cx, &command)?;
         let Reply::Cancelled { already } = decision.reply else {

@@ -1,6 +1,7 @@
 //! Pages of an EHR that cannot move appointments, while a visit is moved: its old and its new appointment.
 
 use location::{
+    Refusal,
     command::{Placement, Written},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{OperatoryId, ProviderId, WorkingHourId},
@@ -10,8 +11,9 @@ use records::{Appointment, Writeback, ehr::Write, record::RecordWrite};
 
 use super::*;
 use crate::{
-    commands::{BookSlot, Offer, RescheduleVisit},
+    commands::{BookSlot, CancelAppointment, Offer, RescheduleVisit},
     patients::PatientDetails,
+    unmet::Unmet,
 };
 
 const OLD: &str = "old";
@@ -510,4 +512,39 @@ async fn late_replacement_moved_elsewhere_is_cancelled_and_released_there() {
     assert_eq!(world.link(Resource::Appointments, NEW).id, there);
     world.read_elsewhere(EhrAppointment { cancelled: true, ..at(NEW, 1) }).await;
     assert_eq!((world.visit(NEW), world.remembers(B, NEW)), ((B, true), false));
+}
+
+/// Returns the request of a client who cancels a visit.
+fn cancellation(id: u64) -> CancelAppointment {
+    CancelAppointment { appointment: AppointmentId(id), reason: None, by_rules: false, channel: None }
+}
+
+impl IngestWorld {
+    /// Reads that the first location does not have an appointment any more.
+    async fn read_gone(&mut self, foreign_id: &str) {
+        self.hide(A, foreign_id);
+        self.read(A).await;
+        self.confirm(A).await;
+    }
+}
+
+/// The visit that the location has read as gone is unknown until another location reads it.
+#[tokio::test]
+async fn visit_that_left_the_location_cannot_be_cancelled_there() {
+    let refused = |world: &IngestWorld, id| {
+        let cx = DecisionContext { now: world.now, random: 77 };
+        let Err(reject) = world.processors[&A].prepare(cx, None, &cancellation(id)) else { panic!("a refusal") };
+        reject
+    };
+    for is_gone in [false, true] {
+        let mut world = IngestWorld::with_visit(false).await;
+        let id = world.visit_id();
+        if is_gone {
+            world.read_gone(OLD).await;
+            assert!(matches!(refused(&world, id), Reject::Refused(Refusal::AppointmentNotFound)));
+        }
+        world.read_elsewhere(at(OLD, 0)).await;
+        let unmet = Unmet::NotFound { resource: Resource::Appointments, id };
+        assert!(matches!(refused(&world, id), Reject::Unmet(reason) if reason == unmet));
+    }
 }
