@@ -72,6 +72,8 @@ impl Processor {
                 (record.foreign_id, record.version) = (Some(old.foreign_id), old.version);
                 (record.placement, record.cancelled) = (old.placement, true);
             }
+            // Another location may have read the visit as not cancelled since.
+            WriteIntent::Cancel(_) => record.cancelled = true,
             _ => {}
         }
         let Some(patient) = record.patient_id else { return Err(Reject::Damaged("a booking without patient")) };

@@ -98,6 +98,7 @@ impl Processor {
     ) -> Result<PendingCommit, Reject> {
         let Decision { mut events, mut calls, .. } = decision;
         let merged = self.find_twins(cx, &mut events, &mut unit)?;
+        Projection { processor: self, cx, unit: &mut unit }.follow_cancellations(&mut events)?;
         let request = origin.map(|origin| &**origin);
         events.iter_mut().for_each(|event| caused_by(event, request));
         let change = origin.and_then(Origin::change).cloned();

@@ -1,5 +1,6 @@
 //! Changes of documents by events. Called for every event of a turn, in order.
 
+mod cancellation;
 pub(crate) mod patient_locations;
 mod replacement;
 mod reschedule;
@@ -54,7 +55,8 @@ impl Projection<'_, '_> {
                     }
                 })?;
             }
-            Event::CancelReverted { appointment, .. } => {
+            Event::CancelReverted { appointment, reason } => {
+                self.cancellation_answered_elsewhere(*appointment, Some(reason))?;
                 self.change(*appointment, |record| {
                     record.cancelled = false;
                     record.cancelled_at = None;

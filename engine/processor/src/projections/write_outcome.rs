@@ -59,8 +59,10 @@ impl Projection<'_, '_> {
                 self.set_version(appointment.0, written)?;
             }
             WriteIntent::Reschedule(appointment) => self.set_version(appointment.0, written)?,
-            // `InsertDone` handles inserts. The version of a cancelled record is not needed.
-            WriteIntent::CreateAppointment(_) | WriteIntent::Cancel(_) => {}
+            // The version of a cancelled record is not needed.
+            WriteIntent::Cancel(appointment) => self.cancellation_answered_elsewhere(appointment, None)?,
+            // `InsertDone` handles inserts.
+            WriteIntent::CreateAppointment(_) => {}
             // `Replacement` handles both steps of a replacement.
             WriteIntent::Replace(_) | WriteIntent::CancelReplaced { .. } => {}
         }

@@ -520,11 +520,83 @@ fn cancellation(id: u64) -> CancelAppointment {
 }
 
 impl IngestWorld {
+    /// Cancels a visit that the EHR has. Returns the call.
+    async fn cancel(&mut self, id: u64) -> Call {
+        self.turn(A, &cancellation(id)).await.pop().expect("the cancellation is sent at once")
+    }
+
+    async fn refuse(&mut self, call: &Call, reason: &str) {
+        let Call::Write { write, attempt, .. } = *call else { panic!("a write") };
+        let outcome = Err(Failure::Rejected(reason.to_owned()));
+        self.turn(A, &Command::Pushed { write, attempt, outcome }).await;
+    }
+
     /// Reads that the first location does not have an appointment any more.
     async fn read_gone(&mut self, foreign_id: &str) {
         self.hide(A, foreign_id);
         self.read(A).await;
         self.confirm(A).await;
+    }
+
+    /// Returns the state of a booking's cancellation, and of the last write of its appointment.
+    fn cancellation_of(&self, id: u64) -> (Option<Writeback>, Option<RecordWrite>) {
+        let kept = self.kept(id);
+        (kept.booking.as_ref().and_then(|booking| booking.cancellation), kept.write)
+    }
+
+    /// Asserts that a visit is only at the other location, and that nothing is left to write.
+    fn is_only_elsewhere(&self, foreign_id: &str) {
+        let remembered = (self.remembers(A, foreign_id), self.remembers(B, foreign_id));
+        assert_eq!((self.visit(foreign_id), remembered), ((B, false), (false, true)));
+        assert!(self.queued().is_empty(), "{:?}", self.queued());
+    }
+}
+
+/// Books a visit that the EHR enters, and cancels it. Returns its id, and the call of the cancellation.
+async fn cancelling() -> (IngestWorld, u64, Call) {
+    let (mut world, id, insert) = booking().await;
+    world.written(&insert, NEW).await;
+    let cancel = world.cancel(id).await;
+    (world, id, cancel)
+}
+
+/// Returns the appointment of a booking in the EHR.
+fn booked() -> EhrAppointment {
+    EhrAppointment { patient: Some("ada".into()), ..at(NEW, 2) }
+}
+
+#[tokio::test]
+async fn cancellation_of_a_visit_that_another_location_has_read_waits_for_the_ehr() {
+    for by_absence in [false, true] {
+        let mut world = IngestWorld::with_visit(by_absence).await;
+        let id = world.visit_id();
+        let call = world.cancel(id).await;
+        world.read_elsewhere(at(OLD, 0)).await;
+        world.read_gone(OLD).await;
+        assert_eq!(world.queued(), [WriteIntent::Cancel(AppointmentId(id))], "by absence: {by_absence}");
+        assert!(matches!(world.payload(&call), Write::CancelAppointment(it, _) if it.id == OLD && it.cancelled));
+        assert_eq!((world.visit(OLD), world.kept(id).write), ((B, false), Some(RecordWrite::pending())));
+        world.written(&call, OLD).await;
+        assert_eq!(world.kept(id).write, Some(RecordWrite::succeeded()));
+        world.is_only_elsewhere(OLD);
+        world.read_elsewhere(EhrAppointment { cancelled: true, ..at(OLD, 0) }).await;
+        assert_eq!((world.visit(OLD), world.remembers(B, OLD)), ((B, true), false));
+        assert_eq!(world.kept(id).write, Some(RecordWrite::succeeded()));
+    }
+}
+
+#[tokio::test]
+async fn refused_cancellation_of_a_visit_that_another_location_has_read_fails_there() {
+    for is_gone in [false, true] {
+        let (mut world, id, call) = cancelling().await;
+        world.read_elsewhere(booked()).await;
+        assert_eq!(world.cancellation_of(id), (Some(Writeback::Pending), Some(RecordWrite::pending())));
+        if is_gone {
+            world.read_gone(NEW).await;
+        }
+        world.refuse(&call, "changed since").await;
+        assert_eq!(world.cancellation_of(id), (Some(Writeback::Failed), Some(RecordWrite::failed("changed since"))));
+        world.is_only_elsewhere(NEW);
     }
 }
 

@@ -1,0 +1,98 @@
+//! Cancellations of visits that staff moved to another location of the data source, which has read them since. The
+//! visit is then gone from here, but only the answer of the EHR shows whether it is cancelled.
+
+use location::{AppointmentId, Event, WriteId, WriteIntent, event::InsertFailure};
+use records::{Appointment, Record, RecordWrite, Writeback};
+
+use super::{Projection, set_cancellation};
+use crate::Reject;
+
+/// The reason why other writes of a visit are withdrawn when its cancellation has failed.
+const NOT_HERE: &str = "staff moved the appointment to another location";
+
+impl Projection<'_, '_> {
+    /// Keeps the cancellations of moved visits in the queue until the EHR has answered them. After a refusal, the visit
+    /// ends here and stays at its new location.
+    pub(crate) fn follow_cancellations(&mut self, events: &mut Vec<Event>) -> Result<(), Reject> {
+        let unanswered: Vec<AppointmentId> = events.iter().filter_map(unanswered).collect();
+        for id in unanswered {
+            if self.is_elsewhere(id.0)? && !self.is_being_replaced(id) {
+                events.retain(|event| unanswered_end(event) != Some(id));
+            }
+        }
+        let refused: Vec<AppointmentId> = events.iter().filter_map(refused).collect();
+        for id in refused {
+            if self.is_elsewhere(id.0)? {
+                self.end_here(id, events);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if a replacement is queued. Its new appointment is cancelled only if the visit counts as gone.
+    fn is_being_replaced(&self, id: AppointmentId) -> bool {
+        let mut writes = self.processor.machine.state.queue.of(id);
+        writes.any(|(_, write)| write.work == WriteIntent::Replace(id))
+    }
+
+    /// Removes a visit from the state, and withdraws the other changes of its appointment.
+    fn end_here(&self, id: AppointmentId, events: &mut Vec<Event>) {
+        let ended: Vec<WriteId> = events.iter().filter_map(Event::write_ended).collect();
+        let stays = |work| matches!(work, WriteIntent::Replace(_) | WriteIntent::CancelReplaced { .. });
+        for (write, pending) in self.processor.machine.state.queue.of(id) {
+            if !ended.contains(&write) && !stays(pending.work) {
+                let (work, how) = (pending.work, InsertFailure::Withdrawn);
+                events.push(Event::WriteFailed { write, work, how, reason: NOT_HERE.to_owned() });
+            }
+        }
+        events.push(Event::AppointmentGone { appointment: id });
+    }
+
+    /// Stores the answer to a cancellation in the record of a visit that belongs to another location. `refusal` is the
+    /// reason of a failure.
+    pub(super) fn cancellation_answered_elsewhere(
+        &mut self,
+        id: AppointmentId,
+        refusal: Option<&str>,
+    ) -> Result<(), Reject> {
+        if !self.is_elsewhere(id.0)? {
+            return Ok(());
+        }
+        let now = self.cx.now;
+        self.unit.change::<Record<Appointment>>(0, id.0, |record| {
+            let (state, write) = match refusal {
+                None => (Writeback::Confirmed, RecordWrite::succeeded()),
+                // The EHR may have cancelled the visit already.
+                Some(_) if record.cancelled => return,
+                Some(reason) => (Writeback::Failed, RecordWrite::failed(reason)),
+            };
+            set_cancellation(record, state);
+            record.write = Some(write);
+            record.updated_at = now;
+        })?;
+        Ok(())
+    }
+}
+
+/// Returns the appointment of a cancellation that ends without an answer of the EHR, because the visit is gone.
+fn unanswered(event: &Event) -> Option<AppointmentId> {
+    match event {
+        Event::WriteDone { work: WriteIntent::Cancel(id), written: None, .. } => Some(*id),
+        _ => None,
+    }
+}
+
+/// Returns the appointment of an event that is part of the end of such a cancellation.
+fn unanswered_end(event: &Event) -> Option<AppointmentId> {
+    match event {
+        Event::CancelConfirmed { appointment } | Event::AppointmentGone { appointment } => Some(*appointment),
+        event => unanswered(event),
+    }
+}
+
+fn refused(event: &Event) -> Option<AppointmentId> {
+    match event {
+        Event::CancelReverted { appointment, .. } => Some(*appointment),
+        _ => None,
+    }
+}
