@@ -54,6 +54,9 @@ const GONE: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 /// Digest of an appointment that another one of the same visit replaced.
 const REPLACED: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
+/// Digest of an appointment that was gone before the EHR had answered its cancellation.
+const UNANSWERED: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3];
+
 /// The local record of a foreign id, with a digest of the EHR's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -73,6 +76,12 @@ impl Link {
         Link { id, digest: GONE }
     }
 
+    /// Creates a link to an appointment that was gone before the EHR had answered its cancellation. If the appointment
+    /// comes back, it was not cancelled.
+    pub fn gone_unanswered(id: u64) -> Link {
+        Link { id, digest: UNANSWERED }
+    }
+
     /// Creates a link from an appointment of the EHR to the visit whose move replaced it. Its data do not change the
     /// visit.
     pub fn replaced(id: u64) -> Link {
@@ -86,7 +95,12 @@ impl Link {
 
     /// Returns `true` if the EHR has reported the record as deleted.
     pub fn is_gone(self) -> bool {
-        self.digest == GONE
+        self.digest == GONE || self.is_gone_unanswered()
+    }
+
+    /// Returns `true` if the appointment was gone before the EHR had answered its cancellation.
+    pub fn is_gone_unanswered(self) -> bool {
+        self.digest == UNANSWERED
     }
 
     /// Returns the stored form: id, then digest.

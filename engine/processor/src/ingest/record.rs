@@ -17,7 +17,7 @@ use crate::{
     Reject, UnitOfWork,
     ingest::intake::Intake,
     patients::narrow,
-    projections::working_hours,
+    projections::{cancellation::cancellation_failed, working_hours},
     unit_of_work::merge_base::{changes_content, copy_written, three_way_merge},
 };
 
@@ -215,6 +215,9 @@ impl Intake<'_, '_, '_> {
         if elsewhere.is_some() {
             // Pending changes of the other location end there.
             self.unit.forget_merge_base::<Record<Appointment>>(0, id);
+        }
+        if !shown.cancelled && link.is_some_and(Link::is_gone_unanswered) {
+            self.unit.ended.push(cancellation_failed(&mut fresh));
         }
         fresh.set_flag_times(self.cx.now);
         let ours = before.as_ref().filter(|_| elsewhere.is_none());

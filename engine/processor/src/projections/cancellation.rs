@@ -1,11 +1,18 @@
-//! Cancellations of visits that staff moved to another location of the data source, which has read them since. The
-//! visit is then gone from here, but only the answer of the EHR shows whether it is cancelled.
+//! Cancellations of visits that are gone from their location before the EHR has answered. Staff may have moved such a
+//! visit to another location of the data source.
+//!
+//! If the other location has read the visit, the cancellation waits for the EHR. If not, the cancellation counts as
+//! done, and the tombstone of the visit marks it as unanswered. It has failed if the EHR shows the visit again.
 
-use location::{AppointmentId, Event, WriteId, WriteIntent, event::InsertFailure};
+use location::{AppointmentId, Event, Operation, Resource, WriteId, WriteIntent, event::InsertFailure};
+use query::stream::{EndedWrite, WriteResult};
 use records::{Appointment, Record, RecordWrite, Writeback};
 
 use super::{Projection, set_cancellation};
 use crate::Reject;
+
+/// The reason of a cancellation that counted as done, although the EHR has the appointment.
+const STILL_IN_EHR: &str = "the EHR still has the appointment";
 
 /// The reason why other writes of a visit are withdrawn when its cancellation has failed.
 const NOT_HERE: &str = "staff moved the appointment to another location";
@@ -71,6 +78,20 @@ impl Projection<'_, '_> {
             record.updated_at = now;
         })?;
         Ok(())
+    }
+}
+
+/// Stores in the record of a visit that its cancellation has failed, because the EHR shows it again. Returns the entry
+/// for the log of changes.
+pub(crate) fn cancellation_failed(record: &mut Record<Appointment>) -> EndedWrite {
+    set_cancellation(record, Writeback::Failed);
+    record.write = Some(RecordWrite::failed(STILL_IN_EHR));
+    EndedWrite {
+        resource: Resource::Appointments,
+        id: record.id,
+        operation: Operation::Update,
+        result: WriteResult::Failed,
+        reason: Some(STILL_IN_EHR.to_owned()),
     }
 }
 

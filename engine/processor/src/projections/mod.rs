@@ -1,6 +1,6 @@
 //! Changes of documents by events. Called for every event of a turn, in order.
 
-mod cancellation;
+pub(crate) mod cancellation;
 pub(crate) mod patient_locations;
 mod replacement;
 mod reschedule;
@@ -13,7 +13,7 @@ use location::{
     AppointmentId, DecisionContext, Event, Placement, Resource, WriteId, WriteIntent,
     event::{CancelledBy, InsertFailure},
 };
-use records::{self, Appointment, Body, Record, RecordWrite, Writeback};
+use records::{self, Appointment, Body, Record, RecordWrite, Writeback, document::Link};
 use store::keys;
 
 use crate::note_keys;
@@ -102,8 +102,12 @@ impl Projection<'_, '_> {
             }
             Event::WriteDone { write, work, written } => {
                 self.finished(*write, *work, None)?;
-                if let Some(written) = written {
-                    self.written(*write, *work, written)?;
+                match (written, work) {
+                    (Some(written), _) => self.written(*write, *work, written)?,
+                    (None, WriteIntent::Cancel(appointment)) => {
+                        self.put_tombstone(Resource::Appointments, Link::gone_unanswered(appointment.0))?;
+                    }
+                    (None, _) => {}
                 }
                 let is_needless = written.is_none() && matches!(work, WriteIntent::Replace(_));
                 self.change_ended((*write, *work), is_needless, RecordWrite::succeeded())?;
@@ -124,15 +128,17 @@ impl Projection<'_, '_> {
                 }
             }
             Event::RecordGone { resource, id } => {
-                self.forget_shown(*resource, *id)?;
+                self.put_tombstone(*resource, Link::gone(*id))?;
                 self.gone(*resource, *id)?;
             }
-            Event::AppointmentGone { appointment } => self.forget_shown(Resource::Appointments, appointment.0)?,
+            Event::AppointmentGone { appointment } => {
+                self.put_tombstone(Resource::Appointments, Link::gone(appointment.0))?;
+            }
             Event::PastAppointmentGone { appointment } => {
                 self.change(*appointment, |record| {
                     Appointment::mark_deleted(record, now);
                 })?;
-                self.forget_shown(Resource::Appointments, appointment.0)?;
+                self.put_tombstone(Resource::Appointments, Link::gone(appointment.0))?;
             }
             Event::Booked { patient, .. } => processor.seen_here(self.cx, patient.0, self.unit)?,
             // These events change only the machine: their documents came with the request, or there are none.

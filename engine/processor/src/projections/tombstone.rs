@@ -28,15 +28,17 @@ impl Processor {
 
 impl Projection<'_, '_> {
     /// Replaces a record's link by a tombstone. The record then counts as changed if it returns, and passes do not miss
-    /// it.
-    pub(super) fn forget_shown(&mut self, resource: Resource, id: u64) -> Result<(), Reject> {
+    /// it. The mark of an unanswered cancellation stays.
+    pub(super) fn put_tombstone(&mut self, resource: Resource, tombstone: Link) -> Result<(), Reject> {
+        let id = tombstone.id;
         let (source, foreign_id) = (self.processor.source(), self.processor.foreign_id(resource, id)?);
         let (Some(source), Ok(foreign_id)) = (source, foreign_id) else { return Ok(()) };
         if resource == Resource::Appointments && self.is_elsewhere(id)? {
             return Ok(());
         }
-        if self.unit.link(source, resource, &foreign_id)?.is_some_and(|link| link.id == id) {
-            self.unit.put_link(source, resource, &foreign_id, Link::gone(id));
+        let is_outdated = |link: Link| link.id == id && !link.is_gone_unanswered();
+        if self.unit.link(source, resource, &foreign_id)?.is_some_and(is_outdated) {
+            self.unit.put_link(source, resource, &foreign_id, tombstone);
         }
         Ok(())
     }

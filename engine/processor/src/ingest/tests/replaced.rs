@@ -7,6 +7,10 @@ use location::{
     ids::{OperatoryId, ProviderId, WorkingHourId},
     time::{HOUR, Span},
 };
+use query::{
+    log,
+    stream::{Change, EndedWrite, WriteResult},
+};
 use records::{Appointment, Writeback, ehr::Write, record::RecordWrite};
 
 use super::*;
@@ -544,6 +548,18 @@ impl IngestWorld {
         (kept.booking.as_ref().and_then(|booking| booking.cancellation), kept.write)
     }
 
+    /// Returns the reasons of failed writes in the log of changes.
+    fn failures(&self, since: u64) -> Vec<Option<String>> {
+        let (streams, end) = ([A, B].map(Stream::Location), self.store.feed_end(None).unwrap());
+        let logged = log::commits(&*self.store, &streams, (since, end), usize::MAX, |_, _| true).unwrap();
+        let changes = logged.commits.into_iter().flat_map(|commit| commit.changes);
+        let failure = |(_, change)| match change {
+            Change::Ended(EndedWrite { result: WriteResult::Failed, reason, .. }) => Some(reason),
+            _ => None,
+        };
+        changes.filter_map(failure).collect()
+    }
+
     /// Asserts that a visit is only at the other location, and that nothing is left to write.
     fn is_only_elsewhere(&self, foreign_id: &str) {
         let remembered = (self.remembers(A, foreign_id), self.remembers(B, foreign_id));
@@ -598,6 +614,36 @@ async fn refused_cancellation_of_a_visit_that_another_location_has_read_fails_th
         assert_eq!(world.cancellation_of(id), (Some(Writeback::Failed), Some(RecordWrite::failed("changed since"))));
         world.is_only_elsewhere(NEW);
     }
+}
+
+/// The location has read that the visit is gone before another one shows it, or before it comes back.
+#[tokio::test]
+async fn cancellation_without_an_answer_fails_if_the_ehr_shows_the_visit_again() {
+    for location in [A, B] {
+        let (mut world, id, _) = cancelling().await;
+        world.read_gone(NEW).await;
+        assert_eq!(world.cancellation_of(id), (Some(Writeback::Confirmed), Some(RecordWrite::succeeded())));
+        assert!(world.kept(id).cancelled && world.queued().is_empty(), "{:?}", world.queued());
+        let since = world.store.feed_end(None).unwrap();
+        world.show(location, EhrRecord::Appointment(booked()));
+        world.read(location).await;
+        assert_eq!((world.visit(NEW), world.remembers(location, NEW)), ((location, false), true));
+        let reason = "the EHR still has the appointment";
+        assert_eq!(world.cancellation_of(id), (Some(Writeback::Failed), Some(RecordWrite::failed(reason))));
+        assert_eq!(world.failures(since), [Some(reason.to_owned())], "shown at {location}");
+    }
+}
+
+#[tokio::test]
+async fn answered_cancellation_stays_confirmed_if_the_ehr_shows_the_visit_again() {
+    let (mut world, id, call) = cancelling().await;
+    world.written(&call, NEW).await;
+    world.read_gone(NEW).await;
+    let since = world.store.feed_end(None).unwrap();
+    world.read_elsewhere(booked()).await;
+    assert_eq!(world.cancellation_of(id), (Some(Writeback::Confirmed), Some(RecordWrite::succeeded())));
+    world.is_only_elsewhere(NEW);
+    assert!(world.failures(since).is_empty());
 }
 
 /// The visit that the location has read as gone is unknown until another location reads it.
