@@ -24,7 +24,7 @@ use crate::{
     journal_record::JournalRecord,
     note_keys::last_turn_key,
     processor::ImagePermit,
-    projections::{Projection, working_hours},
+    projections::{Projection, cancellation, working_hours},
 };
 
 /// Maximum number of deferred records: the start and the pages of a read cycle without changes.
@@ -211,8 +211,11 @@ impl Processor {
                 replacement: None,
             };
             let command = Command::DuplicateFound { twin: AppointmentId(shown.id), record };
-            events.extend(after.decide(cx, &command).events);
-            if !is_elsewhere {
+            let ends = after.decide(cx, &command).events;
+            if is_elsewhere {
+                events.extend(cancellation::not_carried_out(ends));
+            } else {
+                events.extend(ends);
                 merged.insert(shown.id);
             }
         }

@@ -4,7 +4,10 @@
 //! If the other location has read the visit, the cancellation waits for the EHR. If not, the cancellation counts as
 //! done, and the tombstone of the visit marks it as unanswered. It has failed if the EHR shows the visit again.
 
-use location::{AppointmentId, Event, Operation, Resource, WriteId, WriteIntent, event::InsertFailure};
+use location::{
+    AppointmentId, Event, Operation, Resource, WriteId, WriteIntent,
+    event::{CancelledBy, InsertFailure},
+};
 use query::stream::{EndedWrite, WriteResult};
 use records::{Appointment, Record, RecordWrite, Writeback};
 
@@ -93,6 +96,22 @@ pub(crate) fn cancellation_failed(record: &mut Record<Appointment>) -> EndedWrit
         result: WriteResult::Failed,
         reason: Some(STILL_IN_EHR.to_owned()),
     }
+}
+
+/// Returns the events that end a visit, with its unanswered cancellation as failed: another location has read the
+/// appointment as a new one.
+pub(crate) fn not_carried_out(ends: Vec<Event>) -> impl Iterator<Item = Event> {
+    let reason = || STILL_IN_EHR.to_owned();
+    ends.into_iter().flat_map(move |event| match event {
+        Event::WriteDone { write, work: work @ WriteIntent::Cancel(_), written: None } => {
+            vec![Event::WriteFailed { write, work, how: InsertFailure::Failed, reason: reason() }]
+        }
+        Event::CancelConfirmed { appointment } => vec![
+            Event::CancelReverted { appointment, reason: reason() },
+            Event::Cancelled { appointment, by: CancelledBy::Ehr, reason: None },
+        ],
+        event => vec![event],
+    })
 }
 
 /// Returns the appointment of a cancellation that ends without an answer of the EHR, because the visit is gone.

@@ -646,6 +646,23 @@ async fn answered_cancellation_stays_confirmed_if_the_ehr_shows_the_visit_again(
     assert!(world.failures(since).is_empty());
 }
 
+/// The other location has read the appointment as a new one.
+#[tokio::test]
+async fn cancellation_of_a_booking_moved_elsewhere_before_its_answer_fails() {
+    let (mut world, id, insert) = booking().await;
+    let there = world.read_elsewhere(booked()).await;
+    world.turn(A, &cancellation(id)).await;
+    let since = world.store.feed_end(None).unwrap();
+    assert_eq!(world.written(&insert, NEW).await, None);
+    let (state, write) = world.cancellation_of(id);
+    assert_eq!((world.kept(id).cancelled, state), (true, Some(Writeback::Failed)));
+    assert!(write.is_some_and(|write| write.writeback().0 == Writeback::Failed));
+    assert_eq!(world.failures(since), [Some("the EHR still has the appointment".to_owned())]);
+    assert!(!world.processors[&A].machine.state.appointments.contains_key(&AppointmentId(id)));
+    world.is_only_elsewhere(NEW);
+    world.stays_elsewhere(there, NEW).await;
+}
+
 /// The visit that the location has read as gone is unknown until another location reads it.
 #[tokio::test]
 async fn visit_that_left_the_location_cannot_be_cancelled_there() {
