@@ -22,6 +22,7 @@ use processor::{
 use query::{
     idempotency::IdempotencyKey,
     index::{self, Index},
+    lists::Lists,
     retention,
 };
 use records::{AdapterState, AdapterStatus, Ehr, SyncState};
@@ -301,6 +302,11 @@ impl Engine {
 
     pub fn now(&self) -> Timestamp {
         clock::now()
+    }
+
+    /// Returns the lists of stored records. They never wait for a location.
+    pub fn lists(&self) -> Lists<'_> {
+        Lists { store: &*self.deps.store, index: &self.deps.index }
     }
 
     pub fn zone(&self, location: LocationId) -> Option<Arc<Zone>> {

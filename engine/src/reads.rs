@@ -10,8 +10,7 @@ use processor::{
 };
 use query::{
     feed::{self, Changes, Reader},
-    lists::{ListError, ListQuery, Lists, Order, Page, PageRequest, Position, Range},
-    rows::{Row, RowCache},
+    lists::{ListQuery, Lists, Order, Position, Range},
 };
 use records::{
     self, Body, Description, Record, Scope,
@@ -70,35 +69,6 @@ impl Visitor for StoredRecords<'_> {
 const HOURS_AT_MOST: usize = 10_000;
 
 impl Engine {
-    /// Returns a page of the records that match the query's filters and `keep`, for conditions that no filter covers.
-    pub fn list<D: Document>(
-        &self,
-        query: &ListQuery,
-        page: &PageRequest,
-        keep: impl Fn(&D) -> bool,
-    ) -> Result<Page<D>, EngineError> {
-        self.lists().list(query, page, keep).map_err(list_error)
-    }
-
-    /// Like `list`, with rows that stay in memory for later lists.
-    pub fn list_rows<D: Document>(
-        &self,
-        query: &ListQuery,
-        page: &PageRequest,
-        keep: impl Fn(&D) -> bool,
-    ) -> Result<Page<Row<D>>, EngineError> {
-        self.lists().list_rows(query, page, keep).map_err(list_error)
-    }
-
-    /// Returns the rows of recent lists.
-    pub fn rows(&self) -> &RowCache {
-        self.deps.index.rows()
-    }
-
-    fn lists(&self) -> Lists<'_> {
-        Lists { store: &*self.deps.store, index: &self.deps.index }
-    }
-
     /// Returns the changes at a location and in its data source after a position, or the current position without
     /// `since`. An empty `resources` means all.
     pub fn changes(
@@ -357,13 +327,6 @@ fn has_source_of(place: &LocationSetup, resource: Resource, frame: &Frame, store
         (Resource::AppointmentTypes, _) => same || frame.source_id.is_none(),
         _ => same || rules(resource).scope != Scope::Institution,
     })
-}
-
-fn list_error(error: ListError) -> EngineError {
-    match error {
-        ListError::Store(error) => error.into(),
-        ListError::TooManyToSort => EngineError::TooManyToSort,
-    }
 }
 
 fn parsed<T: DeserializeOwned>(kind: DocumentKind, bytes: &[u8]) -> Result<T, EngineError> {

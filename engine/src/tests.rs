@@ -380,7 +380,7 @@ async fn lose_the_index(store: &EmbeddedStore) {
 
 fn plans(engine: &Engine) -> Vec<Record<InsurancePlan>> {
     let query = ListQuery::new([SOURCE], Order::UpdatedAt);
-    engine.list(&query, &PageRequest::whole(10), |_| true).unwrap().rows
+    engine.lists().list(&query, &PageRequest::whole(10), |_| true).unwrap().rows
 }
 
 #[actix::test]

@@ -239,7 +239,7 @@ async fn location_with_a_new_data_source_is_connected_to_it() {
     engine.send(PLACE, plan()).await.unwrap();
     until("the write", async || here.pushed.get() == 1).await;
     let query = ListQuery::new([2], Order::UpdatedAt);
-    let plans = engine.list(&query, &PageRequest::whole(10), |_: &Record<InsurancePlan>| true).unwrap().rows;
+    let plans = engine.lists().list(&query, &PageRequest::whole(10), |_: &Record<InsurancePlan>| true).unwrap().rows;
     assert_eq!(plans.len(), 1, "it is kept where the other data source's are");
     engine.stop().await;
 }

@@ -1,6 +1,7 @@
 //! Errors of a location. Refusals, damage, conflicts, overload and faults stay distinct up to the caller.
 
 use location::{Decision, LocationId, Refusal, Resource};
+use query::lists::ListError;
 use records::references::Missing;
 use store::{CommitError, StoreError, counters::IdError, journal};
 
@@ -89,6 +90,15 @@ impl From<Reject> for EngineError {
                 tracing::error!(error = %reject, "a command could not be prepared");
                 EngineError::Internal
             }
+        }
+    }
+}
+
+impl From<ListError> for EngineError {
+    fn from(error: ListError) -> EngineError {
+        match error {
+            ListError::Store(error) => error.into(),
+            ListError::TooManyToSort => EngineError::TooManyToSort,
         }
     }
 }

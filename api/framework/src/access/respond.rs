@@ -208,7 +208,7 @@ impl ApiCall {
             amounts: self.key.grants.financial,
             setup: self.directory.number(),
         };
-        let rendered = self.api.engine.rows().rendered(row, form, also, view).map_err(not_json)?;
+        let rendered = self.api.engine.lists().index.rows().rendered(row, form, also, view).map_err(not_json)?;
         Ok(RenderedRow(rendered, PhantomData))
     }
 

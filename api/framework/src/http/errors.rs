@@ -6,7 +6,10 @@ use actix_web::{
     HttpResponse, ResponseError,
     http::{StatusCode, header},
 };
-use engine::{EngineError, Unmet, lists::MAX_SORTED};
+use engine::{
+    EngineError, Unmet,
+    lists::{ListError, MAX_SORTED},
+};
 use location::{Holder, LocationId, Refusal, Resource, SECOND, decision::NotOpenReason, slots::Fit};
 
 use crate::{
@@ -252,6 +255,12 @@ impl From<EngineError> for ApiError {
             EngineError::Damaged => Failure::StoreDamaged,
         };
         failure.into()
+    }
+}
+
+impl From<ListError> for ApiError {
+    fn from(error: ListError) -> ApiError {
+        EngineError::from(error).into()
     }
 }
 

@@ -210,7 +210,7 @@ impl Listing {
         keep: impl Fn(&D) -> bool,
     ) -> Result<ListPage<D>, ApiError> {
         let query = self.query(owners, sources);
-        Ok(self.with_cursors(call.api.engine.list(&query, &self.paging.request(self.descending), keep)?))
+        Ok(self.with_cursors(call.api.engine.lists().list(&query, &self.paging.request(self.descending), keep)?))
     }
 
     /// Like `page`, with rows that stay in memory for later lists.
@@ -222,7 +222,7 @@ impl Listing {
         keep: impl Fn(&D) -> bool,
     ) -> Result<ListPage<Row<D>>, ApiError> {
         let query = self.query(owners, sources);
-        Ok(self.with_cursors(call.api.engine.list_rows(&query, &self.paging.request(self.descending), keep)?))
+        Ok(self.with_cursors(call.api.engine.lists().list_rows(&query, &self.paging.request(self.descending), keep)?))
     }
 
     fn query(&self, owners: &[u32], sources: &[u32]) -> ListQuery {

@@ -57,7 +57,7 @@ impl ApiCall {
     pub fn find_all<T: Body>(&self, source: u32, filter: Filter, limit: usize) -> Result<Vec<Record<T>>, ApiError> {
         let query = ListQuery::new([source], Order::Id).filtered([filter]);
         let shown = |it: &Record<T>| it.deleted_at.is_none() && is_live(it) && self.is_visible(it);
-        Ok(self.api.engine.list(&query, &PageRequest::whole(limit), shown)?.rows)
+        Ok(self.api.engine.lists().list(&query, &PageRequest::whole(limit), shown)?.rows)
     }
 
     /// Returns the data sources of the institution's open locations.
@@ -129,7 +129,7 @@ impl ApiCall {
         filters: Vec<Filter>,
     ) -> Result<Vec<D>, ApiError> {
         let query = ListQuery::new(owners, Order::Id).filtered(filters);
-        let found = self.api.engine.list(&query, &PageRequest::whole(limit), |_| true)?;
+        let found = self.api.engine.lists().list(&query, &PageRequest::whole(limit), |_| true)?;
         if found.has_next {
             self.ends_after(limit);
         }

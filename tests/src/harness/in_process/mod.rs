@@ -184,7 +184,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
     }
 
     fn all<D: Document>(&self, query: ListQuery) -> Vec<D> {
-        self.engine.list(&query, &PageRequest::whole(ALL), |_| true).expect("the store can be read").rows
+        self.engine.lists().list(&query, &PageRequest::whole(ALL), |_| true).expect("the store can be read").rows
     }
 
     pub fn appointment(&self, id: u64) -> Record<records::Appointment> {

@@ -236,7 +236,7 @@ fn patients_like(
     let is_sought = |it: &Record<Patient>| {
         it.source_id == chart.source && it.deleted_at.is_none() && !it.non_patient && sought.is(it, country)
     };
-    let mut found = call.api.engine.list(&query, &first(NAMESAKES), is_sought)?.rows;
+    let mut found = call.api.engine.lists().list(&query, &first(NAMESAKES), is_sought)?.rows;
     if found.iter().any(|it| !it.rejected()) {
         found.retain(|it| !it.rejected());
     }
@@ -262,7 +262,7 @@ fn upcoming<'a>(call: &ApiCall, chart: &'a Chart) -> Result<Vec<(&'a OpenLocatio
             let is_failed = it.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
             !it.cancelled && !it.unavailable && !is_failed && it.patient_id == Some(patient) && patient != NO_PATIENT
         };
-        let found = call.api.engine.list(&query, &first(VISITS), is_visit)?.rows;
+        let found = call.api.engine.lists().list(&query, &first(VISITS), is_visit)?.rows;
         visits.extend(found.into_iter().filter_map(|it| Some((at(&it)?, it))));
     }
     Ok(visits)

@@ -193,7 +193,7 @@ fn read_of<T: Body>(
     }
     let ids = patients.iter().map(|it| it.id.into()).collect();
     let query = ListQuery::new(owners, Order::Id).filtered([Filter::Patients(ids)]);
-    let found = call.api.engine.list(&query, &PageRequest::whole(MAX_RELATED_OF_PAGE), |_| true)?;
+    let found = call.api.engine.lists().list(&query, &PageRequest::whole(MAX_RELATED_OF_PAGE), |_| true)?;
     if found.has_next {
         let name = name_of(T::RESOURCE);
         return Err(ApiError::bad(format!(

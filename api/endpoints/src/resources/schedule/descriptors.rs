@@ -52,6 +52,6 @@ pub(crate) async fn list_at_location(
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
     let query = ListQuery::new(location.sources(), Order::Id);
     let here = |it: &Descriptor| it.deleted_at.is_none() && it.location_id.is_none_or(|own| own == location.setup.id.0);
-    let found = call.api.engine.list(&query, &PageRequest::whole(MAX_WHOLE_LIST), here)?.rows;
+    let found = call.api.engine.lists().list(&query, &PageRequest::whole(MAX_WHOLE_LIST), here)?.rows;
     Ok(list(&call, &found, &asked))
 }
