@@ -112,8 +112,10 @@ async fn find_and_answer(
     if let Serves::Open(handler) = &first.serves {
         here_is(first);
         let mut payload = payload;
-        if ehr_events::source_of(request.path()).is_some() {
-            match placing::place(&api, first, request, payload.into_inner()).await? {
+        if ehr_events::source_of(request.path()).is_some()
+            && let Some(peers) = &api.peers
+        {
+            match placing::place(&api, peers, first, request, payload.into_inner()).await? {
                 Placed::Here(_, mut here) => payload = Payload::from_request(request, &mut here).await?,
                 Placed::Answered(answer) => return Ok(answer),
             }
@@ -127,16 +129,16 @@ async fn find_and_answer(
     let elsewhere = || elsewhere(here, request.method(), version);
     let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
     here_is(route);
-    // Other nodes distinguish operators from clients by their credentials, so a call at the wrong listener is refused
-    // here.
-    let misplaced = is_of_operator(request.headers()) != operators;
-    let placed = match misplaced {
-        true => Placed::Here(None, payload.into_inner()),
-        false => placing::place(&api, route, request, payload.into_inner()).await?,
-    };
-    let (institution, mut payload) = match placed {
-        Placed::Here(institution, payload) => (institution, payload),
-        Placed::Answered(answer) => return Ok(answer),
+    let (institution, mut payload) = match &api.peers {
+        // Other nodes distinguish operators from clients by their credentials, so a call at the wrong listener is
+        // refused here.
+        Some(peers) if is_of_operator(request.headers()) == operators => {
+            match placing::place(&api, peers, route, request, payload.into_inner()).await? {
+                Placed::Here(institution, payload) => (institution, payload),
+                Placed::Answered(answer) => return Ok(answer),
+            }
+        }
+        _ => (None, payload.into_inner()),
     };
     let blocks = (route.reads || api.engine.reads_wait()) && !route.is_stream();
     let read_permits = blocks.then(|| api.readers(route.role.is_some()));

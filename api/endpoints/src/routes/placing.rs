@@ -1,5 +1,5 @@
-//! Selection of the node that answers a request, before authentication. The node that owns the institution does
-//! everything else.
+//! Selection of the node that answers a request if there are several, before authentication. The node that owns the
+//! institution does everything else.
 
 use std::{rc::Rc, time::Duration};
 
@@ -39,11 +39,11 @@ pub(super) enum Placed {
 /// Waits for the placement of the institution, and forwards the request if another node owns it.
 pub(super) async fn place(
     api: &Api,
+    peers: &Peers,
     endpoint: &Endpoint,
     request: &HttpRequest,
     payload: Payload,
 ) -> Result<Placed, ApiError> {
-    let Some(peers) = &api.peers else { return Ok(Placed::Here(None, payload)) };
     let institution = match target_of(api, endpoint, request) {
         RequestTarget::Of(institution) => institution,
         RequestTarget::AnyNode => return Ok(Placed::Here(None, payload)),
