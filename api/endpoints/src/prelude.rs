@@ -25,12 +25,12 @@ pub(crate) use engine::{
 pub(crate) use framework::{
     access::{
         api::Api,
-        arguments::{Anywhere, AtLocation, FromCall, FromInput, Id, InLocations, InTenant, InTenants, OfLocation},
+        arguments::{Anywhere, FromCall, FromInput, Id},
         call::{ActionContext, ApiCall},
         input::Input,
         resource_names,
         respond::{Answer, Answers, Created, Empty, Listed, One, Paged, Plain, Wraps},
-        tenancy::{OpenLocation, Tenant},
+        tenancy::{AtLocation, InLocations, InTenant, InTenants, OfLocation, OpenLocation, Tenant},
     },
     http::{
         errors::{ApiError, name_of},

@@ -283,7 +283,10 @@ fn every_route_describes_its_input() {
         for version in route.versions {
             let told = route.described(*version);
             let endpoint = &route.method_and_path;
-            assert!(told.read, "{endpoint}: custom arguments must end with one of `access::arguments`");
+            assert!(
+                told.read,
+                "{endpoint}: custom arguments must end with one of `access::arguments` or `access::tenancy`"
+            );
             for name in route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
                 let known = told.path.iter().any(|expected| expected.name == name);
                 assert!(known, "{endpoint}: the handler has no argument that reads {{{name}}}");

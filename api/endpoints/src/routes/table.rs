@@ -39,11 +39,11 @@
 //! post("/payments", create).about("Create a payment", "4.10").financial(),
 //! ```
 //!
-//! Scopes and path parameters are in `access::arguments`, responses in `access::respond`, kinds of values in
-//! `values::kinds`, and the attributes of `#[input]` and `#[view]` in the crate `view-macro`. A type implements
-//! `FromInput` itself if the reading of one field depends on another, or for lists of objects (`Fields::objects`).
-//! `from_input` also generates the documentation and the names of the body, so the set of fields must not depend on
-//! the input. The `openapi` tests report missing parts of a new endpoint.
+//! Scopes are in `access::tenancy`, path parameters in `access::arguments`, responses in `access::respond`, kinds of
+//! values in `values::kinds`, and the attributes of `#[input]` and `#[view]` in the crate `view-macro`. A type
+//! implements `FromInput` itself if the reading of one field depends on another, or for lists of objects
+//! (`Fields::objects`). `from_input` also generates the documentation and the names of the body, so the set of fields
+//! must not depend on the input. The `openapi` tests report missing parts of a new endpoint.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! Extractors for handler arguments: scope, path, parameters and body. They run before the handler, and also produce
-//! the documentation.
+//! Extractors for handler arguments: path, parameters and body, after the scope (`tenancy`) if the endpoint has one.
+//! They run before the handler, and also produce the documentation.
 //!
 //! ```ignore
 //! async fn list(
@@ -21,11 +21,7 @@ use engine::{
 use location::LocationId;
 use uuid::Uuid;
 
-use super::{
-    call::ApiCall,
-    input::Input,
-    tenancy::{OpenLocation, Tenant},
-};
+use super::{call::ApiCall, input::Input};
 use crate::{
     http::{errors::ApiError, paging::Paging},
     values::{
@@ -118,74 +114,8 @@ impl<P: FromPath> FromCall for P {
 /// Scope without an institution.
 pub struct Anywhere<T>(pub T);
 
-/// Location named by `subdomain` and `location_id`.
-pub struct AtLocation<T>(pub OpenLocation, pub T);
-
-/// Location named by `subdomain` and `location_id`, which the body may contain instead of the query.
-pub struct AtLocationOfBody<T>(pub OpenLocation, pub T);
-
-/// Institution named by `subdomain`.
-pub struct InTenant<T>(pub Tenant, pub T);
-
-/// Institution with an optional `location_id`. A call without `subdomain` in the query is refused (specification 5.7).
-pub struct InLocationsOfQuery<T>(pub Tenant, pub Option<OpenLocation>, pub T);
-
-/// Institution with an optional `location_id`.
-pub struct InLocations<T>(pub Tenant, pub Option<OpenLocation>, pub T);
-
-/// Institution named by `subdomain`, or all institutions of the key.
-pub struct InTenants<T>(pub Vec<Tenant>, pub T);
-
-/// Location with the `{id}` of the path; `subdomain` is optional.
-pub struct OfLocation<T>(pub OpenLocation, pub T);
-
-impl<T: FromInput> FromCall for OfLocation<T> {
-    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
-        let Id(id) = Id::<u32>::from_path(call)?;
-        let InTenants(tenants, asked) = InTenants::from_call(call)?;
-        Ok(OfLocation(call.location_of_any(&tenants, LocationId(id))?, asked))
-    }
-}
-
-macro_rules! scopes {
-    ($($scope:ident($($part:ident),+) $reading:ident;)*) => {$(
-        impl<T: FromInput> FromCall for $scope<T> {
-            fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
-                let read = call.$reading(T::from_input);
-                let ($($part),+) = read.map_err(|wrong| call.with_unknown(wrong, T::unknown))?;
-                Ok($scope($($part),+))
-            }
-        }
-    )*};
-}
-
 impl<T: FromInput> FromCall for Anywhere<T> {
     fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
         call.anywhere(T::from_input).map(Anywhere)
     }
-}
-
-macro_rules! scopes_without_input {
-    ($($bare:ty: $scope:ident($part:ident);)*) => {$(
-        impl FromCall for $bare {
-            fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
-                $scope::<()>::from_call(call).map(|$scope($part, ())| $part)
-            }
-        }
-    )*};
-}
-
-scopes_without_input! {
-    OpenLocation: AtLocation(location);
-    Tenant: InTenant(tenant);
-    Vec<Tenant>: InTenants(tenants);
-}
-
-scopes! {
-    AtLocation(location, asked) at_location;
-    AtLocationOfBody(location, asked) at_location_of_body;
-    InTenant(tenant, asked) in_tenant;
-    InLocationsOfQuery(tenant, location, asked) in_locations_of_query;
-    InLocations(tenant, location, asked) in_locations;
-    InTenants(tenants, asked) in_tenants;
 }

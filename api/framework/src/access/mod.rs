@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  keys ◄── operators ◄───────────┐
-//!  keys, directory, conditional ◄─┤                                   ┌── tenancy ◄── arguments   scope and input
+//!  keys, directory, conditional ◄─┤                                   ┌── arguments ◄── tenancy   input and scope
 //!  edge, reloads ◄────────────────┴ api ◄── authentication ◄┐         │
 //!  shown, input, idempotency ◄──────────────────────────────┴ call ◄──┼── respond   successful responses
 //!                                                                     └── audited   audit trail entries

@@ -1,4 +1,4 @@
-//! Institutions and locations that a call may reach, and those that it names.
+//! Institutions and locations that a call may reach, and those that it names: the scopes of endpoints.
 
 use std::sync::Arc;
 
@@ -8,7 +8,11 @@ use engine::{
 };
 use location::LocationId;
 
-use super::{call::ApiCall, input::Input, shown::AccessScope};
+use super::{
+    arguments::{FromCall, FromInput, FromPath, Id},
+    call::ApiCall,
+    shown::AccessScope,
+};
 use crate::{
     http::errors::ApiError,
     values::{
@@ -40,83 +44,128 @@ impl OpenLocation {
     }
 }
 
-impl ApiCall {
-    /// Returns the institution named by `subdomain`, or all institutions of the key, and the input.
-    pub(super) fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Vec<Tenant>, T), ApiError> {
-        let named = self.input.query.optional("subdomain", subdomain());
-        let named = self.tenant_named(named)?;
-        let value = self.anywhere(read)?;
-        Ok((named.map_or_else(|| self.tenants(), |tenant| vec![tenant]), value))
-    }
+/// Location named by `subdomain` and `location_id`.
+pub struct AtLocation<T>(pub OpenLocation, pub T);
 
-    /// Like `in_locations`, but refuses a call without `subdomain` in the query (specification 5.7).
-    pub(super) fn in_locations_of_query<T>(
-        &mut self,
-        read: impl FnOnce(&mut Input) -> T,
-    ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
-        let tenant = self.tenant()?;
-        if tenant.is_none() && self.notes.is_none() {
-            return Err(Failure::SubdomainMissing.into());
-        }
-        self.in_locations_of(tenant, read)
-    }
+/// Location named by `subdomain` and `location_id`, which the body may contain instead of the query.
+pub struct AtLocationOfBody<T>(pub OpenLocation, pub T);
 
-    /// Returns the institution named by `subdomain`, and the input.
-    pub(super) fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(Tenant, T), ApiError> {
-        let tenant = self.tenant()?;
-        self.times_of(tenant.as_ref());
-        let value = self.anywhere(read)?;
-        Ok((tenant.ok_or_else(ApiError::internal)?, value))
-    }
+/// Institution named by `subdomain`.
+pub struct InTenant<T>(pub Tenant, pub T);
 
-    /// Returns the location named by `subdomain` and `location_id`, and the input.
-    pub(super) fn at_location<T>(&mut self, read: impl FnOnce(&mut Input) -> T) -> Result<(OpenLocation, T), ApiError> {
-        let tenant = self.tenant()?;
-        let id = self.input.query.required_or_none("location_id", location());
-        let location = self.named_location(tenant.as_ref(), id)?;
-        let value = self.anywhere(read)?;
-        Ok((location.ok_or_else(ApiError::internal)?, value))
-    }
+/// Institution with an optional `location_id`. A call without `subdomain` in the query is refused (specification 5.7).
+pub struct InLocationsOfQuery<T>(pub Tenant, pub Option<OpenLocation>, pub T);
 
-    /// Like `at_location`; the body may contain `location_id` instead of the query.
-    pub(super) fn at_location_of_body<T>(
-        &mut self,
-        read: impl FnOnce(&mut Input) -> T,
-    ) -> Result<(OpenLocation, T), ApiError> {
-        let tenant = self.tenant()?;
-        let in_query = self.input.query.optional("location_id", location());
-        let in_body = self.input.body.optional("location_id", location());
+/// Institution with an optional `location_id`.
+pub struct InLocations<T>(pub Tenant, pub Option<OpenLocation>, pub T);
+
+/// Institution named by `subdomain`, or all institutions of the key.
+pub struct InTenants<T>(pub Vec<Tenant>, pub T);
+
+/// Location with the `{id}` of the path; `subdomain` is optional.
+pub struct OfLocation<T>(pub OpenLocation, pub T);
+
+impl<T: FromInput> FromCall for AtLocation<T> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        let tenant = call.tenant()?;
+        let id = call.input.query.required_or_none("location_id", location());
+        let location = call.named_location(tenant.as_ref(), id)?;
+        let input = call.read_input()?;
+        Ok(AtLocation(location.ok_or_else(ApiError::internal)?, input))
+    }
+}
+
+impl<T: FromInput> FromCall for AtLocationOfBody<T> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        let tenant = call.tenant()?;
+        let in_query = call.input.query.optional("location_id", location());
+        let in_body = call.input.body.optional("location_id", location());
         match (in_query, in_body) {
-            (None, None) => self.input.query.problem("location_id is missing."),
+            (None, None) => call.input.query.problem("location_id is missing."),
             (Some(query), Some(body)) if query != body => {
-                self.input.query.problem("location_id names one location in the query and another in the body.");
+                call.input.query.problem("location_id names one location in the query and another in the body.");
             }
             _ => {}
         }
-        let location = self.named_location(tenant.as_ref(), in_query.or(in_body))?;
-        let value = self.anywhere(read)?;
-        Ok((location.ok_or_else(ApiError::internal)?, value))
+        let location = call.named_location(tenant.as_ref(), in_query.or(in_body))?;
+        let input = call.read_input()?;
+        Ok(AtLocationOfBody(location.ok_or_else(ApiError::internal)?, input))
+    }
+}
+
+impl<T: FromInput> FromCall for InTenant<T> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        let tenant = call.tenant()?;
+        call.times_of(tenant.as_ref());
+        let input = call.read_input()?;
+        Ok(InTenant(tenant.ok_or_else(ApiError::internal)?, input))
+    }
+}
+
+impl<T: FromInput> FromCall for InLocationsOfQuery<T> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        let tenant = call.tenant()?;
+        if tenant.is_none() && call.notes.is_none() {
+            return Err(Failure::SubdomainMissing.into());
+        }
+        let InLocations(tenant, location, input) = call.in_locations(tenant)?;
+        Ok(InLocationsOfQuery(tenant, location, input))
+    }
+}
+
+impl<T: FromInput> FromCall for InLocations<T> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        let tenant = call.tenant()?;
+        call.in_locations(tenant)
+    }
+}
+
+impl<T: FromInput> FromCall for InTenants<T> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        let named = call.input.query.optional("subdomain", subdomain());
+        let named = call.tenant_named(named)?;
+        let input = call.read_input()?;
+        Ok(InTenants(named.map_or_else(|| call.tenants(), |tenant| vec![tenant]), input))
+    }
+}
+
+impl<T: FromInput> FromCall for OfLocation<T> {
+    fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+        let Id(id) = Id::<u32>::from_path(call)?;
+        let InTenants(tenants, input) = InTenants::from_call(call)?;
+        Ok(OfLocation(call.location_of_any(&tenants, LocationId(id))?, input))
+    }
+}
+
+macro_rules! scopes_without_input {
+    ($($bare:ty: $scope:ident($part:ident);)*) => {$(
+        impl FromCall for $bare {
+            fn from_call(call: &mut ApiCall) -> Result<Self, ApiError> {
+                $scope::<()>::from_call(call).map(|$scope($part, ())| $part)
+            }
+        }
+    )*};
+}
+
+scopes_without_input! {
+    OpenLocation: AtLocation(location);
+    Tenant: InTenant(tenant);
+    Vec<Tenant>: InTenants(tenants);
+}
+
+impl ApiCall {
+    /// Reads the input. Errors also name the nonexistent records that the body references.
+    fn read_input<T: FromInput>(&mut self) -> Result<T, ApiError> {
+        self.anywhere(T::from_input).map_err(|wrong| self.with_unknown(wrong, T::unknown))
     }
 
-    /// Returns the institution named by `subdomain`, the location of an optional `location_id`, and the input.
-    pub(super) fn in_locations<T>(
-        &mut self,
-        read: impl FnOnce(&mut Input) -> T,
-    ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
-        let tenant = self.tenant()?;
-        self.in_locations_of(tenant, read)
-    }
-
-    fn in_locations_of<T>(
-        &mut self,
-        tenant: Option<Tenant>,
-        read: impl FnOnce(&mut Input) -> T,
-    ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
+    /// Reads an optional `location_id` and the input.
+    fn in_locations<T: FromInput>(&mut self, tenant: Option<Tenant>) -> Result<InLocations<T>, ApiError> {
         let id = self.input.query.optional("location_id", location());
         let location = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
-        let value = self.anywhere(read)?;
-        Ok((tenant.ok_or_else(ApiError::internal)?, location, value))
+        let input = self.read_input()?;
+        Ok(InLocations(tenant.ok_or_else(ApiError::internal)?, location, input))
     }
 
     /// Returns a location of the institution that is open to the caller (specification 5.9 and 7.3).

@@ -5,7 +5,10 @@ use engine::{
     commands::{AppointmentChange, ChangeAppointment, CreateAppointment},
 };
 use framework::{
-    access::arguments::{AtLocationOfBody, FromPath, InLocationsOfQuery},
+    access::{
+        arguments::FromPath,
+        tenancy::{AtLocationOfBody, InLocationsOfQuery},
+    },
     values::{
         kinds::{
             shared::{appointments_per_timeslot, operatory},

@@ -6,7 +6,7 @@ use engine::webhooks::{
     registry::{NewSubscription, SubscriptionChange},
 };
 use framework::{
-    access::{arguments::InLocationsOfQuery, webhook_audience::may_receive},
+    access::{tenancy::InLocationsOfQuery, webhook_audience::may_receive},
     values::kinds::one_of,
 };
 
