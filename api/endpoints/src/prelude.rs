@@ -37,10 +37,7 @@ pub(crate) use framework::{
         fields::Fields,
         paging::{ListPage, Paging},
     },
-    records::{
-        listing::{Listing, listing},
-        visible::is_live,
-    },
+    records::listing::{Listing, is_live, listing},
     values::{
         failures::Failure,
         kinds::{

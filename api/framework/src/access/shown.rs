@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use location::{InstitutionId, LocationId};
+use engine::records::rules;
+use location::{InstitutionId, LocationId, Resource};
 use parking_lot::Mutex;
 
 /// Action on one record, without its content.
@@ -34,6 +35,17 @@ impl AccessLog {
     /// Adds a read or changed record.
     pub fn audit(&self, what: &'static str, record: &'static str, id: u64) {
         self.0.lock().accesses.push(Access { what, record, id: Some(id) });
+    }
+
+    /// Adds the read of a record, if it is about a patient.
+    pub fn audit_read(&self, resource: Resource, id: u64) {
+        let record = match resource {
+            Resource::Patients => "patient",
+            Resource::Appointments => "appointment",
+            _ if rules(resource).refers_to.iter().any(|(_, to)| *to == Resource::Patients) => rules(resource).name,
+            _ => return,
+        };
+        self.audit("read", record, id);
     }
 
     /// Adds an action that concerns no record.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::{
     Engine,
+    records::{Body, Record},
     setup::{Institution, LocationSetup, LocationStatus},
 };
 use location::LocationId;
@@ -41,6 +42,11 @@ pub struct OpenLocation {
 impl OpenLocation {
     pub fn tenant(&self) -> Tenant {
         Tenant { institution: self.institution.clone() }
+    }
+
+    /// Returns the data source that owns the location's shared records; none without an EHR.
+    pub fn sources(&self) -> Vec<u32> {
+        self.setup.source.into_iter().collect()
     }
 }
 
@@ -247,6 +253,25 @@ impl ApiCall {
     /// Returns `true` if records of the location are visible to the caller.
     pub fn is_open(&self, id: LocationId) -> bool {
         self.directory.location(id).is_some_and(|location| self.opens(location))
+    }
+
+    /// Returns `true` if the record came from the EHR or was created at a location that is open to the caller.
+    pub fn is_visible<T: Body>(&self, entry: &Record<T>) -> bool {
+        entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
+    }
+
+    /// Returns the data sources of the institution's open locations.
+    pub fn sources(&self, tenant: &Tenant) -> Vec<u32> {
+        let mut sources: Vec<u32> =
+            self.open_locations(tenant).iter().filter_map(|location| location.setup.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    }
+
+    /// Returns the data sources of one location, or of all that are open to the caller.
+    pub fn sources_at(&self, tenant: &Tenant, location: Option<&OpenLocation>) -> Vec<u32> {
+        location.map_or_else(|| self.sources(tenant), OpenLocation::sources)
     }
 
     fn opens(&self, location: &LocationSetup) -> bool {

@@ -1,14 +1,14 @@
-//! Lists of records: parameters of a request, translated into filters of the engine.
+//! Lists of records: parameters of a request, translated into filters of the engine, and the pages that they select.
 
 use engine::{
     lists::{Filter, ListQuery, Order, Page},
-    records::document::Document,
+    records::{Body, Record, document::Document},
     rows::Row,
 };
 use location::Span;
 
 use crate::{
-    access::{call::ApiCall, input::Input},
+    access::{call::ApiCall, input::Input, tenancy::OpenLocation},
     http::{
         errors::ApiError,
         paging::{ListPage, Paging},
@@ -225,6 +225,29 @@ impl Listing {
         Ok(self.with_cursors(call.api.engine.lists().list_rows(&query, &self.paging.request(self.descending), keep)?))
     }
 
+    /// Lists records of data sources, without those created at a location that is closed to the caller.
+    pub fn entries<T: Body>(
+        &self,
+        call: &ApiCall,
+        sources: &[u32],
+        keep: impl Fn(&Record<T>) -> bool,
+    ) -> Result<ListPage<Row<Record<T>>>, ApiError> {
+        let page = self.rows(call, sources, sources, |it: &Record<T>| call.is_visible(it) && keep(it))?;
+        page.rows.iter().for_each(|it| call.shown.audit_read(T::RESOURCE, it.id.into()));
+        Ok(page)
+    }
+
+    /// Lists records of the location's data source, without those created at another location.
+    pub fn entries_at<T: Body>(
+        &self,
+        call: &ApiCall,
+        location: &OpenLocation,
+        keep: impl Fn(&Record<T>) -> bool,
+    ) -> Result<ListPage<Row<Record<T>>>, ApiError> {
+        let here = |entry: &Record<T>| entry.location_id.is_none_or(|id| id == location.setup.id.0);
+        self.entries(call, &location.sources(), |entry| here(entry) && keep(entry))
+    }
+
     fn query(&self, owners: &[u32], sources: &[u32]) -> ListQuery {
         let named = called(sources, &self.foreign_ids);
         ListQuery::new(owners, self.order).filtered(self.filters.iter().cloned().chain(named))
@@ -234,4 +257,9 @@ impl Listing {
         let timed = self.order == Order::UpdatedAt && self.descending;
         self.paging.with_cursors(page, timed)
     }
+}
+
+/// Returns `false` for records that the EHR rejected, which are hidden.
+pub fn is_live<T: Body>(entry: &Record<T>) -> bool {
+    !entry.rejected()
 }

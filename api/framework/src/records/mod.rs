@@ -2,7 +2,7 @@
 //! resources.
 //!
 //! ```text
-//!  listing ◄── visible     filtered lists; visible records, with audit entries for reads
+//!  listing ◄── visible     pages of lists; records by id, and all that match
 //!  saving                  writes, once per Idempotency-Key
 //! ```
 

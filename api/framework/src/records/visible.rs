@@ -1,56 +1,19 @@
-//! Records visible to the caller: those of reachable data sources.
+//! Records visible to the caller, by id or all that match: those of reachable data sources.
 
 use engine::{
     lists::{Filter, ListQuery, Order, PageRequest},
-    records::{Body, Record, document::Document, schema::rules},
-    rows::Row,
+    records::{Body, Record, document::Document},
 };
-use location::{LocationId, Resource};
 
 use crate::{
     access::{
         call::ApiCall,
         tenancy::{OpenLocation, Tenant},
     },
-    http::{
-        errors::{ApiError, name_of},
-        paging::ListPage,
-    },
-    records::listing::Listing,
+    http::errors::{ApiError, name_of},
+    records::listing::is_live,
     values::limits::MAX_WHOLE,
 };
-
-impl Listing {
-    /// Lists records of data sources, without those created at a location that is closed to the caller.
-    pub fn entries<T: Body>(
-        &self,
-        call: &ApiCall,
-        sources: &[u32],
-        keep: impl Fn(&Record<T>) -> bool,
-    ) -> Result<ListPage<Row<Record<T>>>, ApiError> {
-        let page = self.rows(call, sources, sources, |it: &Record<T>| call.is_visible(it) && keep(it))?;
-        page.rows.iter().for_each(|it| call.audit_read(it));
-        Ok(page)
-    }
-
-    /// Lists records of the location's data source, without those created at another location.
-    pub fn entries_at<T: Body>(
-        &self,
-        call: &ApiCall,
-        location: &OpenLocation,
-        keep: impl Fn(&Record<T>) -> bool,
-    ) -> Result<ListPage<Row<Record<T>>>, ApiError> {
-        let here = |entry: &Record<T>| entry.location_id.is_none_or(|id| id == location.setup.id.0);
-        self.entries(call, &location.sources(), |entry| here(entry) && keep(entry))
-    }
-}
-
-impl OpenLocation {
-    /// Returns the data source that owns the location's shared records; none without an EHR.
-    pub fn sources(&self) -> Vec<u32> {
-        self.setup.source.into_iter().collect()
-    }
-}
 
 impl ApiCall {
     /// Returns the records of a data source that match a filter and are not deleted, in order of id, up to a limit.
@@ -58,15 +21,6 @@ impl ApiCall {
         let query = ListQuery::new([source], Order::Id).filtered([filter]);
         let shown = |it: &Record<T>| it.deleted_at.is_none() && is_live(it) && self.is_visible(it);
         Ok(self.api.engine.lists().list(&query, &PageRequest::whole(limit), shown)?.rows)
-    }
-
-    /// Returns the data sources of the institution's open locations.
-    pub fn sources(&self, tenant: &Tenant) -> Vec<u32> {
-        let mut sources: Vec<u32> =
-            self.open_locations(tenant).iter().filter_map(|location| location.setup.source).collect();
-        sources.sort_unstable();
-        sources.dedup();
-        sources
     }
 
     /// Returns a record by id. Fails if none is visible.
@@ -80,7 +34,7 @@ impl ApiCall {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
                 let entry = Some(entry).filter(|entry| self.is_visible(entry));
-                entry.iter().for_each(|entry| self.audit_read(entry));
+                entry.iter().for_each(|entry| self.shown.audit_read(T::RESOURCE, entry.id.into()));
                 return Ok(entry);
             }
         }
@@ -105,13 +59,8 @@ impl ApiCall {
             None => None,
         };
         let found = found.ok_or_else(|| ApiError::not_found(format!("{} with id {id}", name_of(T::RESOURCE))))?;
-        self.audit_read(&found);
+        self.shown.audit_read(T::RESOURCE, found.id.into());
         Ok(found)
-    }
-
-    /// Returns the data sources of one location, or of all that are open to the caller.
-    pub fn sources_at(&self, tenant: &Tenant, location: Option<&OpenLocation>) -> Vec<u32> {
-        location.map_or_else(|| self.sources(tenant), OpenLocation::sources)
     }
 
     /// Returns all records of the owners that match the filters, including deleted ones. Adds a warning if the list is
@@ -154,7 +103,7 @@ impl ApiCall {
     /// Keeps the records that the caller may see, and audits them.
     pub fn keep_visible<T: Body>(&self, rows: &mut Vec<Record<T>>) {
         rows.retain(|it| self.is_visible(it) && is_live(it));
-        rows.iter().for_each(|it| self.audit_read(it));
+        rows.iter().for_each(|it| self.shown.audit_read(T::RESOURCE, it.id.into()));
     }
 
     /// Returns all visible records that match the filters, including deleted ones.
@@ -179,25 +128,4 @@ impl ApiCall {
     pub fn adapter_of<T: Body>(&self, entry: &Record<T>) -> Option<&str> {
         self.directory.adapter_of_source(entry.source_id)
     }
-
-    /// Returns `true` if the record came from the EHR or was created at a location that is open to the caller.
-    pub fn is_visible<T: Body>(&self, entry: &Record<T>) -> bool {
-        entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
-    }
-
-    /// Audits the read of a record about a patient.
-    fn audit_read<T: Body>(&self, entry: &Record<T>) {
-        if is_about_patients(T::RESOURCE) {
-            self.audit("read", name_of(T::RESOURCE), entry.id.into());
-        }
-    }
-}
-
-/// Returns `false` for records that the EHR rejected, which are hidden.
-pub fn is_live<T: Body>(entry: &Record<T>) -> bool {
-    !entry.rejected()
-}
-
-pub fn is_about_patients(resource: Resource) -> bool {
-    rules(resource).refers_to.iter().any(|(_, to)| *to == Resource::Patients)
 }

@@ -5,12 +5,8 @@ use engine::{
     records::{ChangedBy, VisitFact},
 };
 use framework::{
-    access::{
-        resource_names::{granted, name, resource},
-        shown::AccessLog,
-    },
+    access::resource_names::{granted, name, resource},
     http::paging::{ListInfo, PageInfo},
-    records::visible::is_about_patients,
     values::{
         cursor::QueryCursors,
         limits::{CHANGES_DEFAULT, PER_PAGE},
@@ -162,19 +158,9 @@ fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Op
         (Some(shown), ChangeKind::Updated) => (shown.record, "updated"),
     };
     if !record.is_null() {
-        audit_read(&call.shown, entry.resource, entry.id);
+        call.shown.audit_read(entry.resource, entry.id);
     }
     let (resource, changed_at) = (name(entry.resource), At(entry.at));
     let facts = entry.facts.iter().map(VisitFactView::from_entry).collect();
     Ok(Some(RecordChangeView { resource, id: entry.id, change, changed_at, facts, record }))
-}
-
-/// Audits the read of a record about a patient.
-pub(super) fn audit_read(shown: &AccessLog, resource: Resource, id: u64) {
-    match resource {
-        Resource::Patients => shown.audit("read", "patient", id),
-        Resource::Appointments => shown.audit("read", "appointment", id),
-        framed if is_about_patients(framed) => shown.audit("read", name_of(framed), id),
-        _ => {}
-    }
 }
