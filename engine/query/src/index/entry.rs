@@ -52,6 +52,12 @@ pub(crate) fn with_id(prefix: &[u8], id: u64) -> Entry {
     [prefix, &id.to_be_bytes()].concat()
 }
 
+/// Returns the smallest key after an entry.
+pub(crate) fn beyond(mut entry: Entry) -> Entry {
+    entry.push(0);
+    entry
+}
+
 /// Returns the id in an entry of a term or an order.
 pub(crate) fn id(entry: &[u8]) -> u64 {
     entry.last_chunk().map_or(0, |id| u64::from_be_bytes(*id))

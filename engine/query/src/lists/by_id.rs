@@ -2,7 +2,7 @@
 
 use store::{Key, SealedValue, Store, StoreError, keys};
 
-use super::query::{Position, Range};
+use super::page::{Position, Range};
 
 /// Returns up to `range.limit` records of a kind and scope from a position on. A scan finds each record with its value,
 /// which costs less than a lookup per record.

@@ -6,20 +6,44 @@
 //! changed before the list began: latest … earliest │ changed since: earliest … latest
 //! ```
 
-use location::time::Timestamp;
+use location::time::{SECOND, Timestamp};
 use store::{Direction, StoreError};
 
-use super::query::{Position, Range, Window};
+use super::page::{Position, Range};
+
+/// A commit may land a moment after its timestamp was taken, so a list begins slightly before its first
+/// request.
+const COMMITS_WITHIN: i64 = 5 * SECOND;
 
 /// Upper bound of the times of appended positions, which are mirrored to times before any real one. The whole
 /// list is thus descending.
 const END: i64 = i64::MIN / 2;
 
+/// A part of a list by time of change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Exclusive lower bound of the time of change.
+    pub after: Option<Timestamp>,
+    /// Inclusive upper bound of the time of change.
+    pub until: Option<Timestamp>,
+}
+
+impl Window {
+    pub(super) fn has(self, at: Timestamp) -> bool {
+        self.after.is_none_or(|after| at > after) && self.until.is_none_or(|until| at <= until)
+    }
+}
+
 pub(super) struct LatestFirst {
-    pub begun: Timestamp,
+    begun: Timestamp,
 }
 
 impl LatestFirst {
+    /// `first_page` is the time of the list's first request.
+    pub(super) fn new(first_page: Timestamp) -> LatestFirst {
+        LatestFirst { begun: first_page.minus(COMMITS_WITHIN) }
+    }
+
     /// Returns the rows in a range of the combined list. `read` returns the rows of each part in the order of
     /// times.
     pub(super) fn fetch<R>(

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 
 use store::{Direction, Store, StoreError};
 
-use super::query::Position;
+use super::page::Position;
 use crate::index::{Cursor, View, entry};
 
 /// An ascending or descending sequence of the ids under several prefixes, without duplicates.

@@ -9,7 +9,6 @@
 //! `list` decodes each record; `list_rows` only those whose version is not in memory (`crate::rows`).
 
 mod by_id;
-mod filter;
 mod latest_first;
 mod merge;
 mod page;
@@ -28,11 +27,13 @@ use crate::{
     stream::Stream,
 };
 
-use self::{filter::Criterion, latest_first::LatestFirst, query::Window};
+use self::{
+    latest_first::{LatestFirst, Window},
+    query::Criterion,
+};
 pub use self::{
-    filter::{Filter, name_matches},
-    page::{Page, PageAt, PageRequest, READ_AHEAD},
-    query::{COMMITS_WITHIN, ListQuery, Order, Position, Range, begun},
+    page::{Page, PageAt, PageRequest, Position, READ_AHEAD, Range},
+    query::{Filter, ListQuery, Order, name_matches},
 };
 
 /// Maximum number of records sorted in memory.
@@ -121,7 +122,7 @@ impl Lists<'_> {
                 return Ok(whole);
             }
         }
-        let order = LatestFirst { begun: query::begun(page.first_asked) };
+        let order = LatestFirst::new(page.first_asked);
         page_of(&|range| {
             order.fetch(range, |window, range| self.records::<D, R>(query, &criteria, window, range, &read))
         })

@@ -4,10 +4,41 @@
 use location::time::Timestamp;
 use store::Direction;
 
-use super::query::{Position, Range};
-
 /// Maximum number of records per read while a list is filtered.
 pub const READ_AHEAD: usize = 200;
+
+/// The position of a record in a list. `at` is 0 in lists by id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    pub at: Timestamp,
+    pub id: u64,
+}
+
+impl Position {
+    pub fn id(id: u64) -> Position {
+        Position { at: Timestamp(0), id }
+    }
+}
+
+/// Up to `limit` records after a position, or before it if `direction` is backward, nearest first.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    pub from: Option<Position>,
+    pub direction: Direction,
+    pub limit: usize,
+}
+
+impl Range {
+    /// Returns the range of the first records of a list.
+    pub fn first(limit: usize) -> Range {
+        Range { from: None, direction: Direction::Forward, limit }
+    }
+
+    /// Returns the range of the last records of a list, in descending order.
+    pub fn last(limit: usize) -> Range {
+        Range { direction: Direction::Backward, ..Range::first(limit) }
+    }
+}
 
 /// The requested page of a list.
 #[derive(Clone, Copy, Debug)]

@@ -12,9 +12,10 @@ use store::{Direction, Key, SealedValue, Store, StoreError, keys, prefix_end};
 
 use super::{
     by_id::read_by_id,
-    filter::Criterion,
+    latest_first::Window,
     merge::Merge,
-    query::{Order, Position, Range, Window, beyond},
+    page::{Position, Range},
+    query::{Criterion, Order},
 };
 use crate::{
     index::{Cursor, PointLookup, ReadBudget, View, entry},
@@ -176,7 +177,9 @@ impl<'a> OwnerList<'a> {
     fn changed(&self, since: Timestamp, from: Option<Position>) -> Source {
         let (mut start, mut end) = (entry::changed(self.kind), prefix_end(&entry::changed(self.kind)));
         match (from, self.direction) {
-            (Some(from), Direction::Forward) => start = beyond(entry::changed_at(self.kind, from.id, Timestamp::MAX)),
+            (Some(from), Direction::Forward) => {
+                start = entry::beyond(entry::changed_at(self.kind, from.id, Timestamp::MAX))
+            }
             (Some(from), Direction::Backward) => end = entry::changed_at(self.kind, from.id, Timestamp::MIN),
             (None, _) => {}
         }
@@ -199,7 +202,7 @@ impl<'a> OwnerList<'a> {
             end = until.into_iter().fold(end, Ord::min);
         }
         match (from, self.direction) {
-            (Some(from), Direction::Forward) => start = start.max(beyond(place(from.at, from.id))),
+            (Some(from), Direction::Forward) => start = start.max(entry::beyond(place(from.at, from.id))),
             (Some(from), Direction::Backward) => end = end.min(place(from.at, from.id)),
             (None, _) => {}
         }
