@@ -17,6 +17,7 @@ mod source;
 
 use std::{borrow::Borrow, collections::BTreeMap};
 
+use by_id::read_by_id;
 use records::document::{Document, DocumentKind, Link};
 use source::{OwnerList, parsed};
 use store::{Direction, Key, MAX_KEY_BYTES, SealedValue, Store, StoreError, keys};
@@ -224,7 +225,7 @@ impl Lists<'_> {
         })
     }
 
-    /// Returns the rows of all owners in one order.
+    /// Returns the rows of all owners in one order. The order of ids needs the index only if a criterion finds records.
     fn rows<D: Document, R>(
         &self,
         query: &ListQuery,
@@ -233,14 +234,20 @@ impl Lists<'_> {
         range: Range,
         take: impl Fn(u32, Key, SealedValue) -> Result<Option<R>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
-        let mut rows = Vec::new();
+        let (mut rows, kind) = (Vec::new(), D::KIND.byte());
+        let needs_index = query.order != Order::Id || criteria.iter().any(Criterion::finds);
         for owner in &query.owners {
+            let (scope, take) = (D::scope_of(*owner), |key, value| take(*owner, key, value));
+            if !needs_index {
+                rows.extend(read_by_id(self.store, (kind, scope), range, take)?);
+                continue;
+            }
             let read = |view: &View| {
                 let list = OwnerList {
                     store: self.store,
                     view,
-                    kind: D::KIND.byte(),
-                    scope: D::scope_of(*owner),
+                    kind,
+                    scope,
                     listed_by_id: D::LISTED_BY_ID,
                     owner: *owner,
                     order: query.order,
@@ -249,7 +256,7 @@ impl Lists<'_> {
                     budget: self.index.budget,
                     direction: range.direction,
                 };
-                list.read::<D, R>(range, |key, value| take(*owner, key, value))
+                list.read::<D, R>(range, take)
             };
             rows.extend(self.index.read(self.store, Stream::for_documents::<D>(*owner), read)?);
         }

@@ -184,6 +184,11 @@ impl Filter {
 }
 
 impl Criterion {
+    /// Returns `true` if the records of a list by id may be found by the criterion. The others only filter them.
+    pub(super) fn finds(&self) -> bool {
+        !matches!(self, Criterion::Lacks(_) | Criterion::Starting(_) | Criterion::NotDeleted)
+    }
+
     pub(super) fn holds(&self, record: &impl Document) -> bool {
         let at = |order| record.sort_keys().into_iter().find(|(of, _)| *of == order).map(|(_, at)| at);
         match self {
