@@ -23,11 +23,8 @@ pub const PARAMETERS: [&str; 4] = ["start_cursor", "end_cursor", "per_page", "pa
 
 #[derive(Clone)]
 pub struct Paging {
-    per_page: usize,
-    at: PageAt,
+    request: PageRequest,
     cursors: QueryCursors,
-    /// Time of the request for the first page.
-    first_asked: Timestamp,
 }
 
 /// The position of a page in its list.
@@ -73,12 +70,14 @@ impl Paging {
             q.defaulted("per_page", integer(range).about("Number of records per page."), PER_PAGE_DEFAULT) as usize;
         let (at, first_asked) =
             if version.is_v2() { (numbered(q, per_page), None) } else { between(q, &cursors, per_page) };
-        Paging { per_page, at, cursors, first_asked: first_asked.unwrap_or(now) }
+        let first_asked = first_asked.unwrap_or(now);
+        let request = PageRequest { at, size: per_page, descending: false, first_asked, budget: READ_BUDGET };
+        Paging { request, cursors }
     }
 
     /// Returns the request for the engine. `descending` reverses the stored order.
     pub fn request(&self, descending: bool) -> PageRequest {
-        PageRequest { at: self.at, size: self.per_page, descending, first_asked: self.first_asked, budget: READ_BUDGET }
+        PageRequest { descending, ..self.request }
     }
 
     /// Reads a page of a list other than records, where `fetch` returns a range of its entries.
@@ -95,7 +94,7 @@ impl Paging {
     /// Adds cursors to a page. Only cursors of a list that changes during paging contain its start time (`timed`). All
     /// others are constant, and so is their page.
     pub(crate) fn with_cursors<T>(&self, page: lists::Page<T>, timed: bool) -> ListPage<T> {
-        let begun = if timed { self.first_asked } else { Timestamp(0) };
+        let begun = if timed { self.request.first_asked } else { Timestamp(0) };
         let cursor = |at: Option<Position>| at.map_or_else(String::new, |at| self.cursors.seal(at, begun));
         let info = match page.count {
             Some(count) => ListInfo::Count(count),
