@@ -5,7 +5,7 @@ use actix_web::web::Bytes;
 use uuid::Uuid;
 
 use framework::{
-    http::{context::REQUEST_ID, envelope::Envelope},
+    http::{context::REQUEST_ID, errors::FailureEnvelope},
     values::failures::Failure,
 };
 
@@ -42,7 +42,7 @@ pub(super) fn in_envelope(head: &[u8]) -> Bytes {
     let date = lines.find(|line| line.starts_with("date: ")).map_or(String::new(), |date| format!("{date}\r\n"));
     let (failure, description) = explain(status);
     let errors = [failure.message(&[])];
-    let body = serde_json::to_string(&Envelope::failure(&errors, failure, description)).unwrap_or_default();
+    let body = serde_json::to_string(&FailureEnvelope::new(&errors, failure, description)).unwrap_or_default();
     let (id, length) = (Uuid::new_v4(), body.len());
     let response = format!(
         "{status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n{REQUEST_ID}: {id}\r\n\

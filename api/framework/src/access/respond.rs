@@ -18,9 +18,8 @@ use serde::{Serialize, Serializer};
 use super::call::ApiCall;
 use crate::http::{
     endpoint::Success,
-    envelope::Envelope,
     errors::ApiError,
-    paging::{ListInfo, ListPage},
+    paging::{ListInfo, ListPage, PageInfo},
     response_body::NDJSON,
 };
 
@@ -128,6 +127,19 @@ impl Wraps<()> for Empty {
     }
 }
 
+/// The envelope of a successful response (specification 2.1).
+#[derive(Serialize)]
+struct Envelope<'a, T> {
+    code: bool,
+    description: Option<&'a str>,
+    error: [(); 0],
+    data: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_info: Option<&'a PageInfo>,
+}
+
 /// Rendered row of a page. `V` is its view.
 pub struct RenderedRow<V>(Arc<Rendered>, PhantomData<fn() -> V>);
 
@@ -151,12 +163,12 @@ impl ApiCall {
 
     /// Responds with one record and another success status.
     pub fn show_as<V: Serialize, A: Wraps<V>>(&self, status: u16, data: V) -> A {
-        A::wrap(self.build(status).json(Envelope::success(self.description(), data)))
+        A::wrap(self.build(status).json(self.envelope(data)))
     }
 
     /// Responds with the created record, or with that of an identical earlier request.
     pub fn created<V: Serialize, A: Wraps<V>>(&self, replay: bool, data: V) -> A {
-        let answer = self.build(A::STATUS).json(Envelope::success(self.description(), data));
+        let answer = self.build(A::STATUS).json(self.envelope(data));
         A::wrap(if replay { mark_replayed(answer) } else { answer })
     }
 
@@ -172,8 +184,7 @@ impl ApiCall {
     }
 
     fn rows<V: Serialize>(&self, status: u16, rows: &[V]) -> HttpResponse {
-        let envelope = Envelope::success(self.description(), rows);
-        self.build(status).json(Envelope { count: Some(rows.len()), ..envelope })
+        self.build(status).json(Envelope { count: Some(rows.len()), ..self.envelope(rows) })
     }
 
     /// Responds with a page of a list: with cursors, or in v2.2.2 with the total number of records.
@@ -225,23 +236,24 @@ impl ApiCall {
 
     /// Returns the body with a page. `bytes` is the size of its rows, as far as it is known.
     fn page_json<V: Serialize>(&self, page: &ListPage<V>, bytes: usize) -> Result<Vec<u8>, ApiError> {
-        let (rows, description) = (&page.rows, self.description());
+        let rows = &page.rows;
         match &page.info {
-            ListInfo::Cursors(info) => {
-                let envelope = Envelope::success(description, rows);
-                to_json(&Envelope { page_info: Some(info), ..envelope }, bytes)
-            }
+            ListInfo::Cursors(info) => to_json(&Envelope { page_info: Some(info), ..self.envelope(rows) }, bytes),
             ListInfo::Count(count) => {
                 let count = Some(*count);
                 match self.endpoint.nested_as() {
                     Some(name) => {
                         let nested = BTreeMap::from([(name, rows)]);
-                        to_json(&Envelope { count, ..Envelope::success(description, nested) }, bytes)
+                        to_json(&Envelope { count, ..self.envelope(nested) }, bytes)
                     }
-                    None => to_json(&Envelope { count, ..Envelope::success(description, rows) }, bytes),
+                    None => to_json(&Envelope { count, ..self.envelope(rows) }, bytes),
                 }
             }
         }
+    }
+
+    fn envelope<T>(&self, data: T) -> Envelope<'_, T> {
+        Envelope { code: true, description: self.description(), error: [], data, count: None, page_info: None }
     }
 
     fn json(&self, status: u16, body: Vec<u8>) -> HttpResponse {

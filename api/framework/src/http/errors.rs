@@ -11,12 +11,10 @@ use engine::{
     lists::{ListError, MAX_SORTED},
 };
 use location::{Holder, LocationId, Refusal, Resource, SECOND, decision::NotOpenReason, slots::Fit};
+use serde::Serialize;
 
 use crate::{
-    http::{
-        envelope::{Envelope, IntentFailure},
-        rate_limit::Exceeded,
-    },
+    http::rate_limit::Exceeded,
     values::{
         failures::Failure,
         rule_texts::{notice_in_words, refused_by},
@@ -25,6 +23,31 @@ use crate::{
 
 /// Result of a handler.
 pub type HttpResult = Result<HttpResponse, ApiError>;
+
+/// The envelope of a failure (specification 2.1).
+#[derive(Serialize)]
+pub struct FailureEnvelope<'a> {
+    code: bool,
+    reason: Failure,
+    description: Option<&'a str>,
+    error: &'a [String],
+    data: (),
+}
+
+impl<'a> FailureEnvelope<'a> {
+    pub fn new(error: &'a [String], reason: Failure, description: Option<&'a str>) -> FailureEnvelope<'a> {
+        FailureEnvelope { code: false, reason, description, error, data: () }
+    }
+}
+
+/// A failure of an intent, whose responses all have `ok` and `message`.
+#[derive(Serialize)]
+struct IntentFailure<'a> {
+    ok: bool,
+    message: String,
+    #[serde(flatten)]
+    envelope: FailureEnvelope<'a>,
+}
 
 /// Failure of a request, with the values of this request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -208,7 +231,7 @@ impl ApiError {
 impl Fails for ApiError {
     fn answer(self, notices: Option<&str>) -> HttpResponse {
         let description = described(self.advice(), notices);
-        let envelope = Envelope::failure(&self.messages, self.failure, description.as_deref());
+        let envelope = FailureEnvelope::new(&self.messages, self.failure, description.as_deref());
         match self.of_intent {
             true => self.start_response().json(IntentFailure { ok: false, message: self.to_string(), envelope }),
             false => self.start_response().json(envelope),

@@ -2,8 +2,8 @@
 //! institutions and records.
 //!
 //! ```text
-//!  query ◄── paging ◄── envelope ◄┐            ┌── fields ──► body ──► row, find_limits, version_header
-//!  rules ◄── rate_limit ◄─────────┴── errors ◄─┘
+//!  query ◄── paging                            ┌── fields ──► body ──► row, find_limits, version_header
+//!  rules ◄── rate_limit ◄──────────── errors ◄─┘
 //!                ▲
 //!             context ◄── endpoint, metrics     request data; declaration of an endpoint
 //!
@@ -21,7 +21,6 @@ pub mod context;
 pub mod cors;
 pub mod describe;
 pub mod endpoint;
-pub mod envelope;
 pub mod errors;
 pub mod fields;
 pub mod find_limits;
