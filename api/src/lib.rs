@@ -6,8 +6,7 @@
 //!                          └─ commands ◄─┘
 //! ```
 //!
-//! `audit_trail` and `service_manager` (systemd) serve the commands. Items are public only for the binary and for tests
-//! of the whole service.
+//! `service_manager` notifies systemd. Items are public only for the binary and for tests of the whole service.
 
 #![warn(unreachable_pub)]
 

@@ -12,7 +12,8 @@ use actix_web::{
     rt::task::JoinHandle,
     web::{self, Data},
 };
-use configuration::{Config, audit_trail};
+use commands::audit_trail;
+use configuration::Config;
 use endpoints::views::record_views::RecordViews;
 use engine::{Engine, simulated::OpenSimulated};
 use framework::{

@@ -5,9 +5,10 @@ use std::{io, path::PathBuf, process::ExitCode};
 use audit::{Actor, AuditError, Filter, Verified};
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Subcommand};
-use configuration::{Config, audit_trail};
+use configuration::Config;
 
 use crate::{
+    audit_trail,
     store::spinner,
     terminal::{fail, say},
 };

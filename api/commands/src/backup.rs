@@ -14,6 +14,7 @@ use engine::{CopyStep, setup::StoreEngine, store::EngineKind};
 use indicatif::HumanBytes;
 
 use crate::{
+    logging,
     server::{ServerArguments, ServerSession, answer, text},
     store::{bar, show_step},
     terminal::{CommandError, CommandResult, fail, say},
@@ -69,7 +70,7 @@ async fn make(server: &ServerArguments) -> Result<(), String> {
 }
 
 pub fn restore(Restore { file, keys, to, config, engine, check }: &Restore) -> CommandResult {
-    configuration::logging::start("warn")?;
+    logging::start("warn")?;
     let (Some(to), false) = (to, *check) else { return check_backup_file(file, keys) };
     let engine = match (engine, config) {
         (Some(engine), _) => *engine,

@@ -22,6 +22,7 @@ use engine::{
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use crate::{
+    logging,
     server::{ListArguments, ServerArguments},
     store_keys,
     terminal::{CommandError, CommandResult, finish, say},
@@ -198,7 +199,7 @@ fn data_dir(config: Option<PathBuf>, data: Option<PathBuf>) -> Result<PathBuf, C
 }
 
 fn compact(data: &Path) -> CommandResult {
-    configuration::logging::start("warn")?;
+    logging::start("warn")?;
     let bar = bar();
     bar.set_message("copying");
     let compacted = engine::compact_data(data, |values, of| {
@@ -227,7 +228,7 @@ fn migrate(config: &Config, to: Option<EngineKind>) -> CommandResult {
 
 /// Moves the store of a data directory. `configured`: the engine that its configuration names, if known.
 fn move_store(data: &Path, to: EngineKind, configured: Option<StoreEngine>) -> CommandResult {
-    configuration::logging::start("warn")?;
+    logging::start("warn")?;
     let bar = bar();
     let moved = System::new().block_on(engine::migrate_store(data, to, |step| show_step(&bar, step)));
     bar.finish_and_clear();
@@ -286,7 +287,7 @@ fn copy(
     engine: EngineChosen,
     work: impl AsyncFnOnce(&mut dyn FnMut(CopyStep)) -> Result<Contents, Incomplete>,
 ) -> CommandResult {
-    configuration::logging::start("warn")?;
+    logging::start("warn")?;
     let bar = bar();
     let copied = System::new().block_on(work(&mut |step| show_step(&bar, step)));
     bar.finish_and_clear();
@@ -301,7 +302,7 @@ fn copy(
 }
 
 fn salvage(data: &Path, to: &Path) -> CommandResult {
-    configuration::logging::start("warn")?;
+    logging::start("warn")?;
     let spinner = spinner("salvaging");
     let salvaged = System::new().block_on(engine::salvage_data(data, to));
     spinner.finish_and_clear();

@@ -3,13 +3,14 @@
 use std::{process::ExitCode, time::Duration};
 
 use actix_web::rt::time::sleep;
-use configuration::{Config, audit_trail};
+use configuration::Config;
 use engine::store::KeyId;
 use framework::access::audited::service_entry;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::{
+    audit_trail, logging,
     server::{self, ServerArguments, ServerSession, answer, text},
     table::TextTable,
     terminal::{CommandResult, say},
@@ -70,7 +71,7 @@ async fn rotate_running(server: &ServerArguments) -> Result<(), String> {
 }
 
 pub(super) fn rotate_at_rest(config: &Config) -> CommandResult {
-    configuration::logging::start("warn")?;
+    logging::start("warn")?;
     let mut bar = RotationProgress::new();
     let rotated = engine::rotate_key(&config.setup, &config.data_dir, |left| bar.show(left));
     bar.end();

@@ -10,11 +10,10 @@ use framework::{
     values::secret::Secret,
 };
 
-use crate::{
-    logging::{self, LogFormat},
-    tracing_export::TraceRules,
-    values::Values,
-};
+use tracing_subscriber::EnvFilter;
+use url::Url;
+
+use crate::values::Values;
 
 /// The default name of the key file, in the folder of the main file.
 pub(crate) const KEYS_FILE: &str = "keys.toml";
@@ -25,7 +24,7 @@ location::settings! {
     pub struct Config {
         data_dir: PathBuf = "data".into(), path() => restart, "The folder of all persistent data.";
         keys_file: PathBuf = KEYS_FILE.into(), path() => restart, "The key file, described below.";
-        log: String = "info".to_owned(), text(logging::checked) =>
+        log: String = "info".to_owned(), text(|directives| log_filter(directives).map(|_| directives.to_owned())) =>
             reload, "Log level, or pairs of a target and its level, such as `info,processor=debug`. `RUST_LOG` wins. \
                      Lines of adapters have the target `adapter::ID`.";
         log_format: LogFormat = LogFormat::Text, word(&[("text", LogFormat::Text), ("json", LogFormat::Json)]) =>
@@ -59,6 +58,15 @@ location::settings! {
             restart, "Retention in days. Older files are deleted, and the trail records it. Default: no deletion.";
     }
 
+    /// The export of traces.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TraceRules {
+        endpoint: String = String::new(), text(collector).required() =>
+            restart, "The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added where it does not end so.";
+        ratio: f64 = 1.0, number(0.0..=1.0) =>
+            restart, "The part of requests that is traced, chosen by request id. By default all.";
+    }
+
     /// This process as one of several that serve from the same database.
     pub(crate) struct NodeKeys {
         rules: NodeRules = NodeRules::default(), same_table() => restart, "The keys that the engine reads.";
@@ -68,6 +76,34 @@ location::settings! {
         secret: Option<Secret> = None, parsed(secret).credential().optional().required() =>
             restart, "64 hexadecimal digits, the same on all nodes.";
     }
+}
+
+/// The format of a log line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    #[default]
+    Text,
+    /// One object per line.
+    Json,
+}
+
+/// Parses the directives of a log.
+pub fn log_filter(directives: &str) -> Result<EnvFilter, String> {
+    let problem = "must be a level, or pairs such as \"info,processor=debug\"";
+    EnvFilter::try_new(directives).map_err(|error| format!("{problem}: {error}"))
+}
+
+/// The path of an OTLP receiver.
+const OTLP_PATH: &str = "/v1/traces";
+
+/// Parses the address of a collector, and completes it with the path of an OTLP receiver.
+fn collector(text: &str) -> Result<String, String> {
+    let url = Url::parse(text).ok().filter(|url| {
+        ["http", "https"].contains(&url.scheme()) && url.has_host() && url.query().is_none() && url.fragment().is_none()
+    });
+    let url = url.ok_or("must be where a collector takes OTLP over HTTP, such as \"http://127.0.0.1:4318\"")?;
+    let url = url.as_str().trim_end_matches('/');
+    Ok(if url.ends_with(OTLP_PATH) { url.to_owned() } else { format!("{url}{OTLP_PATH}") })
 }
 
 fn secret(text: &str) -> Result<Secret, String> {

@@ -11,7 +11,6 @@
 
 #![warn(unreachable_pub)]
 
-pub mod audit_trail;
 mod contents;
 mod describe;
 mod document;
@@ -19,19 +18,17 @@ mod institutions;
 mod key_file;
 mod keys;
 mod load;
-pub mod logging;
 mod reader;
 pub mod reference;
 #[cfg(test)]
 mod tests;
-pub mod tracing_export;
 mod values;
 
 /// The file that `config init` writes.
 pub const STARTER: &str = include_str!("starter.toml");
 
 pub use crate::{
-    contents::{AuditRules, Config, KeyFileContents},
+    contents::{AuditRules, Config, KeyFileContents, LogFormat, TraceRules, log_filter},
     document::Problem,
     key_file::KeyFile,
     load::ConfigError,

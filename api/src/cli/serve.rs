@@ -2,8 +2,8 @@
 
 use std::{path::Path, process::ExitCode, sync::Arc};
 
-use commands::{config::wrong, terminal::fail};
-use configuration::{Config, logging, tracing_export::Traces};
+use commands::{config::wrong, logging, terminal::fail, tracing_export::Traces};
+use configuration::Config;
 
 use crate::{reload::Reload, service};
 

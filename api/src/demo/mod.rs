@@ -17,8 +17,11 @@ use std::{
 };
 
 use clap::Args;
-use commands::terminal::{fail, say};
-use configuration::{Config, KeyFile, logging};
+use commands::{
+    logging,
+    terminal::{fail, say},
+};
+use configuration::{Config, KeyFile};
 use framework::access::{keys, operators};
 use sandbox_host::Sandboxes;
 use tokio::signal::unix::{SignalKind, signal};

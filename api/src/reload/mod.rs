@@ -16,7 +16,8 @@ use std::{
 };
 
 use actix_web::{rt::task::spawn_blocking, web::Data};
-use configuration::{Config, ConfigError, KeyFileContents, logging};
+use commands::logging;
+use configuration::{Config, ConfigError, KeyFileContents};
 use engine::{NotReconfigurable, simulated::OpenSimulated};
 use framework::access::{
     api::Api,

@@ -25,7 +25,7 @@ pub const ARROWS: &[CrateDependencies] = &[
     ),
     // Independent of each other.
     ("operator-console", &["framework", "endpoints", "audit", "engine", "location"]),
-    ("configuration", &["framework", "endpoints", "audit", "engine", "location"]),
+    ("configuration", &["framework", "endpoints", "engine", "location"]),
     ("endpoints", &["framework", "view-macro", "engine", "location"]),
     ("framework", &["audit", "engine", "location"]),
     ("view-macro", &[]),
@@ -107,7 +107,7 @@ pub const TOOLS: &[Tool] = &[
             "api/commands/src/server.rs",
             "api/commands/src/check_client",
             "api/src/demo",
-            "api/configuration/src/tracing_export.rs",
+            "api/commands/src/tracing_export.rs",
         ],
     },
     Tool {
@@ -119,7 +119,7 @@ pub const TOOLS: &[Tool] = &[
         used: Used::Crates(&[
             "opentelemetry", "opentelemetry_sdk", "opentelemetry_otlp", "opentelemetry_http", "tracing_opentelemetry",
         ]),
-        rooms: &["api/configuration/src/tracing_export.rs"],
+        rooms: &["api/commands/src/tracing_export.rs"],
     },
     Tool {
         used: Used::Crates(&["getrandom"]),

@@ -11,7 +11,6 @@ use std::{
 
 use adapter_conformance::{FaultInjector, FlakyTransport, InjectedFault, Local, RESOURCES, When};
 use clap::{Args, Subcommand};
-use configuration::logging;
 use engine::{
     adapter_host::{HttpTransport, Transport, plain},
     records::{Ehr, Resource},
@@ -23,7 +22,10 @@ use super::{
     mask,
     recording::{Recorder, Replay},
 };
-use crate::terminal::{fail, say};
+use crate::{
+    logging,
+    terminal::{fail, say},
+};
 
 /// Timeout of a call.
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -4,10 +4,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use adapter_conformance::{ConformanceReport, FromFile, NAMES, SubjectFile};
 use clap::Args;
-use configuration::logging;
 
 use super::component::{cache, quick};
-use crate::terminal::{fail, say};
+use crate::{
+    logging,
+    terminal::{fail, say},
+};
 
 #[derive(Args)]
 pub struct AdapterTestArguments {

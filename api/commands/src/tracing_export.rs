@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use configuration::TraceRules;
 use opentelemetry::{
     Context as Parent,
     trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TracerProvider},
@@ -43,35 +44,12 @@ const SPANS: [(&str, &str); 6] = [
 ];
 /// Span of a request from the first byte to the response, the root of its trace.
 const REQUEST: &str = "request";
-/// The path of an OTLP receiver.
-const PATH: &str = "/v1/traces";
 /// Timeout of the collector.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Timeout for the last spans at process exit.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 /// Interval between warnings about lost spans.
 const SAID_EVERY: Duration = Duration::from_secs(300);
-
-location::settings! {
-    /// Configuration of traces.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct TraceRules {
-        endpoint: String = String::new(), text(collector).required() =>
-            restart, "The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added where it does not end so.";
-        ratio: f64 = 1.0, number(0.0..=1.0) =>
-            restart, "The part of requests that is traced, chosen by request id. By default all.";
-    }
-}
-
-/// Parses the address of a collector, and completes it with the path of an OTLP receiver.
-fn collector(text: &str) -> Result<String, String> {
-    let url = reqwest::Url::parse(text).ok().filter(|url| {
-        ["http", "https"].contains(&url.scheme()) && url.has_host() && url.query().is_none() && url.fragment().is_none()
-    });
-    let url = url.ok_or("must be where a collector takes OTLP over HTTP, such as \"http://127.0.0.1:4318\"")?;
-    let url = url.as_str().trim_end_matches('/');
-    Ok(if url.ends_with(PATH) { url.to_owned() } else { format!("{url}{PATH}") })
-}
 
 /// Trace provider of this process.
 pub struct Traces(SdkTracerProvider);

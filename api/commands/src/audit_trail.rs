@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use audit::{AuditEntry, Rules, Trail};
+use configuration::AuditRules;
 use framework::values::secret::Secret;
-
-use crate::AuditRules;
 
 const KEY: &str = "audit.key";
 

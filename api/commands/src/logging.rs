@@ -5,6 +5,7 @@ use std::{
     sync::OnceLock,
 };
 
+use configuration::{LogFormat, log_filter};
 use tracing::Subscriber;
 use tracing_subscriber::{
     EnvFilter, Layer,
@@ -23,15 +24,6 @@ use crate::tracing_export::Traces;
 const QUIET: &str = "actix_http=off";
 /// Suppresses several lines of the server library at each start and stop.
 const BRIEF: &str = "actix_server=warn";
-
-/// Format of a log line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LogFormat {
-    #[default]
-    Text,
-    /// One object per line.
-    Json,
-}
 
 /// Starts the log of a command.
 pub fn start(directives: &str) -> Result<(), String> {
@@ -66,14 +58,8 @@ pub fn start_as(directives: &str, format: LogFormat, traces: Option<&Traces>) ->
     Ok(())
 }
 
-/// Validates directives of a file.
-pub fn checked(directives: &str) -> Result<String, String> {
-    filter(directives).map(|_| directives.to_owned())
-}
-
 fn filter(directives: &str) -> Result<EnvFilter, String> {
-    let mut filter = EnvFilter::try_new(directives)
-        .map_err(|error| format!("must be a level, or pairs such as \"info,processor=debug\": {error}"))?;
+    let mut filter = log_filter(directives)?;
     let is_quiet = ["off", "error"].contains(&directives.trim());
     for own in [QUIET, BRIEF].into_iter().filter(|own| *own == QUIET || !is_quiet) {
         if own.split('=').next().is_some_and(|target| !directives.contains(target)) {
@@ -110,12 +96,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::{io::Write, sync::Arc};
 
+    use configuration::TraceRules;
+    use parking_lot::Mutex;
     use tracing::subscriber::with_default;
 
-    use parking_lot::Mutex;
-
     use super::*;
-    use crate::tracing_export::TraceRules;
 
     #[derive(Clone, Default)]
     struct LogBuffer(Arc<Mutex<Vec<u8>>>);
@@ -178,7 +163,7 @@ mod tests {
         });
         let text = String::from_utf8(page.0.lock().clone()).unwrap();
         assert!(!text.contains("one") && text.contains("two"), "{text}");
-        assert!(checked("no such=level").is_err());
+        assert!(filter("no such=level").is_err());
     }
 
     /// Without traces, spans are disabled and cost nothing.
