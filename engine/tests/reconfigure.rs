@@ -218,10 +218,10 @@ async fn opened_location_is_read_and_closed_one_is_not() {
     let engine = serving(&store, &here, &Arc::default(), pending()).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(here.pulled.get(), 0);
-    assert_eq!(reconfigured(&engine, one()).await.changes.opened, [PLACE]);
+    assert_eq!(reconfigured(&engine, one()).await.changes.locations.changed, [PLACE]);
     until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
     let read = here.pulled.get();
-    assert_eq!(reconfigured(&engine, pending()).await.changes.closed, [PLACE]);
+    assert_eq!(reconfigured(&engine, pending()).await.changes.locations.changed, [PLACE]);
     engine.sync_now(PLACE).await.unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(here.pulled.get(), read);

@@ -38,10 +38,6 @@ pub struct SetupChanges {
     pub locations: Difference<LocationId>,
     /// Names of `[adapters]` with another file.
     pub adapters: Difference<String>,
-    /// Locations that are active, but were not active or did not exist.
-    pub opened: Vec<LocationId>,
-    /// Locations that still exist, but are no longer active.
-    pub closed: Vec<LocationId>,
     /// Changed settings of the engine as a whole, by their names in the configuration.
     pub engine: Vec<&'static str>,
     /// Locations affected by a change of their own settings, their source, their institution or the engine. Added and
@@ -63,18 +59,11 @@ pub enum ChangeImpact {
 impl SetupChanges {
     pub fn between(before: &Setup, after: &Setup) -> SetupChanges {
         let (old, new) = (&before.engine, &after.engine);
-        let active = |setup: &Setup| -> BTreeSet<LocationId> {
-            let active = setup.locations.iter().filter(|(_, location)| location.status == LocationStatus::Active);
-            active.map(|(id, _)| *id).collect()
-        };
-        let (was, is) = (active(before), active(after));
         SetupChanges {
             institutions: Difference::between(&before.institutions, &after.institutions),
             sources: Difference::between(&before.sources, &after.sources),
             locations: Difference::between(&before.locations, &after.locations),
             adapters: Difference::between(&old.adapters, &new.adapters),
-            opened: is.difference(&was).copied().collect(),
-            closed: was.difference(&is).filter(|id| after.locations.contains_key(id)).copied().collect(),
             engine: changed(before, after, ReloadClass::Reload).collect(),
             touched: touched(before, after),
         }

@@ -433,10 +433,6 @@ impl Setup {
         self.institutions.values().find(|i| i.subdomain == subdomain)
     }
 
-    pub fn locations_of(&self, institution: InstitutionId) -> impl Iterator<Item = &Arc<LocationSetup>> {
-        self.locations.values().filter(move |l| l.institution == institution)
-    }
-
     /// Returns the data source of a location that is reached through workstations.
     pub fn gated(&self, location: &LocationSetup) -> Option<(&DataSource, &WorkstationAccess)> {
         let source = self.sources.get(&location.source?)?;

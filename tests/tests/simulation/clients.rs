@@ -246,7 +246,9 @@ impl Sim {
         let others: Vec<LocationId> = self
             .plan
             .setup
-            .locations_of(old.offer.institution)
+            .locations
+            .values()
+            .filter(|location| location.institution == old.offer.institution)
             .map(|location| location.id)
             .filter(|id| anywhere || *id != old.offer.location)
             .collect();
