@@ -1,10 +1,8 @@
 //! Institutions with their data sources and locations.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
-use engine::setup::{
-    DataSource, Environment, Institution, LocationSettings, LocationSetup, Setup, shared_settings::SharedSettings,
-};
+use engine::setup::{DataSource, Environment, Institution, LocationSettings, LocationSetup, Setup};
 use location::keys::{ConfigKey, KeyTable};
 
 use crate::reader::Section;
@@ -13,7 +11,16 @@ use crate::reader::Section;
 #[derive(Default)]
 pub(crate) struct Inherited {
     pub(crate) defaults: LocationSettings,
-    shared: SharedSettings,
+    shared: HashSet<Arc<LocationSettings>>,
+}
+
+impl Inherited {
+    /// Returns the allocation of these settings, which locations with equal settings share.
+    fn share(&mut self, settings: LocationSettings) -> Arc<LocationSettings> {
+        let shared = self.shared.get(&settings).cloned().unwrap_or_else(|| Arc::new(settings));
+        self.shared.insert(shared.clone());
+        shared
+    }
 }
 
 /// Reads an institution into the setup. `lists` contains its sources and locations.
@@ -29,7 +36,7 @@ pub(crate) fn read(s: &Section<'_, '_>, lists: &Section<'_, '_>, inherited: &mut
     for s in lists.tables(ConfigKey::reload("locations", about)) {
         let mut settings = settings.clone();
         settings.read_keys(&s);
-        location(&s, &institution, inherited.shared.share(settings), setup);
+        location(&s, &institution, inherited.share(settings), setup);
     }
     // An invalid `environment` must not count as the sandbox.
     if s.is_valid() {

@@ -12,7 +12,6 @@ pub mod guests;
 pub mod login;
 pub mod secret;
 pub mod settings;
-pub mod shared_settings;
 pub mod zones;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_parallelism, time::Duration};
@@ -115,7 +114,7 @@ location::settings! {
         latitude: Option<f64> = None, number(-90.0..=90.0).optional() => reload, "Shown to clients.";
         longitude: Option<f64> = None, number(-180.0..=180.0).optional() => reload, "Shown to clients.";
         foreign_id: Option<Box<str>> = None, boxed_text().optional() => reload, "The id of the location in the EHR.";
-        /// Shared by locations with equal settings, see `SharedSettings`.
+        /// Shared by locations with equal settings.
         settings: Arc<LocationSettings> = Arc::default();
         adapter_config: BTreeMap<String, String> = BTreeMap::new(),
             map(("NAME", "A setting of the adapter."), |_| Ok(()), text(not_empty)) =>
