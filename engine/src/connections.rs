@@ -11,14 +11,13 @@ use adapter_host::{
 };
 use location::LocationId;
 use parking_lot::{Mutex, RwLock};
-use processor::EngineError;
+use processor::{EngineError, machine_settings};
 use records::Ehr;
 use setup::{
     Current, DataSource, LocationSetup, Setup,
     changes::{ChangeImpact, SetupChanges},
     guests::GuestLimits,
     secret::Secret,
-    settings,
 };
 use store::StoreError;
 use workstations::{Gateway, GatewayLocation};
@@ -261,7 +260,7 @@ impl Connections {
         connection.limits = GuestLimits {
             memory: source.guest_memory_mib as usize * 1_024 * 1_024,
             call: Duration::from_millis(longest.unsigned_abs()),
-            wait: Duration::from_millis(settings::place_wait(&setup, location).unsigned_abs()),
+            wait: Duration::from_millis(machine_settings::place_wait(&setup, location).unsigned_abs()),
             processor: guests.processor,
             pull_processor: guests.pull_processor,
             requests: source.guest_requests_per_call,

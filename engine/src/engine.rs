@@ -26,7 +26,7 @@ use query::{
     retention,
 };
 use records::{AdapterState, AdapterStatus, Ehr, SyncState};
-use runtime::{Metrics, clock, metrics::Numbers};
+use runtime::{Metrics, clock, metrics::Numbers, zones};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::task::JoinHandle;
 
@@ -35,7 +35,7 @@ use crate::{
     config_history, connections::Connections, directory::Directory, gate_news, handover,
     provider_names::ProviderNameCache, rotation::Rotation,
 };
-use setup::{Current, LocationSetup, Setup, zones};
+use setup::{Current, LocationSetup, Setup};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
 use webhooks::{
     attempt::Sender,

@@ -58,7 +58,7 @@ pub use processor::{
     write_requests,
 };
 pub use query::{feed, idempotency, lists, rows};
-pub use runtime::{clock, metrics, origin, recent_errors, turns};
+pub use runtime::{clock, metrics, origin, recent_errors, turns, zones};
 
 pub use crate::{
     adapter_versions::{AdapterVersion, RolledOut, Tried, VersionError},

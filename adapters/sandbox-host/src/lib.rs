@@ -12,9 +12,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use engine::{
     clock,
-    setup::{Setup, zones},
+    setup::Setup,
     simulated::{OpenSimulated, SimulatedEhrs, SimulatedFuture, simulated_sources},
     store::{Batch, CommitError, Store, keys},
+    zones,
 };
 use location::time::{DAY, SECOND};
 use parking_lot::Mutex;

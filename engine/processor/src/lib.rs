@@ -26,6 +26,7 @@ mod identity;
 pub mod ingest;
 mod journal_record;
 pub mod long_work;
+pub mod machine_settings;
 pub mod note_keys;
 mod pass;
 pub mod patients;

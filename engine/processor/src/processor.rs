@@ -14,7 +14,7 @@ use query::index::Index;
 use records::{self, Body, Description, Record, document::Document};
 use runtime::Doorbell;
 use serde::de::DeserializeOwned;
-use setup::{Current, Institution, LocationSetup, Setup, settings};
+use setup::{Current, Institution, LocationSetup, Setup};
 use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
 use tokio::sync::OwnedRwLockReadGuard;
 
@@ -24,6 +24,7 @@ use crate::{
     change_counter::ChangeCounter,
     journal_record::JournalRecord,
     long_work::LongWork,
+    machine_settings,
     note_keys::{description_key, last_turn_key},
 };
 
@@ -107,7 +108,7 @@ impl Processor {
         let restored = deps.store.get(&keys::restored(location.0))?.is_some();
 
         let loaded = journal::load(&*deps.store, location.0)?;
-        let settings = Arc::new(settings::for_location(&all, &setup, description.as_ref()));
+        let settings = Arc::new(machine_settings::for_location(&all, &setup, description.as_ref()));
         let state = match &loaded.snapshot {
             Some((_, bytes)) => serde_json::from_slice(bytes).map_err(damaged)?,
             None => State::default(),
@@ -231,7 +232,7 @@ impl Processor {
     }
 
     fn settle(&mut self, all: &Setup) {
-        self.machine.settings = Arc::new(settings::for_location(all, &self.setup, self.description.as_ref()));
+        self.machine.settings = Arc::new(machine_settings::for_location(all, &self.setup, self.description.as_ref()));
     }
 
     pub fn snapshot_due(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Process-wide services: clock and randomness (`clock`), wake-ups (`doorbell`), counters (`metrics`),
-//! errors (`recent_errors`), the current request (`origin`), a semaphore for processors (`turns`), and work on blocking
-//! threads (`blocking`). The crate knows no record, no store and no EHR.
+//! errors (`recent_errors`), the current request (`origin`), a semaphore for processors (`turns`), work on blocking
+//! threads (`blocking`), and time zones (`zones`). The crate knows no record, no store and no EHR.
 //!
 //! Only `clock` reads the time and random numbers. All other code gets them as arguments, so that tests and the
 //! simulation can choose them.
@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod origin;
 pub mod recent_errors;
 pub mod turns;
+pub mod zones;
 
 pub use blocking::run_blocking;
 pub use doorbell::Doorbell;

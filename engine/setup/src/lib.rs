@@ -1,6 +1,6 @@
-//! The configuration by the operator: institutions, data sources and locations, EHR credentials (`login`), limits of
-//! guests (`guests`), and the settings derived for a location (`settings`). The API layer reads it from a file; tests
-//! and benchmarks build it directly. The crate knows no store and no actor.
+//! The configuration by the operator: institutions, data sources and locations, EHR credentials (`login`), and limits
+//! of guests (`guests`). The API layer reads it from a file; tests and benchmarks build it directly. The crate knows no
+//! store and no actor.
 
 #![warn(unreachable_pub)]
 
@@ -11,8 +11,6 @@ pub mod events;
 pub mod guests;
 pub mod login;
 pub mod secret;
-pub mod settings;
-pub mod zones;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_parallelism, time::Duration};
 

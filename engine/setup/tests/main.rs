@@ -1,5 +1,4 @@
-//! Differences between setups, country codes, and zones.
+//! Differences between setups, and country codes.
 
 mod changes;
 mod country;
-mod zones;

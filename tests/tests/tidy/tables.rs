@@ -49,7 +49,7 @@ pub const ARROWS: &[CrateDependencies] = &[
     ("audit", &[]),
     ("adapter-host", &["location", "records", "runtime", "setup", "adapter-component"]),
     // The base crates.
-    ("setup", &["location", "records"]),
+    ("setup", &["location"]),
     ("store", &["location", "runtime"]),
     ("records", &["demographics", "location", "record-macro"]),
     ("record-macro", &[]),

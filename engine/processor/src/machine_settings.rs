@@ -5,10 +5,14 @@ use location::{
     time::Millis,
 };
 use records::{ehr::Description, schema};
+use runtime::zones;
+use setup::{LocationSetup, LocationStatus, Setup};
 
-use crate::{LocationSetup, LocationStatus, Setup, zones};
-
-pub fn for_location(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> MachineSettings {
+pub(crate) fn for_location(
+    setup: &Setup,
+    location: &LocationSetup,
+    description: Option<&Description>,
+) -> MachineSettings {
     let settings = &location.settings;
     MachineSettings {
         location: location.id,
