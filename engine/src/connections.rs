@@ -7,7 +7,8 @@ use std::{
 };
 
 use adapter_host::{
-    Adapter, AddressError, Authorized, Connection, Gate, HttpTransport, LoadState, Transport, check_address,
+    Adapter, AddressError, Authorized, Connection, Gate, GuestLimits, HttpTransport, LoadState, Transport,
+    check_address,
 };
 use location::LocationId;
 use parking_lot::{Mutex, RwLock};
@@ -16,7 +17,6 @@ use records::Ehr;
 use setup::{
     Current, DataSource, LocationSetup, Setup,
     changes::{ChangeImpact, SetupChanges},
-    guests::GuestLimits,
     secret::Secret,
 };
 use store::StoreError;

@@ -14,12 +14,12 @@ use std::{
 use chrono::DateTime;
 use chrono_tz::Tz;
 use records::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
-use setup::{guests::GuestLimits, secret::Secret};
+use setup::secret::Secret;
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument, field::Empty, trace_span};
 
 use super::{
-    Adapter, AddressError, CallCosts, Clock, Gate, LoadState, Transport, WriteTag,
+    Adapter, AddressError, CallCosts, Clock, Gate, GuestLimits, LoadState, Transport, WriteTag,
     bindings::exports::practice_sync::ehr::ehr as wit,
     call_permits::{Payer, Purpose},
     check, convert,

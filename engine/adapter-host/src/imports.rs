@@ -5,12 +5,11 @@ use std::{
     time::Duration,
 };
 
-use setup::guests::GuestLimits;
 use tokio::time::Instant;
 use wasmtime::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
 
 use super::{
-    GateError, GateRequest, HttpResponse, Manifest, TransportError, WriteTag,
+    GateError, GateRequest, GuestLimits, HttpResponse, Manifest, TransportError, WriteTag,
     bindings::practice_sync::ehr::{
         clock, config, gate,
         http::{self, Error, Header, Request, Response},

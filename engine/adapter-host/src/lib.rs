@@ -59,6 +59,7 @@ pub use credentials::Authorized;
 pub use error::{HostError, LoadError, LoadFailed};
 pub use gate::{Gate, GateError, GateFuture, GateRequest, WriteTag};
 pub use host::Host;
+pub use limits::GuestLimits;
 pub use link::Clock;
 pub use log_line::plain;
 pub use manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};

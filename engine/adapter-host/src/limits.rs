@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use setup::guests::HostLimits;
+
 pub(crate) const KIB: usize = 1024;
 pub(crate) const MIB: usize = 1024 * KIB;
 
@@ -65,3 +67,39 @@ pub(crate) const DELETED_IDS: usize = 10_000;
 pub(crate) const DESCRIBED: usize = 200;
 /// A fault's reason; longer ones are truncated.
 pub(crate) const REASON_BYTES: usize = 500;
+
+/// Limits of a single call of a connection. The manifest of the adapter narrows them further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestLimits {
+    /// Bytes of guest memory.
+    pub memory: usize,
+    /// Wall-clock time of a call, including waits for the EHR.
+    pub call: Duration,
+    /// Maximum wait of a call for a place before it begins.
+    pub wait: Duration,
+    /// Processor time of a call, and of a call that reads a page.
+    pub processor: Duration,
+    pub pull_processor: Duration,
+    /// HTTP requests per call.
+    pub requests: u32,
+    /// Maximum size of a request body, in bytes.
+    pub request_body: usize,
+    /// Maximum size of a response body, in bytes. A longer one is cut off and counts as no response.
+    pub response_body: usize,
+}
+
+impl Default for GuestLimits {
+    fn default() -> GuestLimits {
+        let host = HostLimits::default();
+        GuestLimits {
+            memory: 64 * MIB,
+            call: Duration::from_secs(30),
+            wait: host.wait,
+            processor: host.processor,
+            pull_processor: host.pull_processor,
+            requests: 50,
+            request_body: 8 * MIB,
+            response_body: 8 * MIB,
+        }
+    }
+}

@@ -5,9 +5,7 @@ use std::time::Duration;
 pub use adapter_component::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};
 pub(crate) use adapter_component::{IDENTITY_HEADERS, RequestedAccess};
 
-use setup::guests::GuestLimits;
-
-use crate::limits::MIB;
+use crate::limits::{GuestLimits, MIB};
 
 /// The interface that every adapter exports.
 pub(crate) const EHR_INTERFACE: &str = "practice-sync:ehr/ehr@1.0.0";

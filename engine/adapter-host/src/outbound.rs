@@ -3,10 +3,10 @@
 
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
-use setup::{guests::GuestLimits, secret::Secret};
+use setup::secret::Secret;
 
 use super::{
-    GateRequest, HttpRequest,
+    GateRequest, GuestLimits, HttpRequest,
     bindings::practice_sync::ehr::http::{Header, Method, Request},
     limits,
     manifest::{IDENTITY_HEADERS, RequestedAccess},

@@ -5,11 +5,10 @@
 use std::{sync::Arc, time::Duration};
 
 use chrono_tz::Tz;
-use setup::guests::GuestLimits;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Adapter, Connection, HttpRequest, LoadError, Transport, TransportError, TransportFuture,
+    Adapter, Connection, GuestLimits, HttpRequest, LoadError, Transport, TransportError, TransportFuture,
     connection::link,
     imports::CallState,
     instance::Instance,

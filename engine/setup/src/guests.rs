@@ -7,41 +7,6 @@ use location::time::{HOUR, MINUTE, SECOND};
 
 const MIB: usize = 1024 * 1024;
 
-/// Limits of a single call of a connection. The manifest of the adapter narrows them further.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GuestLimits {
-    /// Bytes of guest memory.
-    pub memory: usize,
-    /// Wall-clock time of a call, including waits for the EHR.
-    pub call: Duration,
-    /// Maximum wait of a call for a place before it begins.
-    pub wait: Duration,
-    /// Processor time of a call, and of a call that reads a page.
-    pub processor: Duration,
-    pub pull_processor: Duration,
-    /// HTTP requests per call.
-    pub requests: u32,
-    /// Maximum size of a request body, in bytes.
-    pub request_body: usize,
-    /// Maximum size of a response body, in bytes. A longer one is cut off and counts as no response.
-    pub response_body: usize,
-}
-
-impl Default for GuestLimits {
-    fn default() -> GuestLimits {
-        GuestLimits {
-            memory: 64 * MIB,
-            call: Duration::from_secs(30),
-            wait: Duration::from_secs(5),
-            processor: Duration::from_secs(2),
-            pull_processor: Duration::from_secs(10),
-            requests: 50,
-            request_body: 8 * MIB,
-            response_body: 8 * MIB,
-        }
-    }
-}
-
 location::settings! {
     /// Limits of the adapter host: those shared by all guests of the process, and those of a call.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,17 +18,17 @@ location::settings! {
         calls_per_host: u32 = 16, integer(1..=1_000) =>
             restart, "Of them, those to one EHR's address. The last eighth is for data sources that have none under \
                       way there.";
-        wait: Duration = GuestLimits::default().wait, std_duration(0..=5 * MINUTE) =>
+        wait: Duration = Duration::from_secs(5), std_duration(0..=5 * MINUTE) =>
             reload, "How long a call waits for a free slot. After that it is postponed, without counting as an EHR \
                      failure.";
         compile: Duration = Duration::from_secs(120), std_duration(SECOND..=HOUR) =>
             restart, "How long compiling one component may take.";
-        processor: Duration = GuestLimits::default().processor, std_duration(50..=MINUTE) =>
+        processor: Duration = Duration::from_secs(2), std_duration(50..=MINUTE) =>
             reload, "Processor time of a call.";
         signers: Vec<[u8; 32]> = Vec::new(), texts(signer) =>
             restart, "Public keys, as `practice-sync adapter new-key` shows them. With any, only components that one \
                       of them has signed are used.";
-        pull_processor: Duration = GuestLimits::default().pull_processor, std_duration(50..=5 * MINUTE) =>
+        pull_processor: Duration = Duration::from_secs(10), std_duration(50..=5 * MINUTE) =>
             reload, "Processor time of a call that reads a page.";
         /// Threads that run guests.
         threads: usize = available_parallelism().map_or(1, usize::from).min(8) => restart "guests.threads";

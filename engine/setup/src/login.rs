@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use location::{key_kinds::not_empty, keys::KeyReader};
 use ring::{
     rand::SystemRandom,
-    signature::{ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_SHA384, RsaKeyPair},
+    signature::{ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RsaKeyPair},
 };
 use rustls::pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
 use url::Url;
@@ -140,18 +140,6 @@ impl SigningKey {
         match self {
             SigningKey::Rs384(_) => "RS384",
             SigningKey::Es384(_) => "ES384",
-        }
-    }
-
-    pub fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
-        let random = SystemRandom::new();
-        match self {
-            SigningKey::Rs384(key) => {
-                let mut signature = vec![0; key.public().modulus_len()];
-                key.sign(&RSA_PKCS1_SHA384, &random, message, &mut signature).ok()?;
-                Some(signature)
-            }
-            SigningKey::Es384(key) => Some(key.sign(&random, message).ok()?.as_ref().to_vec()),
         }
     }
 }

@@ -8,6 +8,7 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use ring::{rand::SystemRandom, signature::RSA_PKCS1_SHA384};
 use runtime::clock;
 use serde::Deserialize;
 use serde_json::json;
@@ -106,8 +107,20 @@ fn assertion(oauth: &OAuth, key: &SigningKey, id: Option<&str>, now: i64) -> Res
     });
     let part = |json: &serde_json::Value| URL_SAFE_NO_PAD.encode(json.to_string());
     let signed = format!("{}.{}", part(&header), part(&claims));
-    let signature = key.sign(signed.as_bytes()).ok_or("the key cannot sign")?;
+    let signature = signature(key, signed.as_bytes()).ok_or("the key cannot sign")?;
     Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+}
+
+fn signature(key: &SigningKey, message: &[u8]) -> Option<Vec<u8>> {
+    let random = SystemRandom::new();
+    match key {
+        SigningKey::Rs384(key) => {
+            let mut signature = vec![0; key.public().modulus_len()];
+            key.sign(&RSA_PKCS1_SHA384, &random, message, &mut signature).ok()?;
+            Some(signature)
+        }
+        SigningKey::Es384(key) => Some(key.sign(&random, message).ok()?.as_ref().to_vec()),
+    }
 }
 
 /// Percent-encodes everything except unreserved characters. A space becomes `%20`, which forms accept too.
