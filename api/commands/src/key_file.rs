@@ -7,9 +7,10 @@ use std::{
 };
 
 use clap::Args;
+use configuration::{Config, KeyFileContents, Problem};
 use engine::setup::Setup;
 
-use configuration::{Config, KeyFile, KeyFileContents, Problem};
+use crate::key_entries::KeyFile;
 
 #[derive(Args)]
 pub struct Configured {

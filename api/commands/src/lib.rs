@@ -5,7 +5,7 @@
 //!  terminal, word ◄── table, server ◄─┬─ operate ◄── webhooks, workstations, doctor, adapter     a running server
 //!                                     ├─ check_client                                            requests of a client
 //!                                     └─ config, backup, store ◄── store_keys, audit             files
-//!                           key_file ◄── keys, operators
+//!           key_entries ◄── key_file ◄── keys, operators                                         the key file
 //!  tracing_export ◄── logging; audit_trail                                                       the process
 //! ```
 
@@ -19,6 +19,7 @@ pub mod backup;
 pub mod check_client;
 pub mod config;
 pub mod doctor;
+pub mod key_entries;
 mod key_file;
 pub mod keys;
 pub mod logging;

@@ -60,7 +60,7 @@ pub(crate) fn read(source: &SourceText, setup: &Setup) -> (KeyFileContents, Vec<
         Some(table) => read_file(&Section::root(&table, document.clone()), setup, &mut access),
         // The syntax error is already reported; entries that parse on their own remain valid.
         None => {
-            for (at, text) in entries(&source.text) {
+            for (at, text) in key_file_entries(&source.text) {
                 if let Some(table) = toml_table(text, &Document::new(source)) {
                     read_file(&Section::root(&table, document.part(at)), setup, &mut access);
                 }
@@ -72,7 +72,7 @@ pub(crate) fn read(source: &SourceText, setup: &Setup) -> (KeyFileContents, Vec<
 
 /// Splits a text at lines such as `[[keys]]`, together with the comment directly above each. Returns each part with its
 /// offset.
-pub(crate) fn entries(text: &str) -> Vec<(usize, &str)> {
+pub fn key_file_entries(text: &str) -> Vec<(usize, &str)> {
     let (mut starts, mut at, mut comment) = (vec![0], 0, None);
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim_start();

@@ -5,7 +5,6 @@
 //!  document, values, describe ◄── reader     texts and their findings; reads the rows of `settings!`
 //!  contents                                  the rows of whole files, and the resulting types
 //!  reader ◄── institutions, keys ◄── load    tenants with their EHRs, API keys, files on disk
-//!             keys ◄── key_file              edits of the key file
 //!             load, keys ◄── reference       the reference of all keys
 //! ```
 
@@ -15,7 +14,6 @@ mod contents;
 mod describe;
 mod document;
 mod institutions;
-mod key_file;
 mod keys;
 mod load;
 mod reader;
@@ -30,7 +28,7 @@ pub const STARTER: &str = include_str!("starter.toml");
 pub use crate::{
     contents::{AuditRules, Config, KeyFileContents, LogFormat, TraceRules, log_filter},
     document::Problem,
-    key_file::KeyFile,
+    keys::key_file_entries,
     load::ConfigError,
     values::{ConfigChanges, Values},
 };

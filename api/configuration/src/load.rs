@@ -109,8 +109,12 @@ impl Config {
 impl KeyFileContents {
     /// Returns the valid keys, and all problems.
     pub fn load(file: &Path, setup: &Setup) -> io::Result<(KeyFileContents, Vec<Problem>)> {
-        let text = fs::read_to_string(file)?;
-        Ok(keys::read(&SourceText { path: file.to_path_buf(), text }, setup))
+        Ok(KeyFileContents::parse(file, fs::read_to_string(file)?, setup))
+    }
+
+    /// Parses the text of a key file.
+    pub fn parse(file: &Path, text: String, setup: &Setup) -> (KeyFileContents, Vec<Problem>) {
+        keys::read(&SourceText { path: file.to_path_buf(), text }, setup)
     }
 }
 

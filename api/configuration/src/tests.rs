@@ -1,7 +1,6 @@
 //! Parsed configurations, and the problems reported for invalid ones.
 #![allow(clippy::unwrap_used)]
 mod files;
-mod key_file;
 mod rules;
 mod sharing;
 

@@ -18,10 +18,11 @@ use std::{
 
 use clap::Args;
 use commands::{
+    key_entries::KeyFile,
     logging,
     terminal::{fail, say},
 };
-use configuration::{Config, KeyFile};
+use configuration::Config;
 use framework::access::{keys, operators};
 use sandbox_host::Sandboxes;
 use tokio::signal::unix::{SignalKind, signal};
