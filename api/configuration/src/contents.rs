@@ -1,6 +1,6 @@
 //! The contents of a configuration.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
 use engine::setup::{NodeRules, Setup};
 use framework::{
@@ -33,7 +33,7 @@ location::settings! {
             reload, "Whether a running server takes over changed files by itself. With `false` only on SIGHUP and \
                      `practice-sync config reload`, revoked keys included.";
         /// `None` if the secret is created in the data directory at the first start.
-        secret: Option<Secret> = None, parsed(secret).credential().optional() =>
+        secret: Option<Secret> = None, parsed(Secret::parse_configured).credential().optional() =>
             restart "token_secret", "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made \
                                      at the first start and kept in `data_dir/token.secret`. Processes that serve the \
                                      same clients need the same one.";
@@ -70,11 +70,7 @@ location::settings! {
     /// This process as one of several that serve from the same database.
     pub(crate) struct NodeKeys {
         rules: NodeRules = NodeRules::default(), same_table() => restart, "The keys that the engine reads.";
-        listen: Option<SocketAddr> = None,
-            from_str("must be an address such as 10.0.0.5:8081").env().optional().required() =>
-            restart, "The internal listener, in a network of the nodes' own. May be `env:NAME`.";
-        secret: Option<Secret> = None, parsed(secret).credential().optional().required() =>
-            restart, "64 hexadecimal digits, the same on all nodes.";
+        listener: NodeListener = NodeListener::default(), same_table() => restart, "The keys that the server reads.";
     }
 }
 
@@ -104,10 +100,6 @@ fn collector(text: &str) -> Result<String, String> {
     let url = url.ok_or("must be where a collector takes OTLP over HTTP, such as \"http://127.0.0.1:4318\"")?;
     let url = url.as_str().trim_end_matches('/');
     Ok(if url.ends_with(OTLP_PATH) { url.to_owned() } else { format!("{url}{OTLP_PATH}") })
-}
-
-fn secret(text: &str) -> Result<Secret, String> {
-    Secret::parse(text).ok_or("must hold 64 hexadecimal digits".into())
 }
 
 /// The API keys and operators.

@@ -10,7 +10,6 @@ use engine::{
     setup::{Setup, StoreEngine},
     store::postgres::PostgresConfig,
 };
-use framework::nodes::rules::NodeListener;
 use location::{
     key_kinds,
     keys::{ConfigKey, KeyReader, KeyTable},
@@ -202,9 +201,7 @@ pub(crate) fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>)
                  `token_secret`.";
     let mut node: Option<NodeKeys> = None;
     root.optional_table(ConfigKey::restart("node", about), &mut node);
-    let listener = |node: &NodeKeys| Some(NodeListener { listen: node.listen?, secret: node.secret.clone()? });
-    config.node = node.as_ref().and_then(listener);
-    rules.node = node.map(|node| node.rules);
+    (rules.node, config.node) = node.map(|node| (node.rules, node.listener)).unzip();
     let about = "Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.";
     root.optional_table(ConfigKey::restart("traces", about), &mut config.traces);
     let mut inherited = Inherited::default();
@@ -226,10 +223,8 @@ pub(crate) fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>)
             }
         }
     }
+    config.audit.folder = config.data_dir.join("audit");
     root.nested(ConfigKey::restart("audit", "The audit trail."), &mut config.audit);
-    if config.audit.folder.as_os_str().is_empty() {
-        config.audit.folder = config.data_dir.join("audit");
-    }
     check(root, &config);
     config.values = root.document.take_values();
     config

@@ -23,6 +23,11 @@ impl Secret {
         Some(Secret(bytes))
     }
 
+    /// Parses a value of the configuration.
+    pub fn parse_configured(text: &str) -> Result<Secret, String> {
+        Secret::parse(text).ok_or_else(|| "must hold 64 hexadecimal digits".to_owned())
+    }
+
     /// Reads the secret of a data directory, or creates it at the first start. Tokens survive a restart.
     pub fn load_or_create_in(dir: &Path) -> io::Result<Secret> {
         Secret::load_or_create(&dir.join(FILE))
