@@ -125,7 +125,7 @@ impl Connections {
                 problems.push(format!("source {}: no adapter called {} is configured", source.id, source.adapter));
             }
             if new && source.base_url != IN_PROCESS {
-                let checked = check_address(&source.base_url, headers(source), source.allowed_paths.clone());
+                let checked = check_address(&source.base_url, source.headers.clone(), source.allowed_paths.clone());
                 problems.extend(checked.err().map(|error| format!("source {}: {error}", source.id)));
             }
         }
@@ -244,7 +244,7 @@ impl Connections {
         let name = id.to_string();
         let foreign_id = location.foreign_id.as_deref().unwrap_or_default();
         let mut connection = Connection::new(&name, foreign_id, base_url, location.zone, transport);
-        connection.headers = headers(source);
+        connection.headers.clone_from(&source.headers);
         if !source.allowed_paths.is_empty() {
             connection.allowed_paths.clone_from(&source.allowed_paths);
         }
@@ -269,10 +269,6 @@ impl Connections {
         connection.gate = self.gateway_location(id).map(|gated| gated as Arc<dyn Gate>);
         Ok(connection)
     }
-}
-
-fn headers(source: &DataSource) -> Vec<(String, Secret)> {
-    source.headers.iter().map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect()
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ fn reachable_institutions(
 ) -> Vec<InstitutionId> {
     let mut ids = Vec::new();
     for (n, name) in names.iter().enumerate() {
-        match setup.institution_by_subdomain(name) {
+        match setup.institutions.values().find(|known| known.subdomain == *name) {
             Some(institution) if institution.environment == environment => ids.push(institution.id),
             Some(_) => {
                 s.report_element("institutions", n, format!("institution `{name}` belongs to another environment"));

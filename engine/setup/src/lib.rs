@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_par
 use arc_swap::ArcSwap;
 use location::{
     ids::{InstitutionId, LocationId},
-    key_kinds::{not_empty, text, text_where},
+    key_kinds::{not_empty, parsed, text},
     keys::KeyReader,
     rules::RuleSet,
     settings::{BookingRules, PullRules, Quota, WriteRules},
@@ -31,6 +31,7 @@ use crate::{
     events::{EhrEvents, header_name},
     guests::HostLimits,
     login::{Login, OAuthKeys, TrytonKeys, TrytonSession},
+    secret::Secret,
 };
 
 /// Everything an engine serves.
@@ -183,7 +184,7 @@ location::settings! {
 
 location::settings! {
     /// An EHR database shared by one or several locations of an institution.
-    #[derive(Clone, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct DataSource, DataSource::check {
         id: u32 = 0, own_id("source id") => reload, "The id, which records refer to. It must not change.";
         institution: InstitutionId = InstitutionId(0);
@@ -199,12 +200,8 @@ location::settings! {
             reload, "Restricts the paths that the adapter declares.";
         guest_memory_mib: u32 = 64, integer(1..=4_096) => reload, "Memory of a call, in MiB.";
         guest_requests_per_call: u32 = 100, integer(1..=100_000) => reload, "Requests of a call to the EHR.";
-        headers: Vec<(String, String)> = Vec::new(),
-            map(
-                ("NAME", "A header, such as `Authorization`."),
-                header,
-                text_where(is_header_value, "is not a valid header").credential()
-            ) =>
+        headers: Vec<(String, Secret)> = Vec::new(),
+            map(("NAME", "A header, such as `Authorization`."), header, parsed(header_value).credential()) =>
             reload, "Added to each request; values are credentials.";
         /// Boxed, because most sources have none, and there may be a source for each location.
         access: Option<Box<SourceAccess>> = None, inline() =>
@@ -212,7 +209,7 @@ location::settings! {
     }
 
     /// The access to an EHR, and the authentication of its events.
-    #[derive(Clone, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct SourceAccess {
         /// The login for access tokens or sessions, made of the keys in the next two fields.
         login: Option<Login> = None;
@@ -287,21 +284,15 @@ fn header(name: &str) -> Result<(), String> {
     header_name(name).map(drop).map_err(|_| format!("`{name}` is not a valid header"))
 }
 
-fn is_header_value(text: &str) -> bool {
-    text.bytes().all(|b| b == b'\t' || (b' '..=b'~').contains(&b))
+fn header_value(text: &str) -> Result<Secret, String> {
+    let is_valid = text.bytes().all(|b| b == b'\t' || (b' '..=b'~').contains(&b));
+    if is_valid { Ok(Secret::new(text)) } else { Err("is not a valid header".to_owned()) }
 }
 
 fn is_probe(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_graphic() && !b"?#\\".contains(&b);
     let path = text.starts_with('/') && !text.starts_with("//") && text.bytes().all(plain);
     path && !text.split('/').any(|segment| segment == "." || segment == "..")
-}
-
-/// Omits the credentials.
-impl std::fmt::Debug for DataSource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "DataSource({}, {}, {})", self.id, self.adapter, self.base_url)
-    }
 }
 
 location::settings! {
@@ -426,10 +417,6 @@ pub enum StoreEngine {
 }
 
 impl Setup {
-    pub fn institution_by_subdomain(&self, subdomain: &str) -> Option<&Arc<Institution>> {
-        self.institutions.values().find(|i| i.subdomain == subdomain)
-    }
-
     /// Returns the data source of a location that is reached through workstations.
     pub fn gated(&self, location: &LocationSetup) -> Option<(&DataSource, &WorkstationAccess)> {
         let source = self.sources.get(&location.source?)?;

@@ -24,7 +24,7 @@ pub enum Login {
 
 location::settings! {
     /// The keys of a client-credentials login.
-    #[derive(Clone, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct OAuthKeys {
         token_url: Option<Url> = None, from_str("must be a URL").optional().required() =>
             reload, "The URL of the token endpoint.";
@@ -41,7 +41,7 @@ location::settings! {
     }
 
     /// The keys of a Tryton session.
-    #[derive(Clone, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct TrytonKeys {
         user: String = String::new(), text(not_empty).required() => reload, "The user name.";
         password: Option<Secret> = None, parsed(Secret::parse).credential().optional().required() =>

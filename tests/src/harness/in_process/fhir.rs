@@ -3,7 +3,7 @@
 use location::time::SECOND;
 use records::record::Record;
 use serde_json::Value;
-use setup::{DataSource, LocationSetup};
+use setup::{DataSource, LocationSetup, secret::Secret};
 
 use super::{DAYS, Opening, Seeds, ZONE, location, tomorrow};
 use crate::harness::{
@@ -67,7 +67,7 @@ impl FhirHarness {
         place.adapter_config.insert("appointment_types".to_owned(), TYPES.to_owned());
         change(&mut place);
         let mut source = DataSource {
-            headers: vec![("Authorization".to_owned(), format!("Bearer {TOKEN}"))],
+            headers: vec![("Authorization".to_owned(), Secret::new(format!("Bearer {TOKEN}")))],
             guest_requests_per_call: 60,
             ..fixtures::source(SOURCE, INSTITUTION, "fhir", "")
         };

@@ -6,7 +6,7 @@ use records::{
     self,
     record::{Body, Record, WriteStatus},
 };
-use setup::{DataSource, LocationSetup};
+use setup::{DataSource, LocationSetup, secret::Secret};
 
 use super::{DAYS, LOCATION, Opening, Seeds, ZONE, location, tomorrow};
 use crate::harness::{
@@ -65,7 +65,7 @@ impl Harness {
         let mut place = location("office", zone);
         change(&mut place);
         let source = DataSource {
-            headers: vec![("Authorization".to_owned(), format!("ODFHIR {KEYS}"))],
+            headers: vec![("Authorization".to_owned(), Secret::new(format!("ODFHIR {KEYS}")))],
             guest_requests_per_call: 60,
             ..fixtures::source(SOURCE, INSTITUTION, "opendental", "")
         };
