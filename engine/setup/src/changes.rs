@@ -1,13 +1,16 @@
 //! Differences between two setups: changes that apply while the engine runs, and those that require a restart.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use location::{
     ids::{InstitutionId, LocationId},
     keys::ReloadClass,
 };
 
-use crate::{LocationStatus, Setup, guests::HostLimits};
+use crate::{LocationSetup, LocationStatus, Setup};
 
 /// Differences by key, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,11 +84,10 @@ impl SetupChanges {
 
 fn touched(before: &Setup, after: &Setup) -> BTreeMap<LocationId, ChangeImpact> {
     let (old, new) = (&before.engine, &after.engine);
-    let calls = |guests: &HostLimits| (guests.wait, guests.processor, guests.pull_processor);
-    let all_connect = calls(&old.guests) != calls(&new.guests);
+    let all_connect = old.guests != new.guests;
     let all_settle = old.mailbox != new.mailbox || old.idle_seconds != new.idle_seconds;
     let (led, leads) = (leads(before), leads(after));
-    let of = |(id, now): (&LocationId, &std::sync::Arc<crate::LocationSetup>)| {
+    let of = |(id, now): (&LocationId, &Arc<LocationSetup>)| {
         let was = before.locations.get(id)?;
         let source = |setup: &Setup| setup.sources.get(&now.source?).cloned();
         let institution = |setup: &Setup| setup.institutions.get(&now.institution).cloned();
