@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Display,
-    fs::File,
+    fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -18,6 +18,7 @@ use engine::{
 use framework::http::tls::Certificates;
 use location::LocationId;
 use serde_json::json;
+use toml::de::DeTable;
 
 use crate::{
     server::{ServerArguments, ServerSession, answer, text},
@@ -171,7 +172,7 @@ fn check(file: &Path) -> ExitCode {
         Ok(config) => {
             let refused = refused_adapters(&config);
             for (name, reason) in &refused {
-                complain(format_args!("{}: adapter `{name}`: {reason}", Config::place_of_adapter(file, name)));
+                complain(format_args!("{}: adapter `{name}`: {reason}", place_of_adapter(file, name)));
             }
             let certificates = Certificates::load(&config.http).err();
             if let Some(problem) = &certificates {
@@ -189,6 +190,22 @@ fn check(file: &Path) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => wrong(&error),
+    }
+}
+
+/// Returns the file and line that name an adapter, or only the main file if the line is not found.
+fn place_of_adapter(config: &Path, name: &str) -> String {
+    let file = Config::files(config).swap_remove(0);
+    let line = || {
+        let text = fs::read_to_string(&file).ok()?;
+        let table = DeTable::parse(&text).ok()?.into_inner();
+        let adapters = table.get("adapters")?.get_ref().as_table()?;
+        let (key, _) = adapters.iter().find(|(key, _)| key.get_ref() == name)?;
+        Some(1 + text.get(..key.span().start)?.matches('\n').count())
+    };
+    match line() {
+        Some(line) => format!("{}:{line}", file.display()),
+        None => file.display().to_string(),
     }
 }
 
@@ -247,8 +264,18 @@ mod tests {
         assert_eq!((config.setup.institutions.len(), config.setup.locations.len()), (1, 1));
         assert_eq!(config.setup.engine.store_engine, StoreEngine::Fjall);
         assert_eq!(check(&file), ExitCode::SUCCESS);
-        std::fs::write(&file, "mine").unwrap();
+        fs::write(&file, "mine").unwrap();
         assert_ne!(init(&file), ExitCode::SUCCESS);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    }
+
+    #[test]
+    fn the_line_of_an_adapter_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("practice-sync.toml");
+        fs::write(&main, "# a comment\n[adapters]\nfhir = \"adapters/fhir.wasm\"\n").unwrap();
+        let file = main.display().to_string();
+        assert_eq!(place_of_adapter(dir.path(), "fhir"), format!("{file}:3"));
+        assert_eq!(place_of_adapter(dir.path(), "none"), file);
     }
 }

@@ -14,7 +14,6 @@ use location::{
     key_kinds,
     keys::{ConfigKey, KeyReader, KeyTable},
 };
-use toml::de::DeTable;
 
 use crate::{
     contents::{Config, KEYS_FILE, KeyFileContents, NodeKeys},
@@ -71,30 +70,11 @@ impl Config {
         main_file(path).with_file_name(KEYS_FILE)
     }
 
-    /// Returns the file and line that name an adapter, or only the main file if the line is not found.
-    pub fn place_of_adapter(path: &Path, name: &str) -> String {
-        let file = main_file(path);
-        let line = || {
-            let text = fs::read_to_string(&file).ok()?;
-            let table = DeTable::parse(&text).ok()?.into_inner();
-            let adapters = table.get("adapters")?.get_ref().as_table()?;
-            let (key, _) = adapters.iter().find(|(key, _)| key.get_ref() == name)?;
-            Some(1 + text.get(..key.span().start)?.matches('\n').count())
-        };
-        match line() {
-            Some(line) => format!("{}:{line}", file.display()),
-            None => file.display().to_string(),
-        }
-    }
-
-    /// Returns all files of the configuration except the key file.
+    /// Returns all files of the configuration except the key file, the main file first.
     pub fn files(path: &Path) -> Vec<PathBuf> {
-        let mut files = vec![main_file(path)];
-        if path.is_dir() {
-            // `load` reports an unreadable folder.
-            files.extend(institution_files(&path.join(INSTITUTIONS)).unwrap_or_default());
-        }
-        files
+        // `load` reports an unreadable folder.
+        let institutions = institution_files(path).ok().flatten().unwrap_or_default();
+        [main_file(path)].into_iter().chain(institutions).collect()
     }
 
     /// Parses the text of a file in the folder `base`, without keys.
@@ -136,22 +116,25 @@ fn files(path: &Path) -> Result<(SourceText, Option<Vec<SourceText>>), Vec<Probl
         }
     };
     let main = read(main_file(path));
-    let folder = path.join(INSTITUTIONS);
-    let institutions = path.is_dir().then(|| institution_files(&folder)).transpose();
+    let institutions = institution_files(path);
     let institutions = institutions.map(|files| files.map(|files| files.into_iter().filter_map(&mut read).collect()));
     match (main, institutions) {
         (Some(main), Ok(institutions)) if problems.is_empty() => Ok((main, institutions)),
         (_, institutions) => {
-            problems.extend(institutions.err().map(|error| unreadable(&folder, &error)));
+            problems.extend(institutions.err().map(|error| unreadable(&path.join(INSTITUTIONS), &error)));
             Err(problems)
         }
     }
 }
 
-/// Returns the `*.toml` files by name. Hidden and other files are ignored.
-fn institution_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Returns the `*.toml` files of institutions by name, or `None` if the configuration is one file. Hidden and other
+/// files are ignored.
+fn institution_files(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+    if !path.is_dir() {
+        return Ok(None);
+    }
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(path.join(INSTITUTIONS))? {
         let path = entry?.path();
         let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if !hidden && path.extension().is_some_and(|extension| extension == "toml") {
@@ -159,7 +142,7 @@ fn institution_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     files.sort();
-    Ok(files)
+    Ok(Some(files))
 }
 
 /// Returns the configuration without keys, and all problems. The configuration is `None` if the main file is not valid

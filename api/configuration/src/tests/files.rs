@@ -202,11 +202,3 @@ fn an_institution_with_an_invalid_environment_is_left_out() {
     let (config, _) = Config::without_keys(dir.path());
     assert!(config.unwrap().setup.institutions.is_empty());
 }
-
-#[test]
-fn the_line_of_an_adapter_is_found() {
-    let dir = folder(&[("practice-sync.toml", &format!("# a comment\n{MAIN}"))]);
-    let file = dir.path().join("practice-sync.toml").display().to_string();
-    assert_eq!(Config::place_of_adapter(dir.path(), "fhir"), format!("{file}:3"));
-    assert_eq!(Config::place_of_adapter(dir.path(), "none"), file);
-}
