@@ -61,94 +61,76 @@ struct Covered {
     subscriber: Option<InsuranceSubscriberView>,
 }
 
-/// The included records. Fields that were not requested are `None`.
+/// The included records of some patients. Fields that were not requested are `None`.
 pub(super) struct Related {
-    children: Option<Vec<Record<Patient>>>,
-    guarantor: Option<Option<Record<Patient>>>,
-    provider: Option<Option<Record<Provider>>>,
     visits: Visits,
-    procedures: Option<Vec<Record<Procedure>>>,
-    coverages: Option<Vec<Covered>>,
-    adjustments: Option<Vec<Record<Adjustment>>>,
-    charges: Option<Vec<Record<Charge>>>,
-    payments: Option<Vec<Record<Payment>>>,
-    alerts: Option<Vec<Record<PatientAlert>>>,
+    coverages: Option<ByPatient<Covered>>,
+    procedures: Option<ByPatient<Record<Procedure>>>,
+    adjustments: Option<ByPatient<Record<Adjustment>>>,
+    charges: Option<ByPatient<Record<Charge>>>,
+    payments: Option<ByPatient<Record<Payment>>>,
+    alerts: Option<ByPatient<Record<PatientAlert>>>,
+    guarantors: Option<HashMap<u32, Record<Patient>>>,
+    providers: Option<HashMap<u32, Record<Provider>>>,
+    children: Option<ByPatient<Record<Patient>>>,
     address: bool,
 }
 
-impl Related {
-    pub(super) async fn read(
-        call: &mut ApiCall,
-        tenant: &Tenant,
-        patient: &Record<Patient>,
-        asked: &[&str],
-    ) -> Result<Related, ApiError> {
-        Ok(Related::read_all(call, tenant, &[patient], asked).await?.remove(0))
-    }
+/// The records of each patient.
+type ByPatient<R> = HashMap<u32, Vec<R>>;
 
-    /// Reads the related records of a page, one kind at a time for all patients.
-    pub(super) async fn read_all(
+impl Related {
+    /// Reads the related records, one kind at a time for all patients.
+    pub(super) async fn read(
         call: &mut ApiCall,
         tenant: &Tenant,
         patients: &[&Record<Patient>],
         asked: &[&str],
-    ) -> Result<Vec<Related>, ApiError> {
+    ) -> Result<Related, ApiError> {
         let asked = |name: &str| asked.contains(&name);
         let institution = tenant.institution.id;
-        let mut visits = Visits::read(call, tenant, patients, asked)?;
-        let mut coverages = match asked("insurance_coverages") {
-            true => Some(coverages(call, tenant, patients).await?),
-            false => None,
-        };
-        let mut procedures = asked("procedures").then(|| list_by_patient(call, patients)).transpose()?;
-        let mut adjustments = asked("adjustments").then(|| list_by_patient(call, patients)).transpose()?;
-        let mut charges = asked("charges").then(|| list_by_patient(call, patients)).transpose()?;
-        let mut payments = asked("payments").then(|| list_by_patient(call, patients)).transpose()?;
-        let mut alerts = asked("patient_alerts").then(|| alerts(call, patients)).transpose()?;
-        let mut all = Vec::with_capacity(patients.len());
-        for patient in patients {
-            let guarantor = match patient.guarantor_id {
-                Some(id) if asked("guarantor") => Some(find(call, tenant, id).map(Some).or_else(none_if_missing)?),
-                _ => asked("guarantor").then_some(None),
-            };
-            let provider = match patient.provider_id {
-                Some(id) if asked("provider") => Some(call.api.engine.provider(institution, id)?),
-                _ => asked("provider").then_some(None),
-            };
-            all.push(Related {
-                children: asked("children").then(|| children(call, tenant, patient)).transpose()?,
-                guarantor,
-                provider,
-                visits: visits.remove(&patient.id).unwrap_or_default(),
-                coverages: take_for(&mut coverages, patient),
-                procedures: take_for(&mut procedures, patient),
-                adjustments: take_for(&mut adjustments, patient),
-                charges: take_for(&mut charges, patient),
-                payments: take_for(&mut payments, patient),
-                alerts: take_for(&mut alerts, patient),
-                address: asked("address"),
-            });
-        }
-        Ok(all)
+        Ok(Related {
+            visits: Visits::read(call, tenant, patients, asked)?,
+            coverages: match asked("insurance_coverages") {
+                true => Some(coverages(call, tenant, patients).await?),
+                false => None,
+            },
+            procedures: asked("procedures").then(|| list_by_patient(call, patients)).transpose()?,
+            adjustments: asked("adjustments").then(|| list_by_patient(call, patients)).transpose()?,
+            charges: asked("charges").then(|| list_by_patient(call, patients)).transpose()?,
+            payments: asked("payments").then(|| list_by_patient(call, patients)).transpose()?,
+            alerts: asked("patient_alerts").then(|| alerts(call, patients)).transpose()?,
+            guarantors: of_each(asked("guarantor"), patients, |it| match it.guarantor_id {
+                Some(id) => find(call, tenant, id).map(Some).or_else(none_if_missing),
+                None => Ok(None),
+            })?,
+            providers: of_each(asked("provider"), patients, |it| match it.provider_id {
+                Some(id) => Ok(call.api.engine.provider(institution, id)?),
+                None => Ok(None),
+            })?,
+            children: of_each(asked("children"), patients, |it| children(call, tenant, it).map(Some))?,
+            address: asked("address"),
+        })
     }
 
-    pub(super) fn view<'a>(&'a self, call: &'a ApiCall) -> PatientIncludes<'a> {
+    pub(super) fn view<'a>(&'a self, call: &'a ApiCall, patient: u32) -> PatientIncludes<'a> {
         let adapter = |source: Option<u32>| call.directory.adapter_of_source(source);
         let user = |it: &'a Record<Patient>| PersonView::render(it, call);
         let provider = |it: &'a Record<Provider>| PersonView::provider(it, adapter(it.source_id));
+        let last = self.visits.last.as_ref().map(|all| all.get(&patient).and_then(|list| list.first()).map(basic));
         PatientIncludes {
-            children: each(&self.children, user),
-            guarantor: self.guarantor.as_ref().map(|it| it.as_ref().map(user)),
-            provider: self.provider.as_ref().map(|it| it.as_ref().map(provider)),
-            upcoming_appts: each(&self.visits.upcoming, basic),
-            last_visited_appointment: self.visits.last.as_ref().map(|it| it.as_ref().map(basic)),
-            appointments: each(&self.visits.all, basic),
-            procedures: each(&self.procedures, |it| ProcedureView::render(it, call)),
-            insurance_coverages: each(&self.coverages, |it| it.view(call)),
-            adjustments: each(&self.adjustments, |it| AdjustmentView::render(it, call)),
-            charges: each(&self.charges, |it| ChargeView::render(it, call)),
-            payments: each(&self.payments, |it| PaymentView::render(it, call)),
-            patient_alerts: each(&self.alerts, PatientAlertView::from_record),
+            children: each(&self.children, patient, user),
+            guarantor: self.guarantors.as_ref().map(|all| all.get(&patient).map(user)),
+            provider: self.providers.as_ref().map(|all| all.get(&patient).map(provider)),
+            upcoming_appts: each(&self.visits.upcoming, patient, basic),
+            last_visited_appointment: last,
+            appointments: each(&self.visits.all, patient, basic),
+            procedures: each(&self.procedures, patient, |it| ProcedureView::render(it, call)),
+            insurance_coverages: each(&self.coverages, patient, |it| it.view(call)),
+            adjustments: each(&self.adjustments, patient, |it| AdjustmentView::render(it, call)),
+            charges: each(&self.charges, patient, |it| ChargeView::render(it, call)),
+            payments: each(&self.payments, patient, |it| PaymentView::render(it, call)),
+            patient_alerts: each(&self.alerts, patient, PatientAlertView::from_record),
         }
     }
 
@@ -166,19 +148,28 @@ impl Covered {
     }
 }
 
-fn each<'a, R, V>(rows: &'a Option<Vec<R>>, view: impl Fn(&'a R) -> V) -> Option<Vec<V>> {
-    rows.as_ref().map(|rows| rows.iter().map(view).collect())
+fn each<'a, R, V>(records: &'a Option<ByPatient<R>>, patient: u32, view: impl Fn(&'a R) -> V) -> Option<Vec<V>> {
+    records.as_ref().map(|all| all.get(&patient).into_iter().flatten().map(view).collect())
+}
+
+/// Reads a record, or several, of each patient, if they are requested.
+fn of_each<T>(
+    is_requested: bool,
+    patients: &[&Record<Patient>],
+    mut read: impl FnMut(&Record<Patient>) -> Result<Option<T>, ApiError>,
+) -> Result<Option<HashMap<u32, T>>, ApiError> {
+    if !is_requested {
+        return Ok(None);
+    }
+    let mut found = HashMap::new();
+    for patient in patients {
+        found.extend(read(patient)?.map(|it| (patient.id, it)));
+    }
+    Ok(Some(found))
 }
 
 fn none_if_missing<T>(error: ApiError) -> Result<Option<T>, ApiError> {
     if error.is_not_found() { Ok(None) } else { Err(error) }
-}
-
-/// The records of each patient of a page.
-type ByPatient<R> = HashMap<u32, Vec<R>>;
-
-fn take_for<R>(records: &mut Option<ByPatient<R>>, patient: &Record<Patient>) -> Option<Vec<R>> {
-    records.as_mut().map(|records| records.remove(&patient.id).unwrap_or_default())
 }
 
 /// Reads the records of all patients. The list of a single patient ends after `limit`; those of a page are complete.
@@ -273,17 +264,15 @@ fn children(call: &mut ApiCall, tenant: &Tenant, patient: &Record<Patient>) -> R
     Ok(children)
 }
 
+/// An appointment with the name of its provider.
 type PatientVisit = (Record<Appointment>, Option<String>);
-/// Appointments as in `Visits`, without the names of their providers.
-type FoundVisits =
-    (Option<Vec<Record<Appointment>>>, Option<Option<Record<Appointment>>>, Option<Vec<Record<Appointment>>>);
 
-/// The requested appointments with the names of their providers.
+/// The requested appointments. `last` has at most one of each patient.
 #[derive(Default)]
 struct Visits {
-    upcoming: Option<Vec<PatientVisit>>,
-    last: Option<Option<PatientVisit>>,
-    all: Option<Vec<PatientVisit>>,
+    upcoming: Option<ByPatient<PatientVisit>>,
+    last: Option<ByPatient<PatientVisit>>,
+    all: Option<ByPatient<PatientVisit>>,
 }
 
 impl Visits {
@@ -292,40 +281,44 @@ impl Visits {
         tenant: &Tenant,
         patients: &[&Record<Patient>],
         asked: impl Fn(&str) -> bool,
-    ) -> Result<HashMap<u32, Visits>, ApiError> {
-        if !["upcoming_appts", "last_visited_appointment", "appointments"].into_iter().any(&asked) {
-            return Ok(HashMap::new());
+    ) -> Result<Visits, ApiError> {
+        let asked = ["upcoming_appts", "last_visited_appointment", "appointments"].map(asked);
+        if !asked.contains(&true) {
+            return Ok(Visits::default());
         }
         let locations: Vec<u32> = call.open_locations(tenant).iter().map(|location| location.setup.id.0).collect();
         let mut by_patient = by_patient(read_of(call, &locations, patients, MAX_SORTED)?);
         let now = call.api.engine.now();
-        let mut shown = HashMap::new();
+        let mut found = asked.map(|is_requested| is_requested.then(ByPatient::new));
         for patient in patients {
             let mut all: Vec<Record<Appointment>> = by_patient.remove(&patient.id).unwrap_or_default();
             all.retain(is_scheduled);
             all.sort_by_key(|it| (it.placement.span.start, it.id));
             let (past, later) = all.split_at(all.partition_point(|it| it.placement.span.start < now));
-            let last = asked("last_visited_appointment").then(|| past.iter().rfind(|it| !it.patient_missed).cloned());
-            let mut upcoming = asked("upcoming_appts").then(|| later.to_vec());
-            let mut all = asked("appointments").then_some(all);
-            [&mut upcoming, &mut all].into_iter().flatten().for_each(|list| call.end_after(MAX_WHOLE, list));
-            shown.insert(patient.id, (upcoming, last, all));
+            let last = past.iter().rfind(|it| !it.patient_missed).cloned();
+            let lists = [later.to_vec(), last.into_iter().collect(), all];
+            for (found, mut list) in found.iter_mut().zip(lists) {
+                if let Some(found) = found {
+                    call.end_after(MAX_WHOLE, &mut list);
+                    found.insert(patient.id, list);
+                }
+            }
         }
         let mut names = ProviderNames::new(call, tenant);
         let mut named = |it: Record<Appointment>| {
             call.audit("read", "appointment", it.id);
             let name = it.placement.provider.map(|provider| names.get(provider.0)).transpose()?.flatten();
-            Ok::<_, ApiError>((it, name))
+            Ok::<PatientVisit, ApiError>((it, name))
         };
-        let visits = |(patient, (upcoming, last, all)): (u32, FoundVisits)| {
-            let visits = Visits {
-                upcoming: upcoming.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
-                last: last.map(|last| last.map(&mut named).transpose()).transpose()?,
-                all: all.map(|all| all.into_iter().map(&mut named).collect()).transpose()?,
-            };
-            Ok::<_, ApiError>((patient, visits))
+        let mut named_lists = |lists: ByPatient<Record<Appointment>>| {
+            let mut visits = ByPatient::with_capacity(lists.len());
+            for (patient, list) in lists {
+                visits.insert(patient, list.into_iter().map(&mut named).collect::<Result<Vec<_>, ApiError>>()?);
+            }
+            Ok::<ByPatient<PatientVisit>, ApiError>(visits)
         };
-        shown.into_iter().map(visits).collect()
+        let [upcoming, last, all] = found.map(|lists| lists.map(&mut named_lists).transpose());
+        Ok(Visits { upcoming: upcoming?, last: last?, all: all? })
     }
 }
 

@@ -66,14 +66,11 @@ pub(crate) async fn list_v2(
     let ListPatients { listing, criteria, include } = asked;
     let page = found(&call, &location, listing, &criteria)?;
     let patients: Vec<&Record<Patient>> = page.rows.iter().map(|it| &**it).collect();
-    let related = Related::read_all(&mut call, &location.tenant(), &patients, &include).await?;
-    let mut rows = Vec::with_capacity(patients.len());
-    for (patient, related) in patients.into_iter().zip(&related) {
-        let adapter = call.directory.adapter_of_source(patient.source_id);
-        let (includes, address) = (related.view(&call), related.address(patient));
-        rows.push(PatientDetail::from_record(patient, adapter).with(includes, address));
-    }
-    Ok(call.page(&ListPage { rows, info: page.info }))
+    let related = Related::read(&mut call, &location.tenant(), &patients, &include).await?;
+    Ok(call.page(&page.views(|it| {
+        let (includes, address) = (related.view(&call, it.id), related.address(it));
+        PatientDetail::from_record(it, call.directory.adapter_of_source(it.source_id)).with(includes, address)
+    })))
 }
 
 fn found(

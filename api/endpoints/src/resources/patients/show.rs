@@ -21,9 +21,9 @@ pub async fn show(
     InTenant(tenant, ShowPatient { include }): InTenant<ShowPatient>,
 ) -> Answer<One<PatientByVersion<'static>>> {
     let patient = find(&call, &tenant, id)?;
-    let related = Related::read(&mut call, &tenant, &patient, &include).await?;
+    let related = Related::read(&mut call, &tenant, &[&patient], &include).await?;
     let adapter = call.directory.adapter_of_source(patient.source_id);
-    let includes = related.view(&call);
+    let includes = related.view(&call, patient.id);
     let view = match call.version {
         Version::V3_1_0 => {
             PatientByVersion::Detailed(Box::new(PatientProfile::from_record(&patient, adapter).with(includes)))
