@@ -65,3 +65,8 @@ pub(crate) use serde::Serialize;
 pub(crate) use serde_json::{Value, json, value::RawValue};
 pub(crate) use uuid::Uuid;
 pub(crate) use view_macro::{input, view};
+
+pub(crate) use crate::views::{
+    parts::{Included, IncludedList, Omittable, Price, WriteState},
+    render::{IncludedRecords, Reader, RecordView},
+};

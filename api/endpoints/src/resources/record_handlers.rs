@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use engine::rows::Row;
 
 use super::related::Related;
-use crate::{prelude::*, views::render::RecordView};
+use crate::prelude::*;
 
 /// The values of `include[]`, if the view has any.
 pub struct Requested<V> {

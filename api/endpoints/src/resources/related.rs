@@ -4,10 +4,7 @@ use std::{any::Any, cell::OnceCell};
 
 use engine::records::Scope;
 
-use crate::{
-    prelude::*,
-    views::render::{IncludedRecords, Reader},
-};
+use crate::prelude::*;
 
 /// The requested related records of an institution.
 pub(super) struct Related<'a> {

@@ -1,6 +1,5 @@
 //! Appointments, for their endpoints, the feed of changes and webhook messages.
 
-use super::parts::WriteState;
 use crate::prelude::*;
 
 /// An appointment, or a block of unavailable time.

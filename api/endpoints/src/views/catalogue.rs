@@ -3,10 +3,7 @@
 use engine::records::{AdjustmentAction, AdjustmentType, Fee, PaymentType};
 use framework::values::record_uuid::uuid;
 
-use crate::{
-    prelude::*,
-    views::parts::{IncludedList, Price},
-};
+use crate::prelude::*;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParentType {

@@ -3,7 +3,7 @@
 use engine::records::{ClinicalNote, IntervalUnit, PlanStatus, ProcedureCode, ProcedureCodeCategory, ProcedureStatus};
 use framework::values::record_uuid::uuid;
 
-use crate::{prelude::*, views::parts::Price};
+use crate::prelude::*;
 
 /// An entry of the catalogue of billable procedures.
 #[view(of = ProcedureCode, named = "procedure code", published)]

@@ -5,7 +5,7 @@ use framework::values::{kinds::times::Clock, record_uuid::uuid};
 
 use crate::{
     prelude::*,
-    views::parts::{WriteState, failure_reason, second, status},
+    views::parts::{failure_reason, second, status},
 };
 
 /// An alert of a patient.

@@ -5,7 +5,6 @@ use engine::{
     setup::country::CountryCode,
 };
 
-use super::parts::{Price, WriteState};
 use crate::prelude::*;
 
 /// A field of a view, made from the field of type `Source` of a record.

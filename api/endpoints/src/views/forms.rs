@@ -5,7 +5,7 @@ use framework::values::record_uuid::uuid;
 
 use crate::{
     prelude::*,
-    views::parts::{WriteState, second, status},
+    views::parts::{second, status},
 };
 
 /// A patient intake form.

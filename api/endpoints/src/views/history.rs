@@ -1,6 +1,6 @@
 //! Medical history (specification 2.5).
 
-use crate::{prelude::*, views::parts::WriteState};
+use crate::prelude::*;
 
 /// An item of the medical history catalogue.
 #[view(of = HistoryItem, named = "item", published)]

@@ -4,13 +4,7 @@ use chrono_tz::Tz;
 use location::{Recurrence, Weekday, hours::RecurrenceUnit};
 use sha2::{Digest, Sha256};
 
-use crate::{
-    prelude::*,
-    views::{
-        catalogue::AppointmentTypeView,
-        parts::{IncludedList, WriteState},
-    },
-};
+use crate::{prelude::*, views::catalogue::AppointmentTypeView};
 
 /// Working hours of a provider.
 #[view]

@@ -3,10 +3,7 @@
 use engine::records::{InsuranceType, Relation};
 
 use super::catalogue::FeeScheduleView;
-use crate::{
-    prelude::*,
-    views::parts::{Included, IncludedList, Price, WriteState, day},
-};
+use crate::{prelude::*, views::parts::day};
 
 /// An insurance plan.
 #[view(

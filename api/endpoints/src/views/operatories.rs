@@ -1,6 +1,6 @@
 //! Operatories.
 
-use super::{catalogue::AppointmentTypeView, parts::IncludedList};
+use super::catalogue::AppointmentTypeView;
 use crate::prelude::*;
 
 /// A chair, column or room where providers see patients.

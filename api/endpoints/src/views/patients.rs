@@ -5,7 +5,6 @@ use super::{
     communications::PatientAlertView,
     insurance::IndividualCoverageView,
     ledger::{AdjustmentView, ChargeView, PaymentView},
-    parts::{Included, IncludedList, WriteState},
     people::{PatientAccount, PatientBasic, PersonView, cell_phone, preferred_phone},
 };
 use crate::prelude::*;

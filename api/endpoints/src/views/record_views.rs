@@ -16,7 +16,7 @@ use crate::{
         history::PatientMedicalHistoryItemView,
         hours::WorkingHourView,
         patients::{PatientByVersion, PatientDetail, PatientProfile},
-        render::{Published, Reader, RecordView, Rendered, to_json},
+        render::{Published, Rendered, to_json},
         sync_status,
     },
 };

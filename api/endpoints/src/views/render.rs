@@ -3,7 +3,6 @@
 
 use engine::webhooks::views::{RelatedRecords, ViewError};
 
-use super::parts::Included;
 use crate::prelude::*;
 
 /// The reader of a view: a call, the feed of changes, or a webhook subscription.

@@ -1,10 +1,6 @@
 //! Fields that records have only in v2.2.2. The views of the ledger contain them as a flattened part between their
 //! other fields, because clients may depend on the order. Views of later versions have no such part.
 
-use super::{
-    parts::Price,
-    render::{Reader, RecordView},
-};
 use crate::prelude::*;
 
 /// Returns the fields of v2.2.2. Returns `None` for readers of a later version.

@@ -15,7 +15,7 @@ use super::{
     freshness::{IntentCall, NeededSchedule, NeedsSchedule, fresh_within, schedule_as_of},
     offers::{like, offers, open, recall},
 };
-use crate::{prelude::*, views::parts::Omittable};
+use crate::prelude::*;
 
 /// The booking, or the bookings of a group.
 #[view]

@@ -27,7 +27,6 @@ use crate::{
             slot_weeks::{begin, week},
         },
     },
-    views::parts::Omittable,
 };
 
 /// Days per question to the location, so that its actor can serve other requests between the weeks, as in a search.

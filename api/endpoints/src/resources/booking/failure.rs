@@ -15,7 +15,7 @@ use framework::{
 };
 
 use super::offer_view::OfferView;
-use crate::{prelude::*, views::parts::Omittable};
+use crate::prelude::*;
 
 /// The result of a handler of the booking intent.
 pub(crate) type BookingAnswer<V> = Result<Plain<V>, BookingFailure>;

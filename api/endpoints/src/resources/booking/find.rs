@@ -11,11 +11,7 @@ use engine::{
 use framework::http::find_limits::Contact;
 
 use super::{failure::BookingAnswer, offer_view::OfferLocation, visits::token_for, with_provider};
-use crate::{
-    prelude::*,
-    resources::practice::providers::ProviderNames,
-    views::{locations::booking_location, parts::Omittable},
-};
+use crate::{prelude::*, resources::practice::providers::ProviderNames, views::locations::booking_location};
 
 /// Maximum number of visits in an answer.
 const VISITS: usize = 10;

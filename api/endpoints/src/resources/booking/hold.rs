@@ -9,7 +9,7 @@ use super::{
     freshness::{IntentCall, NeededSchedule, NeedsSchedule, fresh_within, schedule_as_of},
     offers::{like, offers, open},
 };
-use crate::{prelude::*, views::parts::Omittable};
+use crate::prelude::*;
 
 /// The response to holding a slot, and to releasing it.
 #[view]

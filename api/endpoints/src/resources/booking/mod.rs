@@ -25,10 +25,7 @@ use location::event::is_avoidable_at_another_time;
 use self::failure::{BookingAnswer, BookingFailure};
 use crate::{
     prelude::*,
-    views::{
-        locations::{BookingLocation, booking_location},
-        parts::Omittable,
-    },
+    views::locations::{BookingLocation, booking_location},
 };
 
 pub(crate) use self::failure::BookingRefusal;

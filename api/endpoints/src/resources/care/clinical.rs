@@ -8,10 +8,7 @@ use framework::{
 
 use crate::{
     prelude::*,
-    views::{
-        clinical::{ClinicalNoteView, PatientRecallView, ProcedureView, RecallTypeView, TreatmentPlanView},
-        render::RecordView,
-    },
+    views::clinical::{ClinicalNoteView, PatientRecallView, ProcedureView, RecallTypeView, TreatmentPlanView},
 };
 
 listing!(ListProcedureCodeCategories: |it| it.foreign_ids().without_deleted());

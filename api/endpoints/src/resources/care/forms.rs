@@ -13,10 +13,7 @@ use framework::{
 use crate::{
     prelude::*,
     resources::patients::find_at,
-    views::{
-        forms::{FormResponseView, FormSchemaDetail},
-        render::RecordView,
-    },
+    views::forms::{FormResponseView, FormSchemaDetail},
 };
 
 listing!(ListFormSchemas: |it| it.without_deleted());

@@ -2,10 +2,7 @@
 
 use crate::{
     prelude::*,
-    views::{
-        ledger::{ChargeView, ClaimPayoutView},
-        render::RecordView,
-    },
+    views::ledger::{ChargeView, ClaimPayoutView},
 };
 
 #[input]

@@ -12,7 +12,7 @@ use framework::{
 };
 use rust_decimal::Decimal;
 
-use crate::{prelude::*, views::render::RecordView};
+use crate::prelude::*;
 
 /// A ledger entry that clients create.
 pub trait LedgerEntry: Body {

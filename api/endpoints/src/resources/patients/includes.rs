@@ -14,10 +14,8 @@ use crate::{
         communications::PatientAlertView,
         insurance::{IndividualCoverageView, InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
         ledger::{AdjustmentView, ChargeView, PaymentView},
-        parts::Included,
         patients::{AppointmentBasic, PatientAddressView, PatientIncludes},
         people::PersonView,
-        render::RecordView,
     },
 };
 

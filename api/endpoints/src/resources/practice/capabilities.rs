@@ -3,7 +3,7 @@
 use engine::records::PullAbility;
 use framework::access::resource_names::name;
 
-use crate::{prelude::*, views::parts::Omittable};
+use crate::prelude::*;
 
 /// The data that can be read from and written to the health record system of a location.
 #[view]

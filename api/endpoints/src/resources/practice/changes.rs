@@ -13,7 +13,7 @@ use framework::{
     },
 };
 
-use crate::{prelude::*, views::parts::Omittable};
+use crate::prelude::*;
 
 /// The latest change of a record since the previous page.
 #[view]

@@ -3,10 +3,7 @@
 use engine::SetUp;
 use framework::{records::listing::foreign_ids, values::kinds::shared::inactive};
 
-use crate::{
-    prelude::*,
-    views::{gate::GateView, parts::Omittable},
-};
+use crate::{prelude::*, views::gate::GateView};
 
 /// A location of an institution.
 #[view(value = LocationSetup, named = "location", args(facts: Facts))]

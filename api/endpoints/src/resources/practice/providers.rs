@@ -7,7 +7,7 @@ use super::locations::{Facts, LocationView};
 use crate::{
     prelude::*,
     resources::schedule::{appointment_types, working_hours},
-    views::{catalogue::AppointmentTypeView, hours::WorkingHourView, parts::IncludedList},
+    views::{catalogue::AppointmentTypeView, hours::WorkingHourView},
 };
 
 /// A provider: a person who treats patients.

@@ -15,9 +15,7 @@ use crate::{
         catalogue::{AppointmentDescriptorView, AppointmentTypeView},
         clinical::ProcedureView,
         operatories::OperatoryView,
-        parts::{Included, IncludedList},
         people::{PatientBasic, PersonView},
-        render::{IncludedRecords, RecordView},
     },
 };
 

@@ -11,7 +11,7 @@ use framework::{
 };
 
 use super::webhook_ownership::{may_subscribe, named, owner};
-use crate::{prelude::*, views::parts::Omittable};
+use crate::prelude::*;
 
 /// A subscription of an endpoint to one kind of event of an institution.
 #[view(value = Subscription, named = "subscription")]

@@ -2,13 +2,7 @@
 
 use engine::records::{GuarantorBalance, InsuranceBalance};
 
-use crate::{
-    prelude::*,
-    views::{
-        parts::{Included, Price},
-        people::PatientBasic,
-    },
-};
+use crate::{prelude::*, views::people::PatientBasic};
 
 /// The balance of a guarantor. An amount is null if the health record system does not provide it.
 #[view(of = GuarantorBalance, named = "balance", published)]

@@ -7,9 +7,7 @@ use crate::{
     views::{
         catalogue::FeeView,
         clinical::ProcedureView,
-        parts::{Included, Price},
         people::{PatientBasic, PersonView, ProviderBasic},
-        render::IncludedRecords,
         v2::{self, ChargeV2},
     },
 };

@@ -7,7 +7,6 @@ use crate::{
     prelude::*,
     views::{
         catalogue::{AdjustmentTypeView, PaymentTypeView},
-        parts::{Included, Price, WriteState},
         people::{PatientBasic, ProviderBasic},
         v2::{self, AdjustmentV2, PaymentV2},
     },
