@@ -7,7 +7,7 @@ pub(crate) use std::{
 };
 
 pub(crate) use engine::{
-    EngineError, Saved, Unmet,
+    EngineError, PatientDetails, Saved, Unmet,
     idempotency::IdempotencyKey,
     lists::{Filter, ListQuery, Order, PageRequest, Position},
     records::{
@@ -31,9 +31,10 @@ pub(crate) use framework::{
         resource_names,
         respond::{Answer, Answers, Created, Empty, Listed, One, Paged, Plain, Wraps},
         tenancy::{AtLocation, InLocations, InTenant, InTenants, OfLocation, OpenLocation, Tenant},
+        webhook_audience::may_receive,
     },
     http::{
-        errors::{ApiError, name_of},
+        errors::{ApiError, HttpResult, name_of},
         fields::Fields,
         paging::{ListPage, Paging},
     },
@@ -44,12 +45,13 @@ pub(crate) use framework::{
             Kind, Sort, boolean, email, filled, gender, id, includes, integer, long_id, object, person_name, phone,
             reference::Reference,
             shared::{
-                active, appointment_type, family_name, given_name, note, part_of_name, patient, provider, updated_since,
+                active, appointment_type, family_name, given_name, note, operatory, part_of_name, patient, provider,
+                slot_token, updated_since,
             },
             sort, text,
             times::{birth_date, date, instant},
         },
-        limits::{MAX_NAME, MAX_RELATED, MAX_TEXT},
+        limits::{MAX_DAYS_AHEAD, MAX_NAME, MAX_RELATED, MAX_TEXT},
         role::Role,
         times::{self, At},
         versions::Version,

@@ -10,10 +10,7 @@ use actix_web::{
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use engine::setup::events::{EhrEvents, EventScheme};
 use framework::{
-    http::{
-        body::{self, BodyRules},
-        errors::HttpResult,
-    },
+    http::body::{self, BodyRules},
     values::secret::{is_secret, is_signature},
 };
 

@@ -10,7 +10,7 @@ use actix_web::{
 use engine::{Engine, records::AdapterStatus};
 use framework::{
     access::authentication::for_operators,
-    http::{connections::Connections, errors::HttpResult, metrics::Families, tls::Certificates},
+    http::{connections::Connections, metrics::Families, tls::Certificates},
 };
 
 use super::operators::adapter_costs;

@@ -1,13 +1,7 @@
 //! POST /intent/booking/book
 
-use engine::{
-    PatientDetails,
-    commands::{BookSlot, BookSlots, DERIVED_KEY, Offer, SlotBooking},
-};
-use framework::values::{
-    kinds::shared::slot_token,
-    limits::{MAX_IDEMPOTENCY_KEY, PARTY_SIZES},
-};
+use engine::commands::{BookSlot, BookSlots, DERIVED_KEY, Offer, SlotBooking};
+use framework::values::limits::{MAX_IDEMPOTENCY_KEY, PARTY_SIZES};
 
 use super::{
     BookingAnswer, BookingView, described_booking,

@@ -1,10 +1,7 @@
 //! POST /intent/booking/explain: the reasons why times can or cannot be booked (our addition).
 
 use engine::commands::Offer;
-use framework::values::{
-    kinds::shared::{operatory, slot_token},
-    limits::{MAX_DAYS_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS},
-};
+use framework::values::limits::{MAX_SLOTS_SIFTED, SEARCH_DAYS};
 use location::{
     Holder, Reason,
     explain::{ExplainQuery, ExplainedSlot, Explanation, Place, Question, TimeQuestion},

@@ -1,7 +1,6 @@
 //! POST and DELETE /intent/booking/hold: keeps the slot of a token for a while (our addition).
 
 use engine::commands::HoldSlot;
-use framework::values::kinds::shared::slot_token;
 use location::Command;
 
 use super::{

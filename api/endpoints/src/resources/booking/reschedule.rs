@@ -4,7 +4,7 @@ use engine::{
     commands::{DERIVED_KEY, RescheduleVisit},
     records::Reschedule,
 };
-use framework::values::{kinds::shared::slot_token, limits::MAX_IDEMPOTENCY_KEY};
+use framework::values::limits::MAX_IDEMPOTENCY_KEY;
 
 use super::{
     BookingAnswer, BookingResponse, BookingView, booking_view,

@@ -1,9 +1,6 @@
 //! POST /patients
 
-use engine::{
-    PatientDetails,
-    commands::{CreatePatient, PatientChange},
-};
+use engine::commands::{CreatePatient, PatientChange};
 use framework::values::kinds::ssn;
 
 use crate::{

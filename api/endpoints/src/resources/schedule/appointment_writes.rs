@@ -1,20 +1,14 @@
 //! POST /appointments, PATCH /appointments/{id}. Their messages are those of specification 7.3.
 
-use engine::{
-    PatientDetails,
-    commands::{AppointmentChange, ChangeAppointment, CreateAppointment},
-};
+use engine::commands::{AppointmentChange, ChangeAppointment, CreateAppointment};
 use framework::{
     access::{
         arguments::FromPath,
         tenancy::{AtLocationOfBody, InLocationsOfQuery},
     },
     values::{
-        kinds::{
-            shared::{appointments_per_timeslot, operatory},
-            times::Clock,
-        },
-        limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD},
+        kinds::{shared::appointments_per_timeslot, times::Clock},
+        limits::APPOINTMENT_MINUTES,
     },
 };
 use location::{decision::NotOpenReason, slots::Fit};

@@ -2,7 +2,7 @@
 
 use framework::values::{
     kinds::shared::{appointments_per_timeslot, first_day, operatories, providers},
-    limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
+    limits::{DEFAULT_MINUTES, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
 };
 use location::WorkingHourId;
 

@@ -1,7 +1,7 @@
 //! Working hours: those of the EHR, and those created through the API. In v2.2.2 they are called availabilities.
 
 use engine::commands::{WorkingHourChange, WorkingHourDetails, WriteWorkingHour};
-use framework::values::kinds::{shared::operatory, times::time_of_day};
+use framework::values::kinds::times::time_of_day;
 use location::{Recurrence, WorkingHour as Rules};
 
 use super::appointment_types;

@@ -11,10 +11,7 @@ use engine::{
         registry::Made,
     },
 };
-use framework::{
-    access::{arguments::DeliveryId, webhook_audience::may_receive},
-    values::secret::random,
-};
+use framework::{access::arguments::DeliveryId, values::secret::random};
 
 use super::webhook_ownership::{named, own_endpoint, owner};
 use crate::prelude::*;

@@ -1,7 +1,6 @@
 //! Ownership of webhook endpoints, and the rights that decide which messages a key receives.
 
 use engine::webhooks::model::{Endpoint, Owner, Subscription};
-use framework::access::webhook_audience::may_receive;
 
 use crate::prelude::*;
 

@@ -5,10 +5,7 @@ use engine::webhooks::{
     model::{Payload, Subscription},
     registry::{NewSubscription, SubscriptionChange},
 };
-use framework::{
-    access::{tenancy::InLocationsOfQuery, webhook_audience::may_receive},
-    values::kinds::one_of,
-};
+use framework::{access::tenancy::InLocationsOfQuery, values::kinds::one_of};
 
 use super::webhook_ownership::{may_subscribe, named, owner};
 use crate::prelude::*;

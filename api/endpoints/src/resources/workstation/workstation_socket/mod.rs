@@ -21,10 +21,7 @@ use engine::{
         protocol::SUBPROTOCOL,
     },
 };
-use framework::{
-    http::errors::HttpResult,
-    nodes::{admission::from_node, socket::NodeSocket},
-};
+use framework::nodes::{admission::from_node, socket::NodeSocket};
 use futures_core::Stream;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
