@@ -238,7 +238,7 @@ async fn all_times(
     let is_possible = bookable && !asked.is_refused(&explained.rules);
     let can_be_searched = is_possible && explained.reasons.iter().all(|it| helps(it.reason));
     let next = match explained.offered() == 0 && can_be_searched {
-        true => asked.search.find(call, location, query).await?.1.map(NextTime::Day),
+        true => asked.search.find(call, location, query, None).await?.1.map(NextTime::Day),
         false => None,
     };
     Ok(view(location, &explained, reasons::of_search(location, &explained, next), None))

@@ -134,21 +134,15 @@ pub async fn create(
     let refuses_patient =
         asked.new_patient && !location.setup.settings.booking.rules.effective(wanted_type, channel).new_patients;
     let party = asked.party();
-    let (mut slots, mut next, mut group_count) = (Vec::new(), None, 0);
-    match party {
-        _ if closed.is_some() || refuses_patient => {}
-        None => {
-            let found = asked.find(&mut call, &location, query).await;
-            (slots, next) = found.map_err(|error| not_read(error, &location))?;
+    let (groups, next) = match closed.is_some() || refuses_patient {
+        true => (Vec::new(), None),
+        false => {
+            let found = asked.find(&mut call, &location, query, party).await;
+            found.map_err(|error| not_read(error, &location))?
         }
-        Some(party) => {
-            let found = asked.find_groups(&mut call, &location, query, party).await;
-            let (groups, date) = found.map_err(|error| not_read(error, &location))?;
-            (slots, next, group_count) = (groups.concat(), date, groups.len());
-        }
-    }
+    };
     let wanted = OfferProperties { appointment_type: wanted_type, join_blocks: !call.version.is_v2() };
-    let mut slots = offers(&call, &location, wanted, &slots)?;
+    let mut slots = offers(&call, &location, wanted, &groups.concat())?;
     let next = next.map(|date| date.to_string());
     let message = match closed {
         Some(kind) => format!("Only {} can book {}; please call the practice.", location.setup.name, kind.name),
@@ -163,7 +157,7 @@ pub async fn create(
     let groups = party.map(|party| {
         let mut members = std::mem::take(&mut slots).into_iter();
         let mut group = || SlotGroup { slots: members.by_ref().take(usize::from(party.size)).collect() };
-        (0..group_count).map(|_| group()).collect()
+        groups.iter().map(|_| group()).collect()
     });
     Ok(call.plain(SlotSearchResult {
         ok: true,
@@ -245,71 +239,50 @@ impl SearchInput {
         Ok((query, kind))
     }
 
-    /// Collects the engine's slots week by week, filtered by time of day and day of the week. Without a match it
-    /// returns the next date with one.
+    /// Collects the groups of slots of a party, or each slot as a group without a party, week by week, filtered by time
+    /// of day and day of the week. Without a match it returns the next date with one.
     pub(super) async fn find(
         &self,
         call: &mut ApiCall,
         location: &OpenLocation,
         mut query: SlotQuery,
-    ) -> Result<(Vec<Slot>, Option<Date>), ApiError> {
-        let end = query.from.add_days(query.days.into());
-        // Without these filters the engine finds the next date itself.
-        let horizon = if self.filters() { end.add_days(DAYS_LOOKED_AHEAD) } else { end };
-        let starts = self.starts();
-        let suits = |slot: &Slot| {
-            let (date, minute) = times::local(slot.span.start, location.setup.zone);
-            starts.admits(date, minute)
-        };
-        let (mut slots, mut next) = (Vec::new(), None);
-        while slots.len() < self.limit && query.from < if slots.is_empty() { horizon } else { end } {
-            let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - slots.len() };
-            let until = if query.from < end { end } else { horizon };
-            let week = week(call, location, &query, until, most, true).await?;
-            let mut suiting = week.slots.iter().copied().filter(suits);
-            if query.from < end {
-                slots.extend(suiting.take(self.limit - slots.len()));
-            } else if let Some(slot) = suiting.next() {
-                return Ok((slots, Some(times::local(slot.span.start, location.setup.zone).0)));
-            }
-            next = week.next;
-            let Some(from) = next else { break };
-            query.from = from;
-        }
-        Ok(if slots.is_empty() && !self.filters() { (slots, next) } else { (slots, None) })
-    }
-
-    /// Collects groups week by week, filtered by time of day and day of the week of each slot. Without a match it
-    /// returns the next date with one.
-    async fn find_groups(
-        &self,
-        call: &mut ApiCall,
-        location: &OpenLocation,
-        mut query: SlotQuery,
-        party: Party,
+        party: Option<Party>,
     ) -> Result<(Vec<Vec<Slot>>, Option<Date>), ApiError> {
         let end = query.from.add_days(query.days.into());
-        let horizon = end.add_days(DAYS_LOOKED_AHEAD);
+        // Without these filters the engine finds the next date of a slot itself.
+        let engine_finds_next = party.is_none() && !self.filters();
+        let horizon = if engine_finds_next { end } else { end.add_days(DAYS_LOOKED_AHEAD) };
         let starts = self.starts();
         let suits = |slot: &Slot| {
             let (date, minute) = times::local(slot.span.start, location.setup.zone);
             starts.admits(date, minute)
         };
-        let mut groups = Vec::new();
+        let (mut groups, mut next): (Vec<Vec<Slot>>, Option<Date>) = (Vec::new(), None);
         while groups.len() < self.limit && query.from < if groups.is_empty() { horizon } else { end } {
             let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - groups.len() };
             let until = if query.from < end { end } else { horizon };
-            let week = group_week(call, location, &query, party, until, most).await?;
-            let mut suiting = week.groups.into_iter().filter(|group| group.iter().all(suits));
+            let suiting: Vec<Vec<Slot>> = match party {
+                Some(party) => {
+                    let week = group_week(call, location, &query, party, until, most).await?;
+                    next = week.next;
+                    week.groups.into_iter().filter(|group| group.iter().all(suits)).collect()
+                }
+                None => {
+                    let week = week(call, location, &query, until, most, true).await?;
+                    next = week.next;
+                    week.slots.into_iter().filter(suits).map(|slot| vec![slot]).collect()
+                }
+            };
             if query.from < end {
-                groups.extend(suiting.take(self.limit - groups.len()));
-            } else if let Some(first) = suiting.next().and_then(|group| group.first().copied()) {
+                groups.extend(suiting.into_iter().take(self.limit - groups.len()));
+            } else if let Some(first) = suiting.first().and_then(|group| group.first()) {
                 return Ok((groups, Some(times::local(first.span.start, location.setup.zone).0)));
             }
-            let Some(next) = week.next else { break };
-            query.from = next;
+            let Some(from) = next else { break };
+            query.from = from;
         }
-        Ok((groups, None))
+        let next = next.filter(|_| engine_finds_next && groups.is_empty());
+        Ok((groups, next))
     }
 
     fn filters(&self) -> bool {
