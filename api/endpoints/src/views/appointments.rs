@@ -43,8 +43,6 @@ pub struct AppointmentView<'a> {
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
     misc: Option<()>,
-    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
-    /// null before the first time.
     last_sync_time: Option<At>,
     /// `true` if the patient confirmed the appointment.
     patient_confirmed: bool,

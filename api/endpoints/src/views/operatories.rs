@@ -13,8 +13,6 @@ pub struct OperatoryView<'a> {
     /// Id of the location of the operatory.
     #[view(with = entry.location())]
     location_id: u32,
-    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
-    /// null before the first time.
     last_sync_time: Option<At>,
     created_at: At,
     updated_at: At,

@@ -24,8 +24,6 @@ pub struct PersonView<'a> {
     #[view(with = PersonBio::from_record(entry))]
     bio: PersonBio<'a>,
     inactive: bool,
-    /// Time at which the health record system last reported a change of the record or accepted a write of it, in UTC;
-    /// null before the first time.
     last_sync_time: Option<At>,
 }
 
