@@ -112,34 +112,29 @@ impl BookingFailure {
         refusal: Refusal,
         alternatives: impl FnOnce(&[Slot]) -> Result<Vec<OfferView>, ApiError>,
     ) -> BookingFailure {
-        match refusal {
-            Refusal::SlotTaken { alternatives: slots, .. } => match alternatives(&slots) {
-                Ok(offers) => BookingFailure::Refused(Box::new(BookingRefusal {
-                    alternatives: Some(offers),
-                    ..BookingRefusal::new(failure, &[])
-                })),
-                Err(error) => BookingFailure::Other(error),
-            },
-            Refusal::NotBookable { rule, instead } => BookingFailure::Refused(Box::new(BookingRefusal {
+        let with = |values: &[&dyn Display]| BookingRefusal::new(failure, values);
+        let made = match refusal {
+            Refusal::SlotTaken { alternatives: slots, .. } => {
+                alternatives(&slots).map(|offers| BookingRefusal { alternatives: Some(offers), ..with(&[]) })
+            }
+            Refusal::NotBookable { rule, instead } => Ok(BookingRefusal {
                 rule: Some(rule.word()),
                 instead: instead.map(|instead| instead.to_string()),
-                ..BookingRefusal::new(failure, &[&refused_by(rule)])
-            })),
-            Refusal::RulesChanged { rule, alternatives: slots } => match alternatives(&slots) {
-                Ok(offers) => BookingFailure::Refused(Box::new(BookingRefusal {
-                    alternatives: Some(offers),
-                    rule: Some(rule.word()),
-                    ..BookingRefusal::new(failure, &[&refused_by(rule)])
-                })),
-                Err(error) => BookingFailure::Other(error),
-            },
-            Refusal::ChangeTooLate { notice } => BookingFailure::new(failure, &[&notice_in_words(notice)]),
-            Refusal::PatientFieldsRequired { missing } => {
-                let refusal = BookingRefusal::new(failure, &[&missing.join(", ")]);
-                BookingFailure::Refused(Box::new(BookingRefusal { missing_fields: Some(missing), ..refusal }))
+                ..with(&[&refused_by(rule)])
+            }),
+            Refusal::RulesChanged { rule, alternatives: slots } => {
+                let refusal = with(&[&refused_by(rule)]);
+                let offers = alternatives(&slots);
+                offers.map(|it| BookingRefusal { alternatives: Some(it), rule: Some(rule.word()), ..refusal })
             }
-            _ => BookingFailure::new(failure, &[]),
-        }
+            Refusal::ChangeTooLate { notice } => Ok(with(&[&notice_in_words(notice)])),
+            Refusal::PatientFieldsRequired { missing } => {
+                let refusal = with(&[&missing.join(", ")]);
+                Ok(BookingRefusal { missing_fields: Some(missing), ..refusal })
+            }
+            _ => Ok(with(&[])),
+        };
+        made.map_or_else(BookingFailure::Other, |refusal| BookingFailure::Refused(Box::new(refusal)))
     }
 }
 
