@@ -193,6 +193,11 @@ impl ApiError {
         self.status_code() == StatusCode::NOT_FOUND
     }
 
+    /// Replaces the error of a record that was not found.
+    pub fn if_not_found<E: From<ApiError>>(self, other: impl FnOnce() -> E) -> E {
+        if self.is_not_found() { other() } else { self.into() }
+    }
+
     pub fn messages(&self) -> &[String] {
         &self.messages
     }

@@ -244,11 +244,10 @@ fn find(
 ) -> Result<(OpenLocation, Record<Appointment>), BookingFailure> {
     let found = call.api.engine.booking(booking_ref).map_err(ApiError::from)?;
     let own = found.filter(|it| it.institution_id == tenant.institution.id.0 && it.booking.is_some());
-    let appointment = own.ok_or_else(|| BookingFailure::booking_not_found(booking_ref))?;
-    let location = call.location(tenant, LocationId(appointment.location())).map_err(|error| match error {
-        error if error.is_not_found() => BookingFailure::booking_not_found(booking_ref),
-        other => other.into(),
-    })?;
+    let missing = || BookingFailure::booking_not_found(booking_ref);
+    let appointment = own.ok_or_else(missing)?;
+    let location = call.location(tenant, LocationId(appointment.location()));
+    let location = location.map_err(|error| error.if_not_found(missing))?;
     Ok((location, appointment))
 }
 

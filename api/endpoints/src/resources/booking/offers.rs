@@ -86,10 +86,8 @@ fn reach(
     let offer = offer.filter(|offer| at.is_none_or(|location| location.setup.id == offer.location));
     let mut offer = offer.ok_or(Failure::SlotNotFound)?;
     offer.channel.clone_from(&call.key.channel);
-    let location = call.location(tenant, offer.location).map_err(|error| match error {
-        error if error.is_not_found() => BookingFailure::from(Failure::SlotNotFound),
-        other => other.into(),
-    })?;
+    let location = call.location(tenant, offer.location);
+    let location = location.map_err(|error| error.if_not_found(|| BookingFailure::from(Failure::SlotNotFound)))?;
     Ok((location, offer))
 }
 

@@ -50,10 +50,8 @@ fn find_by_token(
 ) -> Result<(OpenLocation, Record<Appointment>), BookingFailure> {
     let sealed = call.api.visit_tokens.open(token).filter(|it| it.institution == tenant.institution.id);
     let sealed = sealed.ok_or(Failure::VisitNotFound)?;
-    let location = call.location(tenant, sealed.location).map_err(|error| match error {
-        error if error.is_not_found() => BookingFailure::from(Failure::VisitNotFound),
-        other => other.into(),
-    })?;
+    let location = call.location(tenant, sealed.location);
+    let location = location.map_err(|error| error.if_not_found(|| BookingFailure::from(Failure::VisitNotFound)))?;
     if sealed.expires <= call.api.engine.now() {
         return Err(Failure::VisitTokenExpired.into());
     }

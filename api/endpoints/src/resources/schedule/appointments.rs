@@ -192,11 +192,8 @@ pub fn find(
     let not_found = || ApiError::not_found(format!("Appointment with id {id}"));
     let record = call.api.engine.appointment(id)?.filter(|it| it.institution_id == tenant.institution.id.0);
     let record = record.ok_or_else(not_found)?;
-    let location = call.location(tenant, LocationId(record.location())).map_err(|error| match error {
-        error if error.is_not_found() => not_found(),
-        other => other,
-    })?;
-    Ok((location, record))
+    let location = call.location(tenant, LocationId(record.location()));
+    Ok((location.map_err(|error| error.if_not_found(not_found))?, record))
 }
 
 impl AppointmentCriteria {

@@ -214,7 +214,7 @@ pub async fn redelivered(
     action.shown.audit("send", "webhook message", record_of(delivery));
     let engine = &action.api.engine;
     let again = engine.webhook_log().redeliver(owner, delivery.endpoint_id, delivery.id, engine.now()).await;
-    let again = again.map_err(|error| unknown(error.into(), delivery.id))?;
+    let again = again.map_err(|error| ApiError::from(error).if_not_found(|| not_found(delivery.id)))?;
     Ok(WebhookDeliveryView::from_value(&again))
 }
 
@@ -305,8 +305,4 @@ fn unreadable(error: StoreError) -> ApiError {
 
 fn not_found(id: Uuid) -> ApiError {
     ApiError::not_found(format!("Webhook delivery with id {id}"))
-}
-
-fn unknown(error: ApiError, id: Uuid) -> ApiError {
-    if error.is_not_found() { not_found(id) } else { error }
 }

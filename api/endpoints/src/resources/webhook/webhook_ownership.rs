@@ -18,7 +18,7 @@ pub fn not_found(id: EndpointId) -> ApiError {
 }
 
 pub fn named(error: ApiError, id: EndpointId) -> ApiError {
-    if error.is_not_found() { not_found(id) } else { error }
+    error.if_not_found(|| not_found(id))
 }
 
 /// Returns whether the caller could create the subscription. Only such callers may change or delete it, or change the

@@ -168,7 +168,7 @@ fn not_found(id: SubscriptionId) -> ApiError {
 }
 
 fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {
-    if error.is_not_found() { not_found(id) } else { error }
+    error.if_not_found(|| not_found(id))
 }
 
 #[input]
