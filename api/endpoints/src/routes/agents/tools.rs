@@ -35,7 +35,6 @@ pub(super) struct Tool {
     about: &'static str,
     /// Each with the value of `action` that selects it; empty for the only route.
     routes: &'static [(&'static str, &'static str)],
-    reads: bool,
     /// Changes or cancels something that exists.
     overwrites: bool,
 }
@@ -52,7 +51,6 @@ static TOOLS: [Tool; 9] = [
         about: "Address, telephone number, opening hours of the next days, appointment types, providers and booking \
                 rules of the practice. Call it first: the other tools take ids from it.",
         routes: &[("", "GET /intent/practice/info")],
-        reads: true,
         overwrites: false,
     },
     Tool {
@@ -61,7 +59,6 @@ static TOOLS: [Tool; 9] = [
         about: "Free times with a `slot_token` each. Without arguments, it searches the next seven days. If nothing is \
                 free, `next_available_date` is the next day with free times.",
         routes: &[("", "POST /intent/booking/search")],
-        reads: true,
         overwrites: false,
     },
     Tool {
@@ -69,7 +66,6 @@ static TOOLS: [Tool; 9] = [
         title: "Explain why times cannot be booked",
         about: "The reasons why a time, or the times of a search, can or cannot be booked.",
         routes: &[("", "POST /intent/booking/explain")],
-        reads: true,
         overwrites: false,
     },
     Tool {
@@ -77,7 +73,6 @@ static TOOLS: [Tool; 9] = [
         title: "Hold a time",
         about: "Keeps a time free for some minutes while the patient decides or gives details. It is not a booking.",
         routes: &[("", HOLD)],
-        reads: false,
         overwrites: false,
     },
     Tool {
@@ -86,7 +81,6 @@ static TOOLS: [Tool; 9] = [
         about: "Books the time of a `slot_token` for a patient. Call it only after the patient has confirmed time and \
                 details. A repeated call with the same token and patient returns the same visit.",
         routes: &[("", BOOK)],
-        reads: false,
         overwrites: false,
     },
     Tool {
@@ -95,7 +89,6 @@ static TOOLS: [Tool; 9] = [
         about: "The upcoming visits of the patient whose details match, with a `visit_token` each. An unknown patient \
                 and details that do not match have the same answer. The number of searches is limited.",
         routes: &[("", "POST /intent/booking/find")],
-        reads: true,
         overwrites: false,
     },
     Tool {
@@ -104,7 +97,6 @@ static TOOLS: [Tool; 9] = [
         about: "With the action `confirm`, records that the patient will come. With `reschedule`, moves the visit to \
                 the time of a `slot_token`. The visit is named by `visit_token` or `booking_ref`.",
         routes: &[("confirm", "POST /intent/booking/confirm"), ("reschedule", RESCHEDULE)],
-        reads: false,
         overwrites: true,
     },
     Tool {
@@ -113,7 +105,6 @@ static TOOLS: [Tool; 9] = [
         about: "Cancels the visit named by `visit_token` or `booking_ref`. Call it only after the patient has confirmed \
                 that the visit is to be cancelled.",
         routes: &[("", CANCEL)],
-        reads: false,
         overwrites: true,
     },
     Tool {
@@ -121,7 +112,6 @@ static TOOLS: [Tool; 9] = [
         title: "Status of a booking",
         about: "The state of a booking by its `booking_ref`, also whether the practice's system has it already.",
         routes: &[("", "GET /intent/booking/status")],
-        reads: true,
         overwrites: false,
     },
 ];
@@ -202,7 +192,8 @@ impl ServedTool {
     fn listed(&self, key: &ApiKey, can: IntentAbilities, places: &[OpenLocation]) -> Option<Value> {
         let usable = |it: &&ToolRoute| it.is_possible(can) && may(it.route, VERSION, key).is_ok();
         let routes: Vec<&ToolRoute> = self.routes.iter().filter(usable).collect();
-        let Tool { name, title, about, reads, overwrites, .. } = *self.tool;
+        let Tool { name, title, about, overwrites, .. } = *self.tool;
+        let reads = self.routes.iter().all(|it| it.route.reads);
         (!routes.is_empty()).then(|| {
             json!({
                 "name": name,
