@@ -261,7 +261,10 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use engine::records::sync_state::Cause;
+
     use super::*;
+    use crate::resources::practice::problems::runbook;
 
     /// Checks paths and anchors.
     #[test]
@@ -281,7 +284,18 @@ mod tests {
 
     #[test]
     fn every_problem_leads_to_a_heading_of_a_runbook() {
-        for link in crate::resources::practice::problems::RUNBOOKS {
+        let causes = [
+            Cause::Adapter,
+            Cause::Paused,
+            Cause::Workstation,
+            Cause::Approval,
+            Cause::Credentials,
+            Cause::Deletions,
+            Cause::Stuck,
+            Cause::FirstCycle,
+            Cause::Ehr,
+        ];
+        for link in causes.map(runbook) {
             let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
             let page = OPERATOR_PAGES.iter().find(|it| it.path() == path);
             let page = page.unwrap_or_else(|| panic!("{link} is no page"));

@@ -83,7 +83,7 @@ fn next_step(cause: Cause, location: LocationId, resource: Option<Resource>) -> 
 }
 
 /// Returns the page of the operators' documents about a cause.
-pub const fn runbook(cause: Cause) -> &'static str {
+pub fn runbook(cause: Cause) -> &'static str {
     match cause {
         Cause::Adapter => "/console/docs/runbooks#adapters_refused",
         Cause::Paused => "/console/docs/commands#pause-and-resume",
@@ -94,17 +94,3 @@ pub const fn runbook(cause: Cause) -> &'static str {
         Cause::FirstCycle | Cause::Ehr => "/console/docs/runbooks#an-ehr-is-down-for-a-day",
     }
 }
-
-/// The pages of all causes.
-#[cfg(test)]
-pub(crate) const RUNBOOKS: [&str; 9] = [
-    runbook(Cause::Adapter),
-    runbook(Cause::Paused),
-    runbook(Cause::Workstation),
-    runbook(Cause::Approval),
-    runbook(Cause::Credentials),
-    runbook(Cause::Deletions),
-    runbook(Cause::Stuck),
-    runbook(Cause::FirstCycle),
-    runbook(Cause::Ehr),
-];
