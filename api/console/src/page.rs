@@ -8,7 +8,7 @@ use actix_web::{
     },
 };
 use askama::Template;
-use engine::EngineError;
+use engine::{EngineError, lists::ListError};
 
 use framework::{http::errors::ApiError, values::role::Role};
 
@@ -71,6 +71,12 @@ pub(super) enum ConsoleError {
 
 impl From<EngineError> for ConsoleError {
     fn from(error: EngineError) -> ConsoleError {
+        ConsoleError::Api(error.into())
+    }
+}
+
+impl From<ListError> for ConsoleError {
+    fn from(error: ListError) -> ConsoleError {
         ConsoleError::Api(error.into())
     }
 }

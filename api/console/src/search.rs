@@ -138,7 +138,7 @@ fn appointments(
     let owners: Vec<u32> = directory.locations_of(institution.id).iter().map(|it| it.id.0).collect();
     let query = ListQuery::new(owners, Order::StartsAt).filtered([Filter::Patient(patient.into())]);
     let newest = PageRequest { descending: true, ..PageRequest::whole(APPOINTMENTS) };
-    let found = visit.api.engine.list::<Record<Appointment>>(&query, &newest, |_| true)?;
+    let found = visit.api.engine.lists().list::<Record<Appointment>>(&query, &newest, |_| true)?;
     found.rows.iter().map(|it| row(visit, it)).collect()
 }
 

@@ -61,6 +61,7 @@ impl CalendarDay {
         now: Timestamp,
     ) -> Result<CalendarDay, ConsoleError> {
         let engine = &visit.api.engine;
+        let lists = engine.lists();
         let today = times::local(now, location.zone).0;
         let date = match visit.query_value("day") {
             None => today,
@@ -68,10 +69,10 @@ impl CalendarDay {
         };
         let zone = engine.zone(location.id).ok_or_else(|| ApiError::location_not_found(location.id))?;
         let query = ListQuery::new([location.id.0], Order::StartsAt).filtered([Filter::Starting(zone.day(date))]);
-        let found = engine.list::<Record<Appointment>>(&query, &PageRequest::whole(MAX_APPOINTMENTS), |_| true)?;
+        let found = lists.list::<Record<Appointment>>(&query, &PageRequest::whole(MAX_APPOINTMENTS), |_| true)?;
         let (cancelled, taken): (Vec<_>, Vec<_>) = found.rows.into_iter().partition(|it| it.cancelled);
         let query = ListQuery::new([location.id.0], Order::Id);
-        let operatories = engine.list::<Record<Operatory>>(&query, &PageRequest::whole(MAX_COLUMNS), |it| it.active)?;
+        let operatories = lists.list::<Record<Operatory>>(&query, &PageRequest::whole(MAX_COLUMNS), |it| it.active)?;
         let mut columns: BTreeMap<Option<OperatoryId>, (String, Vec<Placed>)> =
             operatories.rows.into_iter().map(|it| (Some(OperatoryId(it.id)), (it.body.name, Vec::new()))).collect();
         let mut names = AppointmentNames { visit, location, kinds: BTreeMap::new() };
