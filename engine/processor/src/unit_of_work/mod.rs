@@ -89,14 +89,16 @@ impl WrittenRecord {
         };
         let (from, to) = (before.as_ref().and_then(|before| before.stream), after.stream);
         let stays = before.as_ref().filter(|_| from == to);
-        let arrives = to.map(|to| (to, recorded(change, readers, after.since(stays), Some(states))));
+        // A turn may change a record of another location.
+        let readers_of = |stream, others| match (stream, readers) {
+            (Stream::Location(location), Readers::Location(_)) => Readers::Location(location),
+            _ => others,
+        };
+        let arrives = to.map(|to| (to, recorded(change, readers_of(to, readers), after.since(stays), Some(states))));
         let Some((left, before)) = from.zip(before).filter(|_| from != to) else {
             return Ok(arrives.into_iter().collect());
         };
-        let gone = match (left, readers) {
-            (Stream::Location(location), Readers::Location(_)) => Readers::Location(location),
-            _ => Readers::None,
-        };
+        let gone = readers_of(left, Readers::None);
         let leaves = (left, recorded(ChangeKind::Deleted, gone, (before.entries, Vec::new()), None));
         Ok([leaves].into_iter().chain(arrives).collect())
     }

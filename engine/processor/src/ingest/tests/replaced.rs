@@ -610,8 +610,10 @@ async fn refused_cancellation_of_a_visit_that_another_location_has_read_fails_th
         if is_gone {
             world.read_gone(NEW).await;
         }
+        let since = world.store.feed_end(None).unwrap();
         world.refuse(&call, "changed since").await;
         assert_eq!(world.cancellation_of(id), (Some(Writeback::Failed), Some(RecordWrite::failed("changed since"))));
+        assert_eq!(world.changes(B, since), [ChangeKind::Updated]);
         world.is_only_elsewhere(NEW);
     }
 }
