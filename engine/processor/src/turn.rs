@@ -213,7 +213,7 @@ impl Processor {
             let command = Command::DuplicateFound { twin: AppointmentId(shown.id), record };
             let ends = after.decide(cx, &command).events;
             if is_elsewhere {
-                events.extend(cancellation::not_carried_out(ends));
+                events.extend(cancellation::not_carried_out(id, ends));
             } else {
                 events.extend(ends);
                 merged.insert(shown.id);

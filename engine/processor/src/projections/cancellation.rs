@@ -22,11 +22,16 @@ const NOT_HERE: &str = "staff moved the appointment to another location";
 
 impl Projection<'_, '_> {
     /// Keeps the cancellations of moved visits in the queue until the EHR has answered them. After a refusal, the visit
-    /// ends here and stays at its new location.
+    /// ends here and stays at its new location. The cancellation of a visit that is being replaced fails at once.
     pub(crate) fn follow_cancellations(&mut self, events: &mut Vec<Event>) -> Result<(), Reject> {
         let unanswered: Vec<AppointmentId> = events.iter().filter_map(unanswered).collect();
         for id in unanswered {
-            if self.is_elsewhere(id.0)? && !self.is_being_replaced(id) {
+            if !self.is_elsewhere(id.0)? {
+                continue;
+            }
+            if self.is_being_replaced(id) {
+                *events = not_carried_out(id, std::mem::take(events)).collect();
+            } else {
                 events.retain(|event| unanswered_end(event) != Some(id));
             }
         }
@@ -39,7 +44,7 @@ impl Projection<'_, '_> {
         Ok(())
     }
 
-    /// Returns `true` if a replacement is queued. Its new appointment is cancelled only if the visit counts as gone.
+    /// Returns `true` if a replacement is queued. Its new appointment is cancelled only if the visit ends here.
     fn is_being_replaced(&self, id: AppointmentId) -> bool {
         let mut writes = self.processor.machine.state.queue.of(id);
         writes.any(|(_, write)| write.work == WriteIntent::Replace(id))
@@ -55,7 +60,10 @@ impl Projection<'_, '_> {
                 events.push(Event::WriteFailed { write, work, how, reason: NOT_HERE.to_owned() });
             }
         }
-        events.push(Event::AppointmentGone { appointment: id });
+        let gone = Event::AppointmentGone { appointment: id };
+        if !events.contains(&gone) {
+            events.push(gone);
+        }
     }
 
     /// Stores the answer to a cancellation in the record of a visit that belongs to another location. `refusal` is the
@@ -98,15 +106,15 @@ pub(crate) fn cancellation_failed(record: &mut Record<Appointment>) -> EndedWrit
     }
 }
 
-/// Returns the events that end a visit, with its unanswered cancellation as failed: another location has read the
-/// appointment as a new one.
-pub(crate) fn not_carried_out(ends: Vec<Event>) -> impl Iterator<Item = Event> {
+/// Returns the events that end a visit, with its unanswered cancellation as failed: another location has the
+/// appointment.
+pub(crate) fn not_carried_out(id: AppointmentId, ends: Vec<Event>) -> impl Iterator<Item = Event> {
     let reason = || STILL_IN_EHR.to_owned();
     ends.into_iter().flat_map(move |event| match event {
-        Event::WriteDone { write, work: work @ WriteIntent::Cancel(_), written: None } => {
+        Event::WriteDone { write, work, written: None } if work == WriteIntent::Cancel(id) => {
             vec![Event::WriteFailed { write, work, how: InsertFailure::Failed, reason: reason() }]
         }
-        Event::CancelConfirmed { appointment } => vec![
+        Event::CancelConfirmed { appointment } if appointment == id => vec![
             Event::CancelReverted { appointment, reason: reason() },
             Event::Cancelled { appointment, by: CancelledBy::Ehr, reason: None },
         ],

@@ -618,6 +618,21 @@ async fn refused_cancellation_of_a_visit_that_another_location_has_read_fails_th
     }
 }
 
+/// The new appointment is cancelled, and the old one stays at the other location.
+#[tokio::test]
+async fn cancellation_of_a_visit_moved_elsewhere_while_it_is_replaced_fails() {
+    let (mut world, call) = IngestWorld::with_moved_visit().await;
+    let id = world.visit_id();
+    world.turn(A, &cancellation(id)).await;
+    world.read_elsewhere(at(OLD, 0)).await;
+    world.show_page(EhrPage { deleted: vec![OLD.to_owned()], ..last() }).await;
+    assert_eq!(world.queued(), [WriteIntent::Replace(AppointmentId(id))]);
+    world.written(&call, NEW).await.expect("the new appointment is cancelled next");
+    assert!(matches!(world.queued()[..], [WriteIntent::CancelReplaced { .. }]), "{:?}", world.queued());
+    let failed = RecordWrite::failed("the EHR still has the appointment");
+    assert_eq!((world.visit(OLD), world.kept(id).write), ((B, false), Some(failed)));
+}
+
 /// The location has read that the visit is gone before another one shows it, or before it comes back.
 #[tokio::test]
 async fn cancellation_without_an_answer_fails_if_the_ehr_shows_the_visit_again() {
