@@ -24,6 +24,7 @@ use crate::{
     Prepared, Processor, Reject, Request, UnitOfWork,
     ingest::record::{IngestError, put_appointment},
     pass::ReadPass,
+    projections::cancellation::cancellation_pending,
     sweep::{SWEPT_AT_ONCE, pulled},
 };
 
@@ -80,6 +81,9 @@ impl Request for IngestPage {
                         record.placement = ours.placement;
                         record.cancelled = ours.cancelling && !ours.gone;
                         record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
+                        if record.cancelled {
+                            cancellation_pending(&mut record);
+                        }
                     }
                     let replaces = replacements.contains_key(&id.0);
                     if replaces && at.machine.state.appointments.get(&id).is_some_and(|visit| visit.gone) {

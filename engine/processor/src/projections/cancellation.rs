@@ -9,7 +9,7 @@ use location::{
     event::{CancelledBy, InsertFailure},
 };
 use query::stream::{EndedWrite, WriteResult};
-use records::{Appointment, Record, RecordWrite, Writeback};
+use records::{Appointment, Record, RecordWrite, Writeback, document::Link};
 
 use super::{Projection, set_cancellation};
 use crate::Reject;
@@ -76,20 +76,31 @@ impl Projection<'_, '_> {
         if !self.is_elsewhere(id.0)? {
             return Ok(());
         }
-        let now = self.cx.now;
-        self.unit.change::<Record<Appointment>>(0, id.0, |record| {
-            let (state, write) = match refusal {
-                None => (Writeback::Confirmed, RecordWrite::succeeded()),
-                // The EHR may have cancelled the visit already.
-                Some(_) if record.cancelled => return,
-                Some(reason) => (Writeback::Failed, RecordWrite::failed(reason)),
-            };
-            set_cancellation(record, state);
-            record.write = Some(write);
-            record.updated_at = now;
-        })?;
+        let Some(before) = self.unit.get::<Record<Appointment>>(0, id.0)? else { return Ok(()) };
+        let (state, write) = match refusal {
+            None => (Writeback::Confirmed, RecordWrite::succeeded()),
+            // The EHR may have cancelled the visit already, or staff may have moved it again.
+            Some(_) if before.cancelled => {
+                return self.replace_link(Resource::Appointments, Link::gone_unanswered(id.0), Link::is_gone);
+            }
+            Some(reason) => (Writeback::Failed, RecordWrite::failed(reason)),
+        };
+        let mut after = before.clone();
+        set_cancellation(&mut after, state);
+        after.write = Some(write);
+        after.updated_at = self.cx.now;
+        if after.content_changed(Some(&before)) {
+            self.unit.put(&after)?;
+        }
         Ok(())
     }
+}
+
+/// Stores in the record of a visit that its cancellation is in the queue. Another location may have read meanwhile that
+/// the visit is gone.
+pub(crate) fn cancellation_pending(record: &mut Record<Appointment>) {
+    set_cancellation(record, Writeback::Pending);
+    record.write = Some(RecordWrite::pending());
 }
 
 /// Stores in the record of a visit that its cancellation has failed, because the EHR shows it again. Returns the entry

@@ -30,14 +30,23 @@ impl Projection<'_, '_> {
     /// Replaces a record's link by a tombstone. The record then counts as changed if it returns, and passes do not miss
     /// it. The mark of an unanswered cancellation stays.
     pub(super) fn put_tombstone(&mut self, resource: Resource, tombstone: Link) -> Result<(), Reject> {
-        let id = tombstone.id;
-        let (source, foreign_id) = (self.processor.source(), self.processor.foreign_id(resource, id)?);
-        let (Some(source), Ok(foreign_id)) = (source, foreign_id) else { return Ok(()) };
-        if resource == Resource::Appointments && self.is_elsewhere(id)? {
+        if resource == Resource::Appointments && self.is_elsewhere(tombstone.id)? {
             return Ok(());
         }
-        let is_outdated = |link: Link| link.id == id && !link.is_gone_unanswered();
-        if self.unit.link(source, resource, &foreign_id)?.is_some_and(is_outdated) {
+        self.replace_link(resource, tombstone, |link| !link.is_gone_unanswered())
+    }
+
+    /// Replaces a record's link by a tombstone if the link is outdated.
+    pub(super) fn replace_link(
+        &mut self,
+        resource: Resource,
+        tombstone: Link,
+        is_outdated: impl Fn(Link) -> bool,
+    ) -> Result<(), Reject> {
+        let (source, foreign_id) = (self.processor.source(), self.processor.foreign_id(resource, tombstone.id)?);
+        let (Some(source), Ok(foreign_id)) = (source, foreign_id) else { return Ok(()) };
+        let link = self.unit.link(source, resource, &foreign_id)?;
+        if link.is_some_and(|link| link.id == tombstone.id && is_outdated(link)) {
             self.unit.put_link(source, resource, &foreign_id, tombstone);
         }
         Ok(())

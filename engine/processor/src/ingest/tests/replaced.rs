@@ -618,6 +618,31 @@ async fn refused_cancellation_of_a_visit_that_another_location_has_read_fails_th
     }
 }
 
+/// The visit is at the first location again before the EHR refuses its cancellation, or after.
+#[tokio::test]
+async fn refused_cancellation_of_a_visit_that_staff_move_back_fails() {
+    for is_back in [true, false] {
+        let (mut world, id, call) = cancelling().await;
+        world.read_elsewhere(booked()).await;
+        world.hide(B, NEW);
+        world.read(B).await;
+        assert_eq!(world.visit(NEW), (B, true));
+        if !is_back {
+            world.refuse(&call, "locked").await;
+        }
+        world.show(A, EhrRecord::Appointment(booked()));
+        world.read(A).await;
+        if is_back {
+            assert_eq!(world.cancellation_of(id), (Some(Writeback::Pending), Some(RecordWrite::pending())));
+            world.refuse(&call, "locked").await;
+        }
+        let (state, write) = world.cancellation_of(id);
+        assert_eq!((world.visit(NEW), world.remembers(A, NEW)), ((A, false), true));
+        assert_eq!(state, Some(Writeback::Failed), "before the refusal: {is_back}");
+        assert!(write.is_some_and(|write| write.writeback().0 == Writeback::Failed));
+    }
+}
+
 /// The new appointment is cancelled, and the old one stays at the other location.
 #[tokio::test]
 async fn cancellation_of_a_visit_moved_elsewhere_while_it_is_replaced_fails() {
