@@ -81,6 +81,7 @@ impl Request for IngestPage {
                         record.placement = ours.placement;
                         record.cancelled = ours.cancelling && !ours.gone;
                         record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
+                        record.cancel_reason = before.as_ref().and_then(|before| before.cancel_reason.clone());
                         if record.cancelled {
                             cancellation_pending(&mut record);
                         }

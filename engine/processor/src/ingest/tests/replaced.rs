@@ -643,6 +643,15 @@ async fn refused_cancellation_of_a_visit_that_staff_move_back_fails() {
     }
 }
 
+#[tokio::test]
+async fn reason_of_a_cancellation_is_sent_after_a_page_has_shown_the_visit() {
+    let mut world = IngestWorld::with_visit(false).await;
+    let request = CancelAppointment { reason: Some("ill".to_owned()), ..cancellation(world.visit_id()) };
+    let call = world.turn(A, &request).await.pop().expect("the cancellation is sent at once");
+    world.show_page(page([at(OLD, 1)])).await;
+    assert!(matches!(world.payload(&call), Write::CancelAppointment(_, Some(why)) if why == "ill"));
+}
+
 /// The new appointment is cancelled, and the old one stays at the other location.
 #[tokio::test]
 async fn cancellation_of_a_visit_moved_elsewhere_while_it_is_replaced_fails() {
