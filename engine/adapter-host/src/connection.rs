@@ -6,7 +6,7 @@ use std::{
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -21,12 +21,12 @@ use tracing::{Instrument, field::Empty, trace_span};
 use super::{
     Adapter, AddressError, CallCosts, Clock, Gate, GuestLimits, LoadState, Transport, WriteTag,
     bindings::exports::practice_sync::ehr::ehr as wit,
-    call_permits::{Payer, Purpose},
+    call_permits::Payer,
     check, convert,
     imports::CallState,
     instance::Instance,
     limits::{REASON_BYTES, SHORT_CALL},
-    link::{Link, system_clock},
+    link::{AdapterCallKind, Link, system_clock},
     log_line::LineBudget,
     manifest::narrow,
     metered::{CpuBudgetExceeded, metered},
@@ -127,7 +127,7 @@ pub(super) fn link(connection: Connection) -> Result<Link, AddressError> {
         clock: connection.clock,
         lines: LineBudget::new(std::time::Instant::now()),
         requests_beyond: AtomicU32::new(0),
-        last_was_short: AtomicBool::new(false),
+        last_was_short: Default::default(),
     })
 }
 
@@ -139,33 +139,6 @@ struct Connected {
     slot: FindSlot,
     link: Arc<Link>,
     limits: GuestLimits,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AdapterCallKind {
-    Describe,
-    Pull,
-    Push,
-    Find,
-}
-
-impl AdapterCallKind {
-    fn name(self) -> &'static str {
-        match self {
-            AdapterCallKind::Describe => "describe",
-            AdapterCallKind::Pull => "pull",
-            AdapterCallKind::Push => "push",
-            AdapterCallKind::Find => "find",
-        }
-    }
-
-    fn purpose(self) -> Purpose {
-        match self {
-            AdapterCallKind::Describe => Purpose::Describe,
-            AdapterCallKind::Pull => Purpose::Pull,
-            AdapterCallKind::Push | AdapterCallKind::Find => Purpose::Write,
-        }
-    }
 }
 
 const NO_PLACE: &str = "waits for a place: other calls of its data source or its EHR's host have all of them";
@@ -219,9 +192,9 @@ impl CallAborted {
 
 impl Connected {
     /// Waits for a permit, runs `work` on a fresh instance, and runs `accept` on its answer. Both run on the guest
-    /// threads, because a page may be large and the caller's thread serves others too. After a short call, they begin
-    /// on the caller's thread, see [`GuestThreads::run`](super::host_shared::GuestThreads::run). Cancellation of the
-    /// caller does not end a call that has begun; its deadline does.
+    /// threads, because a page may be large and the caller's thread serves others too. After a short call of their
+    /// kind, they begin on the caller's thread, see [`GuestThreads::run`](super::host_shared::GuestThreads::run).
+    /// Cancellation of the caller does not end a call that has begun; its deadline does.
     async fn call<T, U, Work>(
         &self,
         kind: AdapterCallKind,
@@ -279,12 +252,12 @@ impl Connected {
             let costs = ended_as(&ended, told_of.spending.costs(began.elapsed()));
             host.costs.note(&adapter.id, &link.location, told_of.name, &costs);
             let ended = ended.map(|answer| answer.map(accept));
-            link.last_was_short.store(began.elapsed() < SHORT_CALL, Ordering::Relaxed);
+            link.last_was_short[kind as usize].store(began.elapsed() < SHORT_CALL, Ordering::Relaxed);
             ended
         };
         // The guest's log lines carry the request id too.
         let guest = Box::pin(guest.instrument(span.clone()).in_current_span());
-        let here = self.link.last_was_short.swap(false, Ordering::Relaxed);
+        let here = self.link.last_was_short[kind as usize].swap(false, Ordering::Relaxed);
         let ended = adapter.host.threads.run(guest, here).await;
         let ended = ended.unwrap_or_else(|panic| Err(CallAborted::Host(panic.to_string())));
         span.record("outcome", outcome(&ended));

@@ -9,8 +9,8 @@ pub(crate) const MIB: usize = 1024 * KIB;
 
 /// The interval at which a running guest yields and is metered.
 pub(crate) const EPOCH_TICK: Duration = Duration::from_millis(10);
-/// After a call that took less than this, the connection's next call begins on the caller's thread. A page of 100
-/// records takes twice as long.
+/// After a call that took less than this, the connection's next call of that kind begins on the caller's thread. A page
+/// of 100 records takes twice as long.
 pub(crate) const SHORT_CALL: Duration = Duration::from_millis(1);
 /// A call that has computed for this long runs behind the semaphore for long calls. The longest legitimate call
 /// measured, a page of 1,000 records in an interpreter, takes 150 ms.

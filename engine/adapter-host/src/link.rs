@@ -12,10 +12,44 @@ use std::{
 use chrono_tz::Tz;
 use setup::secret::Secret;
 
-use super::{Gate, Manifest, Transport, call_permits::Payer, log_line::LineBudget, outbound::OutboundAddress};
+use super::{
+    Gate, Manifest, Transport,
+    call_permits::{Payer, Purpose},
+    log_line::LineBudget,
+    outbound::OutboundAddress,
+};
 
 /// Seconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AdapterCallKind {
+    Describe,
+    Pull,
+    Push,
+    Find,
+}
+
+impl AdapterCallKind {
+    const COUNT: usize = AdapterCallKind::Find as usize + 1;
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            AdapterCallKind::Describe => "describe",
+            AdapterCallKind::Pull => "pull",
+            AdapterCallKind::Push => "push",
+            AdapterCallKind::Find => "find",
+        }
+    }
+
+    pub(crate) fn purpose(self) -> Purpose {
+        match self {
+            AdapterCallKind::Describe => Purpose::Describe,
+            AdapterCallKind::Pull => Purpose::Pull,
+            AdapterCallKind::Push | AdapterCallKind::Find => Purpose::Write,
+        }
+    }
+}
 
 /// State shared by the calls of a connection.
 pub(crate) struct Link {
@@ -30,10 +64,10 @@ pub(crate) struct Link {
     pub lines: LineBudget,
     /// Requests beyond the first of each call, not yet charged to the location's rate limit.
     pub requests_beyond: AtomicU32,
-    /// `true` from the end of a short call to the beginning of the next call. A short call therefore allows at most one
-    /// call to begin on its caller's thread, also if calls are concurrent. A guest whose calls are all long never holds
-    /// such a thread.
-    pub last_was_short: AtomicBool,
+    /// For each [`AdapterCallKind`]: `true` from the end of a short call to the
+    /// beginning of the next one. A short call therefore allows at most one call of its kind to begin on its caller's
+    /// thread, also if calls are concurrent. A kind whose calls are all long never holds such a thread.
+    pub last_was_short: [AtomicBool; AdapterCallKind::COUNT],
 }
 
 /// Parts of the names of settings that hold a secret.

@@ -98,6 +98,8 @@ async fn a_call_after_a_short_one_runs_on_the_callers_thread() {
         polled(&mut call).await.is_ready() && guest.began_here()
     })
     .await;
+    guest.ehr.describe(DEADLINE).await.unwrap();
+    assert!(!guest.began_here(), "nothing is known of its calls of another kind");
 }
 
 #[tokio::test]
