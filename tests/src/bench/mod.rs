@@ -34,11 +34,13 @@ mod workstations;
 use std::process::ExitCode;
 
 use clap::Parser;
+use endpoints::memory;
 
 use options::{BenchResult, Options, Section};
 use report::{BenchReport, say};
 
 pub fn main() -> ExitCode {
+    memory::give_back_soon();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((first, rest)) if first == servers::SERVER => serve(rest),
