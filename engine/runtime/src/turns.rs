@@ -10,14 +10,23 @@ use std::{
     thread::available_parallelism,
 };
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+
+/// Threads that may wait for each permit of a [`FairSemaphore`], ready to take it over.
+pub const WAITING_THREADS: usize = 4;
 
 #[derive(Clone)]
-pub struct FairSemaphore(Arc<Semaphore>);
+pub struct FairSemaphore {
+    permits: Arc<Semaphore>,
+    /// Bounds the threads that wait for work to begin, because each keeps memory that it has freed.
+    threads: Arc<Semaphore>,
+}
 
 impl FairSemaphore {
     pub fn at_once(count: usize) -> FairSemaphore {
-        FairSemaphore(Arc::new(Semaphore::new(count.max(1))))
+        let count = count.max(1);
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        FairSemaphore { permits: semaphore(count), threads: semaphore(WAITING_THREADS * count) }
     }
 
     /// Creates a semaphore for work that also waits for the disk, or mostly waits for another machine if `from_afar`.
@@ -29,20 +38,28 @@ impl FairSemaphore {
 
     /// Acquires a permit, which is released when it is dropped.
     pub async fn take(&self) -> SemaphorePermit<'_> {
-        self.0.acquire().await.expect("the semaphore is never closed")
+        self.permits.acquire().await.expect("the semaphore is never closed")
     }
 
-    /// Runs work, holding a permit while the work is polled and releasing the permit while it waits.
-    pub async fn run<T>(&self, work: impl Future<Output = T>) -> T {
+    /// Waits until work may wait for its first permit on a thread of its own.
+    pub async fn thread(&self) -> OwnedSemaphorePermit {
+        self.threads.clone().acquire_owned().await.expect("the semaphore is never closed")
+    }
+
+    /// Runs work, holding a permit while the work is polled and releasing the permit while it waits. `thread` is
+    /// released when the work begins.
+    pub async fn run<T>(&self, thread: OwnedSemaphorePermit, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
+        let mut turn = self.take().await;
+        drop(thread);
         loop {
-            let turn = self.take().await;
             let polled = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
             drop(turn);
             match polled {
                 Poll::Ready(done) => return done,
                 Poll::Pending => woken().await,
             }
+            turn = self.take().await;
         }
     }
 }
@@ -71,7 +88,7 @@ mod tests {
             let (turns, now, most) = (turns.clone(), now.clone(), most.clone());
             tokio::spawn(async move {
                 turns
-                    .run(async {
+                    .run(turns.thread().await, async {
                         for _ in 0..3 {
                             most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
                             std::thread::sleep(Duration::from_millis(5));
@@ -94,10 +111,10 @@ mod tests {
         let (send, wait) = tokio::sync::oneshot::channel();
         let waiting = tokio::spawn({
             let turns = turns.clone();
-            async move { turns.run(wait).await.unwrap() }
+            async move { turns.run(turns.thread().await, wait).await.unwrap() }
         });
         tokio::task::yield_now().await;
-        assert_eq!(turns.run(async { 1 }).await, 1);
+        assert_eq!(turns.run(turns.thread().await, async { 1 }).await, 1);
         send.send(2).unwrap();
         assert_eq!(waiting.await.unwrap(), 2);
     }

@@ -280,7 +280,8 @@ where
     F::Output: Send + 'static,
 {
     let (runtime, origin) = (tokio::runtime::Handle::current(), origin::current());
-    let done = web::block(move || runtime.block_on(turns.run(on_behalf_of(origin, work()))));
+    let thread = turns.thread().await;
+    let done = web::block(move || runtime.block_on(turns.run(thread, on_behalf_of(origin, work()))));
     done.await.map_err(|_| {
         tracing::error!(route = route.path, "a request ended in a panic");
         ApiError::internal()
@@ -344,9 +345,10 @@ fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::{future::poll_fn, thread};
+    use std::{future::poll_fn, thread, time::Duration};
 
-    use tokio::sync::oneshot;
+    use engine::turns::WAITING_THREADS;
+    use tokio::{runtime::Builder, sync::oneshot, time::timeout};
 
     use super::*;
     use crate::routes::route;
@@ -358,10 +360,14 @@ mod tests {
         http::describe::Notes,
     };
 
-    async fn thread_of(read_permits: bool) -> String {
+    async fn answered(read_permits: Option<FairSemaphore>) -> HttpResponse {
         let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
         let call = Box::new(ApiCall::describing(route, Version::V3_0_0, Notes::default()));
-        let answer = answer(route, call, read_permits.then(|| FairSemaphore::at_once(1))).await.unwrap();
+        answer(route, call, read_permits).await.unwrap()
+    }
+
+    async fn thread_of(read_permits: bool) -> String {
+        let answer = answered(read_permits.then(|| FairSemaphore::at_once(1))).await;
         serde_json::from_slice(&answer.into_body().try_into_bytes().unwrap()).unwrap()
     }
 
@@ -384,6 +390,25 @@ mod tests {
         assert_ne!(thread_of(true).await, worker);
         assert_eq!(thread_of(false).await, worker);
         assert!(route::get("/", here).reads && route::post("/", here).reading().reads && !route::post("/", here).reads);
+    }
+
+    #[test]
+    fn few_calls_wait_for_their_turn_on_a_thread() {
+        let threads = WAITING_THREADS + 1;
+        let runtime = Builder::new_current_thread().enable_time().max_blocking_threads(threads).build().unwrap();
+        runtime.block_on(async {
+            let turns = FairSemaphore::at_once(1);
+            let turn = turns.take().await;
+            let mut waiting: Vec<_> = (0..2 * threads).map(|_| Box::pin(answered(Some(turns.clone())))).collect();
+            for call in &mut waiting {
+                assert!(poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await);
+            }
+            timeout(Duration::from_secs(30), web::block(|| ())).await.unwrap().unwrap();
+            drop(turn);
+            for call in waiting {
+                call.await;
+            }
+        });
     }
 
     #[actix_web::test]

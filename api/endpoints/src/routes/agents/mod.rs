@@ -181,10 +181,10 @@ impl Agents {
     /// Lists the tools of a caller, on the pool of reads: the abilities of EHRs are in the store.
     async fn listed(&'static self, caller: &AgentCaller) -> Result<Vec<Value>, ApiError> {
         let (api, key, turns) = (caller.api.clone(), caller.key.clone(), caller.api.readers(false));
-        let runtime = tokio::runtime::Handle::current();
+        let (runtime, thread) = (tokio::runtime::Handle::current(), turns.thread().await);
         let listed = web::block(move || {
             let places = places(&api, &key);
-            runtime.block_on(turns.run(async { tools::listed(self.tools(), &api, &key, &places) }))
+            runtime.block_on(turns.run(thread, async { tools::listed(self.tools(), &api, &key, &places) }))
         });
         listed.await.map_err(|_| ApiError::internal())?
     }
