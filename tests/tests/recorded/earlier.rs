@@ -26,6 +26,9 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded/earlie
 const OF_THE_PRESENT: [&str; 6] =
     ["/changes", "/available_slots", "/appointment_slots", "/sync_status", "/write_requests", "/locations"];
 
+/// Fields that depend on the present.
+const FIELDS_OF_THE_PRESENT: [&str; 2] = ["upcoming_appts", "last_visited_appointment"];
+
 /// Separates the request of a line from the body of its answer.
 const BODY: &str = r#","status":200,"body":"#;
 
@@ -52,11 +55,33 @@ async fn a_data_directory_of_an_earlier_build_answers_as_before() {
             let headers = [("authorization", client.authorization()), ("svc-api-version", version)];
             let answer = connection.send(&request("GET", path, &headers, &[])).await.unwrap();
             let now = String::from_utf8(answer.body).unwrap();
-            assert_eq!((answer.status, now.as_str()), (200, body.strip_suffix('}').unwrap()), "{version} {path}");
+            let earlier = body.strip_suffix('}').unwrap();
+            assert_eq!((answer.status, lasting(&now)), (200, lasting(earlier)), "{version} {path}");
         }
     }
     process.stop().unwrap();
     assert_eq!(installation.panics().unwrap(), [""; 0]);
+}
+
+/// Returns a body without fields that depend on the present. Other bodies stay the same to the byte.
+fn lasting(body: &str) -> String {
+    if !FIELDS_OF_THE_PRESENT.iter().any(|field| body.contains(field)) {
+        return body.to_owned();
+    }
+    let mut body: Value = serde_json::from_str(body).unwrap();
+    remove_present(&mut body);
+    body.to_string()
+}
+
+fn remove_present(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !FIELDS_OF_THE_PRESENT.contains(&name.as_str()));
+            fields.values_mut().for_each(remove_present);
+        }
+        Value::Array(values) => values.iter_mut().for_each(remove_present),
+        _ => {}
+    }
 }
 
 async fn make(program: &Path, folder: &Path) {
