@@ -6,8 +6,13 @@ use tests::harness::process::binary;
 use adapter_host::Host;
 use setup::guests::HostLimits;
 use tests::harness::{clients, components::root, external::Suite, javascript::Toolbox, packages::run};
+use tokio::sync::Mutex;
 
 use crate::adapter_tool::AdapterToolEhr;
+
+/// Held while components are compiled. Each takes both cores of a small machine for a large part of the time that the
+/// host allows.
+static COMPILING: Mutex<()> = Mutex::const_new(());
 
 const STEP: Duration = Duration::from_secs(600);
 
@@ -16,6 +21,7 @@ async fn the_adapter_for_the_simulated_ehr_passes_its_tests_and_is_fit() {
     if Suite::Node.is_skipped() {
         return;
     }
+    let _alone = COMPILING.lock().await;
     passes_and_is_fit(&root().join("adapters/sandbox-js")).await;
 }
 
@@ -24,6 +30,7 @@ async fn a_new_adapter_passes_its_tests_and_is_fit() {
     if Suite::Node.is_skipped() {
         return;
     }
+    let _alone = COMPILING.lock().await;
     let work = tempfile::tempdir().unwrap();
     passes_and_is_fit(&scaffolded(work.path())).await;
 }
@@ -60,6 +67,7 @@ async fn errors_in_run_show_message_field_and_stack() {
     if Suite::Node.is_skipped() {
         return;
     }
+    let _alone = COMPILING.lock().await;
     let (toolbox, ehr, work) = (Toolbox::installed().await, AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let dir = scaffolded(work.path());
     let map = dir.join("src/map.js");
@@ -96,6 +104,7 @@ async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
     if Suite::Node.is_skipped() {
         return;
     }
+    let _alone = COMPILING.lock().await;
     let (toolbox, ehr, work) = (Toolbox::installed().await, AdapterToolEhr::start(), tempfile::tempdir().unwrap());
     let dir = scaffolded(work.path());
     let map = dir.join("src/map.js");
