@@ -41,7 +41,7 @@ impl FairSemaphore {
         self.permits.acquire().await.expect("the semaphore is never closed")
     }
 
-    /// Waits until work may wait for its first permit on a thread of its own.
+    /// Acquires a place among the threads that wait for a first permit.
     pub async fn thread(&self) -> OwnedSemaphorePermit {
         self.threads.clone().acquire_owned().await.expect("the semaphore is never closed")
     }
