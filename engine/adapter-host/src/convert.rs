@@ -118,10 +118,9 @@ pub(crate) fn page(
     for (index, wit_record) in from.records.into_iter().enumerate() {
         let (kind, converted) = record::read(wit_record);
         let converted = converted.map_err(|broken| format!("record {index} ({kind}), {broken}"))?;
-        whole_page(
-            converted.resource() == asked,
-            &format!("record {index} is of kind {kind}, but {asked:?} were asked for"),
-        )?;
+        if converted.resource() != asked {
+            return Err(format!("record {index} is of kind {kind}, but {asked:?} were asked for"));
+        }
         records.push(converted);
     }
     let mut skipped = Vec::with_capacity(from.skipped.len());
