@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, cell::Cell, fmt, ops::RangeInclusive};
 
-use chrono::NaiveDate;
+use location::Date;
 use records::{ehr::Extra, schema::Limit};
 
 use super::{
@@ -88,14 +88,8 @@ pub(crate) fn cut(mut value: String, most: usize) -> String {
     value
 }
 
-pub(crate) fn is_date(value: &str) -> Result<(), &'static str> {
-    let shaped = value.len() == 10
-        && value.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    let real = shaped && !value.starts_with("0000") && NaiveDate::parse_from_str(value, "%Y-%m-%d").is_ok();
-    must(real, "must be a date, YYYY-MM-DD")
+fn is_date(value: &str) -> Result<(), &'static str> {
+    must(value.parse::<Date>().is_ok(), "must be a date, YYYY-MM-DD")
 }
 
 fn kept(field: &'static str, value: String, rule: Rule) -> Checked<String> {

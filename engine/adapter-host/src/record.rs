@@ -194,7 +194,6 @@ impl Convert<i64> for Seconds {
 
 impl Convert<String> for Day {
     fn read(from: String, field: &'static str, _: Limit) -> Checked<Day> {
-        check::is_date(&from).map_err(|rule| ContractViolation { field: field.into(), rule })?;
         from.parse().map(Day).map_err(|_| ContractViolation { field: field.into(), rule: "must be a date, YYYY-MM-DD" })
     }
 
