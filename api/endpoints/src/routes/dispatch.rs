@@ -24,7 +24,7 @@ use framework::{
     access::{
         audited::AuditCaller,
         authentication::{for_operators, is_of_operator},
-        conditional,
+        conditional::{Tagging, unless_known},
     },
     http::{context::RequestContext, endpoint::Access, errors, version_header},
 };
@@ -153,7 +153,7 @@ async fn find_and_answer(
             return run_to_completion(api, route, (call, caller), read_permits.clone(), here).await;
         }
         let tagging = route.is_conditional().then(|| api.tags.for_caller(&call.key, version));
-        let mut answer = answer(route, call, read_permits.clone()).await;
+        let mut answer = answer(route, call, read_permits.clone(), tagging).await;
         if route.is_stream() && request.method() == Method::HEAD {
             // The connection would read the stream to its end and send nothing.
             answer = answer.map(|answer| answer.drop_body().map_into_boxed_body());
@@ -163,8 +163,7 @@ async fn find_and_answer(
             return Err(ApiError::from(Failure::LocationMoved).into());
         }
         if generation == api.rights_generation() {
-            let tagged = |answer| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
-            let answer = answer.map(|answer| conditional::unless_known(request, tagged(answer)));
+            let answer = answer.map(|answer| unless_known(request, answer));
             return api.audited(caller.as_ref(), None, answer).await;
         }
     }
@@ -199,7 +198,7 @@ async fn run_to_completion(
     let kind = if errors::is_intent(route.path) { CallKind::Intent } else { CallKind::Other };
     let origin = origin::current().map(|origin| origin.called_by(kind).changing(change.clone()));
     let changing = async move {
-        let answer = answer(route, call, read_permits).await;
+        let answer = answer(route, call, read_permits, None).await;
         // A refusal based on reads is valid only while this node owns the institution. Commits check the ownership
         // themselves.
         let answer = match is_refusal(&answer) && !is_here(&api) {
@@ -241,30 +240,35 @@ const MAX_READ_ATTEMPTS: usize = 3;
 
 /// Runs the handler, on the blocking pool behind a semaphore if `read_permits` is set. Slow reads can thus neither
 /// delay other responses, such as health probes, nor occupy all cores. Writes take this path if the store is on another
-/// machine, because they read from it too. A call that waits for the EHR leaves the pool meanwhile.
+/// machine, because they read from it too. A call that waits for the EHR leaves the pool meanwhile. The entity tag is
+/// computed where the handler runs, because it takes milliseconds for a long body.
 async fn answer(
     route: &'static Route,
     call: Box<ApiCall>,
     read_permits: Option<FairSemaphore>,
+    tagging: Option<Tagging>,
 ) -> Result<HttpResponse, Error> {
+    let tagged = move |answer: HttpResponse| tagging.iter().fold(answer, |answer, tagging| tagging.tag(answer));
     let Some(turns) = read_permits else {
-        return match route.begin(call).ok_or_else(ApiError::internal)? {
+        let answer = match route.begin(call).ok_or_else(ApiError::internal)? {
             Begun::Answering(answering) => answering.await,
             Begun::Waiting(waiting) => (waiting.wait().await)().await,
         };
+        return answer.map(tagged);
     };
+    let finish = move |answer: Result<HttpResponse, Error>| Finished::from_answer(answer.map(tagged));
     let begun = on_pool(route, turns.clone(), move || async move {
         match route.begin(call) {
-            Some(Begun::Answering(answering)) => Ok(Finished::from_answer(answering.await)),
-            Some(Begun::Waiting(waiting)) => Err(waiting),
-            None => Ok(Finished::from_answer(Err(ApiError::internal().into()))),
+            Some(Begun::Answering(answering)) => Ok(finish(answering.await)),
+            Some(Begun::Waiting(waiting)) => Err((waiting, finish)),
+            None => Ok(finish(Err(ApiError::internal().into()))),
         }
     });
     let finished = match begun.await? {
         Ok(finished) => finished,
-        Err(waiting) => {
+        Err((waiting, finish)) => {
             let run = waiting.wait().await;
-            on_pool(route, turns, move || async move { Finished::from_answer(run().await) }).await?
+            on_pool(route, turns, move || async move { finish(run().await) }).await?
         }
     };
     Ok(finished.answer())
@@ -347,6 +351,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::{future::poll_fn, thread, time::Duration};
 
+    use actix_web::http::header::ETAG;
     use engine::turns::WAITING_THREADS;
     use tokio::{runtime::Builder, sync::oneshot, time::timeout};
 
@@ -355,15 +360,18 @@ mod tests {
     use framework::{
         access::{
             arguments::FromCall,
+            conditional::Tags,
             respond::{Answer, Plain},
         },
         http::describe::Notes,
+        values::secret::Secret,
     };
 
     async fn answered(read_permits: Option<FairSemaphore>) -> HttpResponse {
         let route: &'static Route = Box::leak(Box::new(route::get("/", here)));
         let call = Box::new(ApiCall::describing(route, Version::V3_0_0, Notes::default()));
-        answer(route, call, read_permits).await.unwrap()
+        let tagging = Tags::new(&Secret::from_bytes([0; 32])).for_caller(&call.key, Version::V3_0_0);
+        answer(route, call, read_permits, Some(tagging)).await.unwrap()
     }
 
     async fn thread_of(read_permits: bool) -> String {
@@ -390,6 +398,13 @@ mod tests {
         assert_ne!(thread_of(true).await, worker);
         assert_eq!(thread_of(false).await, worker);
         assert!(route::get("/", here).reads && route::post("/", here).reading().reads && !route::post("/", here).reads);
+    }
+
+    #[actix_web::test]
+    async fn answers_have_entity_tags_on_the_pool_and_on_the_web_worker() {
+        for read_permits in [None, Some(FairSemaphore::at_once(1))] {
+            assert!(answered(read_permits).await.headers().contains_key(ETAG));
+        }
     }
 
     #[test]
