@@ -83,8 +83,8 @@ pub(crate) fn counting_cuts<T>(checks: impl FnOnce() -> T) -> (T, u32) {
 pub(crate) fn cut(mut value: String, most: usize) -> String {
     if value.len() > most {
         CUT.set(CUT.get() + 1);
+        value.truncate(value.floor_char_boundary(most));
     }
-    value.truncate(value.floor_char_boundary(most));
     value
 }
 
