@@ -76,7 +76,10 @@ const SECRET_SETTINGS: [&str; 7] = ["secret", "token", "password", "credential",
 impl Link {
     /// Returns the values to redact from guests' texts: permanent credentials, and settings with a secret's name.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
-        let secret = |name: &str| SECRET_SETTINGS.iter().any(|word| name.to_ascii_lowercase().contains(word));
+        let secret = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            SECRET_SETTINGS.iter().any(|word| name.contains(word))
+        };
         let settings = self.settings.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.clone());
         settings.chain(self.address.credentials()).collect()
     }
