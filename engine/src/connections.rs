@@ -14,15 +14,16 @@ use location::LocationId;
 use parking_lot::{Mutex, RwLock};
 use processor::{EngineError, machine_settings};
 use records::Ehr;
-use setup::{
-    Current, DataSource, LocationSetup, Setup,
-    changes::{ChangeImpact, SetupChanges},
-    secret::Secret,
-};
+use setup::{Current, DataSource, LocationSetup, Setup, secret::Secret};
 use store::StoreError;
 use workstations::{Gateway, GatewayLocation};
 
-use crate::{adapter_versions::AdapterVersions, cluster::Cluster, fence::Fence};
+use crate::{
+    adapter_versions::AdapterVersions,
+    changes::{ChangeImpact, SetupChanges},
+    cluster::Cluster,
+    fence::Fence,
+};
 
 /// Base URL of an in-process data source.
 pub(crate) const IN_PROCESS: &str = "sandbox:";

@@ -23,14 +23,12 @@ use runtime::{
     clock::{self, Watch},
     origin,
 };
-use setup::{
-    LocationSetup, Setup,
-    changes::{ChangeImpact, SetupChanges},
-};
+use setup::{LocationSetup, Setup};
 use store::{StoreError, due, keys};
 use tokio::sync::oneshot;
 
 use crate::{
+    changes::{ChangeImpact, SetupChanges},
     cluster::Cluster,
     connections::Connections,
     here::{LocalInstitutions, Moved},

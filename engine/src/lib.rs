@@ -14,6 +14,7 @@ mod adapter_versions;
 mod audit_follower;
 mod backup_calls;
 mod backups;
+pub mod changes;
 mod cluster;
 mod config_history;
 mod connections;

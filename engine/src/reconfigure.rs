@@ -8,14 +8,13 @@ use std::{
 
 use adapter_host::{Adapter, Transport};
 use runtime::clock;
-use setup::{
-    Setup,
-    changes::{ChangeImpact, SetupChanges, needs_restart},
-};
+use setup::Setup;
 use store::CommitError;
 
 use crate::{
-    Engine, config_history,
+    Engine,
+    changes::{ChangeImpact, SetupChanges, needs_restart},
+    config_history,
     connections::IN_PROCESS,
     simulated::{OpenSimulated, SimulatedEhrs},
 };

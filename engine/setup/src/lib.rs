@@ -4,7 +4,6 @@
 
 #![warn(unreachable_pub)]
 
-pub mod changes;
 pub mod country;
 pub mod database;
 pub mod events;

@@ -1,4 +1,4 @@
-//! Differences between setups, and country codes.
+//! Country codes, and the memory that locations take.
 
-mod changes;
 mod country;
+mod memory;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::setup::{
-    LocationSettings,
+use engine::{
     changes::{ChangeImpact, SetupChanges},
+    setup::LocationSettings,
 };
 use location::ids::LocationId;
 

@@ -9,8 +9,7 @@ use location::{
     ids::{InstitutionId, LocationId},
     keys::ReloadClass,
 };
-
-use crate::{LocationSetup, LocationStatus, Setup};
+use setup::{LocationSetup, LocationStatus, Setup};
 
 /// Differences by key, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]

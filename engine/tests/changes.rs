@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
+use engine::changes::{ChangeImpact, Difference, SetupChanges, needs_restart};
 use location::ids::{InstitutionId, LocationId};
-use setup::{
-    DataSource, LocationSettings, LocationSetup, LocationStatus, Setup, WorkstationAccess,
-    changes::{ChangeImpact, Difference, SetupChanges, needs_restart},
-};
+use setup::{LocationSetup, LocationStatus, Setup, WorkstationAccess};
 
 const IDS: [LocationId; 4] = [LocationId(1), LocationId(2), LocationId(3), LocationId(4)];
 
@@ -48,22 +46,6 @@ fn a_change_touches_only_the_locations_it_concerns() {
         it.institutions.values_mut().for_each(|it| Arc::make_mut(it).name = "Other".into());
     };
     assert_eq!(touched(&renamed), IDS.map(|id| (id, Settings)));
-}
-
-#[test]
-fn a_change_of_shared_settings_concerns_one_location() {
-    let settings = Arc::new(LocationSettings::default());
-    let location = |id| LocationSetup { settings: settings.clone(), ..testing::location(LocationId(id), 1, 1) };
-    let (mut one, two) = (location(1), location(2));
-    one.settings_mut().quota.burst += 1;
-    assert_ne!(one.settings, two.settings);
-    assert_eq!(*two.settings, LocationSettings::default());
-}
-
-/// There may be 100,000 of each. With the reference counts of an `Arc`, these sizes are size classes of the allocator.
-#[test]
-fn locations_and_data_sources_are_small() {
-    assert_eq!((size_of::<LocationSetup>(), size_of::<DataSource>()), (240, 144));
 }
 
 #[test]
