@@ -2,8 +2,11 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use engine::setup::{DataSource, Environment, Institution, LocationSettings, LocationSetup, Setup};
-use location::keys::{ConfigKey, KeyTable};
+use engine::setup::{DataSource, Environment, Institution, LocationSetup, Setup};
+use location::{
+    keys::{ConfigKey, KeyTable},
+    settings::LocationSettings,
+};
 
 use crate::reader::Section;
 

@@ -7,13 +7,12 @@ mod sharing;
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use engine::setup::{
-    EngineRules, LocationSettings, LocationStatus, StoreEngine, database::DatabaseTls, events::EventScheme,
-    login::Login,
+    EngineRules, LocationStatus, StoreEngine, database::DatabaseTls, events::EventScheme, login::Login,
 };
 use framework::http::compatibility::DEFAULT_AGENTS;
 use location::{
     ids::LocationId,
-    settings::{ConflictRule, VerifyOn},
+    settings::{ConflictRule, LocationSettings, VerifyOn},
     time::MINUTE,
 };
 

@@ -18,8 +18,7 @@ use location::{
     ids::{InstitutionId, LocationId},
     key_kinds::{not_empty, parsed, text},
     keys::KeyReader,
-    rules::RuleSet,
-    settings::{BookingRules, PullRules, Quota, WriteRules},
+    settings::LocationSettings,
     time::{DAY, HOUR, MINUTE, Millis, SECOND},
 };
 use url::Url;
@@ -138,46 +137,6 @@ impl LocationSetup {
     /// Returns the settings for a change of this location alone.
     pub fn settings_mut(&mut self) -> &mut LocationSettings {
         Arc::make_mut(&mut self.settings)
-    }
-}
-
-location::settings! {
-    /// Rules for the use of the staff's workstations.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub struct WorkstationRules {
-        approval: bool = false, flag() => reload, "Staff approve each write at the workstation.";
-        /// A browser makes up to six concurrent requests to a server, and the staff work in the same session.
-        in_flight: u32 = 2, integer(1..=16) => reload, "Maximum number of concurrent requests per workstation.";
-        /// Long enough for a restart of a browser or of this process.
-        patience_seconds: u32 = 20, seconds(0..=HOUR) =>
-            reload "patience", "How long requests wait for a disconnected workstation before it is reported.";
-    }
-
-    /// The settings of a location, read at three levels: the defaults, the institution and the location. Each level
-    /// overrides the one before.
-    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-    pub struct LocationSettings {
-        booking: BookingSettings = BookingSettings::default(), nested() =>
-            reload, "Bookings. The settings of a location are inherited: `[defaults.X]`, then the institution's, then \
-                     the location's own; each level changes only the keys it names.";
-        write: WriteRules = WriteRules::default(), nested() => reload, "Writes to the EHR.";
-        pull: PullRules = PullRules::default(), nested() => reload, "Reading from the EHR.";
-        quota: Quota = Quota::default(), nested() =>
-            reload, "A bucket of requests that the EHR takes from a location. A call is not split: it is sent at \
-                     once, and the next one waits.";
-        workstation: WorkstationRules = WorkstationRules::default(), nested() =>
-            reload, "EHRs that are reached through workstations.";
-    }
-
-    /// The settings under `booking`: those of the engine, and the practice's booking rules.
-    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-    pub struct BookingSettings {
-        limits: BookingRules = BookingRules::default(), same_table() => reload, "The settings of the engine.";
-        rules: RuleSet = RuleSet::default(), nested() =>
-            reload, "The practice's rules for visits that are booked through intents; neutral by default. Staff, GET \
-                     /available_slots and POST /appointments are not bound by them. `types.ID` overrides single keys \
-                     for an appointment type, `channels.NAME` for the API keys of a channel. If both override a key, \
-                     the value of the type applies.";
     }
 }
 

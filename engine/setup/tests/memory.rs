@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use location::ids::LocationId;
-use setup::{DataSource, LocationSettings, LocationSetup};
+use location::{ids::LocationId, settings::LocationSettings};
+use setup::{DataSource, LocationSetup};
 
 #[test]
 fn a_change_of_shared_settings_concerns_one_location() {

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use location::{InstitutionId, LocationId, Quota};
-
-use setup::{DataSource, Environment, Institution, LocationSettings, LocationSetup, Setup, country::CountryCode};
+use location::{InstitutionId, LocationId, Quota, settings::LocationSettings};
+use setup::{DataSource, Environment, Institution, LocationSetup, Setup, country::CountryCode};
 
 /// Returns an institution `practice-{id}` in the sandbox.
 pub fn institution(id: u32) -> Institution {

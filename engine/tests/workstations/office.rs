@@ -11,14 +11,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use engine::{Engine, Parts};
 use location::{
     ids::LocationId,
-    settings::WriteRules,
+    settings::{LocationSettings, WriteRules},
     time::{DAY, HOUR, SECOND},
 };
 use parking_lot::Mutex;
 use processor::{commands::CreateRecord, write_requests::WriteRequest};
 use records::{self, Payment, document::DocumentKind, ehr::Resource, schema, sync_state::SyncState};
 use serde_json::{Value, json};
-use setup::{DataSource, LocationSettings, LocationSetup, Setup, WorkstationAccess, guests::HostLimits};
+use setup::{DataSource, LocationSetup, Setup, WorkstationAccess, guests::HostLimits};
 use store::{MemoryStore, Store};
 use testing::{NoViews, until};
 use tokio::task::JoinHandle;

@@ -4,9 +4,9 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use adapter_host::{AdapterRegistry, Gate, GateError, GateRequest, HttpResponse, WriteTag};
-use location::LocationId;
+use location::{LocationId, settings::WorkstationRules};
 use serde_json::{Value, json};
-use setup::{Current, DataSource, Setup, WorkstationAccess, WorkstationRules};
+use setup::{Current, DataSource, Setup, WorkstationAccess};
 use store::{MemoryStore, secrets::Secrets};
 use tokio::time::timeout;
 use uuid::Uuid;

@@ -6,11 +6,11 @@ use chrono_tz::America::New_York;
 use location::{
     ids::{AppointmentTypeId, InstitutionId, LocationId},
     rules::{Closure, RuleOverrides, RuleSet, VisitRules},
-    settings::{PullRules, Quota},
+    settings::{LocationSettings, PullRules, Quota},
     time::{DAY, HOUR, MINUTE},
     zone::Date,
 };
-use setup::{EngineRules, LocationSettings, LocationSetup, Setup};
+use setup::{EngineRules, LocationSetup, Setup};
 use store::{
     EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKeys,
     postgres::{self, PostgresConfig, PostgresStore, Tls},

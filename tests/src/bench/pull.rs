@@ -15,7 +15,7 @@ use endpoints::views::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     ids::LocationId,
-    settings::{PullRules, Quota},
+    settings::{LocationSettings, PullRules, Quota},
     time::DAY,
 };
 use parking_lot::Mutex;
@@ -26,7 +26,7 @@ use records::{
 use runtime::clock;
 use sandbox_ehr::{LocationProfile, OffsetFrom, Profile, SandboxEhr, SandboxRequest, control};
 use serde_json::json;
-use setup::{LocationSettings, Setup};
+use setup::Setup;
 
 use super::{
     floor::{self, RecordedStore},

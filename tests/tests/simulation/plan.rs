@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use chrono_tz::Tz;
 use location::{
     ids::{InstitutionId, LocationId},
-    settings::{BookingRules, ConflictRule, PullRules, Quota, WriteRules},
+    settings::{
+        BookingRules, BookingSettings, ConflictRule, LocationSettings, PullRules, Quota, WorkstationRules, WriteRules,
+    },
     time::{HOUR, MINUTE, Millis, SECOND, Timestamp},
     zone::Date,
 };
@@ -14,10 +16,7 @@ use records::ehr::{
     Description, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, PullAbility,
     Resource,
 };
-use setup::{
-    BookingSettings, DataSource, EngineRules, Environment, Institution, LocationSettings, LocationSetup, Setup,
-    WorkstationRules,
-};
+use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, Setup};
 
 use super::{ehr::SimEhr, rules};
 use tests::harness::random::SeededRandom;

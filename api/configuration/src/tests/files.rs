@@ -2,8 +2,10 @@
 
 use std::{fs, path::Path};
 
-use engine::setup::LocationSettings;
-use location::ids::{InstitutionId, LocationId};
+use location::{
+    ids::{InstitutionId, LocationId},
+    settings::LocationSettings,
+};
 use tempfile::TempDir;
 
 use crate::*;

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::{
-    changes::{ChangeImpact, SetupChanges},
-    setup::LocationSettings,
-};
-use location::ids::LocationId;
+use engine::changes::{ChangeImpact, SetupChanges};
+use location::{ids::LocationId, settings::LocationSettings};
 
 use super::{PRACTICE, parse};
 use crate::Config;
