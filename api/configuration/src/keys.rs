@@ -1,6 +1,8 @@
 //! The key file: API keys and operators. Entries are read separately, so that an error in one entry does not prevent
 //! the revocation of another.
 
+use std::{fs, io, path::Path};
+
 use engine::setup::{Environment, Setup};
 use framework::{
     access::{
@@ -52,22 +54,30 @@ location::settings! {
     }
 }
 
-/// Returns the valid entries and all problems. Institutions and locations of keys refer to `setup`.
-pub(crate) fn read(source: &SourceText, setup: &Setup) -> (KeyFileContents, Vec<Problem>) {
-    let document = Document::new(source);
-    let mut access = KeyFileContents::default();
-    match toml_table(&source.text, &document) {
-        Some(table) => read_file(&Section::root(&table, document.clone()), setup, &mut access),
-        // The syntax error is already reported; entries that parse on their own remain valid.
-        None => {
-            for (at, text) in key_file_entries(&source.text) {
-                if let Some(table) = toml_table(text, &Document::new(source)) {
-                    read_file(&Section::root(&table, document.part(at)), setup, &mut access);
+impl KeyFileContents {
+    /// Returns the valid entries and all problems. Institutions and locations of keys refer to `setup`.
+    pub fn load(file: &Path, setup: &Setup) -> io::Result<(KeyFileContents, Vec<Problem>)> {
+        Ok(KeyFileContents::parse(file, fs::read_to_string(file)?, setup))
+    }
+
+    /// Parses the text of a key file.
+    pub fn parse(file: &Path, text: String, setup: &Setup) -> (KeyFileContents, Vec<Problem>) {
+        let source = SourceText { path: file.to_path_buf(), text };
+        let document = Document::new(&source);
+        let mut access = KeyFileContents::default();
+        match toml_table(&source.text, &document) {
+            Some(table) => read_file(&Section::root(&table, document.clone()), setup, &mut access),
+            // The syntax error is already reported; entries that parse on their own remain valid.
+            None => {
+                for (at, text) in key_file_entries(&source.text) {
+                    if let Some(table) = toml_table(text, &Document::new(&source)) {
+                        read_file(&Section::root(&table, document.part(at)), setup, &mut access);
+                    }
                 }
             }
         }
+        (access, document.take_problems())
     }
-    (access, document.take_problems())
 }
 
 /// Splits a text at lines such as `[[keys]]`, together with the comment directly above each. Returns each part with its

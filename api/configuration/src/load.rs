@@ -85,18 +85,6 @@ impl Config {
     }
 }
 
-impl KeyFileContents {
-    /// Returns the valid keys, and all problems.
-    pub fn load(file: &Path, setup: &Setup) -> io::Result<(KeyFileContents, Vec<Problem>)> {
-        Ok(KeyFileContents::parse(file, fs::read_to_string(file)?, setup))
-    }
-
-    /// Parses the text of a key file.
-    pub fn parse(file: &Path, text: String, setup: &Setup) -> (KeyFileContents, Vec<Problem>) {
-        keys::read(&SourceText { path: file.to_path_buf(), text }, setup)
-    }
-}
-
 fn main_file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(MAIN_FILE) } else { path.to_path_buf() }
 }

@@ -16,7 +16,7 @@ use location::{
     time::MINUTE,
 };
 
-use crate::{document::SourceText, reference::default_file, *};
+use crate::{reference::default_file, *};
 
 fn parse(text: &str) -> Result<Config, Vec<Problem>> {
     Config::parse(text, Path::new("/nowhere")).map_err(|error| error.problems)
@@ -33,8 +33,8 @@ fn problems(text: &str) -> Vec<String> {
 
 /// Returns the problems of a key file for this configuration.
 fn problems_of_keys(text: &str, keys: &str) -> Vec<String> {
-    let document = SourceText { path: "/nowhere/keys.toml".into(), text: keys.to_owned() };
-    lines(&keys::read(&document, &parse(text).unwrap().setup).1)
+    let setup = parse(text).unwrap().setup;
+    lines(&KeyFileContents::parse(Path::new("/nowhere/keys.toml"), keys.to_owned(), &setup).1)
 }
 
 const PRACTICE: &str = r#"
@@ -337,7 +337,7 @@ fn an_api_key_with_an_invalid_value_grants_nothing() {
         let text = format!(
             "[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\ninstitutions = [\"acme\"]\n{line}"
         );
-        let (access, problems) = keys::read(&SourceText { path: "/nowhere/keys.toml".into(), text }, &setup);
+        let (access, problems) = KeyFileContents::parse(Path::new("/nowhere/keys.toml"), text, &setup);
         (access.keys.len(), problems.len())
     };
     assert_eq!(counts("organisation = \"us\""), (1, 0));
@@ -351,7 +351,7 @@ fn an_operator_with_a_missing_or_invalid_value_has_no_token() {
     let setup = parse("").unwrap().setup;
     let counts = |keys: &str| {
         let text = format!("[[operators]]\n{keys}");
-        let (access, problems) = keys::read(&SourceText { path: "/nowhere/keys.toml".into(), text }, &setup);
+        let (access, problems) = KeyFileContents::parse(Path::new("/nowhere/keys.toml"), text, &setup);
         (access.operators.len(), problems.len())
     };
     let (name, role, hash) = ("name = \"ada\"\n", "role = \"viewer\"\n", format!("sha256 = \"{}\"\n", "ab".repeat(32)));
