@@ -108,13 +108,7 @@ pub(crate) fn read_file(root: &Section<'_, '_>, setup: &Setup, access: &mut KeyF
                  patient; an `operator` also sees records and does what a day needs; an `admin` also changes what \
                  runs.";
     let operators = root.tables(ConfigKey::reload("operators", about));
-    access.operators.extend(operators.iter().filter_map(operator));
-}
-
-fn operator(s: &Section<'_, '_>) -> Option<OperatorToken> {
-    let mut token = OperatorToken::default();
-    token.read_keys(s);
-    s.is_valid().then_some(token)
+    access.operators.extend(operators.iter().filter_map(|s| s.read_table::<OperatorToken>()));
 }
 
 /// Returns the key if all its values are valid. Without its `locations` a key would reach all locations. Without its

@@ -123,6 +123,13 @@ impl<'a, 't> Section<'a, 't> {
         self.is_valid.get()
     }
 
+    /// Reads the keys of a table. Returns `None` if a value is invalid, or a required one is missing.
+    pub(crate) fn read_table<T: KeyTable>(&self) -> Option<T> {
+        let mut table = T::default();
+        table.read_keys(self);
+        self.is_valid().then_some(table)
+    }
+
     /// Reports a problem of a key that is set.
     pub(crate) fn report(&self, key: &str, problem: impl Into<String>) {
         if let Some(value) = self.get(key) {
@@ -291,12 +298,8 @@ impl KeyReader for Section<'_, '_> {
     }
 
     fn optional_table<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut Option<T>) {
-        if let Some(section) = self.table(key) {
-            let mut read = T::default();
-            read.read_keys(&section);
-            if section.is_valid() {
-                *table = Some(read);
-            }
+        if let Some(read) = self.table(key).and_then(|section| section.read_table()) {
+            *table = Some(read);
         }
     }
 
