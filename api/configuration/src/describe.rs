@@ -78,14 +78,6 @@ impl ReferenceNotes {
         ReferenceNotes { tables: self.tables.clone(), table: tables.len() - 1 }
     }
 
-    /// Returns the rows of keys without a description.
-    #[cfg(test)]
-    pub(super) fn without_meaning(&self) -> Vec<String> {
-        let tables = self.tables.borrow();
-        let rows = tables.iter().flat_map(|table| &table.keys).map(|key| &key.row);
-        rows.filter(|row| row.ends_with("|  |\n")).cloned().collect()
-    }
-
     /// Renders a page. Tables with the same keys are merged.
     pub(crate) fn page(&self, title: &str) -> String {
         let mut page = format!("## {title}\n");

@@ -29,7 +29,7 @@ pub fn page() -> String {
 }
 
 /// Returns the keys of the configuration, and those of the key file.
-pub(crate) fn notes() -> [ReferenceNotes; 2] {
+fn notes() -> [ReferenceNotes; 2] {
     let (whole, access) = (ReferenceNotes::default(), ReferenceNotes::default());
     load::whole(&Section::described(&whole), None);
     keys::read_file(&Section::described(&access), &Setup::default(), &mut KeyFileContents::default());
