@@ -33,7 +33,7 @@ fn a_change_touches_only_the_locations_it_concerns() {
     assert_eq!(touched(&|it| changed(it, two, |it| it.settings_mut().quota.burst += 1)), [(two, Connection)]);
     let gated = |it: &mut Setup| {
         let source = it.sources.get_mut(&2).map(Arc::make_mut).expect("the test set it up");
-        source.access_mut().workstation = Some(WorkstationAccess { probe: "/".into() });
+        source.access.get_or_insert_default().workstation = Some(WorkstationAccess { probe: "/".into() });
     };
     assert_eq!(touched(&gated), [(three, Connection), (four, Connection)]);
     let closed = |it: &mut Setup| changed(it, one, |it| it.status = LocationStatus::Closed);

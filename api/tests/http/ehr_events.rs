@@ -24,7 +24,7 @@ fn listening(scheme: EventScheme) -> Setup {
     let mut setup = setup();
     let source = setup.sources.get_mut(&1).map(Arc::make_mut).unwrap();
     let secret = Some(Secret::new(SECRET));
-    source.access_mut().events = Some(EhrEvents { secret, scheme, header: "x-ehr-event".into() });
+    source.access.get_or_insert_default().events = Some(EhrEvents { secret, scheme, header: "x-ehr-event".into() });
     setup
 }
 

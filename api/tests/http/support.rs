@@ -124,7 +124,7 @@ pub async fn world_gated() -> ApiWorld {
     let source = setup.sources.get_mut(&1).map(Arc::make_mut).unwrap();
     source.base_url = "https://cloud.example/app/".into();
     source.allowed_paths = vec!["/api/".into()];
-    source.access_mut().workstation = Some(WorkstationAccess { probe: "/api/session".into() });
+    source.access.get_or_insert_default().workstation = Some(WorkstationAccess { probe: "/api/session".into() });
     world_set_up(setup, free_rates()).await
 }
 

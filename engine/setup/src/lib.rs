@@ -215,11 +215,6 @@ impl DataSource {
         access.login = oauth.or(session);
     }
 
-    /// Returns the access for a change.
-    pub fn access_mut(&mut self) -> &mut SourceAccess {
-        self.access.get_or_insert_default()
-    }
-
     pub fn login(&self) -> Option<&Login> {
         self.access.as_ref()?.login.as_ref()
     }

@@ -210,7 +210,7 @@ fn setup(write: WriteRules) -> Setup {
         guest_requests_per_call: 20,
         ..testing::source(SOURCE, 1)
     };
-    source.access_mut().workstation = Some(WorkstationAccess { probe: "/session".into() });
+    source.access.get_or_insert_default().workstation = Some(WorkstationAccess { probe: "/session".into() });
     let settings = |settings: &mut LocationSettings| {
         settings.write = write;
         settings.pull.retry_base = SECOND / 10;

@@ -31,7 +31,7 @@ pub(crate) fn setup() -> Setup {
         ..testing::source(id, 1)
     };
     let (mut gated, ungated) = (source(1), source(2));
-    gated.access_mut().workstation = Some(WorkstationAccess { probe: "/api/session".into() });
+    gated.access.get_or_insert_default().workstation = Some(WorkstationAccess { probe: "/api/session".into() });
     let locations = [location(HERE, 1), location(THERE, 1), location(UNGATED, 2)];
     testing::setup([], locations, [gated, ungated])
 }

@@ -224,7 +224,7 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
         TrytonSession::new(&base_url, login.to_owned(), Secret::new(PASSWORD)).expect("an address and a login");
     let source = fixtures::source(SOURCE, INSTITUTION, "gnuhealth", &base_url);
     let mut source = DataSource { guest_memory_mib: 128, ..source };
-    source.access_mut().login = Some(Login::Tryton(session));
+    source.access.get_or_insert_default().login = Some(Login::Tryton(session));
     let mut place = LocationSetup {
         foreign_id: Some("1".into()),
         adapter_config: BTreeMap::from([

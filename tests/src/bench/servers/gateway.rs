@@ -40,7 +40,7 @@ pub async fn serve(dir: &Path, workstations: usize) -> Result<(), Box<dyn Error>
     let mut setup = practices::setup(locations);
     for source in setup.sources.values_mut() {
         let access = WorkstationAccess { probe: "/api/session".to_owned() };
-        Arc::make_mut(source).access_mut().workstation = Some(access);
+        Arc::make_mut(source).access.get_or_insert_default().workstation = Some(access);
     }
     let mut parts = Parts::new(practices::store(dir)?, RecordViews::shared());
     parts.own = in_process_ehrs(locations, Writes::Wait);
