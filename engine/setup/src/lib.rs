@@ -370,12 +370,6 @@ pub enum StoreEngine {
 }
 
 impl Setup {
-    /// Returns the data source of a location that is reached through workstations.
-    pub fn gated(&self, location: &LocationSetup) -> Option<(&DataSource, &WorkstationAccess)> {
-        let source = self.sources.get(&location.source?)?;
-        Some((source, source.workstation()?))
-    }
-
     /// Returns the location that pulls the shared resources of a data source: its first active one.
     pub fn lead(&self, source: u32) -> Option<LocationId> {
         self.locations.values().find(|l| l.source == Some(source) && l.status == LocationStatus::Active).map(|l| l.id)

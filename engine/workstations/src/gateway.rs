@@ -89,7 +89,7 @@ impl Gateway {
     /// Applies a new setup. Ends the connections of locations without gate, and those with an outdated welcome.
     pub fn set_up(&self) {
         let (setup, known, now) = (self.setup.load_full(), self.locations(), Instant::now());
-        let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
+        let gated = setup.locations.values().filter(|location| gated_source(&setup, location).is_some());
         let locations: GatewayLocations = gated
             .map(|location| {
                 let new = || GatewayLocation::new(location.id, rules(location), self.shared.clone(), now);
@@ -326,14 +326,14 @@ impl Gateway {
     }
 
     fn preparing(&self, setup: &Setup, location: &LocationSetup) -> bool {
-        let source = setup.gated(location).map(|(source, _)| source);
+        let source = gated_source(setup, location).map(|(source, _)| source);
         let load_state = |source: &DataSource| self.adapters.load_state_at(&source.adapter, &location.id.to_string());
         matches!(source.and_then(load_state), Some(LoadState::Preparing))
     }
 
     fn lent(&self, setup: &Setup, location: LocationId) -> Option<(Arc<LocationSetup>, EhrAccess)> {
         let location = setup.locations.get(&location)?;
-        let (source, workstation) = setup.gated(location)?;
+        let (source, workstation) = gated_source(setup, location)?;
         Some((location.clone(), access(location, source, workstation, &self.adapters)))
     }
 }
@@ -386,6 +386,12 @@ impl Drop for Session {
         self.gated.leave(self.id);
         self.note();
     }
+}
+
+/// Returns the data source of a location that is reached through workstations.
+fn gated_source<'a>(setup: &'a Setup, location: &LocationSetup) -> Option<(&'a DataSource, &'a WorkstationAccess)> {
+    let source = setup.sources.get(&location.source?)?;
+    Some((source, source.workstation()?))
 }
 
 fn rules(location: &LocationSetup) -> Rules {
