@@ -77,9 +77,12 @@ pub fn run(command: ConfigurationCommand) -> ExitCode {
     }
 }
 
+/// The file that `config init` writes.
+pub(crate) const STARTER: &str = include_str!("starter.toml");
+
 /// Writes the starter configuration. Never overwrites an existing file.
 fn init(file: &Path) -> ExitCode {
-    let created = File::create_new(file).and_then(|mut new| new.write_all(configuration::STARTER.as_bytes()));
+    let created = File::create_new(file).and_then(|mut new| new.write_all(STARTER.as_bytes()));
     if let Err(error) = created {
         return fail(format_args!("{}: {error}", file.display()));
     }
@@ -256,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_starter_configuration_is_short_and_valid_and_never_replaces_a_file() {
-        assert!(configuration::STARTER.lines().count() <= 23);
+        assert!(STARTER.lines().count() <= 23);
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("practice-sync.toml");
         assert_eq!(init(&file), ExitCode::SUCCESS);

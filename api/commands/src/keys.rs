@@ -180,7 +180,7 @@ fn known(config: &Config, name: &str) -> Result<ApiKey, String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use configuration::STARTER;
+    use crate::config::STARTER;
 
     #[test]
     fn a_key_for_an_unknown_institution_names_the_configuration_and_the_known_ones() {

@@ -22,9 +22,6 @@ pub mod reference;
 mod tests;
 mod values;
 
-/// The file that `config init` writes.
-pub const STARTER: &str = include_str!("starter.toml");
-
 pub use crate::{
     contents::{AuditRules, Config, KeyFileContents, LogFormat, TraceRules, log_filter},
     document::Problem,
