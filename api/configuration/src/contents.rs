@@ -75,9 +75,8 @@ location::settings! {
 }
 
 /// The format of a log line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    #[default]
     Text,
     /// One object per line.
     Json,

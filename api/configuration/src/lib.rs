@@ -29,4 +29,3 @@ pub use crate::{
     load::ConfigError,
     values::{ConfigChanges, Values},
 };
-pub use framework::http::rules::{HttpRules, RateRules};

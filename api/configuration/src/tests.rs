@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use engine::setup::{
     EngineRules, LocationStatus, StoreEngine, database::DatabaseTls, events::EventScheme, login::Login,
 };
-use framework::http::compatibility::DEFAULT_AGENTS;
+use framework::http::{compatibility::DEFAULT_AGENTS, rules::HttpRules};
 use location::{
     ids::LocationId,
     settings::{ConflictRule, LocationSettings, VerifyOn},
