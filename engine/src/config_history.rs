@@ -21,13 +21,21 @@ const AT_ONCE: usize = 500;
 /// Scopes of the records.
 pub(crate) const INSTITUTIONS: u32 = 0;
 pub(crate) const LOCATIONS: u32 = 1;
+/// The record of all institutions and locations has id 0. It is committed last.
+const ALL: u32 = 2;
 
-/// Stores the times of new and changed parts of the setup.
+/// Stores the times of new and changed parts of the setup. If nothing changed, it reads one record: reading those of
+/// all locations would delay a start, and fill the store's cache.
 pub(crate) async fn note(store: &dyn Store, setup: &Setup, now: Timestamp) -> Result<(), CommitError> {
     let institutions =
         setup.institutions.values().map(|it| (set_up_key(INSTITUTIONS, it.id.0), institution_digest(it)));
     let locations = setup.locations.values().map(|it| (set_up_key(LOCATIONS, it.id.0), location_digest(it)));
-    let all: Vec<(Key, [u8; 16])> = institutions.chain(locations).collect();
+    let mut all: Vec<(Key, [u8; 16])> = institutions.chain(locations).collect();
+    let (key, digest) = (set_up_key(ALL, 0), digest_of_all(&all));
+    if read(store, &key)?.is_some_and(|before| before.digest == digest) {
+        return Ok(());
+    }
+    all.push((key, digest));
     for some in all.chunks(AT_ONCE) {
         let mut batch = Batch::new();
         for (key, digest) in some {
@@ -71,6 +79,15 @@ fn digest(shown: &impl Serialize) -> [u8; 16] {
     *Sha256::digest(&text).first_chunk().expect("a digest is longer")
 }
 
+fn digest_of_all(parts: &[(Key, [u8; 16])]) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    for (key, digest) in parts {
+        hash.update(key);
+        hash.update(digest);
+    }
+    *hash.finalize().first_chunk().expect("a digest is longer")
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -95,5 +112,20 @@ mod tests {
         assert_eq!(noted(), (1, 1), "the same as before");
         note(&store, &setup("Acme Dental"), Timestamp(3)).await.unwrap();
         assert_eq!(noted(), (1, 3));
+    }
+
+    #[tokio::test]
+    async fn unchanged_setup_reads_no_institution() {
+        let (store, key) = (MemoryStore::new(), set_up_key(INSTITUTIONS, 1));
+        note(&store, &setup("Acme"), Timestamp(1)).await.unwrap();
+        let mut removal = Batch::new();
+        removal.delete(key.clone());
+        store.commit_now(removal).unwrap();
+        note(&store, &setup("Acme"), Timestamp(2)).await.unwrap();
+        assert_eq!(read(&store, &key).unwrap(), None);
+        note(&store, &setup("Acme Dental"), Timestamp(3)).await.unwrap();
+        assert!(read(&store, &key).unwrap().is_some());
+        note(&store, &setup("Acme"), Timestamp(4)).await.unwrap();
+        assert_eq!(read(&store, &key).unwrap().unwrap().changed, Timestamp(4));
     }
 }
