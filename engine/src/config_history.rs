@@ -68,9 +68,9 @@ fn institution_digest(it: &Institution) -> [u8; 16] {
 /// Returns a digest of the fields that the API shows.
 fn location_digest(it: &LocationSetup) -> [u8; 16] {
     let country = it.country_code.as_ref().map(CountryCode::as_str);
-    let place = (&it.street_address, &it.street_address_2, &it.city, &it.state, &it.zip_code, country);
+    let place = (&it.street_address, &it.extras().street_address_2, &it.city, &it.state, &it.zip_code, country);
     let status = format!("{:?}", it.status);
-    let way = (it.latitude, it.longitude, &it.phone_number, &it.email, it.zone.name());
+    let way = (it.extras().latitude, it.extras().longitude, &it.phone_number, &it.email, it.zone.name());
     digest(&(&it.name, place, way, it.map_by_operatory, status, it.source, &it.foreign_id))
 }
 

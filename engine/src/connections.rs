@@ -253,7 +253,7 @@ impl Connections {
         // In-process requests and those through workstations share their limits with no other data source.
         let alone = source.workstation().is_some() || source.base_url == IN_PROCESS;
         connection.host = alone.then(|| format!("data source {}", source.id));
-        let adapter_config = location.adapter_config.iter();
+        let adapter_config = location.extras().adapter_config.iter();
         connection.settings = adapter_config.map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();
         let setup = self.setup.load_full();
         let guests = &setup.engine.guests;

@@ -241,7 +241,8 @@ fn wrongly_set(setup: &Setup, adapter: &str, manifest: &Manifest) -> Vec<(Locati
     let adapter_of = |location: &LocationSetup| Some(setup.sources.get(&location.source?)?.adapter.as_str());
     let of_adapter = setup.locations.values().filter(|location| adapter_of(location) == Some(adapter));
     let wrong = of_adapter.flat_map(|location| {
-        let set = location.adapter_config.iter().map(|(setting, value)| (setting.as_str(), value.as_str()));
+        let set = location.extras().adapter_config.iter();
+        let set = set.map(|(setting, value)| (setting.as_str(), value.as_str()));
         manifest.refused_settings(set).into_iter().map(|wrong| (location.id, wrong))
     });
     wrong.collect()

@@ -310,17 +310,18 @@ pub fn setup() -> Setup {
 }
 
 fn place(id: u32, institution: u32, zone: &str, status: LocationStatus) -> LocationSetup {
-    LocationSetup {
+    let mut place = LocationSetup {
         street_address: Some("1 Main Street".into()),
         city: Some("Springfield".into()),
         state: Some("NY".into()),
         zip_code: Some("10001".into()),
         country_code: Some(CountryCode::US),
-        latitude: Some(40.5),
         zone: zone.parse().unwrap(),
         status,
         ..testing::location_with(LocationId(id), institution, institution, |settings| settings.quota.burst = 1_000)
-    }
+    };
+    place.extras_mut().latitude = Some(40.5);
+    place
 }
 
 /// Returns a Monday three to nine days from now.

@@ -99,7 +99,6 @@ location::settings! {
             reload, "The `id` of the location's data source. Unset, the location has no EHR.";
         map_by_operatory: bool = false, flag() => reload, "A booking must name an operatory.";
         street_address: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
-        street_address_2: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
         city: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
         state: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
         zip_code: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
@@ -108,11 +107,20 @@ location::settings! {
                      country.";
         phone_number: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
         email: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
-        latitude: Option<f64> = None, number(-90.0..=90.0).optional() => reload, "Shown to clients.";
-        longitude: Option<f64> = None, number(-180.0..=180.0).optional() => reload, "Shown to clients.";
         foreign_id: Option<Box<str>> = None, boxed_text().optional() => reload, "The id of the location in the EHR.";
         /// Shared by locations with equal settings.
         settings: Arc<LocationSettings> = Arc::default();
+        /// Boxed, because few locations have them.
+        extras: Option<Box<LocationExtras>> = None, inline() =>
+            reload, "`None` if none of its keys is set.";
+    }
+
+    /// The keys that few locations have.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LocationExtras {
+        street_address_2: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
+        latitude: Option<f64> = None, number(-90.0..=90.0).optional() => reload, "Shown to clients.";
+        longitude: Option<f64> = None, number(-180.0..=180.0).optional() => reload, "Shown to clients.";
         adapter_config: BTreeMap<String, String> = BTreeMap::new(),
             map(("NAME", "A setting of the adapter."), |_| Ok(()), text(not_empty)) =>
             reload, "Settings of the adapter; see its README.";
@@ -132,6 +140,17 @@ impl LocationSetup {
     /// Returns the country whose telephone numbers are written without a calling code at this location.
     pub fn country<'a>(&'a self, institution: &'a Institution) -> &'a str {
         self.country_code.as_ref().unwrap_or(&institution.country_code).as_str()
+    }
+
+    pub fn extras(&self) -> &LocationExtras {
+        static NONE: LocationExtras =
+            LocationExtras { street_address_2: None, latitude: None, longitude: None, adapter_config: BTreeMap::new() };
+        self.extras.as_deref().unwrap_or(&NONE)
+    }
+
+    /// Returns the extras for a change.
+    pub fn extras_mut(&mut self) -> &mut LocationExtras {
+        self.extras.get_or_insert_default()
     }
 
     /// Returns the settings for a change of this location alone.

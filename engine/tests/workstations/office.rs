@@ -216,11 +216,9 @@ fn setup(write: WriteRules) -> Setup {
         settings.pull.retry_base = SECOND / 10;
         settings.workstation.patience_seconds = 1;
     };
-    let location = LocationSetup {
-        zone: chrono_tz::America::New_York,
-        adapter_config: BTreeMap::from([("behaviour".to_owned(), "gated".to_owned())]),
-        ..testing::location_with(HERE, 1, SOURCE, settings)
-    };
+    let mut location =
+        LocationSetup { zone: chrono_tz::America::New_York, ..testing::location_with(HERE, 1, SOURCE, settings) };
+    location.extras_mut().adapter_config.insert("behaviour".to_owned(), "gated".to_owned());
     testing::setup([testing::institution(1)], [location], [source])
 }
 

@@ -225,14 +225,11 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
     let source = fixtures::source(SOURCE, INSTITUTION, "gnuhealth", &base_url);
     let mut source = DataSource { guest_memory_mib: 128, ..source };
     source.access.get_or_insert_default().login = Some(Login::Tryton(session));
-    let mut place = LocationSetup {
-        foreign_id: Some("1".into()),
-        adapter_config: BTreeMap::from([
-            ("appointment_types".to_owned(), TYPES.to_owned()),
-            ("country".to_owned(), "US".to_owned()),
-        ]),
-        ..fixtures::location(LOCATION, "harbour", ZONE, false)
-    };
+    let mut place =
+        LocationSetup { foreign_id: Some("1".into()), ..fixtures::location(LOCATION, "harbour", ZONE, false) };
+    for (name, value) in [("appointment_types", TYPES), ("country", "US")] {
+        place.extras_mut().adapter_config.insert(name.to_owned(), value.to_owned());
+    }
     let settings = place.settings_mut();
     settings.write = WriteRules {
         call_deadline: 10 * SECOND,

@@ -10,6 +10,7 @@ pub(crate) struct LocationBasic<'a> {
     /// Street and number of the location; null if not configured.
     street_address: Option<&'a str>,
     /// Second line of the street address, such as a suite; null if not configured.
+    #[view(with = entry.extras().street_address_2.as_deref())]
     street_address_2: Option<&'a str>,
     /// City of the location; null if not configured.
     city: Option<&'a str>,
@@ -29,7 +30,8 @@ pub(crate) struct LocationBasic<'a> {
 pub(crate) fn booking_location(location: &LocationSetup) -> BookingLocation<'_> {
     let state_and_zip = [location.state.as_deref(), location.zip_code.as_deref()];
     let state_and_zip = state_and_zip.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let parts = [location.street_address.as_deref(), location.street_address_2.as_deref(), location.city.as_deref()];
+    let second_line = location.extras().street_address_2.as_deref();
+    let parts = [location.street_address.as_deref(), second_line, location.city.as_deref()];
     let parts = parts.into_iter().flatten().chain((!state_and_zip.is_empty()).then_some(state_and_zip.as_str()));
     BookingLocation { location_id: location.id, name: &location.name, address: parts.collect::<Vec<_>>().join(", ") }
 }

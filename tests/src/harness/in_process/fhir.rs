@@ -64,7 +64,7 @@ impl FhirHarness {
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
         let mut place = location(&seeded.site, ZONE);
         place.settings_mut().write.call_deadline = 4 * SECOND;
-        place.adapter_config.insert("appointment_types".to_owned(), TYPES.to_owned());
+        place.extras_mut().adapter_config.insert("appointment_types".to_owned(), TYPES.to_owned());
         change(&mut place);
         let mut source = DataSource {
             headers: vec![("Authorization".to_owned(), Secret::new(format!("Bearer {TOKEN}")))],

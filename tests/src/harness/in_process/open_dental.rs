@@ -129,6 +129,6 @@ impl Harness {
 /// Makes every pass a full pass, so that deletions and changes without a modification time are visible at once.
 pub fn whole_passes(place: &mut LocationSetup) {
     for setting in ["whole_pass_minutes", "by_patient_minutes"] {
-        place.adapter_config.insert(setting.to_owned(), "0".to_owned());
+        place.extras_mut().adapter_config.insert(setting.to_owned(), "0".to_owned());
     }
 }

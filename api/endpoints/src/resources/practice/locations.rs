@@ -16,6 +16,7 @@ pub(crate) struct LocationView<'a> {
     /// Street and number of the location; null if not configured.
     street_address: Option<&'a str>,
     /// Second line of the street address, such as a suite; null if not configured.
+    #[view(with = entry.extras().street_address_2.as_deref())]
     street_address_2: Option<&'a str>,
     /// City of the location; null if not configured.
     city: Option<&'a str>,
@@ -34,8 +35,10 @@ pub(crate) struct LocationView<'a> {
     #[view(with = facts.set_up.map(|it| At(it.changed)))]
     updated_at: Option<At>,
     /// Latitude of the location in degrees; null if not configured.
+    #[view(with = entry.extras().latitude)]
     latitude: Option<f64>,
     /// Longitude of the location in degrees; null if not configured.
+    #[view(with = entry.extras().longitude)]
     longitude: Option<f64>,
     /// Phone number of the location; null if not configured.
     phone_number: Option<&'a str>,
