@@ -126,7 +126,8 @@ impl Connections {
                 problems.push(format!("source {}: no adapter called {} is configured", source.id, source.adapter));
             }
             if new && source.base_url != IN_PROCESS {
-                let checked = check_address(&source.base_url, source.headers.clone(), source.allowed_paths.clone());
+                let checked =
+                    check_address(&source.base_url, source.headers().to_vec(), source.allowed_paths().to_vec());
                 problems.extend(checked.err().map(|error| format!("source {}: {error}", source.id)));
             }
         }
@@ -245,9 +246,9 @@ impl Connections {
         let name = id.to_string();
         let foreign_id = location.foreign_id.as_deref().unwrap_or_default();
         let mut connection = Connection::new(&name, foreign_id, base_url, location.zone, transport);
-        connection.headers.clone_from(&source.headers);
-        if !source.allowed_paths.is_empty() {
-            connection.allowed_paths.clone_from(&source.allowed_paths);
+        connection.headers = source.headers().to_vec();
+        if !source.allowed_paths().is_empty() {
+            connection.allowed_paths = source.allowed_paths().to_vec();
         }
         connection.source = source.id.to_string();
         // In-process requests and those through workstations share their limits with no other data source.

@@ -123,8 +123,8 @@ pub async fn world_gated() -> ApiWorld {
     let mut setup = setup();
     let source = setup.sources.get_mut(&1).map(Arc::make_mut).unwrap();
     source.base_url = "https://cloud.example/app/".into();
-    source.allowed_paths = vec!["/api/".into()];
-    source.access.get_or_insert_default().workstation = Some(WorkstationAccess { probe: "/api/session".into() });
+    source.requests_mut().allowed_paths.push("/api/".into());
+    source.access_mut().workstation = Some(WorkstationAccess { probe: "/api/session".into() });
     world_set_up(setup, free_rates()).await
 }
 
@@ -301,7 +301,7 @@ pub fn setup() -> Setup {
         LocationSetup { source: None, ..place(BARE, 1, "America/New_York", active) },
     ];
     let sources = [1, 2, 3].map(|id| DataSource {
-        name: format!("Source {id}"),
+        name: format!("Source {id}").into(),
         adapter: String::new(),
         ..testing::source(id, id)
     });

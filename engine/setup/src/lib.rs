@@ -165,24 +165,32 @@ location::settings! {
     pub struct DataSource, DataSource::check {
         id: u32 = 0, own_id("source id") => reload, "The id, which records refer to. It must not change.";
         institution: InstitutionId = InstitutionId(0);
-        name: String = String::new(), text(not_empty).required() => reload, "The name shown to operators.";
+        name: Box<str> = Box::default(), boxed_text().required() => reload, "The name shown to operators.";
         adapter: String = String::new(), text(not_empty).required() =>
             reload, "The name of an adapter in `[adapters]`.";
         base_url: String = String::new(),
             text_where(is_base_url, "must be an http or https URL, or \"sandbox:\"").required() =>
             reload, "The EHR: an http or https URL. `sandbox:` is the simulated EHR, refused in production and with \
                      `[node]`.";
+        guest_memory_mib: u32 = 64, integer(1..=4_096) => reload, "Memory of a call, in MiB.";
+        guest_requests_per_call: u32 = 100, integer(1..=100_000) => reload, "Requests of a call to the EHR.";
+        /// Boxed, like `access`, because there may be a source for each location.
+        requests: Option<Box<SourceRequests>> = None, inline() =>
+            reload, "`None` if none of its keys is set.";
+        /// Boxed, because most sources have none.
+        access: Option<Box<SourceAccess>> = None, inline() =>
+            reload, "`None` if none of its keys is set.";
+    }
+
+    /// The paths and headers of requests to an EHR.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct SourceRequests {
         /// If empty, the paths below the base URL that the manifest of the adapter requests.
         allowed_paths: Vec<String> = Vec::new(), texts(|path| Ok(path.to_owned())) =>
             reload, "Restricts the paths that the adapter declares.";
-        guest_memory_mib: u32 = 64, integer(1..=4_096) => reload, "Memory of a call, in MiB.";
-        guest_requests_per_call: u32 = 100, integer(1..=100_000) => reload, "Requests of a call to the EHR.";
         headers: Vec<(String, Secret)> = Vec::new(),
             map(("NAME", "A header, such as `Authorization`."), header, parsed(header_value).credential()) =>
             reload, "Added to each request; values are credentials.";
-        /// Boxed, because most sources have none, and there may be a source for each location.
-        access: Option<Box<SourceAccess>> = None, inline() =>
-            reload, "`None` if none of its keys is set.";
     }
 
     /// The access to an EHR, and the authentication of its events.
@@ -211,6 +219,8 @@ location::settings! {
 impl DataSource {
     /// Makes the login, and reports keys that exclude each other.
     fn check(&mut self, keys: &impl KeyReader) {
+        let has_headers = !self.headers().is_empty();
+        let authorization = self.headers().iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         let Some(access) = &mut self.access else { return };
         let problem = |problem: &str| keys.problem(&[], &["base_url"], problem);
         let oauth = access.oauth.take().and_then(|oauth| oauth.login(keys));
@@ -218,13 +228,12 @@ impl DataSource {
             let session = TrytonSession::new(&self.base_url, session.user, session.password?);
             session.map_err(|error| problem(&error.to_string())).ok().map(Login::Tryton)
         });
-        let authorization = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         if usize::from(oauth.is_some()) + usize::from(session.is_some()) + usize::from(authorization) > 1 {
             problem("oauth, tryton_session and the header Authorization are mutually exclusive");
         }
         if access.workstation.is_some() && !self.base_url.is_empty() {
             // Its requests run in the browser session of a staff member.
-            if oauth.is_some() || !self.headers.is_empty() {
+            if oauth.is_some() || has_headers {
                 problem("a source reached through workstations must not have headers or oauth");
             }
             if !self.base_url.starts_with("http") {
@@ -232,6 +241,24 @@ impl DataSource {
             }
         }
         access.login = oauth.or(session);
+    }
+
+    pub fn allowed_paths(&self) -> &[String] {
+        self.requests.as_ref().map_or(&[], |requests| requests.allowed_paths.as_slice())
+    }
+
+    pub fn headers(&self) -> &[(String, Secret)] {
+        self.requests.as_ref().map_or(&[], |requests| requests.headers.as_slice())
+    }
+
+    /// Returns the paths and headers for a change.
+    pub fn requests_mut(&mut self) -> &mut SourceRequests {
+        self.requests.get_or_insert_default()
+    }
+
+    /// Returns the access for a change.
+    pub fn access_mut(&mut self) -> &mut SourceAccess {
+        self.access.get_or_insert_default()
     }
 
     pub fn login(&self) -> Option<&Login> {

@@ -18,5 +18,5 @@ fn a_change_of_shared_settings_concerns_one_location() {
 /// There may be 100,000 of each. With the reference counts of an `Arc`, these sizes are size classes of the allocator.
 #[test]
 fn locations_and_data_sources_are_small() {
-    assert_eq!((size_of::<LocationSetup>(), size_of::<DataSource>()), (176, 144));
+    assert_eq!((size_of::<LocationSetup>(), size_of::<DataSource>()), (176, 96));
 }

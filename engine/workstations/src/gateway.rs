@@ -424,7 +424,7 @@ fn access(
 ) -> EhrAccess {
     let url = Url::parse(&source.base_url).ok();
     let adapter = adapters.get_at(&source.adapter, &location.id.to_string());
-    let paths = match (adapter, source.allowed_paths.as_slice()) {
+    let paths = match (adapter, source.allowed_paths()) {
         // Without its adapter, a location makes no requests.
         (None, allowed) => allowed.to_vec(),
         (Some(adapter), []) => adapter.manifest().paths.clone(),

@@ -25,10 +25,10 @@ pub(crate) const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7)
 pub(crate) fn setup() -> Setup {
     let workstation = WorkstationRules { patience_seconds: 0, ..WorkstationRules::default() };
     let location = |id, source| testing::location_with(id, 1, source, |settings| settings.workstation = workstation);
-    let source = |id| DataSource {
-        base_url: "https://ehr.example/app/".into(),
-        allowed_paths: vec!["/api/".into()],
-        ..testing::source(id, 1)
+    let source = |id| {
+        let mut source = DataSource { base_url: "https://ehr.example/app/".into(), ..testing::source(id, 1) };
+        source.requests_mut().allowed_paths.push("/api/".into());
+        source
     };
     let (mut gated, ungated) = (source(1), source(2));
     gated.access.get_or_insert_default().workstation = Some(WorkstationAccess { probe: "/api/session".into() });

@@ -482,7 +482,8 @@ async fn a_beat_ends_connections_with_former_paths() {
     gateway.end_outdated();
     assert_eq!(gateway.count().connected, 1);
     let mut next = setup.load_full().as_ref().clone();
-    next.sources.values_mut().for_each(|source| Arc::make_mut(source).allowed_paths.push("/files/".into()));
+    let sources = next.sources.values_mut().map(Arc::make_mut);
+    sources.for_each(|source| source.requests_mut().allowed_paths.push("/files/".into()));
     setup.store(Arc::new(next));
     gateway.end_outdated();
     assert_eq!(fake.bye().await, ByeReason::Shutdown);

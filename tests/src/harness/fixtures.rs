@@ -60,7 +60,7 @@ pub fn institution(id: InstitutionId, subdomain: &str) -> Institution {
 /// Returns a data source with a limit of 20 requests per call.
 pub fn source(id: u32, institution: InstitutionId, adapter: &str, base_url: &str) -> DataSource {
     DataSource {
-        name: "Sandbox EHR".to_owned(),
+        name: "Sandbox EHR".into(),
         adapter: adapter.to_owned(),
         base_url: base_url.to_owned(),
         guest_requests_per_call: 20,

@@ -56,8 +56,8 @@ async fn access_tokens_are_obtained_and_renewed() {
     let key = Proof::Key { key: Arc::new(SigningKey::from_pem(KEY).unwrap()), id: None };
     let oauth = OAuth::new(url, "practice-sync".into(), key, Some("system/*.*".into())).unwrap();
     let by_token = |source: &mut DataSource| {
-        source.headers.clear();
-        source.access.get_or_insert_default().login = Some(Login::OAuth(oauth));
+        source.requests = None;
+        source.access_mut().login = Some(Login::OAuth(oauth));
     };
     let Some(harness) = FhirHarness::open_as(|_| (), by_token).await else { return };
     assert_eq!(harness.patients().len(), 6);

@@ -152,7 +152,7 @@ fn institution(id: u32) -> Institution {
 
 fn data_source(id: u32, institution: InstitutionId) -> DataSource {
     DataSource {
-        name: format!("Source {id}"),
+        name: format!("Source {id}").into(),
         adapter: String::new(),
         base_url: String::new(),
         guest_requests_per_call: 8,

@@ -116,7 +116,7 @@ pub fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatusView<'a
     SyncStatusView {
         institution_id,
         sync_source_type: source.map(|_| "Emr"),
-        sync_source_name: source.map(|source| source.name.as_str()),
+        sync_source_name: source.map(|source| &*source.name),
         emr,
         read_status: shared.read.color(),
         read_status_at: shared.read.at(),

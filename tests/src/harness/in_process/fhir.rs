@@ -66,11 +66,10 @@ impl FhirHarness {
         place.settings_mut().write.call_deadline = 4 * SECOND;
         place.extras_mut().adapter_config.insert("appointment_types".to_owned(), TYPES.to_owned());
         change(&mut place);
-        let mut source = DataSource {
-            headers: vec![("Authorization".to_owned(), Secret::new(format!("Bearer {TOKEN}")))],
-            guest_requests_per_call: 60,
-            ..fixtures::source(SOURCE, INSTITUTION, "fhir", "")
-        };
+        let mut source =
+            DataSource { guest_requests_per_call: 60, ..fixtures::source(SOURCE, INSTITUTION, "fhir", "") };
+        let token = Secret::new(format!("Bearer {TOKEN}"));
+        source.requests_mut().headers.push(("Authorization".to_owned(), token));
         reach(&mut source);
         let (address, base_path) = (server.address(), server.base_path().to_owned());
         Some(FhirHarness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await)

@@ -64,11 +64,10 @@ impl Harness {
         // An office without clinics.
         let mut place = location("office", zone);
         change(&mut place);
-        let source = DataSource {
-            headers: vec![("Authorization".to_owned(), Secret::new(format!("ODFHIR {KEYS}")))],
-            guest_requests_per_call: 60,
-            ..fixtures::source(SOURCE, INSTITUTION, "opendental", "")
-        };
+        let mut source =
+            DataSource { guest_requests_per_call: 60, ..fixtures::source(SOURCE, INSTITUTION, "opendental", "") };
+        let keys = Secret::new(format!("ODFHIR {KEYS}"));
+        source.requests_mut().headers.push(("Authorization".to_owned(), keys));
         let (address, base_path) = (server.address, BASE.to_owned());
         Harness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await
     }
