@@ -2,13 +2,13 @@
 
 use std::{
     cell::RefCell,
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt, mem,
     path::{Path, PathBuf},
     rc::Rc,
 };
 
-use crate::values::{ConfigValue, Scope, Values};
+use crate::values::{ConfigValue, Scope, Values, ValuesByKey};
 
 /// A file and its text.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl fmt::Display for Problem {
 #[derive(Default)]
 struct Findings {
     problems: Vec<Problem>,
-    values: Values,
+    values: BTreeMap<Scope, ValuesByKey>,
     /// File and line of the first use of each unique name.
     first_uses: HashMap<(&'static str, String), (PathBuf, usize)>,
 }
@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
 
     /// Records a value for the comparison with another configuration.
     pub(crate) fn record(&self, subject: &Scope, key: String, value: ConfigValue) {
-        self.found.borrow_mut().values.0.entry(subject.clone()).or_default().insert(key, value);
+        self.found.borrow_mut().values.entry(subject.clone()).or_default().insert(key, value);
     }
 
     /// Reports a name that another part of the configuration has, too.
@@ -104,7 +104,7 @@ impl<'a> Document<'a> {
     }
 
     pub(crate) fn take_values(&self) -> Values {
-        mem::take(&mut self.found.borrow_mut().values)
+        Values::new(mem::take(&mut self.found.borrow_mut().values))
     }
 
     /// Takes the problems in the order of files and lines, those of this file first.

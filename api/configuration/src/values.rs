@@ -5,6 +5,8 @@ use std::{
     fmt,
 };
 
+use serde::{Deserialize, Serialize};
+
 /// The owner of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scope {
@@ -27,7 +29,7 @@ impl fmt::Display for Scope {
 }
 
 /// The value of a key.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ConfigValue {
     /// The hash, for a credential.
     pub text: String,
@@ -36,11 +38,12 @@ pub(crate) struct ConfigValue {
     pub at_start: bool,
 }
 
-type ValuesByKey = BTreeMap<String, ConfigValue>;
+pub(crate) type ValuesByKey = BTreeMap<String, ConfigValue>;
 
-/// All values of a configuration.
+/// All values of a configuration. Those of each owner are packed, because a server keeps them for the next reload, and
+/// there may be 100,000 locations.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Values(pub(crate) BTreeMap<Scope, ValuesByKey>);
+pub struct Values(pub(crate) BTreeMap<Scope, Box<[u8]>>);
 
 /// The differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,23 +56,39 @@ pub struct ConfigChanges {
     pub removed: Vec<String>,
 }
 
+fn pack(values: &ValuesByKey) -> Box<[u8]> {
+    postcard::to_allocvec(values).expect("plain data can always be written").into_boxed_slice()
+}
+
+fn unpack(packed: &[u8]) -> ValuesByKey {
+    postcard::from_bytes(packed).expect("`pack` wrote it")
+}
+
 impl Values {
+    pub(crate) fn new(recorded: BTreeMap<Scope, ValuesByKey>) -> Values {
+        Values(recorded.into_iter().map(|(subject, values)| (subject, pack(&values))).collect())
+    }
+
     /// Returns the changes from these values to `to`.
     pub fn changes(&self, to: &Values) -> ConfigChanges {
-        let (mut changes, none) = (ConfigChanges::default(), ValuesByKey::new());
+        let mut changes = ConfigChanges::default();
         let subjects: BTreeSet<&Scope> = self.0.keys().chain(to.0.keys()).collect();
         for subject in subjects {
-            match (self.0.get(subject), to.0.get(subject)) {
+            let (before, after) = (self.0.get(subject), to.0.get(subject));
+            if before == after {
+                continue;
+            }
+            match (before.map(|packed| unpack(packed)), after.map(|packed| unpack(packed))) {
                 (None, Some(new)) if *subject != Scope::Server => {
-                    changes.lines.push(format!("+ {subject}{}", named(new)));
+                    changes.lines.push(format!("+ {subject}{}", named(&new)));
                 }
                 (Some(old), None) if *subject != Scope::Server => {
-                    changes.lines.push(format!("- {subject}{}", named(old)));
+                    changes.lines.push(format!("- {subject}{}", named(&old)));
                     if matches!(subject, Scope::Institution(_) | Scope::Location(_)) {
-                        changes.removed.push(format!("{subject}{}", named(old)));
+                        changes.removed.push(format!("{subject}{}", named(&old)));
                     }
                 }
-                (old, new) => keys(subject, old.unwrap_or(&none), new.unwrap_or(&none), &mut changes),
+                (old, new) => keys(subject, &old.unwrap_or_default(), &new.unwrap_or_default(), &mut changes),
             }
         }
         changes

@@ -1,4 +1,4 @@
-//! Settings of locations in memory: equal ones are one allocation, in all institutions.
+//! Locations in memory: equal settings are one allocation, in all institutions, and recorded values are packed.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use engine::changes::{ChangeImpact, SetupChanges};
 use location::{ids::LocationId, settings::LocationSettings};
 
 use super::{PRACTICE, parse};
-use crate::Config;
+use crate::{Config, values::Scope};
 
 /// Returns a configuration in which locations 1 and 2 override a setting, and locations 3 and 4 of two institutions
 /// override none.
@@ -39,4 +39,12 @@ fn a_reload_of_one_location_leaves_those_that_shared_its_settings() {
     assert!(!Arc::ptr_eq(settings(&after, 1), settings(&after, 2)));
     let changes = SetupChanges::between(&before.setup, &after.setup);
     assert_eq!(changes.touched, [(LocationId(2), ChangeImpact::Connection)].into());
+}
+
+/// As a map, four values take more than ten times as much.
+#[test]
+fn recorded_values_of_a_location_are_small() {
+    let values = parse(PRACTICE).unwrap().values;
+    let packed = &values.0[&Scope::Location(1)];
+    assert!((40..=80).contains(&packed.len()), "{} bytes", packed.len());
 }
