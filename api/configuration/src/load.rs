@@ -197,6 +197,7 @@ pub(crate) fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>)
     config.audit.folder = config.data_dir.join("audit");
     root.nested(ConfigKey::restart("audit", "The audit trail."), &mut config.audit);
     check(root, &config);
+    config.setup.compact();
     config.values = root.document.take_values();
     config
 }

@@ -123,8 +123,8 @@ pub async fn world_gated() -> ApiWorld {
     let mut setup = setup();
     let source = setup.sources.get_mut(&1).map(Arc::make_mut).unwrap();
     source.base_url = "https://cloud.example/app/".into();
-    source.requests_mut().allowed_paths.push("/api/".into());
-    source.access_mut().workstation = Some(WorkstationAccess { probe: "/api/session".into() });
+    source.requests.get_or_insert_default().allowed_paths.push("/api/".into());
+    source.access.get_or_insert_default().workstation = Some(WorkstationAccess { probe: "/api/session".into() });
     world_set_up(setup, free_rates()).await
 }
 
@@ -320,7 +320,7 @@ fn place(id: u32, institution: u32, zone: &str, status: LocationStatus) -> Locat
         status,
         ..testing::location_with(LocationId(id), institution, institution, |settings| settings.quota.burst = 1_000)
     };
-    place.extras_mut().latitude = Some(40.5);
+    place.extras.get_or_insert_default().latitude = Some(40.5);
     place
 }
 

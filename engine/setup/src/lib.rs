@@ -11,7 +11,7 @@ pub mod guests;
 pub mod login;
 pub mod secret;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_parallelism, time::Duration};
+use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc, thread::available_parallelism, time::Duration};
 
 use arc_swap::ArcSwap;
 use location::{
@@ -148,11 +148,6 @@ impl LocationSetup {
         self.extras.as_deref().unwrap_or(&NONE)
     }
 
-    /// Returns the extras for a change.
-    pub fn extras_mut(&mut self) -> &mut LocationExtras {
-        self.extras.get_or_insert_default()
-    }
-
     /// Returns the settings for a change of this location alone.
     pub fn settings_mut(&mut self) -> &mut LocationSettings {
         Arc::make_mut(&mut self.settings)
@@ -249,16 +244,6 @@ impl DataSource {
 
     pub fn headers(&self) -> &[(String, Secret)] {
         self.requests.as_ref().map_or(&[], |requests| requests.headers.as_slice())
-    }
-
-    /// Returns the paths and headers for a change.
-    pub fn requests_mut(&mut self) -> &mut SourceRequests {
-        self.requests.get_or_insert_default()
-    }
-
-    /// Returns the access for a change.
-    pub fn access_mut(&mut self) -> &mut SourceAccess {
-        self.access.get_or_insert_default()
     }
 
     pub fn login(&self) -> Option<&Login> {
@@ -416,6 +401,12 @@ pub enum StoreEngine {
 }
 
 impl Setup {
+    /// Rebuilds the maps of locations and data sources, because insertions in order leave their nodes half empty.
+    pub fn compact(&mut self) {
+        self.locations = mem::take(&mut self.locations).into_iter().collect();
+        self.sources = mem::take(&mut self.sources).into_iter().collect();
+    }
+
     /// Returns the location that pulls the shared resources of a data source: its first active one.
     pub fn lead(&self, source: u32) -> Option<LocationId> {
         self.locations.values().find(|l| l.source == Some(source) && l.status == LocationStatus::Active).map(|l| l.id)

@@ -218,7 +218,7 @@ fn setup(write: WriteRules) -> Setup {
     };
     let mut location =
         LocationSetup { zone: chrono_tz::America::New_York, ..testing::location_with(HERE, 1, SOURCE, settings) };
-    location.extras_mut().adapter_config.insert("behaviour".to_owned(), "gated".to_owned());
+    location.extras.get_or_insert_default().adapter_config.insert("behaviour".to_owned(), "gated".to_owned());
     testing::setup([testing::institution(1)], [location], [source])
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn setup() -> Setup {
     let location = |id, source| testing::location_with(id, 1, source, |settings| settings.workstation = workstation);
     let source = |id| {
         let mut source = DataSource { base_url: "https://ehr.example/app/".into(), ..testing::source(id, 1) };
-        source.requests_mut().allowed_paths.push("/api/".into());
+        source.requests.get_or_insert_default().allowed_paths.push("/api/".into());
         source
     };
     let (mut gated, ungated) = (source(1), source(2));

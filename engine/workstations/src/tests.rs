@@ -483,7 +483,7 @@ async fn a_beat_ends_connections_with_former_paths() {
     assert_eq!(gateway.count().connected, 1);
     let mut next = setup.load_full().as_ref().clone();
     let sources = next.sources.values_mut().map(Arc::make_mut);
-    sources.for_each(|source| source.requests_mut().allowed_paths.push("/files/".into()));
+    sources.for_each(|source| source.requests.get_or_insert_default().allowed_paths.push("/files/".into()));
     setup.store(Arc::new(next));
     gateway.end_outdated();
     assert_eq!(fake.bye().await, ByeReason::Shutdown);

@@ -82,6 +82,8 @@ fn setup(locations: u32) -> Setup {
         let count = PER_INSTITUTION.min(locations + 1 - first);
         practices::add_institution(&mut setup, id, &format!("practice-{id}"), first, count);
     }
+    // As a loaded configuration is.
+    setup.compact();
     setup
 }
 

@@ -30,7 +30,7 @@ const HISTORY: &str =
 
 pub fn everything(place: &mut LocationSetup) {
     for (name, value) in [("resources", RESOURCES), ("history_items", HISTORY), ("whole_pass_minutes", "0")] {
-        place.extras_mut().adapter_config.insert(name.to_owned(), value.to_owned());
+        place.extras.get_or_insert_default().adapter_config.insert(name.to_owned(), value.to_owned());
     }
 }
 

@@ -10,7 +10,7 @@ use super::{NINE, TEN, the_story, zoe};
 /// Opens a hospital of which every pull reads everything, so that deletions are noticed.
 async fn hospital() -> Option<FhirHarness> {
     let whole = |place: &mut LocationSetup| {
-        place.extras_mut().adapter_config.insert("whole_pass_minutes".to_owned(), "0".to_owned());
+        place.extras.get_or_insert_default().adapter_config.insert("whole_pass_minutes".to_owned(), "0".to_owned());
     };
     FhirHarness::open_on(Program::Sekmet, whole, |_| ()).await
 }

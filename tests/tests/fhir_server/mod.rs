@@ -274,7 +274,7 @@ async fn staff_book_and_close_rooms(harness: &FhirHarness) {
 async fn deletions_are_read_and_small_pages_lose_no_records() {
     let whole = |place: &mut LocationSetup| {
         place.settings_mut().pull.page = 2;
-        place.extras_mut().adapter_config.insert("whole_pass_minutes".to_owned(), "0".to_owned());
+        place.extras.get_or_insert_default().adapter_config.insert("whole_pass_minutes".to_owned(), "0".to_owned());
     };
     let Some(harness) = FhirHarness::open_with(whole).await else { return };
     the_first_pull_shows_the_practice(&harness);

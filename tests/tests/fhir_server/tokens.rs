@@ -57,7 +57,7 @@ async fn access_tokens_are_obtained_and_renewed() {
     let oauth = OAuth::new(url, "practice-sync".into(), key, Some("system/*.*".into())).unwrap();
     let by_token = |source: &mut DataSource| {
         source.requests = None;
-        source.access_mut().login = Some(Login::OAuth(oauth));
+        source.access.get_or_insert_default().login = Some(Login::OAuth(oauth));
     };
     let Some(harness) = FhirHarness::open_as(|_| (), by_token).await else { return };
     assert_eq!(harness.patients().len(), 6);

@@ -228,7 +228,7 @@ fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
     let mut place =
         LocationSetup { foreign_id: Some("1".into()), ..fixtures::location(LOCATION, "harbour", ZONE, false) };
     for (name, value) in [("appointment_types", TYPES), ("country", "US")] {
-        place.extras_mut().adapter_config.insert(name.to_owned(), value.to_owned());
+        place.extras.get_or_insert_default().adapter_config.insert(name.to_owned(), value.to_owned());
     }
     let settings = place.settings_mut();
     settings.write = WriteRules {

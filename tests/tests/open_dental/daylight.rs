@@ -34,7 +34,7 @@ async fn skipped_and_ambiguous_local_times_are_read_and_written_consistently() {
         },
         |place| {
             for (name, value) in [("schedule_days", "400"), ("ahead_days", "400")] {
-                place.extras_mut().adapter_config.insert(name.to_owned(), value.to_owned());
+                place.extras.get_or_insert_default().adapter_config.insert(name.to_owned(), value.to_owned());
             }
         },
     )

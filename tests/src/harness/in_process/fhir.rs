@@ -64,12 +64,12 @@ impl FhirHarness {
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
         let mut place = location(&seeded.site, ZONE);
         place.settings_mut().write.call_deadline = 4 * SECOND;
-        place.extras_mut().adapter_config.insert("appointment_types".to_owned(), TYPES.to_owned());
+        place.extras.get_or_insert_default().adapter_config.insert("appointment_types".to_owned(), TYPES.to_owned());
         change(&mut place);
         let mut source =
             DataSource { guest_requests_per_call: 60, ..fixtures::source(SOURCE, INSTITUTION, "fhir", "") };
         let token = Secret::new(format!("Bearer {TOKEN}"));
-        source.requests_mut().headers.push(("Authorization".to_owned(), token));
+        source.requests.get_or_insert_default().headers.push(("Authorization".to_owned(), token));
         reach(&mut source);
         let (address, base_path) = (server.address(), server.base_path().to_owned());
         Some(FhirHarness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await)

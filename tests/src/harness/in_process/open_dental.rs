@@ -67,7 +67,7 @@ impl Harness {
         let mut source =
             DataSource { guest_requests_per_call: 60, ..fixtures::source(SOURCE, INSTITUTION, "opendental", "") };
         let keys = Secret::new(format!("ODFHIR {KEYS}"));
-        source.requests_mut().headers.push(("Authorization".to_owned(), keys));
+        source.requests.get_or_insert_default().headers.push(("Authorization".to_owned(), keys));
         let (address, base_path) = (server.address, BASE.to_owned());
         Harness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await
     }
@@ -128,6 +128,6 @@ impl Harness {
 /// Makes every pass a full pass, so that deletions and changes without a modification time are visible at once.
 pub fn whole_passes(place: &mut LocationSetup) {
     for setting in ["whole_pass_minutes", "by_patient_minutes"] {
-        place.extras_mut().adapter_config.insert(setting.to_owned(), "0".to_owned());
+        place.extras.get_or_insert_default().adapter_config.insert(setting.to_owned(), "0".to_owned());
     }
 }
