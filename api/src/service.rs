@@ -14,7 +14,7 @@ use actix_web::{
 };
 use commands::audit_trail;
 use configuration::Config;
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, simulated::OpenSimulated};
 use framework::{
     access::{

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts, commands::WriteAppointmentType, records::AppointmentType};
 use location::ids::AppointmentId;
 use processor::error::EngineError;

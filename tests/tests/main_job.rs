@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use adapter_host::Transport;
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     decision::Refusal,

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, NotReconfigurable, simulated::NoSimulatedEhrs};
 use location::{
     ids::{AppointmentId, LocationId},

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts, recent_errors::ErrorSource};
 use processor::commands::CreateRecord;
 use records::ehr::Ehr;

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::time::HOUR;
 use runtime::clock;

@@ -290,7 +290,7 @@ async fn thousands_of_locations_are_shown_in_pages() {
     }
     let parts = engine::Parts::new(
         std::sync::Arc::new(engine::store::memory::MemoryStore::new()),
-        endpoints::views::record_views::RecordViews::shared(),
+        endpoints::resources::record_views::RecordViews::shared(),
     );
     let engine = std::sync::Arc::new(engine::Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());

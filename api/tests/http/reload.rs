@@ -5,7 +5,7 @@ use std::{fs, future::Future, path::Path, sync::Arc, task::Poll, time::Duration}
 use actix_web::web::Data;
 use api::{reload::Reload, server};
 use configuration::Config;
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts, simulated::NoSimulatedEhrs, store::memory::MemoryStore};
 use framework::{
     access::{api::Api, keys::hash, reloads::ReloadOutcome},

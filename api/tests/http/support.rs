@@ -18,8 +18,8 @@ use actix_web::{
 };
 use api::server;
 use endpoints::{
+    resources::record_views::RecordViews,
     routes::{route::Route, table::TABLE},
-    views::record_views::RecordViews,
 };
 use engine::{
     Engine, Parts,

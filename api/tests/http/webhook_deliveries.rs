@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix_web::web;
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{
     Engine, Parts, clock,
     store::{Batch, Direction, KeyRange, MemoryStore, Store},

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     event::Event,

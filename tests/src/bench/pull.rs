@@ -11,7 +11,7 @@ use std::{
 
 use adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture};
 use chrono_tz::Tz;
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     ids::LocationId,

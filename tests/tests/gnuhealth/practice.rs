@@ -193,7 +193,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
     // The previous engine may still be finishing its last calls.
     let store = until("the store is free", async || EmbeddedStore::open(config.clone()).ok()).await;
     let mut parts =
-        Parts::new(Arc::new(store) as Arc<dyn Store>, endpoints::views::record_views::RecordViews::shared());
+        Parts::new(Arc::new(store) as Arc<dyn Store>, endpoints::resources::record_views::RecordViews::shared());
     parts.adapters = components::load(&["gnuhealth"]).await;
     let engine = Arc::new(Engine::start(setup, parts).await.expect("the engine starts"));
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: BTreeMap::default() };

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use location::{ids::InstitutionId, pull::Resource, resource::Operation, time::Timestamp};
 use query::{
     feed,

@@ -1,4 +1,4 @@
-//! The `webhooks` of a document: the messages posted to endpoints, for every event. Uses the types of `views`.
+//! The `webhooks` of a document: the messages posted to endpoints, for every event. Uses the types of the views.
 
 use engine::{
     records::{ChangedBy, schema::all_writes},
@@ -11,11 +11,11 @@ use framework::{http::endpoint::Group, values::versions::Version};
 use serde_json::{Map, Value, json};
 
 use super::schemas::Schemas;
-use crate::views::{
-    history::MedicalHistoryEvent,
-    patients::{PatientDetail, PatientProfile},
+use crate::resources::{
+    care::medical_history::MedicalHistoryEvent,
+    patients::show::{PatientDetail, PatientProfile},
+    practice::sync_status::SyncStatusView,
     record_views::schema_of,
-    sync_status::SyncStatusView,
 };
 
 /// The group of webhook messages.

@@ -1,13 +1,17 @@
-//! One file per resource: its parameters, its own views, its handlers. A handler reads its input, calls the engine, and
-//! returns a view; it is independent of routes and server. Views shared by several resources are in `views`.
+//! One file per resource: its views, its parameters, its handlers. A handler reads its input, calls the engine, and
+//! returns a view; it is independent of routes and server. A resource that contains another imports the view from its
+//! file. Parts that several resources share are in `views`.
 //!
 //! ```text
-//!  ledger ─► ledger_entry      record_handlers ─► related  workstations, workstation_socket
-//!  booking ─► slot_weeks, available_slots ─► providers     webhooks ─► webhook_{endpoints,subscriptions,deliveries}
-//!                                                          ─► webhook_ownership
+//!  record_handlers ─► related                              workstations, workstation_socket
+//!  patients/{show,list,update} ─► includes ─► alerts, insurance/, ledger/, clinical, providers
+//!  insurance_plans ─► insurance_coverages, fee_schedules   webhooks ─► webhook_{endpoints,subscriptions,deliveries}
+//!  payments ─► ledger_entry, charges_and_claims ─► clinical, fee_schedules        ─► webhook_ownership
+//!  booking ─► slot_weeks, available_slots ─► providers, operatories ─► appointment_types ─► descriptors
+//!  appointment_writes ─► appointments ─► providers, operatories, clinical
 //!  operator_actions ─► sync, write_requests, adapters, webhooks, workstations
-//!  patients/ ─► providers, insurance_plans                 documentation, operations (open to anyone)
-//!  ehr_events (reports of EHRs, each with its secret)
+//!  documentation, operations (open to anyone)              ehr_events (reports of EHRs, each with its secret)
+//!  export ─► record_views (the view of any record, for the feed of changes and for webhooks) ─► views of all resources
 //! ```
 
 pub mod access;
@@ -22,7 +26,10 @@ pub mod operators;
 pub mod patients;
 pub mod practice;
 pub mod record_handlers;
+pub mod record_views;
 pub mod related;
 pub mod schedule;
+#[cfg(test)]
+mod tests;
 pub mod webhook;
 pub mod workstation;

@@ -3,7 +3,7 @@
 pub mod alerts;
 pub mod create;
 pub mod documents;
-mod includes;
+pub mod includes;
 pub mod list;
 pub mod show;
 pub mod update;

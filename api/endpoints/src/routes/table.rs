@@ -57,16 +57,28 @@ use crate::{
     resources::{
         access::{authenticates, me, operators},
         booking::{self, BookingRefusal},
-        care::{clinical, communication_logs, forms, medical_history},
+        care::{
+            clinical::{self, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView, RecallTypeView},
+            communication_logs,
+            conversations::{self, ConversationView},
+            forms::{self, FormResponseView, FormSchemaView},
+            medical_history,
+        },
         documentation, ehr_events,
         insurance::{insurance_coverages, insurance_plans},
-        ledger::{self, balances, charges, fee_schedules, ledger_entry},
+        ledger::{
+            balances::{self, GuarantorBalanceView, InsuranceBalanceView},
+            charges_and_claims::{self, ChargeView, ClaimView},
+            fee_schedules::{self, FeeScheduleView, FeeView},
+            ledger_entry,
+            payments::{self, AdjustmentTypeView, AdjustmentView, PaymentPlanView, PaymentTypeView, PaymentView},
+        },
         operations,
         operators::{
             adapters, backups, configuration, operator_actions, recent_errors, simulated_ehr, store_keys, sync,
             webhooks,
         },
-        patients,
+        patients::{self, documents::DocumentTypeView},
         practice::{
             capabilities, changes, export, institutions, locations, operatories, providers, sync_status, write_requests,
         },
@@ -81,17 +93,6 @@ use crate::{
     routes::{
         dispatch::{self, ServedRoutes},
         route::{Route, action, agents, delete, get, open, patch, post, post_when_fresh, unguarded, websocket},
-    },
-    views::{
-        catalogue::{AdjustmentTypeView, FeeScheduleView, FeeView, PaymentTypeView},
-        clinical::{ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView, RecallTypeView},
-        communications::ConversationView,
-        documents::DocumentTypeView,
-        forms::{FormResponseView, FormSchemaView},
-        ledger::{
-            AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
-            PaymentView,
-        },
     },
 };
 
@@ -860,9 +861,9 @@ fn communication() -> Vec<Route> {
             .about("Append to a patient's communication log", "4.5")
             .beta()
             .fails(&[409, 422]),
-        get("/conversations", list::<ConversationView, clinical::ListConversations>)
+        get("/conversations", list::<ConversationView, conversations::ListConversations>)
             .about("List the conversations of the health record system", "4.10"),
-        post("/conversations/{id}/messages", clinical::message)
+        post("/conversations/{id}/messages", conversations::message)
             .about("Send a message to a patient", "4.10")
             .leaving_body()
             .noting("No health record system supports messages: the response is always 403."),
@@ -885,20 +886,20 @@ fn ledger() -> Vec<Route> {
         with `Idempotent-Replay: true` as long as it is stored, even if the health record system refused it; a \
         request with other data is refused with 409.";
     let amounts = vec![
-        get("/charges", charges::list).about("List charges on the ledger", "4.10"),
+        get("/charges", charges_and_claims::list).about("List charges on the ledger", "4.10"),
         get("/charges/{id}", show::<ChargeView>).about("Retrieve a charge", "4.10"),
-        get("/payments", list::<PaymentView, ledger::ListPayments>).about("List payments on the ledger", "4.10"),
+        get("/payments", list::<PaymentView, payments::ListPayments>).about("List payments on the ledger", "4.10"),
         get("/payments/{id}", show::<PaymentView>).about("Retrieve a payment", "4.10"),
         post("/payments", ledger_entry::create::<PaymentView>).about("Create a payment", "4.10").noting(paid),
-        get("/adjustments", list::<AdjustmentView, ledger::ListAdjustments>)
+        get("/adjustments", list::<AdjustmentView, payments::ListAdjustments>)
             .about("List adjustments on the ledger", "4.10"),
         get("/adjustments/{id}", show::<AdjustmentView>).about("Retrieve an adjustment", "4.10"),
         post("/adjustments", ledger_entry::create::<AdjustmentView>)
             .about("Create an adjustment", "4.10")
             .noting(entered),
-        get("/claims", list::<ClaimView, ledger::ListClaims>).about("List insurance claims", "4.10"),
+        get("/claims", list::<ClaimView, charges_and_claims::ListClaims>).about("List insurance claims", "4.10"),
         get("/claims/{id}", show::<ClaimView>).about("Retrieve an insurance claim", "4.10"),
-        get("/payment_plans", list::<PaymentPlanView, ledger::ListPaymentPlans>).about("List payment plans", "4.10"),
+        get("/payment_plans", list::<PaymentPlanView, payments::ListPaymentPlans>).about("List payment plans", "4.10"),
         get("/payment_plans/{id}", show_of_any::<PaymentPlanView>).about("Retrieve a payment plan", "4.10"),
         get("/fee_schedules", list_in_use::<FeeScheduleView>).about("List fee schedules", "2.4"),
         get("/fee_schedules/{id}", fee_schedules::show).about("Retrieve a fee schedule", "2.4"),
@@ -909,7 +910,7 @@ fn ledger() -> Vec<Route> {
             .noting("`patient_id` selects the balance of the patient's guarantor."),
         get("/guarantor_balances/{id}", show_of_any::<GuarantorBalanceView>)
             .about("Retrieve a guarantor balance", "4.10"),
-        get("/insurance_balances", list::<InsuranceBalanceView, ledger::ListInsuranceBalances>)
+        get("/insurance_balances", list::<InsuranceBalanceView, balances::ListInsuranceBalances>)
             .about("List insurance balances", "4.10"),
         get("/insurance_balances/{id}", show::<InsuranceBalanceView>).about("Retrieve an insurance balance", "4.10"),
     ];

@@ -10,7 +10,7 @@ use std::{
 
 use actix_web::web::Data;
 use api::server;
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts};
 use framework::{
     access::api::Api,

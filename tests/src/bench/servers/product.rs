@@ -5,7 +5,7 @@ use std::{error::Error, fs::File, net::SocketAddr, path::Path, sync::Arc, time::
 use actix_web::web::Data;
 use api::server;
 use audit::{Rules, Trail};
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts, Place};
 use framework::{
     access::{

@@ -9,7 +9,7 @@ use records::record::Record;
 use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use chrono::Datelike;
-use endpoints::views::record_views::RecordViews;
+use endpoints::resources::record_views::RecordViews;
 use engine::{Engine, Parts};
 use location::{
     command::{Command, Placement},

@@ -6,7 +6,36 @@ use framework::{
     values::{kinds::sorts, record_uuid},
 };
 
-use crate::{prelude::*, views::communications::CommunicationLogView};
+use crate::{
+    prelude::*,
+    views::parts::{failure_reason, second, status},
+};
+
+/// A request to append to a patient's communication log.
+#[view(of = CommunicationLog, named = "request", published)]
+pub struct CommunicationLogView<'a> {
+    #[view(with = record_uuid::uuid(CommunicationLog::RESOURCE, entry.source(), entry.id))]
+    id: Uuid,
+    /// The state of the write to the health record system.
+    #[view(with = status(entry))]
+    status: Word<WriteStatus>,
+    /// Id of the patient.
+    patient_id: u32,
+    /// The text of the entry.
+    note: &'a str,
+    /// The means of communication; `none` if none was specified.
+    mode: Word<Mode>,
+    /// Direction of the communication: `sent` by the practice, or `received` by it.
+    direction: Word<Direction>,
+    /// Time at which the communication took place, in UTC.
+    #[view(with = second(entry.body.occurred_at, entry.created_at))]
+    occurred_at: At,
+    created_at: At,
+    updated_at: At,
+    /// Reason for which the health record system refused the entry; null unless the status is `failed`.
+    #[view(with = failure_reason(entry))]
+    failure_reason: Option<&'a str>,
+}
 
 /// Days that a list covers, by default and at most.
 const SINCE_DAYS: i64 = 30;

@@ -2,5 +2,6 @@
 
 pub mod clinical;
 pub mod communication_logs;
+pub mod conversations;
 pub mod forms;
 pub mod medical_history;

@@ -1,10 +1,93 @@
 //! /insurance_coverages (specification 4.2)
 
-use engine::{commands::ChangeRecord, records::Relation};
+use engine::{
+    commands::ChangeRecord,
+    records::{InsuranceType, Relation},
+};
 use framework::values::kinds::Raw;
 
-use super::insurance_plans::subscriber;
-use crate::{prelude::*, views::insurance::InsuranceCoverageView};
+use crate::{prelude::*, views::parts::day};
+
+/// An insurance coverage of a patient.
+#[view(of = Coverage, named = "coverage", published)]
+pub struct InsuranceCoverageView<'a> {
+    id: u64,
+    /// The patient's relation to the subscriber.
+    #[view(from = relation)]
+    subscription_relation: Word<Relation>,
+    /// Id of the covered patient.
+    patient_id: Option<u32>,
+    /// The order of payment: the lowest number is the primary insurance; null if unknown.
+    priority: Option<u32>,
+    /// Id of the insurance plan.
+    plan_id: Option<u64>,
+    /// Number of the subscriber at the payer; null if unknown.
+    #[view(from = subscriber_number)]
+    subscriber_num: Option<&'a str>,
+    /// The first day of the coverage, `YYYY-MM-DD`; null if unknown.
+    effective_date: Option<String>,
+    /// The last day of the coverage, `YYYY-MM-DD`; null if unknown.
+    expiration_date: Option<String>,
+    /// The kind of insurance; null if unknown or not one of these values.
+    insurance_type: Option<Word<InsuranceType>>,
+    updated_at: At,
+    /// `true` if the coverage is in force; `false` once it has been deleted in the health record system.
+    #[view(active)]
+    active: Option<bool>,
+    write: WriteState<'a>,
+    /// The subscriber; null if unknown. Only inside a patient and in `GET /insurance_coverages/{id}`.
+    pub subscriber: Included<InsuranceSubscriberView>,
+}
+
+/// The subscriber of an insurance.
+#[derive(Clone, Serialize, JsonSchema)]
+pub struct InsuranceSubscriberView {
+    /// Id of the subscriber: the id of a patient, or of a person who is not a patient. The ids of such persons are
+    /// never ids of patients.
+    pub id: u32,
+    /// Full name.
+    name: String,
+    /// Date of birth, `YYYY-MM-DD`; null if unknown.
+    #[schemars(extend("format" = "date"))]
+    date_of_birth: Option<String>,
+}
+
+impl InsuranceSubscriberView {
+    /// Returns the patient that is the subscriber. Returns `None` if only a name is known.
+    pub fn patient_of(coverage: &Coverage) -> Option<u32> {
+        let named = coverage.subscriber_name.is_some();
+        coverage
+            .subscriber_id
+            .or_else(|| (coverage.relation == Relation::Oneself && !named).then_some(coverage.patient_id))
+    }
+
+    pub fn patient(patient: &Record<Patient>) -> InsuranceSubscriberView {
+        let date_of_birth = patient.date_of_birth.clone();
+        InsuranceSubscriberView { id: patient.id, name: patient.name(), date_of_birth }
+    }
+
+    /// Returns a subscriber that is no patient, with the id from the engine. Returns `None` if the coverage names none.
+    pub fn named(coverage: &Coverage, id: Option<u32>) -> Option<InsuranceSubscriberView> {
+        let (id, name) = id.zip(coverage.subscriber_name.clone())?;
+        Some(InsuranceSubscriberView { id, name, date_of_birth: day(&coverage.subscriber_date_of_birth) })
+    }
+}
+
+/// Returns the holder of the subscription.
+pub async fn subscriber(
+    call: &ApiCall,
+    tenant: &Tenant,
+    coverage: &Record<Coverage>,
+) -> Result<Option<InsuranceSubscriberView>, ApiError> {
+    if let Some(id) = InsuranceSubscriberView::patient_of(&coverage.body)
+        && let Some(patient) = call.api.engine.patient(tenant.institution.id, id)?
+    {
+        call.audit("read", "patient", patient.id.into());
+        return Ok(Some(InsuranceSubscriberView::patient(&patient)));
+    }
+    let id = call.api.engine.subscriber_id(coverage.source(), &coverage.body).await?;
+    Ok(InsuranceSubscriberView::named(&coverage.body, id))
+}
 
 #[input]
 pub struct ListCoverages {

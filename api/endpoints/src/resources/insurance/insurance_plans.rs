@@ -2,13 +2,71 @@
 
 use framework::values::kinds::two_letters;
 
-use crate::{
-    prelude::*,
-    views::{
-        catalogue::FeeScheduleView,
-        insurance::{InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
-    },
-};
+use super::insurance_coverages::{InsuranceCoverageView, InsuranceSubscriberView, subscriber};
+use crate::{prelude::*, resources::ledger::fee_schedules::FeeScheduleView};
+
+/// An insurance plan.
+#[view(
+    of = InsurancePlan,
+    named = "insurance plan",
+    render = InsurancePlanView::from_record(entry).amounts(reader.sees_amounts()),
+    published
+)]
+pub struct InsurancePlanView<'a> {
+    id: u64,
+    /// Payer id for electronic claims; null if unknown.
+    payer_id: Option<&'a str>,
+    name: &'a str,
+    /// Street and number of the payer's address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.line1.as_deref()))]
+    address: Option<&'a str>,
+    /// Second line of the payer's street address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.line2.as_deref()))]
+    address2: Option<&'a str>,
+    /// City of the payer's address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.city.as_deref()))]
+    city: Option<&'a str>,
+    /// State or region of the payer's address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.region.as_deref()))]
+    state: Option<&'a str>,
+    /// Postal code of the payer's address; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.postal_code.as_deref()))]
+    zip_code: Option<&'a str>,
+    /// Country of the payer's address, as a two-letter code; null if unknown.
+    #[view(with = entry.body.address.as_ref().and_then(|it| it.country.as_deref()))]
+    country_code: Option<&'a str>,
+    /// Group number; null if unknown.
+    #[view(from = group_number)]
+    group_num: Option<&'a str>,
+    /// Employer that offers the plan; null if unknown.
+    employer_name: Option<&'a str>,
+    /// Opaque identifier in the health record system; null until the plan is stored there.
+    foreign_id: Option<&'a str>,
+    updated_at: At,
+    deleted_at: Option<At>,
+    /// Maximum amount that the plan pays per year for one person; null if the health record system does not provide it,
+    /// and without the grant `financial`.
+    annual_max_individual: Option<Price>,
+    /// Month in which the benefit year renews, 1 to 12; null if the health record system does not provide it.
+    benefit_year_renewal_month: Option<u8>,
+    write: WriteState<'a>,
+    /// Coverages of patients by the plan. Only with `include[]=patient_coverages`, and empty in the response that
+    /// creates the plan.
+    pub patient_coverages: IncludedList<InsuranceCoverageView<'a>>,
+    /// People who hold subscriptions to the plan, each listed once. Only with `include[]=subscribers`, and empty in the
+    /// response that creates the plan.
+    pub subscribers: IncludedList<InsuranceSubscriberView>,
+    /// The fee schedule that applies to the plan; null if there is none. Only with `include[]=fee_schedule`, and in the
+    /// response that creates the plan.
+    pub fee_schedule: Included<FeeScheduleView<'a>>,
+}
+
+impl<'a> InsurancePlanView<'a> {
+    /// Removes the amounts unless `shown`.
+    pub fn amounts(self, shown: bool) -> InsurancePlanView<'a> {
+        InsurancePlanView { annual_max_individual: self.annual_max_individual.filter(|_| shown), ..self }
+    }
+}
 
 listing!(ListPlans: |it| it.sort().foreign_ids().since().include_deleted()
         .text("payer_id", "The payer id for electronic claims.", Filter::PayerId)
@@ -56,22 +114,6 @@ pub async fn show(
     view.subscribers = asked("subscribers").then_some(subscribers);
     view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::from_record));
     Ok(call.show(view))
-}
-
-/// Returns the holder of the subscription.
-pub async fn subscriber(
-    call: &ApiCall,
-    tenant: &Tenant,
-    coverage: &Record<Coverage>,
-) -> Result<Option<InsuranceSubscriberView>, ApiError> {
-    if let Some(id) = InsuranceSubscriberView::patient_of(&coverage.body)
-        && let Some(patient) = call.api.engine.patient(tenant.institution.id, id)?
-    {
-        call.audit("read", "patient", patient.id.into());
-        return Ok(Some(InsuranceSubscriberView::patient(&patient)));
-    }
-    let id = call.api.engine.subscriber_id(coverage.source(), &coverage.body).await?;
-    Ok(InsuranceSubscriberView::named(&coverage.body, id))
 }
 
 pub struct NewPlan(InsurancePlan);

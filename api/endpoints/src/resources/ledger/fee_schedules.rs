@@ -1,12 +1,51 @@
-//! GET /fee_schedules/{id}, GET /fee_schedule_procedures
+//! Fee schedules and their fees: GET /fee_schedules, GET /fee_schedule_procedures
 
 use engine::records::Fee;
-use framework::values::limits::MAX_WHOLE_LIST;
+use framework::values::{limits::MAX_WHOLE_LIST, record_uuid::uuid};
 
-use crate::{
-    prelude::*,
-    views::catalogue::{FeeScheduleView, ProcedureFee},
-};
+use crate::prelude::*;
+
+/// A fee schedule: a list of fees by procedure code.
+#[view(of = FeeSchedule, named = "fee schedule", published)]
+pub struct FeeScheduleView<'a> {
+    id: u64,
+    name: &'a str,
+    /// `true` if the fee schedule is in use; `false` once it has been deleted in the health record system. Null if the
+    /// health record system does not provide it.
+    #[view(with = if entry.deleted_at.is_some() { Some(false) } else { entry.body.active })]
+    active: Option<bool>,
+    /// Always null: all locations of the health record system share it.
+    location_id: Option<u32>,
+    updated_at: At,
+    /// Fees of the schedule by procedure code. Only with `include[]=procedure_fees`.
+    pub procedure_fees: IncludedList<ProcedureFee<'a>>,
+}
+
+/// A fee, inside its fee schedule.
+#[view(of = Fee)]
+pub struct ProcedureFee<'a> {
+    /// Id of the procedure code; null if the health record system provides none.
+    #[view(with = entry.body.procedure_code_id.map(|id| uuid(Resource::ProcedureCodes, entry.source(), id)))]
+    procedure_code_id: Option<Uuid>,
+    /// The fee for the procedure.
+    #[view(from = amount)]
+    fee: Price,
+    /// The procedure code itself, such as `D1110`; null if the health record system does not provide it.
+    code: Option<&'a str>,
+}
+
+/// The fee of one procedure code in a fee schedule.
+#[view(of = Fee, named = "fee", published)]
+pub(crate) struct FeeView<'a> {
+    id: u64,
+    #[view(flatten = ProcedureFee::from_record(entry))]
+    fee: ProcedureFee<'a>,
+    /// Always null: all locations of the health record system share it.
+    location_id: Option<u32>,
+    /// Id of the fee schedule that the fee belongs to.
+    fee_schedule_id: Option<u64>,
+    updated_at: At,
+}
 
 #[input]
 pub struct ShowFeeSchedule {

@@ -4,7 +4,23 @@ use engine::commands::ChangeRecord;
 use framework::access::arguments::AlertId;
 
 use super::find;
-use crate::{prelude::*, views::communications::PatientAlertView};
+use crate::{prelude::*, views::parts::second};
+
+/// An alert of a patient.
+#[view(of = PatientAlert, named = "alert", published)]
+pub struct PatientAlertView<'a> {
+    id: u64,
+    /// Id of the patient that the alert is about.
+    patient_id: u32,
+    /// Text of the alert, shown to staff together with the patient.
+    note: &'a str,
+    /// Time at which the alert was disabled, or deleted in the health record system, in UTC; null while it is in force.
+    #[view(with = entry.body.disabled_at.map(|it| second(it, entry.created_at)).or(entry.deleted_at.map(At)))]
+    disabled_at: Option<At>,
+    created_at: At,
+    updated_at: At,
+    write: WriteState<'a>,
+}
 
 #[input]
 pub struct ListAlerts {

@@ -3,10 +3,14 @@
 use engine::commands::{CreatePatient, PatientChange};
 use framework::values::kinds::ssn;
 
-use crate::{
-    prelude::*,
-    views::{patients::PatientCreated, people::PatientBasic},
-};
+use crate::{prelude::*, views::people::PatientBasic};
+
+/// The response of `POST /patients`: the new or matching patient.
+#[derive(Serialize, JsonSchema)]
+pub struct PatientCreated<'a> {
+    /// The patient.
+    pub user: PatientBasic<'a>,
+}
 
 pub struct NewPatient(CreatePatient);
 

@@ -5,19 +5,101 @@ use std::collections::hash_map::Entry;
 use engine::{lists::MAX_SORTED, records::schema::patient_of};
 use framework::values::limits::{MAX_RELATED_OF_PAGE, MAX_WHOLE};
 
-use super::{find, reachable};
+use super::{alerts::PatientAlertView, find, reachable};
 use crate::{
     prelude::*,
-    resources::{insurance::insurance_plans::subscriber, practice::providers::ProviderNames},
-    views::{
-        clinical::ProcedureView,
-        communications::PatientAlertView,
-        insurance::{IndividualCoverageView, InsuranceCoverageView, InsurancePlanView, InsuranceSubscriberView},
-        ledger::{AdjustmentView, ChargeView, PaymentView},
-        patients::{AppointmentBasic, PatientAddressView, PatientIncludes},
-        people::PersonView,
+    resources::{
+        care::clinical::ProcedureView,
+        insurance::{
+            insurance_coverages::{InsuranceCoverageView, InsuranceSubscriberView, subscriber},
+            insurance_plans::InsurancePlanView,
+        },
+        ledger::{
+            charges_and_claims::ChargeView,
+            payments::{AdjustmentView, PaymentView},
+        },
+        practice::providers::ProviderNames,
     },
+    views::people::PersonView,
 };
+
+/// The records that can be included with a patient.
+#[view]
+#[derive(Default)]
+pub struct PatientIncludes<'a> {
+    /// Patients whose guarantor is this patient. Only with `include[]=children`.
+    pub children: IncludedList<PersonView<'a>>,
+    /// The person responsible for the account; null if there is none. Only with `include[]=guarantor`.
+    pub guarantor: Included<PersonView<'a>>,
+    /// The primary provider; null if there is none. Only with `include[]=provider`.
+    pub provider: Included<PersonView<'a>>,
+    /// The last appointment that has started, without missed and cancelled ones; null if there is none. Only with
+    /// `include[]=last_visited_appointment`.
+    pub last_visited_appointment: Included<AppointmentBasic>,
+    /// Appointments that have not started, without cancelled ones, ordered by time. Only with
+    /// `include[]=upcoming_appts`.
+    pub upcoming_appts: IncludedList<AppointmentBasic>,
+    /// Planned and performed procedures of the patient. Only with `include[]=procedures`.
+    pub procedures: IncludedList<ProcedureView<'a>>,
+    /// The patient's insurance coverages, with their plans. Only with `include[]=insurance_coverages`.
+    pub insurance_coverages: IncludedList<IndividualCoverageView<'a>>,
+    /// Adjustments on the patient's ledger. Only with `include[]=adjustments` and the grant `financial`.
+    pub adjustments: IncludedList<AdjustmentView<'a>>,
+    /// Charges on the patient's ledger. Only with `include[]=charges` and the grant `financial`.
+    pub charges: IncludedList<ChargeView<'a>>,
+    /// Payments on the patient's ledger. Only with `include[]=payments` and the grant `financial`.
+    pub payments: IncludedList<PaymentView<'a>>,
+    /// Alerts that are not disabled. Only with `include[]=patient_alerts`.
+    pub patient_alerts: IncludedList<PatientAlertView<'a>>,
+    /// Past and future appointments, without cancelled ones, ordered by time. Only with `include[]=appointments`.
+    pub appointments: IncludedList<AppointmentBasic>,
+}
+
+/// The postal address of a patient.
+#[view(value = Address)]
+pub struct PatientAddressView<'a> {
+    /// Street and number; null if unknown.
+    #[view(from = line1)]
+    line_1: Option<&'a str>,
+    /// Second line of the street address; null if unknown.
+    #[view(from = line2)]
+    line_2: Option<&'a str>,
+    /// Postal code; null if unknown.
+    postal_code: Option<&'a str>,
+    /// City; null if unknown.
+    city: Option<&'a str>,
+    /// State or region; null if unknown.
+    region: Option<&'a str>,
+}
+
+/// An appointment of a patient, inside the patient.
+#[view(of = Appointment, named = "appointment", args(provider_name: Option<String>))]
+pub struct AppointmentBasic {
+    id: u64,
+    /// Id of the provider; null if the appointment has none.
+    #[view(with = entry.placement.provider.map(|it| it.0))]
+    provider_id: Option<u32>,
+    /// Display name of the provider, or the full name if there is none; null if the appointment has no provider.
+    #[view(with = provider_name)]
+    provider_name: Option<String>,
+    #[view(with = At(entry.placement.span.start))]
+    start_time: At,
+    #[view(with = At(entry.placement.span.end))]
+    end_time: At,
+    /// Id of the location of the appointment.
+    #[view(with = entry.location())]
+    location_id: u32,
+    confirmed: bool,
+}
+
+/// An insurance coverage, inside its patient.
+#[derive(Serialize, JsonSchema)]
+pub struct IndividualCoverageView<'a> {
+    #[serde(flatten)]
+    pub coverage: InsuranceCoverageView<'a>,
+    /// The insurance plan; null if it no longer exists in the health record system.
+    pub plan: Option<InsurancePlanView<'a>>,
+}
 
 /// Includes of one patient.
 pub(super) const INCLUDES: &[&str] = &[

@@ -10,11 +10,30 @@ use framework::values::limits::MAX_EMAIL;
 use super::{
     includes::{INCLUDES_OF_LIST, Related, requested_includes},
     reachable,
+    show::{PatientDetail, PatientProfile, PrivacyAuthorization},
 };
-use crate::{
-    prelude::*,
-    views::patients::{PatientDetail, PatientListItem, PatientListItemByVersion, PatientProfile},
-};
+use crate::{prelude::*, views::people::PatientBasic};
+
+/// A patient in a list, as detailed in v3.1.0 and in an older form in earlier versions.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PatientListItemByVersion<'a> {
+    /// In v2.2.2 and v3.0.0.
+    #[schemars(extend("x-versions" = ["v2.2.2", "v3.0.0"]))]
+    Listed(Box<PatientListItem<'a>>),
+    /// In v3.1.0.
+    #[schemars(extend("x-versions" = ["v3.1.0"]))]
+    Detailed(Box<PatientProfile<'a>>),
+}
+
+/// A patient in a list.
+#[view(of = Patient, args(adapter: Option<&'a str>))]
+pub struct PatientListItem<'a> {
+    #[view(flatten = PatientBasic::from_record(entry, adapter))]
+    patient: PatientBasic<'a>,
+    #[view(with = PrivacyAuthorization::default())]
+    hipaa: PrivacyAuthorization,
+}
 
 #[input]
 pub struct ListPatients {

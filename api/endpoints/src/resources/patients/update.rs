@@ -3,7 +3,8 @@
 use engine::commands::{ChangePatient, PatientChange};
 use framework::values::kinds::ssn;
 
-use crate::{prelude::*, views::patients::PatientProfile};
+use super::show::PatientProfile;
+use crate::prelude::*;
 
 const MAX_EXTENSION: usize = 20;
 

@@ -26,7 +26,7 @@ use framework::{
 use schemars::{Schema as JsonShape, SchemaGenerator, json_schema};
 
 use super::changes;
-use crate::{prelude::*, views::record_views::schema_of};
+use crate::{prelude::*, resources::record_views::schema_of};
 
 /// Maximum number of records read for a page. A page takes some milliseconds.
 const PAGE: usize = 200;

@@ -6,8 +6,10 @@ use framework::values::kinds::shared::inactive;
 use super::locations::{Facts, LocationView};
 use crate::{
     prelude::*,
-    resources::schedule::{appointment_types, working_hours},
-    views::{catalogue::AppointmentTypeView, hours::WorkingHourView},
+    resources::schedule::{
+        appointment_types::{self, AppointmentTypeView},
+        working_hours::{self, WorkingHourView},
+    },
 };
 
 /// A provider: a person who treats patients.

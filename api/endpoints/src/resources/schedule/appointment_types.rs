@@ -6,11 +6,48 @@ use framework::values::{
     limits::{DEFAULT_MINUTES, SLOT_MINUTES},
 };
 
-use super::descriptors::{self, ListDescriptors};
-use crate::{
-    prelude::*,
-    views::catalogue::{AppointmentDescriptorView, AppointmentTypeDetail, AppointmentTypeView, ParentType},
-};
+use super::descriptors::{self, AppointmentDescriptorView, ListDescriptors};
+use crate::prelude::*;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParentType {
+    Institution,
+    Location,
+}
+
+closed! {
+    ParentType: "ParentType" "Type of the owner of a record." { Institution = "Institution", Location = "Location" }
+}
+
+/// An appointment type.
+#[view(of = AppointmentType, named = "appointment type", published)]
+#[derive(Clone)]
+pub struct AppointmentTypeView {
+    id: u32,
+    name: String,
+    category: Option<()>,
+    /// Owner of the type: the institution or one location.
+    #[view(with = Word(if entry.location_id.is_some() { ParentType::Location } else { ParentType::Institution }))]
+    parent_type: Word<ParentType>,
+    /// Id of the institution or location that the type belongs to.
+    #[view(with = entry.location_id.unwrap_or(entry.institution_id))]
+    parent_id: u32,
+    /// Length of an appointment in minutes, 1 to 1440.
+    minutes: u32,
+    position: Option<()>,
+    /// `true` if patients may book the type themselves. If false, slot searches and bookings by slot token exclude the
+    /// type; `POST /appointments` may use it.
+    bookable_online: bool,
+}
+
+/// An appointment type with the included records.
+#[view(of = AppointmentType)]
+pub struct AppointmentTypeDetail<'a> {
+    #[view(flatten = AppointmentTypeView::from_record(entry))]
+    appointment_type: AppointmentTypeView,
+    /// Descriptors of appointments of this type. Only with `include[]=descriptors`.
+    pub descriptors: IncludedList<AppointmentDescriptorView<'a>>,
+}
 
 /// Returns the types of an institution that are not deleted, by id.
 pub fn by_id(call: &ApiCall, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {

@@ -14,10 +14,10 @@ use framework::{
 use location::{decision::NotOpenReason, slots::Fit};
 
 use super::{
-    appointments::{find, view},
+    appointments::{AppointmentView, find, view},
     available_slots::minutes,
 };
-use crate::{prelude::*, resources::practice::providers::ProviderNames, views::appointments::AppointmentView};
+use crate::{prelude::*, resources::practice::providers::ProviderNames};
 
 /// An appointment that was created or changed.
 #[derive(Serialize, JsonSchema)]

@@ -9,11 +9,11 @@ use location::WorkingHourId;
 use super::{
     appointment_types,
     slot_weeks::{begin, week},
+    working_hour_labels::label_id,
 };
 use crate::{
     prelude::*,
     resources::practice::{operatories, providers},
-    views::hours::label_id,
 };
 
 pub(crate) const NONE_FOUND: &str =

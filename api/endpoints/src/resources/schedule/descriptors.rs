@@ -2,7 +2,31 @@
 
 use framework::values::limits::MAX_WHOLE_LIST;
 
-use crate::{prelude::*, views::catalogue::AppointmentDescriptorView};
+use crate::prelude::*;
+
+/// A label of the health record system for appointments or types, such as a procedure code, a reason or a colour.
+#[view(of = AppointmentDescriptor, named = "descriptor", published)]
+pub struct AppointmentDescriptorView<'a> {
+    id: u64,
+    /// Kind of descriptor, as the health record system calls it.
+    #[view(from = kind)]
+    descriptor_type: &'a str,
+    name: &'a str,
+    /// Code of the descriptor; null if the health record system provides none.
+    code: Option<&'a str>,
+    /// Always null: all locations of the health record system share it.
+    location_id: Option<u32>,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    /// Other values that the health record system provides, keyed by name.
+    #[view(with = entry.body.extra.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect())]
+    data: BTreeMap<&'a str, &'a str>,
+    #[view(active)]
+    active: bool,
+    last_sync_time: Option<At>,
+    created_at: At,
+    updated_at: At,
+}
 
 type Descriptor = Record<AppointmentDescriptor>;
 

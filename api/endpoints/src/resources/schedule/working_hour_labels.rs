@@ -1,11 +1,36 @@
 //! GET /working_hour_labels: a label exists only as a name on working hours, so the labels are collected from these.
 
 use engine::{lists::Range, store::Direction};
+use sha2::{Digest, Sha256};
 
-use crate::{
-    prelude::*,
-    views::hours::{WorkingHourLabelView, label_id},
-};
+use crate::prelude::*;
+
+/// A label of working hours, such as `Hygiene`.
+#[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WorkingHourLabelView<'a> {
+    /// Id of the label. The same name at a location has the same id.
+    id: u64,
+    /// Id of the location.
+    location_id: Option<u32>,
+    /// Name of the label.
+    name: &'a str,
+}
+
+impl<'a> WorkingHourLabelView<'a> {
+    pub fn new(location: u32, name: &'a str) -> WorkingHourLabelView<'a> {
+        WorkingHourLabelView { id: label_id(location, name), location_id: Some(location), name }
+    }
+}
+
+/// Returns the id of a label. A label is only a name at a location, so its id is a digest of both.
+pub fn label_id(location: u32, name: &str) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update(location.to_be_bytes());
+    hash.update(name.as_bytes());
+    let digest = hash.finalize();
+    // The 53 bits that a JSON number represents exactly.
+    digest[..8].iter().fold(0, |id, byte| id << 8 | u64::from(*byte)) >> 11
+}
 
 #[input]
 pub struct ListLabels {

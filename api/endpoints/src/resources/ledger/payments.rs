@@ -1,12 +1,14 @@
-//! Payments, adjustments and payment plans.
+//! Payments and adjustments, their types, and payment plans. `ledger_entry` creates payments and adjustments.
 
-use engine::records::PaymentPlan;
+use engine::records::{AdjustmentAction, AdjustmentType, PaymentPlan, PaymentType};
 
-use super::charges_and_claims::{ClaimView, PatientLedgerCharge};
+use super::{
+    charges_and_claims::{ClaimView, PatientLedgerCharge},
+    ledger_entry::{LedgerEntry, LedgerEntryInput},
+};
 use crate::{
     prelude::*,
     views::{
-        catalogue::{AdjustmentTypeView, PaymentTypeView},
         people::{PatientBasic, ProviderBasic},
         v2::{self, AdjustmentV2, PaymentV2},
     },
@@ -140,3 +142,75 @@ pub struct PaymentPlanView<'a> {
     pub patient: Included<PatientBasic<'a>>,
     pub guarantor: Included<PatientBasic<'a>>,
 }
+
+/// A type of payment, such as cash or card.
+#[view(of = PaymentType, named = "payment type", published)]
+pub struct PaymentTypeView<'a> {
+    id: u64,
+    name: &'a str,
+    #[view(active)]
+    active: bool,
+    updated_at: At,
+}
+
+/// A type of adjustment, such as a discount.
+#[view(of = AdjustmentType, named = "adjustment type", published)]
+pub struct AdjustmentTypeView<'a> {
+    id: u64,
+    name: &'a str,
+    #[view(active)]
+    active: bool,
+    /// Effect of adjustments of this type on the balance: `credit` lowers it, `debit` raises it. `unknown` if the
+    /// health record system does not provide it.
+    #[schemars(with = "String", extend("enum" = ["credit", "debit", "unknown"]))]
+    action: AdjustmentAction,
+    updated_at: At,
+}
+
+listing!(ListPayments: |it| it.sort().foreign_ids().patient().provider().guarantor()
+        .id("charge_id", "Id of the charge.", Filter::Charge).id("claim_id", "Id of the claim.", Filter::Claim)
+        .text("transaction_id", "Transaction id chosen by the caller.", Filter::TransactionId).since()
+        .include_deleted());
+
+listing!(ListAdjustments: |it| it.sort().foreign_ids().patient().provider().guarantor()
+        .id("claim_id", "Id of the claim.", Filter::Claim)
+        .id("charge_id", "Id of the charge.", Filter::Charge).since().include_deleted());
+
+listing!(ListPaymentPlans: |it| it.sort().patient().guarantor().since().without_deleted());
+
+/// Declares an entry that clients create: its name, the fields of the date and of the type, whether it lowers the
+/// balance whatever its sign in the request, and the references that the request does not have.
+macro_rules! ledger_entry {
+    ($body:ident $name:literal $date:ident $type_id:ident($types:ident) $unsigned:literal $($none:ident)*) => {
+        impl LedgerEntry for $body {
+            const OBJECT: (&'static str, &'static str) = ($name, concat!("The ", $name, "."));
+            const DATE: (&'static str, &'static str) = (stringify!($date), concat!("Date of the ", $name, "."));
+            const TYPE: (&'static str, &'static str, Resource) = (
+                stringify!($type_id),
+                concat!("Id of the ", $name, " type, which must belong to the same location."),
+                $types::RESOURCE,
+            );
+            const IS_UNSIGNED: bool = $unsigned;
+
+            fn from_input(given: LedgerEntryInput, day: Day) -> $body {
+                $body {
+                    patient_id: Some(given.patient_id),
+                    amount: given.amount,
+                    $date: Some(day),
+                    $type_id: given.type_id,
+                    transaction_id: Some(given.transaction_id),
+                    description: given.notes,
+                    charge_splits: given.charge_splits,
+                    provider_splits: given.provider_splits,
+                    $($none: None,)*
+                    extra: Vec::new(),
+                }
+            }
+        }
+    };
+}
+
+ledger_entry!(Payment "payment" paid_at payment_type_id(PaymentType) true
+    guarantor_id provider_id charge_id claim_id payment_plan_id insurance_plan_id);
+ledger_entry!(Adjustment "adjustment" adjusted_at adjustment_type_id(AdjustmentType) false
+    guarantor_id provider_id charge_id claim_id);

@@ -9,16 +9,19 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     prelude::*,
-    views::{
-        appointments::AppointmentEvent,
-        clinical::{PatientRecallView, TreatmentPlanView},
-        documents::PatientDocumentView,
-        history::PatientMedicalHistoryItemView,
-        hours::WorkingHourView,
-        patients::{PatientByVersion, PatientDetail, PatientProfile},
-        render::{Published, Rendered, to_json},
-        sync_status,
+    resources::{
+        care::{
+            clinical::{PatientRecallView, TreatmentPlanView},
+            medical_history::PatientMedicalHistoryItemView,
+        },
+        patients::{
+            documents::PatientDocumentView,
+            show::{PatientByVersion, PatientDetail, PatientProfile},
+        },
+        practice::sync_status,
+        schedule::{appointments::AppointmentEvent, working_hours::WorkingHourView},
     },
+    views::render::{Published, Rendered, to_json},
 };
 
 /// The views in webhook messages and in the feed of changes.

@@ -1,12 +1,12 @@
-//! Charges and insurance claims, in one file because each may contain the other.
+//! GET /charges and GET /claims, in one file because each may contain the other.
 
 use engine::records::{ClaimAmounts, ClaimStatus};
 
+use super::fee_schedules::FeeView;
 use crate::{
     prelude::*,
+    resources::care::clinical::ProcedureView,
     views::{
-        catalogue::FeeView,
-        clinical::ProcedureView,
         people::{PatientBasic, PersonView, ProviderBasic},
         v2::{self, ChargeV2},
     },
@@ -262,3 +262,31 @@ fn charges<'a, R: IncludedRecords>(related: &'a R, claim: &Record<Claim>) -> Res
     let ids = claim.body.payouts.iter().filter_map(|payout| payout.charge_id);
     ids.filter_map(|id| related.view::<ChargeView>(Some(id)).transpose()).collect()
 }
+
+#[input]
+pub struct ListCharges {
+    #[query(includes(&["claim_payouts"]))]
+    include: Vec<&'static str>,
+    #[read(input.listing().sort().foreign_ids().patient().provider().procedure().guarantor()
+        .since().include_deleted().done())]
+    listing: Listing,
+}
+
+pub async fn list(
+    call: ApiCall,
+    AtLocation(location, ListCharges { include, listing }): AtLocation<ListCharges>,
+) -> Answer<Paged<ChargeView<'static>>> {
+    let page = listing.entries_at::<Charge>(&call, &location, |_| true)?;
+    if include.is_empty() {
+        return call.page_of(&page, |it| ChargeView::render(it, &call));
+    }
+    let mut views = page.views(|it| ChargeView::render(it, &call));
+    for (view, charge) in views.rows.iter_mut().zip(&page.rows) {
+        let claims = call.find_all::<Claim>(charge.source(), Filter::Charge(charge.id), MAX_RELATED)?;
+        view.claim_payouts = Some(ClaimPayoutView::for_charge(charge.id, &claims));
+    }
+    Ok(call.page(&views))
+}
+
+listing!(ListClaims: |it| it.sort().foreign_ids().patient().guarantor().provider().since()
+        .by("date_of_service", date().about("The date of service."), Filter::DateOfService).include_deleted());

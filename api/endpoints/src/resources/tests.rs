@@ -18,17 +18,43 @@ use serde::Serialize;
 use serde_json::{Value, json, to_value};
 
 use super::{
-    catalogue::*,
-    clinical::*,
-    communications::*,
-    documents::*,
-    forms::*,
-    history::*,
-    hours::*,
-    insurance::*,
-    ledger::*,
-    patients::*,
-    people::*,
+    care::{
+        clinical::{
+            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
+            RecallTypeView, TreatmentPlanView,
+        },
+        communication_logs::CommunicationLogView,
+        conversations::ConversationView,
+        forms::{FormResponseView, FormSchemaDetail, FormSchemaView, formio_schema},
+        medical_history::{MedicalHistoryItemView, PatientMedicalHistoryItemView},
+    },
+    insurance::{
+        insurance_coverages::{InsuranceCoverageView, InsuranceSubscriberView},
+        insurance_plans::InsurancePlanView,
+    },
+    ledger::{
+        balances::{GuarantorBalanceView, InsuranceBalanceView},
+        charges_and_claims::{
+            ChargePayoutView, ChargeView, ClaimPayoutView, ClaimTotals, ClaimView, PatientLedgerCharge,
+        },
+        fee_schedules::{FeeScheduleView, FeeView, ProcedureFee},
+        payments::{AdjustmentTypeView, AdjustmentView, PaymentPlanView, PaymentTypeView, PaymentView},
+    },
+    patients::{
+        alerts::PatientAlertView,
+        create::PatientCreated,
+        documents::{DocumentTypeView, PatientDocumentView},
+        includes::{IndividualCoverageView, PatientAddressView},
+        list::PatientListItem,
+        show::{PatientDetail, PatientProfile},
+    },
+    schedule::{
+        appointment_types::AppointmentTypeDetail, descriptors::AppointmentDescriptorView,
+        working_hour_labels::label_id, working_hours::WorkingHourView,
+    },
+};
+use crate::views::{
+    people::{PatientBasic, PersonView, ProviderBasic},
     render::{Reader, RecordView},
 };
 
