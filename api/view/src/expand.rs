@@ -238,7 +238,7 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
 }
 
 /// Items of the crate with the views, which this crate does not depend on.
-const CONVERSION: &str = "crate::views::field::ViewField::view";
+const CONVERSION: &str = "crate::views::parts::ViewField::view";
 const ORIGIN: &str = "crate::views::parts::foreign_id_type";
 
 fn path(text: &str) -> syn::Result<Path> {

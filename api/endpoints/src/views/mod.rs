@@ -3,12 +3,10 @@
 //! the API's documentation. Data added on demand (`include[]`) is a public field that is absent until set.
 //!
 //! ```text
-//!  parts ◄── field, render ◄── v2, people, locations, gate
-//!  money,    fields; views
-//!  dates     and includes
+//!  parts ◄── render ◄── v2, people, locations, gate
+//!  fields    views and includes
 //! ```
 
-pub mod field;
 pub mod gate;
 pub mod locations;
 pub mod parts;
