@@ -3,7 +3,7 @@
 //! file. Parts that several resources share are in `views`.
 //!
 //! ```text
-//!  record_handlers ─► related                              workstations, workstation_socket
+//!  record_handlers (any view of records)                   workstations, workstation_socket
 //!  patients/{show,list,update} ─► includes ─► alerts, insurance/, ledger/, clinical, providers
 //!  insurance_plans ─► insurance_coverages, fee_schedules   webhooks ─► webhook_{endpoints,subscriptions,deliveries}
 //!  payments ─► ledger_entry, charges_and_claims ─► clinical, fee_schedules        ─► webhook_ownership
@@ -27,7 +27,6 @@ pub mod patients;
 pub mod practice;
 pub mod record_handlers;
 pub mod record_views;
-pub mod related;
 pub mod schedule;
 #[cfg(test)]
 mod tests;

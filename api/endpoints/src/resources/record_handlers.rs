@@ -1,11 +1,11 @@
 //! Handlers for any view of records: lists, and single records with the includes that the view declares. Their
-//! responses are typed by the view with the static lifetime, because the table of routes names no other.
+//! responses are typed by the view with the static lifetime, because the table of routes names no other. Records that
+//! `include[]` requests are read before the view of the main record is built.
 
-use std::marker::PhantomData;
+use std::{any::Any, cell::OnceCell, marker::PhantomData};
 
-use engine::rows::Row;
+use engine::{records::Scope, rows::Row};
 
-use super::related::Related;
 use crate::prelude::*;
 
 /// The values of `include[]`, if the view has any.
@@ -100,4 +100,117 @@ fn with_includes<V: RecordView>(
     V::include(&mut view, entry, &related)?;
     let answer: One<V::View<'_>> = call.show(view);
     Ok(One::wrap(answer.into_response()))
+}
+
+/// The requested related records of an institution.
+pub(super) struct Related<'a> {
+    call: &'a ApiCall,
+    tenant: &'a Tenant,
+    requested: &'a [&'static str],
+    loaded: Loaded,
+}
+
+/// A list of records that views borrow from until the response is complete.
+#[derive(Default)]
+struct Loaded(OnceCell<(Box<dyn Any>, Box<Loaded>)>);
+
+impl Loaded {
+    fn keep<T: 'static>(&self, records: T) -> &T {
+        let mut last = self;
+        while let Some((_, next)) = last.0.get() {
+            last = next;
+        }
+        let (records, _) = last.0.get_or_init(|| (Box::new(records) as Box<dyn Any>, Box::default()));
+        records.downcast_ref().expect("the records were stored with this type")
+    }
+
+    /// Returns the first stored value of the type that fulfils the condition.
+    fn find<T: 'static>(&self, condition: impl Fn(&T) -> bool) -> Option<&T> {
+        let mut last = self;
+        while let Some((records, next)) = last.0.get() {
+            if let Some(found) = records.downcast_ref::<T>().filter(|it| condition(it)) {
+                return Some(found);
+            }
+            last = next;
+        }
+        None
+    }
+}
+
+/// The records that match a filter, which several includes of a response may request.
+struct Matching<T: Body> {
+    source: u32,
+    filter: Filter,
+    records: Vec<Record<T>>,
+}
+
+impl<'a> Related<'a> {
+    pub(super) fn new(call: &'a ApiCall, tenant: &'a Tenant, requested: &'a [&'static str]) -> Related<'a> {
+        Related { call, tenant, requested, loaded: Loaded::default() }
+    }
+}
+
+impl IncludedRecords for Related<'_> {
+    type Error = ApiError;
+
+    fn reader(&self) -> &dyn Reader {
+        self.call
+    }
+
+    fn is_requested(&self, name: &str) -> bool {
+        self.requested.contains(&name)
+    }
+
+    fn record<T: Body>(&self, id: Option<T::Id>) -> Result<Option<&Record<T>>, ApiError> {
+        let Some(id) = id else { return Ok(None) };
+        let found = match T::SCOPE {
+            Scope::Institution => self.call.api.engine.entry::<T>(self.tenant.institution.id.0, id.into())?,
+            _ => self.call.try_entry(self.tenant, id.into())?,
+        };
+        if T::RESOURCE == Resource::Patients && found.is_some() {
+            self.call.audit("read", "patient", id.into());
+        }
+        Ok(found.map(|it| self.loaded.keep(it)))
+    }
+
+    fn matching<T: Body>(&self, source: u32, filter: Filter) -> Result<&[Record<T>], ApiError> {
+        let found = match self.loaded.find(|it: &Matching<T>| it.source == source && it.filter == filter) {
+            Some(found) => found,
+            None => {
+                let records = self.call.find_all(source, filter.clone(), MAX_RELATED)?;
+                self.loaded.keep(Matching { source, filter, records })
+            }
+        };
+        Ok(&found.records)
+    }
+}
+
+impl Reader for ApiCall {
+    fn adapter(&self, source: Option<u32>) -> Option<&str> {
+        self.directory.adapter_of_source(source)
+    }
+
+    fn sees_amounts(&self) -> bool {
+        self.key.grants.financial
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loaded_records_are_found_by_type_and_condition() {
+        let loaded = Loaded::default();
+        assert_eq!(loaded.find(|_: &u32| true), None);
+        let (first, text, second) = (loaded.keep(1_u32), loaded.keep("one".to_owned()), loaded.keep(2_u32));
+        assert_eq!((*first, text.as_str(), *second), (1, "one", 2));
+        assert_eq!(loaded.find(|it: &u32| *it == 2), Some(&2));
+        assert_eq!(loaded.find(|it: &u32| *it == 3), None);
+        assert_eq!(loaded.find(|it: &String| it == "one"), Some(&"one".to_owned()));
+    }
 }

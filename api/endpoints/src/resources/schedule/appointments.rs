@@ -15,7 +15,7 @@ use crate::{
     resources::{
         care::clinical::ProcedureView,
         practice::{operatories::OperatoryView, providers::ProviderNames},
-        related::Related,
+        record_handlers::Related,
     },
     views::people::{PatientBasic, PersonView},
 };
