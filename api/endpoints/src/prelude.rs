@@ -25,9 +25,8 @@ pub(crate) use engine::{
 pub(crate) use framework::{
     access::{
         api::Api,
-        arguments::{Anywhere, FromCall, FromInput, Id},
-        call::{ActionContext, ApiCall},
-        input::Input,
+        arguments::{Anywhere, FromCall, Id},
+        call::{ActionContext, ApiCall, FromInput, Input},
         resource_names,
         respond::{Answer, Answers, Created, Empty, Listed, One, Paged, Plain, Wraps},
         tenancy::{AtLocation, InLocations, InTenant, InTenants, OfLocation, OpenLocation, Tenant},

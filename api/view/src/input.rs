@@ -236,8 +236,8 @@ pub(crate) fn input(arguments: TokenStream, item: TokenStream) -> syn::Result<To
     Ok(quote! {
         #declared
 
-        impl ::framework::access::arguments::FromInput for #name {
-            fn from_input(input: &mut ::framework::access::input::Input) -> #name {
+        impl ::framework::access::call::FromInput for #name {
+            fn from_input(input: &mut ::framework::access::call::Input) -> #name {
                 #objects
                 #built
             }
@@ -257,7 +257,7 @@ fn value_of(field: &mut Field, name: &Ident, prefix: &str) -> syn::Result<TokenS
         if is_value(kind) {
             return Err(Error::new(name.span(), format!("`{name}` needs `#[body]`, `#[query]` or `#[read]`")));
         }
-        return Ok(quote!(<#kind as ::framework::access::arguments::FromInput>::from_input(input)));
+        return Ok(quote!(<#kind as ::framework::access::call::FromInput>::from_input(input)));
     };
     let attribute = field.attrs.remove(at);
     if attribute.path().is_ident("read") {
@@ -332,7 +332,7 @@ mod tests {
             "start : input . body . clearable (\"at.start\" , instant (& input . clock)) ,",
             "input . query . list (\"ids\" ,",
             "input . query . required_or_none (\"sort\" ,",
-            "paging : input . paging () , filter : < Filter as :: framework :: access :: arguments :: FromInput > ::",
+            "paging : input . paging () , filter : < Filter as :: framework :: access :: call :: FromInput > ::",
             "from_input (input) } ; Change :: check (& value , input) ; value",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");

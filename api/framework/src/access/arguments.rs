@@ -1,5 +1,5 @@
-//! Extractors for handler arguments: path, parameters and body, after the scope (`tenancy`) if the endpoint has one.
-//! They run before the handler, and also produce the documentation.
+//! Extractors for handler arguments: path, and the input of the call (`call`) after the scope (`tenancy`) if the
+//! endpoint has one. They run before the handler, and also produce the documentation.
 //!
 //! ```ignore
 //! async fn list(
@@ -14,44 +14,17 @@
 //! ) -> Answer<One<ChargeView<'static>>>
 //! ```
 
-use engine::{
-    Unmet,
-    webhooks::model::{EndpointId, SubscriptionId},
-};
-use location::LocationId;
+use engine::webhooks::model::{EndpointId, SubscriptionId};
 use uuid::Uuid;
 
-use super::{call::ApiCall, input::Input};
+use super::call::{ApiCall, FromInput};
 use crate::{
-    http::{errors::ApiError, paging::Paging},
+    http::errors::ApiError,
     values::{
-        kinds::{id, long_id, reference::Reference, text, uuid},
+        kinds::{id, long_id, text, uuid},
         limits::MAX_NAME,
     },
 };
-
-/// Parameters and body fields of an endpoint, as declared by `#[input]` (crate `view-macro`).
-pub trait FromInput: Sized {
-    /// Reads every parameter and field. Problems are recorded and example values substituted, so that one response
-    /// reports all problems. The set of fields must not depend on the input, because the documentation is generated
-    /// with an empty call.
-    fn from_input(input: &mut Input) -> Self;
-
-    /// Returns the error for a nonexistent record that the body references.
-    fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
-        Unmet::NotFound { resource, id }.into()
-    }
-}
-
-impl FromInput for () {
-    fn from_input(_: &mut Input) {}
-}
-
-impl FromInput for Paging {
-    fn from_input(input: &mut Input) -> Paging {
-        input.paging()
-    }
-}
 
 /// Path parameters of an endpoint.
 pub trait FromPath: Sized {

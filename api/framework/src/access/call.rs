@@ -1,5 +1,5 @@
-//! Authenticated requests. Key, grants, limits, body and query are checked here; `tenancy` checks the institution and
-//! location.
+//! Authenticated requests and their input. Key, grants, limits, body and query are checked here; `tenancy` checks the
+//! institution and location.
 
 use std::{net::IpAddr, ops::Deref, rc::Rc, sync::Arc};
 
@@ -9,16 +9,16 @@ use actix_web::{
     http::header::{AUTHORIZATION, HeaderValue},
     web::{Bytes, Data},
 };
-use engine::idempotency::IdempotencyKey;
-use location::{Date, Timestamp};
+use chrono_tz::Tz;
+use engine::{Unmet, idempotency::IdempotencyKey};
+use location::{Date, LocationId, Timestamp};
 
 use super::{
     api::Api,
     authentication::{anonymous_key, api_key, bearer, for_operators, may, operator},
     directory::Directory,
     idempotency,
-    input::{EARLIEST, Input},
-    keys::ApiKey,
+    keys::{ApiKey, Grants},
     shown::AccessLog,
 };
 use crate::{
@@ -30,20 +30,27 @@ use crate::{
         errors::ApiError,
         fields::Fields,
         notices::Notices,
-        paging,
+        paging::{self, Paging},
         query::Params,
         row::Names,
     },
     nodes::admission::from_node,
     values::{
-        cursor::Cursors,
+        cursor::{Cursors, QueryCursors},
         expected::Expected,
-        kinds::{Kind, times::Clock},
+        kinds::{Kind, includes, reference::Reference, times::Clock},
         secret::Secret,
         times,
         versions::Version,
     },
 };
+
+/// Amount fields that each value of `include[]` adds to the response.
+const INCLUDED_AMOUNTS: [(&str, &str); 2] =
+    [("insurance_coverages", "insurance_coverages.plan.annual_max_individual"), ("procedures", "procedures.fee")];
+
+/// Time zone where each date begins first.
+const EARLIEST: Tz = Tz::Pacific__Kiritimati;
 
 pub struct ApiCall {
     pub api: ApiRef,
@@ -72,6 +79,65 @@ pub struct ApiCall {
     pub notices: Notices,
     /// Collected documentation if the call only describes its route.
     pub notes: Option<Notes>,
+}
+
+/// Input of a call: query parameters and body fields.
+pub struct Input {
+    pub query: Params,
+    pub body: Fields,
+    pub now: Timestamp,
+    /// Date at the named location; without one, the latest date in any time zone.
+    pub today: Date,
+    /// Time zone of the named location; without one, that of the institution's locations if they share one.
+    pub clock: Clock,
+    /// Grants of the calling key. Parameters that need a missing grant are withheld.
+    pub grants: Grants,
+    pub version: Version,
+    pub cursors: QueryCursors,
+}
+
+impl Input {
+    /// Returns the values of `include[]`, and reports the included amounts that the key may not see.
+    pub fn includes(&mut self, known: &'static [&'static str]) -> Vec<&'static str> {
+        let asked = self.query.list("include", includes(known));
+        let amounts = INCLUDED_AMOUNTS.iter().filter(|(name, _)| asked.contains(name));
+        amounts.for_each(|(_, field)| self.withhold_amount(field));
+        asked
+    }
+
+    /// Reports an amount that the key may not see.
+    pub fn withhold_amount(&mut self, field: &str) {
+        if !self.grants.financial {
+            self.query.withheld(field, "financial");
+        }
+    }
+
+    pub fn paging(&mut self) -> Paging {
+        Paging::read(&mut self.query, self.version, self.cursors.clone(), self.now)
+    }
+}
+
+/// Parameters and body fields of an endpoint, as declared by `#[input]` (crate `view-macro`).
+pub trait FromInput: Sized {
+    /// Reads every parameter and field. Problems are recorded and example values substituted, so that one response
+    /// reports all problems. The set of fields must not depend on the input, because the documentation is generated
+    /// with an empty call.
+    fn from_input(input: &mut Input) -> Self;
+
+    /// Returns the error for a nonexistent record that the body references.
+    fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
+        Unmet::NotFound { resource, id }.into()
+    }
+}
+
+impl FromInput for () {
+    fn from_input(_: &mut Input) {}
+}
+
+impl FromInput for Paging {
+    fn from_input(input: &mut Input) -> Paging {
+        input.paging()
+    }
 }
 
 /// Shared state of all requests. It is absent in a describing call, where only the arguments are read.

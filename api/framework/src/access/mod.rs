@@ -5,7 +5,7 @@
 //!  keys ◄── operators ◄───────────┐
 //!  keys, directory, conditional ◄─┤                                   ┌── arguments ◄── tenancy   input and scope
 //!  edge, reloads ◄────────────────┴ api ◄── authentication ◄┐         │
-//!  shown, input, idempotency ◄──────────────────────────────┴ call ◄──┼── respond   successful responses
+//!  shown, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   successful responses
 //!                                                                     └── audited   audit trail entries
 //! ```
 
@@ -18,7 +18,6 @@ pub mod conditional;
 pub mod directory;
 pub mod edge;
 pub mod idempotency;
-pub mod input;
 pub mod keys;
 pub mod operators;
 pub mod reloads;

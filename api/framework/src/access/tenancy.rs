@@ -10,8 +10,8 @@ use engine::{
 use location::LocationId;
 
 use super::{
-    arguments::{FromCall, FromInput, FromPath, Id},
-    call::ApiCall,
+    arguments::{FromCall, FromPath, Id},
+    call::{ApiCall, FromInput},
     shown::AccessScope,
 };
 use crate::{

@@ -8,7 +8,10 @@ use engine::{
 use location::Span;
 
 use crate::{
-    access::{call::ApiCall, input::Input, tenancy::OpenLocation},
+    access::{
+        call::{ApiCall, Input},
+        tenancy::OpenLocation,
+    },
     http::{
         errors::ApiError,
         paging::{ListPage, Paging},
@@ -41,8 +44,8 @@ macro_rules! listing {
     ($name:ident: |$list:ident| $reading:expr) => {
         pub struct $name($crate::records::listing::Listing);
 
-        impl $crate::access::arguments::FromInput for $name {
-            fn from_input(input: &mut $crate::access::input::Input) -> $name {
+        impl $crate::access::call::FromInput for $name {
+            fn from_input(input: &mut $crate::access::call::Input) -> $name {
                 let $list = input.listing();
                 $name($reading.done())
             }
