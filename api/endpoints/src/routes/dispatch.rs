@@ -32,8 +32,7 @@ use framework::{
 use super::{
     agents::Agents,
     placing::{self, Placed},
-    route::{Answering, Begun, Route, Serves},
-    route_map::RouteMap,
+    route::{Answering, Begun, Route, RouteMap, Serves},
 };
 use crate::{prelude::*, resources::ehr_events};
 

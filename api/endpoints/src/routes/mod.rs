@@ -2,16 +2,14 @@
 //! on it.
 //!
 //! ```text
-//!  route ◄── dispatch ◄── table
-//!  (a row)   (request → row → call → answer)   (all rows)
-//!               ├──► route_map   (path → rows)
-//!               ├──► placing   (which node answers)
-//!               └──► agents   (messages of agents → requests of intents)
+//!  route ◄──────────────── dispatch ◄── table
+//!  (a row; path → rows)    (request → row → call → answer)   (all rows)
+//!                             ├──► placing   (which node answers)
+//!                             └──► agents   (messages of agents → requests of intents)
 //! ```
 
 mod agents;
 pub mod dispatch;
 mod placing;
 pub mod route;
-mod route_map;
 pub mod table;

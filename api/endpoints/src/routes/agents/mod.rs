@@ -47,10 +47,7 @@ use self::{
     rpc::{CALL, INITIALIZE, Incoming, Message, NEGOTIATED, RpcError, server_info, supported},
     tools::ServedTool,
 };
-use super::{
-    route::{Route, Serves},
-    route_map::RouteMap,
-};
+use super::route::{Route, RouteMap, Serves};
 use crate::prelude::*;
 
 /// Rules for every model, in addition to the descriptions of the tools.

@@ -12,7 +12,7 @@ use crate::{
     openapi::bodies::object_schema,
     prelude::*,
     resources::booking::practice::IntentAbilities,
-    routes::{route::Route, route_map::RouteMap},
+    routes::route::{Route, RouteMap},
 };
 
 /// The version of the tools' calls: the newest that needs no grant.
