@@ -19,7 +19,7 @@ pub(crate) use engine::{
     setup::{LocationSetup, LocationStatus},
     webhooks::{
         model::{EndpointId, SubscriptionId},
-        views::ViewContext,
+        views::{RelatedRecords, ViewContext},
     },
 };
 pub(crate) use framework::{
@@ -69,5 +69,5 @@ pub(crate) use view_macro::{input, view};
 
 pub(crate) use crate::views::{
     parts::{Included, IncludedList, Omittable, Price, WriteState},
-    render::{IncludedRecords, Reader, RecordView},
+    render::{IncludedRecords, Published, Reader, RecordView, Rendered, to_json},
 };

@@ -11,7 +11,7 @@
 //!  appointment_writes ─► appointments ─► providers, operatories, clinical
 //!  operator_actions ─► sync, write_requests, adapters, webhooks, workstations
 //!  documentation, operations (open to anyone)              ehr_events (reports of EHRs, each with its secret)
-//!  export ─► record_views (the view of any record, for the feed of changes and for webhooks) ─► views of all resources
+//!  export ─► record_views (the view of any record, for the feed of changes and for webhooks) ─► sync_status
 //! ```
 
 pub mod access;

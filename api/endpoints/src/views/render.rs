@@ -1,7 +1,7 @@
 //! Rendering of records for a reader, with the related records that `include[]` adds. [`view_macro::view`] implements
 //! [`RecordView`] for most views.
 
-use engine::webhooks::views::{RelatedRecords, ViewError};
+use engine::webhooks::views::ViewError;
 
 use crate::prelude::*;
 

@@ -118,6 +118,18 @@ impl<'a> TreatmentPlanView<'a> {
     }
 }
 
+impl Published for TreatmentPlan {
+    type View = TreatmentPlanView<'static>;
+
+    fn publish(entry: &Record<TreatmentPlan>, context: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
+        let mut procedures: Vec<Record<Procedure>> = Vec::new();
+        for id in &entry.body.procedure_ids {
+            procedures.extend(related.get(entry.source(), *id)?);
+        }
+        to_json(&TreatmentPlanView::from_record(entry, &procedures).amounts(context.amounts))
+    }
+}
+
 /// A clinical note about a patient.
 #[view(of = ClinicalNote, named = "clinical note", published)]
 pub struct ClinicalNoteView<'a> {
@@ -173,6 +185,16 @@ pub struct PatientRecallView<'a> {
     patient_id: Option<u32>,
     created_at: At,
     updated_at: At,
+}
+
+impl Published for PatientRecall {
+    type View = PatientRecallView<'static>;
+
+    fn publish(entry: &Record<PatientRecall>, context: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
+        let kind = entry.body.recall_type_id.map(|id| related.get::<Record<RecallType>>(entry.source(), id));
+        let adapter = context.adapter(entry.source_id);
+        to_json(&PatientRecallView::from_record(entry, kind.transpose()?.flatten().as_ref(), adapter))
+    }
 }
 
 /// The recall type of a patient recall.

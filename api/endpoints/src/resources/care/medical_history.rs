@@ -29,6 +29,15 @@ pub struct PatientMedicalHistoryItemView<'a> {
     write: WriteState<'a>,
 }
 
+impl Published for PatientHistoryItem {
+    type View = PatientMedicalHistoryItemView<'static>;
+
+    fn publish(entry: &Record<PatientHistoryItem>, _: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
+        let item: Option<Record<HistoryItem>> = related.get(entry.source(), entry.body.item_id)?;
+        to_json(&PatientMedicalHistoryItemView::from_record(entry, item.as_ref()))
+    }
+}
+
 /// The items of a patient's medical history that changed together.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MedicalHistoryEvent<'a> {

@@ -35,6 +35,14 @@ pub struct PatientDocumentView<'a> {
     document_type_id: Option<u64>,
 }
 
+impl Published for Document {
+    type View = PatientDocumentView<'static>;
+
+    fn publish(entry: &Record<Document>, _: &ViewContext<'_>, _: &dyn RelatedRecords) -> Rendered {
+        to_json(&PatientDocumentView::from_record(entry, None))
+    }
+}
+
 pub async fn list(mut call: ApiCall, Id(id): Id<u32>, tenant: Tenant) -> Answer<Listed<PatientDocumentView<'static>>> {
     let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
     let theirs = vec![Filter::Patient(id.into())];

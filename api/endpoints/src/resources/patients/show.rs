@@ -106,6 +106,18 @@ impl<'a> PatientProfile<'a> {
     }
 }
 
+/// Patients have another shape in earlier versions.
+impl Published for Patient {
+    type View = PatientByVersion<'static>;
+
+    fn publish(entry: &Record<Patient>, context: &ViewContext<'_>, _: &dyn RelatedRecords) -> Rendered {
+        match context.version() {
+            Version::V3_1_0 => to_json(&PatientProfile::render(entry, context)),
+            Version::V3_0_0 | Version::V2_2_2 => to_json(&PatientDetail::render(entry, context)),
+        }
+    }
+}
+
 /// The patient's privacy authorizations. Always null: no health record system provides them.
 #[view]
 #[derive(Default)]

@@ -152,6 +152,21 @@ pub(crate) struct AppointmentEvent<'a> {
     insurance_choice_type: Option<()>,
 }
 
+impl Published for Appointment {
+    type View = AppointmentEvent<'static>;
+
+    fn publish(it: &Record<Appointment>, context: &ViewContext<'_>, related: &dyn RelatedRecords) -> Rendered {
+        let (institution, place) = (it.institution_id, &it.placement);
+        let patient =
+            it.patient_id.map(|id| related.get::<Record<Patient>>(institution, id.into())).transpose()?.flatten();
+        let provider =
+            place.provider.map(|id| related.get::<Record<Provider>>(institution, id.0.into())).transpose()?.flatten();
+        let operatory =
+            place.operatory.map(|id| related.get::<Record<Operatory>>(it.location(), id.0)).transpose()?.flatten();
+        to_json(&AppointmentEvent::from_record(it, context, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
+    }
+}
+
 /// Returns the status derived from the appointment's fields; the specification leaves the values open.
 fn status(appointment: &Record<Appointment>) -> &'static str {
     let failed = appointment.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);

@@ -92,6 +92,14 @@ impl<'a> WorkingHourView<'a> {
     }
 }
 
+impl Published for WorkingHour {
+    type View = WorkingHourView<'static>;
+
+    fn publish(entry: &Record<WorkingHour>, context: &ViewContext<'_>, _: &dyn RelatedRecords) -> Rendered {
+        to_json(&WorkingHourView::from_record(entry, context.location.zone, context.now))
+    }
+}
+
 fn hours_and_minutes(minutes: u16) -> String {
     format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }
