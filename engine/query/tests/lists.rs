@@ -265,6 +265,27 @@ async fn a_prefix_of_many_blocks_is_known_without_reading_them() {
     assert!(reads(vec![Filter::Name("smith1".to_owned())]) > without_blocks);
 }
 
+#[test]
+fn a_list_that_ends_on_the_page_is_read_once() {
+    let world = ListsWorld::new();
+    for id in 1..=60 {
+        world.turn(|unit_of_work| unit_of_work.put(&patient(id, 0, id % 3 == 0, world.now)).unwrap());
+    }
+    let first_asked = Timestamp(world.now);
+    let page = PageRequest { at: PageAt::Start, size: 100, descending: false, first_asked, budget: 1_000 };
+    let read = |filters: &[Filter], request: &PageRequest| {
+        let query = ListQuery::new([OWNER], Order::Id).filtered(filters.to_vec());
+        let before = world.store.reads();
+        let page = world.lists().list::<Record<Patient>>(&query, request, |_| true).unwrap();
+        (page.rows.len(), page.has_next, world.store.reads() - before)
+    };
+    for filters in [vec![], vec![Filter::Inactive(true)]] {
+        // The first query loads the state into memory.
+        read(&filters, &page);
+        assert_eq!(read(&filters, &page), read(&filters, &PageRequest::whole(100)));
+    }
+}
+
 #[tokio::test]
 async fn a_frequent_prefix_is_looked_up_once_per_page() {
     let world = patients_with_many_words(ReadBudget { named: 4, words: 50, ..ReadBudget::default() }).await;

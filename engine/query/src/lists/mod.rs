@@ -15,7 +15,7 @@ mod page;
 mod query;
 mod source;
 
-use std::{borrow::Borrow, collections::BTreeMap};
+use std::{borrow::Borrow, cell::Cell, collections::BTreeMap};
 
 use by_id::read_by_id;
 use records::document::{Document, DocumentKind, Link};
@@ -108,6 +108,18 @@ impl Lists<'_> {
             return self.page_by_id::<D, R>(query, &criteria, page, matches_all, &read);
         }
         let page_of = |fetch: &dyn Fn(Range) -> Result<Vec<(Position, R)>, StoreError>| -> Result<Page<R>, ListError> {
+            // The last record of the list, once a read has returned fewer records than requested.
+            let end: Cell<Option<Position>> = Cell::new(None);
+            let fetch = |range: Range| {
+                if range.from.is_some() && range.from == end.get() {
+                    return Ok(Vec::new());
+                }
+                let rows = fetch(range)?;
+                if rows.len() < range.limit {
+                    end.set(rows.last().map(|(position, _)| *position));
+                }
+                Ok::<_, StoreError>(rows)
+            };
             let page = page.collect(fetch, |(_, row)| matches_all(row), |(position, _)| *position)?;
             Ok(page.with_rows(|rows| rows.into_iter().map(|(_, row)| row).collect()))
         };
