@@ -1,6 +1,6 @@
-//! Records in the order of their ids, read without the index.
+//! Records in the order of their ids, and records with known ids, read without the index.
 
-use store::{Key, SealedValue, Store, StoreError, keys};
+use store::{Direction, Key, KeyRange, SealedValue, Store, StoreError, keys, prefix_end};
 
 use super::page::{Position, Range};
 
@@ -27,6 +27,31 @@ pub(super) fn read_by_id<R>(
         }
     }
     Ok(rows)
+}
+
+/// Returns the records with these ids, in their order. One scan reads ids that are close together, unless they are few
+/// or the scan would read twice as many records.
+pub(super) fn find_by_id(
+    store: &dyn Store,
+    (kind, scope): (u8, u32),
+    ids: &[u64],
+) -> Result<Vec<Option<(Key, SealedValue)>>, StoreError> {
+    let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else { return Ok(Vec::new()) };
+    let key = |id: &u64| keys::record(kind, scope, *id);
+    if (last - first).saturating_add(8) >= 2 * ids.len() as u64 {
+        let keys: Vec<Key> = ids.iter().map(key).collect();
+        let found = store.get_sealed(&keys)?;
+        return Ok(keys.into_iter().zip(found).map(|(key, value)| Some((key, value?))).collect());
+    }
+    let index = |id: u64| (id - first) as usize;
+    let mut found: Vec<Option<(Key, SealedValue)>> = vec![None; index(*last) + 1];
+    let range = KeyRange::new(key(first), prefix_end(&key(last)));
+    for (key, value) in store.scan_sealed(range, Direction::Forward, found.len())? {
+        if let Some((.., id)) = keys::parse_record(&key) {
+            found[index(id)] = Some((key, value));
+        }
+    }
+    Ok(ids.iter().map(|id| found[index(*id)].take()).collect())
 }
 
 #[cfg(test)]
@@ -60,6 +85,37 @@ mod tests {
         assert_eq!(read(None, Backward, 4), (vec![8, 5, 2, 1], 1));
         assert_eq!(read(Some(8), Forward, 2), (vec![], 1));
         assert_eq!(read(Some(u64::MAX), Forward, 2), (vec![], 1));
+    }
+
+    #[test]
+    fn ids_close_together_are_found_with_one_scan() {
+        let store = MemoryStore::new();
+        let mut batch = Batch::new();
+        let stored: Vec<u64> = (1..=40).filter(|id| *id != 15).chain([90, u64::MAX]).collect();
+        for (scope, id) in stored.iter().map(|id| (7, *id)).chain([(8, 21)]) {
+            batch.put(keys::record(KIND, scope, id), vec![id as u8]);
+        }
+        store.commit_now(batch).unwrap();
+        let find = |ids: &[u64]| {
+            let before = store.reads();
+            let found = find_by_id(&store, (KIND, 7), ids).unwrap();
+            assert_eq!(found.len(), ids.len());
+            for (id, found) in ids.iter().zip(found) {
+                let value = found.map(|(key, value)| {
+                    assert_eq!(key, keys::record(KIND, 7, *id));
+                    store.unseal(&key, value).unwrap()
+                });
+                assert_eq!(value, stored.contains(id).then(|| vec![*id as u8]), "{id}");
+            }
+            store.reads() - before
+        };
+        assert_eq!(find(&(1..=20).rev().collect::<Vec<_>>()), 1);
+        assert_eq!(find(&(35..=54).collect::<Vec<_>>()), 1);
+        assert_eq!(find(&(u64::MAX - 19..=u64::MAX).collect::<Vec<_>>()), 1);
+        assert_eq!(find(&(1..=40).step_by(3).collect::<Vec<_>>()), 14);
+        assert_eq!(find(&[3, 1, 2]), 3);
+        assert_eq!(find(&[0, 90, u64::MAX]), 3);
+        assert_eq!(find(&[]), 0);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use records::{
 use store::{Direction, Key, SealedValue, Store, StoreError, keys, prefix_end};
 
 use super::{
-    by_id::read_by_id,
+    by_id::{find_by_id, read_by_id},
     latest_first::Window,
     merge::Merge,
     page::{Position, Range},
@@ -94,11 +94,10 @@ impl<'a> OwnerList<'a> {
             if positions.is_empty() {
                 break;
             }
-            let record = |position: &Position| keys::record(self.kind, self.scope, position.id);
-            let keys: Vec<Key> = positions.iter().map(record).collect();
-            let found = self.store.get_sealed(&keys)?;
-            for ((position, key), found) in positions.into_iter().zip(keys).zip(found) {
-                let Some(value) = found else { continue };
+            let ids: Vec<u64> = positions.iter().map(|position| position.id).collect();
+            let found = find_by_id(self.store, (self.kind, self.scope), &ids)?;
+            for (position, found) in positions.into_iter().zip(found) {
+                let Some((key, value)) = found else { continue };
                 rows.extend(take(key, value)?.map(|row| (position, row)));
             }
         }
