@@ -120,6 +120,7 @@ async fn a_repeated_list_opens_changed_records_only() {
         let second = world.get(list).reply().await;
         assert_eq!((opened(resource), second.text), (0, first.text), "{list}");
     }
+    let before = world.get(PATIENTS).reply().await;
     let change = json!({"patient": {"last_name": "Lovelace"}});
     let path = format!("/patients/{PAT}?subdomain=acme&location_id=1");
     world.patch(&path, change).version("v3.1.0").ok().await;
@@ -128,4 +129,5 @@ async fn a_repeated_list_opens_changed_records_only() {
     let third = world.get(PATIENTS).reply().await;
     assert_eq!(opened(Resource::Patients), 1);
     assert!(third.text.contains("Lovelace"));
+    assert!(before.header("ETag").is_some() && third.header("ETag") != before.header("ETag"));
 }

@@ -151,8 +151,6 @@ impl<V> Serialize for RenderedRow<V> {
 
 /// Estimated size of an envelope without its data.
 const ENVELOPE_BYTES: usize = 1_024;
-/// Digits of a row's digest, and a comma.
-const DIGEST_DIGITS: usize = 40;
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 impl ApiCall {
@@ -223,13 +221,15 @@ impl ApiCall {
         Ok(RenderedRow(rendered, PhantomData))
     }
 
-    /// Responds with a page of rendered rows. Its entity tag covers the digests of the rows instead of their text,
-    /// which was hashed when it was rendered.
+    /// Responds with a page of rendered rows. Its entity tag covers the envelope without rows, then the digests of the
+    /// rows instead of their text, which was hashed when it was rendered.
     pub fn page_of_rendered<V, A: Wraps<V>>(&self, page: &ListPage<RenderedRow<V>>) -> Answer<A> {
         let bytes = page.rows.iter().map(|row| row.0.text.get().len() + 1).sum();
         let mut answer = self.json(A::STATUS, self.page_json(page, bytes)?);
-        let digests = self.page_json(&page.views(|row| row.0.digest), DIGEST_DIGITS * page.rows.len())?;
-        let tag = self.api.tags.for_caller(&self.key, self.version).entity_tag(&digests);
+        let without_rows: ListPage<()> = ListPage { rows: Vec::new(), info: page.info.clone() };
+        let mut tagged = self.page_json(&without_rows, size_of::<u128>() * page.rows.len())?;
+        page.rows.iter().for_each(|row| tagged.extend_from_slice(&row.0.digest.to_be_bytes()));
+        let tag = self.api.tags.for_caller(&self.key, self.version).entity_tag(&tagged);
         answer.headers_mut().insert(ETAG, tag);
         Ok(A::wrap(answer))
     }
