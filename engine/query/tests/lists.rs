@@ -256,13 +256,28 @@ fn reads_of_page(world: &ListsWorld, filters: Vec<Filter>, keep: fn(&Record<Pati
 
 #[tokio::test]
 async fn a_prefix_of_many_blocks_is_known_without_reading_them() {
-    let world = patients_with_many_words(ReadBudget { words: 4, ..ReadBudget::default() }).await;
-    let reads = |filters| reads_of_page(&world, filters, |_| true);
-    // Unlike the whole list, a filtered one reads the changes since the last read.
-    let without_blocks = reads(Vec::new()) + 1;
-    assert_eq!(reads(vec![Filter::Name("q".to_owned())]), without_blocks);
-    // A narrower prefix is looked up in its blocks.
-    assert!(reads(vec![Filter::Name("smith1".to_owned())]) > without_blocks);
+    // Fourteen words begin blocks. An estimate of the others adds to them.
+    for words in [4, 50] {
+        let world = patients_with_many_words(ReadBudget { words, ..ReadBudget::default() }).await;
+        let reads = |filters| reads_of_page(&world, filters, |_| true);
+        // Unlike the whole list, a filtered one reads the changes since the last read.
+        let without_blocks = reads(Vec::new()) + 1;
+        assert_eq!(reads(vec![Filter::Name("q".to_owned())]), without_blocks);
+        // A narrower prefix is looked up in its blocks.
+        assert!(reads(vec![Filter::Name("smith1".to_owned())]) > without_blocks);
+    }
+}
+
+#[tokio::test]
+async fn too_many_records_are_known_from_the_number_of_blocks() {
+    // Thirteen full blocks have over 1,300 entries.
+    let reads = async |named| {
+        let world = patients_with_many_words(ReadBudget { named, words: 100, ..ReadBudget::default() }).await;
+        reads_of_page(&world, vec![Filter::Name("q".to_owned())], |_| true)
+    };
+    let collected_first = reads(1_300).await;
+    assert_eq!(reads(1_299).await, reads(0).await);
+    assert!(collected_first > reads(1_299).await);
 }
 
 #[test]
@@ -288,7 +303,7 @@ fn a_list_that_ends_on_the_page_is_read_once() {
 
 #[tokio::test]
 async fn a_frequent_prefix_is_looked_up_once_per_page() {
-    let world = patients_with_many_words(ReadBudget { named: 4, words: 50, ..ReadBudget::default() }).await;
+    let world = patients_with_many_words(ReadBudget { named: 4, words: 100, ..ReadBudget::default() }).await;
     let lookup = |keep: fn(&Record<Patient>) -> bool| {
         let of_all = reads_of_page(&world, Vec::new(), keep);
         // Each read of the filtered list also reads the changes since the last one.

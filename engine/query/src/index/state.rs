@@ -127,18 +127,18 @@ impl View {
         PointLookup::new(self.tables.iter().cloned())
     }
 
-    /// Returns `true` if the stored blocks in a range begin with more than `most` words, which is known without a read.
-    /// Removed entries count until a merge drops them.
-    pub(crate) fn has_more_words(&self, start: &[u8], end: &[u8], most: usize) -> bool {
-        let stored = self.tables.iter().filter_map(|table| match table {
-            EntryTable::Fresh(_) => None,
-            EntryTable::Stored(segment) => Some(segment),
-        });
-        let mut words = BTreeSet::new();
-        stored.flat_map(|segment| segment.first_entries(start, end)).any(|first| {
-            words.insert(entry::with_word(first));
-            words.len() > most
-        })
+    /// Returns the number of stored blocks that are full and in a range, and the number of different words with which
+    /// stored blocks in the range begin, without a read. Removed entries count until a merge drops them.
+    pub(crate) fn stored_blocks(&self, start: &[u8], end: &[u8]) -> (usize, usize) {
+        let (mut full, mut words) = (0, BTreeSet::new());
+        for table in &self.tables {
+            let EntryTable::Stored(segment) = table else { continue };
+            let firsts: Vec<&[u8]> = segment.first_entries(start, end).collect();
+            // The last block may end after the range, or not be full.
+            full += firsts.len().saturating_sub(1);
+            words.extend(firsts.into_iter().map(entry::with_word));
+        }
+        (full, words.len())
     }
 
     /// Returns whether the segments were merged meanwhile, so that their blocks may be deleted.

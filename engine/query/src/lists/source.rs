@@ -24,6 +24,10 @@ use crate::{
 
 /// Maximum number of records counted per condition to find the most selective one.
 const COUNTED: usize = 256;
+/// Minimum number of entries of a full block.
+const LEAST_IN_BLOCK: usize = 100;
+/// Estimated number of words for each one that begins a block. The others are between them.
+const WORDS_PER_BLOCK: usize = 4;
 /// Maximum number of words with a prefix for which other records are checked in the index. Reading a record
 /// costs more than this number of lookups.
 const JUDGED_BY: usize = 8;
@@ -309,13 +313,15 @@ impl<'a> OwnerList<'a> {
     /// Returns the records with a word of one of these prefixes as ids if there are few records, or as words if
     /// there are few words.
     fn named(&self, starts: &[String]) -> Result<Option<Condition>, StoreError> {
-        let has_many_words = |start: &String| {
+        for start in starts {
             let prefix = entry::beginning(self.kind, start);
-            self.view.has_more_words(&prefix, &prefix_end(&prefix), self.budget.words)
-        };
-        // A block has over a hundred entries, so a prefix with this many blocks also has too many records to collect.
-        if starts.iter().any(has_many_words) {
-            return Ok(None);
+            let (full_blocks, words) = self.view.stored_blocks(&prefix, &prefix_end(&prefix));
+            if words > self.budget.words / WORDS_PER_BLOCK {
+                return Ok(None);
+            }
+            if full_blocks * LEAST_IN_BLOCK > self.budget.named {
+                return self.words(starts);
+            }
         }
         let mut ids = BTreeSet::new();
         for start in starts {
