@@ -11,7 +11,7 @@ use crate::{
 /// A patient. The frame names no location: a patient is at all of `location_ids`.
 #[record(
     resource = Patients, tag = 4, id = u32, scope = Institution, contract = "patient", name = "Patient",
-    writes(Update = "update-patient"), found_with = terms, local_extra
+    writes(Update = "update-patient"), found_with = terms, named_with = names, local_extra
 )]
 #[derive(Default)]
 pub struct Patient {
@@ -96,10 +96,14 @@ pub fn is_birth_date(day: Date, today: Date) -> bool {
     day.ymd().0 >= FIRST_YEAR_OF_BIRTH && day <= today
 }
 
+fn names(patient: &Patient) -> Vec<Term> {
+    let names = [Some(&patient.first_name), patient.middle_name.as_ref(), Some(&patient.last_name)];
+    Term::names(names.into_iter().flatten().map(String::as_str))
+}
+
 /// Returns the words of the names, the digits of phone numbers, and the values of list filters.
 fn terms(patient: &Patient) -> Vec<Term> {
-    let names = [Some(&patient.first_name), patient.middle_name.as_ref(), Some(&patient.last_name)];
-    let mut terms = Term::names(names.into_iter().flatten().map(String::as_str));
+    let mut terms = names(patient);
     terms.extend(patient.phones().filter_map(Term::phone));
     terms.extend(patient.email.as_deref().and_then(Term::email));
     terms.extend(patient.date_of_birth.as_ref().map(|born| Term::text(Field::BirthDate, born)));

@@ -110,6 +110,11 @@ pub trait Body: Schema {
     /// Returns the index terms of the body.
     fn terms(&self) -> Vec<Term>;
 
+    /// Returns the terms of the words of names. May return other terms, too.
+    fn names(&self) -> Vec<Term> {
+        self.terms()
+    }
+
     /// Returns the sort keys of the body in further orders, by fields that may change.
     fn orders(&self) -> Vec<(OrderBy, Timestamp)> {
         Vec::new()
@@ -265,6 +270,10 @@ impl<T: Body> Indexed for Record<T> {
 
     fn terms(&self) -> Vec<Term> {
         self.body.terms()
+    }
+
+    fn names(&self) -> Vec<Term> {
+        self.body.names()
     }
 
     fn sort_keys(&self) -> Vec<(OrderBy, Timestamp)> {

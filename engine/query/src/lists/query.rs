@@ -197,7 +197,7 @@ impl Criterion {
             Criterion::Lacks(term) => !record.terms().contains(term),
             Criterion::NameBegins { starts, .. } => {
                 let begins = |word: &str| starts.iter().any(|start| word.starts_with(start.as_str()));
-                record.terms().iter().filter_map(Term::word).any(begins)
+                record.names().iter().filter_map(Term::word).any(begins)
             }
             Criterion::UpdatedSince(since) => at(OrderBy::Updated).is_some_and(|at| at >= *since),
             Criterion::Starting(span) => at(OrderBy::Start).is_some_and(|at| span.start <= at && at < span.end),

@@ -20,6 +20,7 @@ pub(crate) struct RecordRules {
     pub(crate) list: Option<LitStr>,
     pub(crate) writes: Vec<(Ident, LitStr)>,
     pub(crate) found_with: Option<Path>,
+    pub(crate) named_with: Option<Path>,
     pub(crate) deleted_with: Option<Path>,
     pub(crate) local_extra: bool,
 }
@@ -28,7 +29,7 @@ impl RecordRules {
     pub(crate) fn parse(arguments: TokenStream) -> syn::Result<RecordRules> {
         let (mut of, mut resource, mut tag, mut id, mut scope) = (None, None, None, None, None);
         let (mut contract, mut name, mut list, mut writes) = (None, None, None, Vec::new());
-        let (mut found_with, mut deleted_with, mut local_extra) = (None, None, false);
+        let (mut found_with, mut named_with, mut deleted_with, mut local_extra) = (None, None, None, false);
         let parser = syn::meta::parser(|meta| {
             match meta.path.require_ident()?.to_string().as_str() {
                 "of" => set(&mut of, &meta)?,
@@ -44,6 +45,7 @@ impl RecordRules {
                     Ok(())
                 })?,
                 "found_with" => set(&mut found_with, &meta)?,
+                "named_with" => set(&mut named_with, &meta)?,
                 "deleted_with" => set(&mut deleted_with, &meta)?,
                 "local_extra" => local_extra = true,
                 _ => return Err(meta.error("is not an argument of a record")),
@@ -62,6 +64,7 @@ impl RecordRules {
             list,
             writes,
             found_with,
+            named_with,
             deleted_with,
             local_extra,
         })

@@ -49,6 +49,13 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
             }
         }
     });
+    let named_with = rules.named_with.iter().map(|names| {
+        quote! {
+            fn names(&self) -> Vec<Term> {
+                #names(self)
+            }
+        }
+    });
     let deleted_with = rules.deleted_with.iter().map(|mark_deleted| {
         quote! {
             fn mark_deleted(record: &mut Record<#name>, now: Timestamp) {
@@ -115,6 +122,7 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
                     found
                 }
 
+                #(#named_with)*
                 #(#in_use)*
                 #(#deleted)*
                 #(#deleted_with)*
@@ -180,8 +188,9 @@ pub(crate) fn form(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
     let Some(body) = &rules.of else {
         return Err(Error::new_spanned(ehr, "`record_form` needs the body of the record: `of = Appointment`"));
     };
-    if rules.local_extra || rules.found_with.is_some() || rules.deleted_with.is_some() {
-        return Err(Error::new_spanned(ehr, "`local_extra`, `found_with` and `deleted_with` are for `record`"));
+    if rules.local_extra || [&rules.found_with, &rules.named_with, &rules.deleted_with].iter().any(|it| it.is_some()) {
+        let only = "`local_extra`, `found_with`, `named_with` and `deleted_with` are for `record`";
+        return Err(Error::new_spanned(ehr, only));
     }
     let ehr_form = ehr_form(&item, ehr, fields.iter().map(RecordField::in_body));
     let contract = contract_macro(body, &rules.contract, ehr, with_frame(&fields));

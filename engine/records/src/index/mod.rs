@@ -210,6 +210,11 @@ pub trait Indexed {
         Vec::new()
     }
 
+    /// Returns the terms of the words of names. May return other terms, too.
+    fn names(&self) -> Vec<Term> {
+        self.terms()
+    }
+
     /// Returns the sort keys in orders by a field that may change.
     fn sort_keys(&self) -> Vec<(OrderBy, Timestamp)> {
         Vec::new()
