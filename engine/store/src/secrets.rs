@@ -11,7 +11,8 @@ use crate::{Batch, CommitError, Store, keys};
 /// Derives a secret per purpose from one random seed.
 #[derive(Clone)]
 pub struct Secrets {
-    seed: [u8; 32],
+    /// The HMAC state for the seed. Its reuse saves half of the work for short parts.
+    keyed: Hmac<Sha256>,
 }
 
 impl Secrets {
@@ -20,7 +21,7 @@ impl Secrets {
         let key = keys::secret("seed");
         loop {
             if let Some(seed) = store.get(&key)?.and_then(|bytes| bytes.try_into().ok()) {
-                return Ok(Secrets { seed });
+                return Ok(Secrets::from_seed(seed));
             }
             let mut batch = Batch::new();
             batch.expect_absent(key.clone()).put(key.clone(), clock::random::<32>().to_vec());
@@ -32,7 +33,7 @@ impl Secrets {
     }
 
     pub fn from_seed(seed: [u8; 32]) -> Secrets {
-        Secrets { seed }
+        Secrets { keyed: Hmac::new_from_slice(&seed).expect("HMAC takes keys of any length") }
     }
 
     /// Derives a key for a purpose, for example to seal slot tokens.
@@ -42,7 +43,7 @@ impl Secrets {
 
     /// Returns a keyed digest of the parts. Each part is prefixed with its length.
     pub fn digest(&self, parts: &[&[u8]]) -> [u8; 32] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.seed).expect("HMAC takes keys of any length");
+        let mut mac = self.keyed.clone();
         for part in parts {
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
