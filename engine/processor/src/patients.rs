@@ -1,5 +1,7 @@
 //! Patients as requests describe them: matching, missing fields, and the index by date of birth and last name.
 
+use std::cell::LazyCell;
+
 use location::{Date, DecisionContext};
 use records::{
     self, Record, RecordWrite,
@@ -38,20 +40,21 @@ impl Processor {
 
     /// Returns the patient of this data source with the same date of birth, first and last name, and phone or e-mail
     /// (decisions: Booking intent). Twins, and parents and children of one name, share all but one of these. A patient
-    /// that the EHR rejected is returned only if no other matches.
+    /// that the EHR rejected is returned only if no other matches. `keys` are the `match_keys` of the description.
     pub fn matching_patient(
         &self,
         cx: DecisionContext,
         details: &PatientDetails,
+        keys: &[Key],
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<Record<records::Patient>>, Reject> {
-        let numbers = self.numbers(details.phone_number.as_deref());
+        let numbers = LazyCell::new(|| self.numbers(details.phone_number.as_deref()));
         let email = details.email.as_deref().map(plain);
         let same = |patient: &Record<records::Patient>| {
             let same_email = email.is_some() && patient.email.as_deref().map(plain) == email;
             same_email || self.is_reached_by(patient, &numbers)
         };
-        Ok(self.namesakes(cx, details, unit)?.into_iter().filter(same).min_by_key(|patient| patient.rejected()))
+        Ok(self.namesakes(cx, details, keys, unit)?.into_iter().filter(same).min_by_key(|patient| patient.rejected()))
     }
 
     /// Returns `true` if two descriptions match as a description and a record do in `matching_patient`.
@@ -77,19 +80,21 @@ impl Processor {
         self.numbers(patient.phones()).iter().any(|known| numbers.contains(known))
     }
 
-    /// Returns the patients of this data source with the same date of birth, first and last name.
+    /// Returns the patients of this data source with the same date of birth, first and last name. `keys` are the
+    /// `match_keys` of the description.
     pub fn namesakes(
         &self,
         cx: DecisionContext,
         details: &PatientDetails,
+        keys: &[Key],
         unit: &mut UnitOfWork<'_>,
     ) -> Result<Vec<Record<records::Patient>>, Reject> {
         let today = self.settings().zone.local_date(cx.now);
         let born = details.date_of_birth.filter(|born| is_birth_date(*born, today));
         let Some(born) = born.map(|born| born.to_string()) else { return Ok(Vec::new()) };
         let mut ids = Vec::new();
-        for key in self.match_keys(details) {
-            ids.extend(self.matches(&key, unit)?);
+        for key in keys {
+            ids.extend(self.matches(key, unit)?);
         }
         ids.sort_unstable();
         ids.dedup();
@@ -107,13 +112,13 @@ impl Processor {
     }
 
     /// Returns the keys of the lists that may contain the patient.
-    pub fn match_keys(&self, details: &PatientDetails) -> impl Iterator<Item = Key> {
+    pub fn match_keys(&self, details: &PatientDetails) -> Vec<Key> {
         let born = details.date_of_birth.map(|born| born.to_string());
         let last_name = &details.last_name;
         // Earlier versions also used names with spaces or accents.
         let mut names = vec![name::fold(last_name), name::parts(last_name).join(" "), plain(last_name)];
         names.dedup();
-        names.into_iter().filter_map(move |name| self.match_key(&name, born.as_deref()?))
+        names.into_iter().filter_map(|name| self.match_key(&name, born.as_deref()?)).collect()
     }
 
     fn matches(&self, key: &Key, unit: &mut UnitOfWork<'_>) -> Result<Vec<u32>, Reject> {

@@ -1849,7 +1849,8 @@ fn matching_named(world: &NotifyWorld, (first_name, last_name): (&str, &str), bo
         ..PatientDetails::default()
     };
     let cx = DecisionContext { now: world.now, random: 0 };
-    let patient = world.processors[&MAIN].matching_patient(cx, &details, &mut unit).unwrap();
+    let processor = &world.processors[&MAIN];
+    let patient = processor.matching_patient(cx, &details, &processor.match_keys(&details), &mut unit).unwrap();
     patient.map(|patient| u64::from(patient.id))
 }
 

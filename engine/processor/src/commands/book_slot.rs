@@ -195,15 +195,15 @@ impl BookingRequest<'_> {
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<BookedGroup> {
         let digest = key_digest(self.key);
         let claim_key = keys::claim(at.institution.id.0, &digest);
-        let by_name = self.drafts.iter().flat_map(|draft| at.match_keys(draft.patient));
+        let match_keys: Vec<Vec<Key>> = self.drafts.iter().map(|draft| at.match_keys(draft.patient)).collect();
         // Patients of one family may share a key.
-        let read: BTreeSet<Key> = by_name.chain([claim_key.clone()]).collect();
+        let read: BTreeSet<Key> = match_keys.iter().flatten().chain([&claim_key]).cloned().collect();
         unit.prefetch(read)?;
         let claimed_by = Claim::owner(&claim_key, cx.now, unit)?;
         let mut patients: Vec<DraftPatient> = Vec::with_capacity(self.drafts.len());
         let mut bookings: Vec<Book> = Vec::with_capacity(self.drafts.len());
-        for draft in self.drafts {
-            let patient = self.patient_of(draft, &patients, at, cx, unit)?;
+        for (draft, keys) in self.drafts.iter().zip(&match_keys) {
+            let patient = self.patient_of((draft, keys.as_slice()), &patients, at, cx, unit)?;
             bookings.push(draft.booking(&patient, unit.allot(Resource::Appointments)?, at)?);
             patients.push(patient);
         }
@@ -248,16 +248,17 @@ impl BookingRequest<'_> {
         Ok((decision, BookedGroup { appointments, replay, warnings }))
     }
 
-    /// Returns the patient of a booking. `earlier` are the patients of the bookings before it.
+    /// Returns the patient of a booking, which may have one of these `match_keys`. `earlier` are the patients of the
+    /// bookings before it.
     fn patient_of(
         &self,
-        draft: &Draft<'_>,
+        (draft, keys): (&Draft<'_>, &[Key]),
         earlier: &[DraftPatient],
         at: &Processor,
         cx: DecisionContext,
         unit: &mut UnitOfWork<'_>,
     ) -> Result<DraftPatient, Reject> {
-        if let Some(known) = at.matching_patient(cx, draft.patient, unit)? {
+        if let Some(known) = at.matching_patient(cx, draft.patient, keys, unit)? {
             let (id, is_new) = (known.id, known.rejected());
             let creates = is_new && !earlier.iter().any(|other| other.id == id);
             return Ok(DraftPatient { id, known: Some(known), is_new, creates });

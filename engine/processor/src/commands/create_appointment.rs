@@ -49,7 +49,7 @@ impl Request for CreateAppointment {
         let guardian = guardian.ok_or(Reject::Damaged("a guardian that is neither found nor missing"))?;
         let dependent = self.dependent.as_ref().map(|details| reached_through(&guardian, details));
         let known = match &dependent {
-            Some(details) => at.matching_patient(cx, details, unit)?,
+            Some(details) => at.matching_patient(cx, details, &at.match_keys(details), unit)?,
             None => Some(guardian.clone()),
         };
         // A patient rejected by the EHR is sent again, as described by this request.

@@ -63,6 +63,6 @@ impl CreatePatient {
         let given = [&self.details.phone_number, cell_phone, home_phone, work_phone];
         let given = at.numbers(given.into_iter().flatten().map(String::as_str));
         let same = |known: &Record<records::Patient>| !known.rejected() && at.is_reached_by(known, &given);
-        Ok(at.namesakes(cx, &self.details, unit)?.into_iter().find(same))
+        Ok(at.namesakes(cx, &self.details, &at.match_keys(&self.details), unit)?.into_iter().find(same))
     }
 }
