@@ -15,7 +15,7 @@ struct AuditProgress {
     /// The expected sum of the whole store.
     last: WatermarkRecord,
     /// Changes by groups since the current page was begun; the view of the page does not contain them.
-    since: Vec<Replaced>,
+    since: Vec<(Key, Option<Version>, Option<Version>)>,
 }
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(super) struct Audit {
 }
 
 /// A changed value of a group: its key, and its versions before and after.
-pub(super) type Replaced = (Key, Option<Version>, Option<Version>);
+pub(super) type Replaced<'a> = (&'a [u8], Option<Version>, Option<Version>);
 
 /// The sums after all values have been checked.
 pub(super) struct Sums {
@@ -41,15 +41,18 @@ impl Audit {
     }
 
     /// Makes a group visible and updates the sum atomically. Never waits for a page to be read.
-    pub(crate) fn show(&self, next: WatermarkRecord, replaced: Vec<Replaced>, show: impl FnOnce()) {
+    pub(crate) fn show(&self, next: WatermarkRecord, replaced: &[Replaced<'_>], show: impl FnOnce()) {
         let mut progress = self.progress.lock();
         show();
         let Some(progress) = &mut *progress else { return };
         progress.last = next;
-        for (_, old, new) in replaced.iter().filter(|(key, ..)| *key < progress.passed) {
-            progress.found.replace(*old, *new);
+        for (key, old, new) in replaced {
+            if *key < progress.passed.as_slice() {
+                progress.found.replace(*old, *new);
+            } else {
+                progress.since.push((key.to_vec(), *old, *new));
+            }
         }
-        progress.since.extend(replaced.into_iter().filter(|(key, ..)| *key >= progress.passed));
     }
 
     /// Returns the remaining range, and a view from which on the sums include every group. Returns `None` if no

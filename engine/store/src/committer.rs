@@ -12,8 +12,8 @@ use super::{
     Append, CommitError, Disk, Key, StoreError, Version,
     audit::Replaced,
     disk::Floor,
-    engine::Writer,
-    group::{Group, PriorVersions},
+    engine::{KeyWrite, Writer},
+    group::{Group, GroupWrite, PriorVersions},
     jobs::{CommitOutcome, CommitQueue, Job, start_committer, waited},
     keys,
     recent_versions::Lookup,
@@ -89,19 +89,19 @@ impl Committer {
         let feed_end = appended.end;
         let mut next = self.last;
         next.group += 1;
-        let Group { mut writes, mut before, .. } = group;
-        for (key, sealed) in &appended.records {
-            writes.insert(key, Some(sealed));
+        let Group { writes: mut grouped, .. } = group;
+        for (key, before, sealed) in &appended.records {
+            grouped.insert(key, GroupWrite { before: *before, sealed: Some(sealed) });
         }
-        before.extend(appended.replaced.iter().map(|(key, version)| (key.as_slice(), *version)));
-        let mut replaced: Vec<Replaced> = Vec::with_capacity(writes.len());
-        for (key, sealed) in &writes {
-            let (old, new) = (before.get(key).copied().flatten(), sealed.map(Version::from_sealed));
-            next.replace(old, new);
-            replaced.push((key.to_vec(), old, new));
+        let mut replaced: Vec<Replaced<'_>> = Vec::with_capacity(grouped.len());
+        let mut writes: Vec<KeyWrite<'_>> = Vec::with_capacity(grouped.len() + 1);
+        for (key, GroupWrite { before, sealed }) in grouped {
+            let new = sealed.map(Version::from_sealed);
+            next.replace(before, new);
+            replaced.push((key, before, new));
+            writes.push((key, sealed));
         }
         let mark = next.seal(&self.shared.envelope).inspect_err(|_| self.writer.forget())?;
-        let mut writes: Vec<_> = writes.into_iter().collect();
         writes.push((WATERMARK_KEY, Some(&mark)));
         let bytes: usize = writes.iter().filter_map(|(key, sealed)| Some(key.len() + sealed.as_ref()?.len())).sum();
         // Until the sync has succeeded, readers see the state before the group. If anything fails, they continue to
@@ -110,8 +110,8 @@ impl Committer {
         let durable = durable.and_then(|()| self.disk.sync().map_err(|error| format!("syncing failed: {error}")));
         durable.map_err(|why| StoreError::Unknown { why: self.fail(why) })?;
         let Self { shared, writer, .. } = self;
-        shared.recent.record(next.group, replaced.iter().map(|(key, _, new)| (key.as_slice(), *new)));
-        shared.audit.show(next, replaced, || writer.show());
+        shared.recent.record(next.group, replaced.iter().map(|(key, _, new)| (*key, *new)));
+        shared.audit.show(next, &replaced, || writer.show());
         shared.recent.show(next.group);
         (self.last, self.feed_end) = (next, feed_end);
         self.floor.written(bytes as u64);
@@ -132,11 +132,13 @@ impl Committer {
             appended.end += numbers;
             let key = keys::feed(*stream, appended.end);
             self.writer.fresh(&key);
-            appended.records.push((key.clone(), sealer.seal(&key, value)?));
+            let sealed = sealer.seal(&key, value)?;
+            appended.records.push((key, None, sealed));
         }
         let key = keys::feed_end();
-        appended.replaced.push((key.clone(), self.prior().replacing(&key)?));
-        appended.records.push((key.clone(), sealer.seal(&key, &appended.end.to_be_bytes())?));
+        let before = self.prior().replacing(&key)?;
+        let sealed = sealer.seal(&key, &appended.end.to_be_bytes())?;
+        appended.records.push((key, before, sealed));
         Ok(appended)
     }
 
@@ -151,7 +153,7 @@ impl Committer {
 /// The records that a group adds to the feed.
 #[derive(Default)]
 struct Appended {
-    records: Vec<(Key, Vec<u8>)>,
-    replaced: Vec<(Key, Option<Version>)>,
+    /// Each with its key and the version before the group.
+    records: Vec<(Key, Option<Version>, Vec<u8>)>,
     end: u64,
 }

@@ -18,10 +18,17 @@ pub(super) trait PriorVersions {
 /// Batches that are written to the disk together.
 #[derive(Default)]
 pub(super) struct Group<'a> {
-    pub writes: BTreeMap<&'a [u8], Option<&'a [u8]>>,
-    /// The versions of the keys to be written, before the group.
-    pub before: BTreeMap<&'a [u8], Option<Version>>,
+    pub writes: BTreeMap<&'a [u8], GroupWrite<'a>>,
     pub appends: Vec<&'a Append>,
+}
+
+/// The last write of a group to a key.
+#[derive(Clone, Copy)]
+pub(super) struct GroupWrite<'a> {
+    /// The version before the group.
+    pub before: Option<Version>,
+    /// `None` deletes the key.
+    pub sealed: Option<&'a [u8]>,
 }
 
 impl<'a> Group<'a> {
@@ -33,7 +40,7 @@ impl<'a> Group<'a> {
     pub(crate) fn admit<F: PriorVersions + ?Sized>(&mut self, found: &mut F, job: &'a Job) -> CommitOutcome {
         for (key, expect) in &job.expects {
             let held = match self.writes.get(key.as_slice()) {
-                Some(value) => value.map(Version::from_sealed),
+                Some(write) => write.sealed.map(Version::from_sealed),
                 None => found.version(key)?,
             };
             if !expect.is_met(held) {
@@ -41,12 +48,15 @@ impl<'a> Group<'a> {
             }
         }
         // Reading the versions detects damage before anything is written.
-        for (key, _) in &job.writes {
-            if !self.before.contains_key(key.as_slice()) {
-                self.before.insert(key, found.replacing(key)?);
-            }
-        }
-        self.writes.extend(job.writes.iter().map(|(key, value)| (key.as_slice(), value.as_deref())));
+        let before = job.writes.iter().map(|(key, _)| match self.writes.get(key.as_slice()) {
+            Some(write) => Ok(write.before),
+            None => found.replacing(key),
+        });
+        let before: Vec<Option<Version>> = before.collect::<Result<_, StoreError>>()?;
+        let writes = job.writes.iter().zip(before);
+        let writes =
+            writes.map(|((key, value), before)| (key.as_slice(), GroupWrite { before, sealed: value.as_deref() }));
+        self.writes.extend(writes);
         self.appends.extend(&job.appends);
         Ok(())
     }

@@ -99,11 +99,16 @@ impl Entries {
     }
 
     fn add(&mut self, key: &[u8], entry: Entry) {
-        if entry.group < self.complete_since || self.get(key).is_some_and(|known| known.group > entry.group) {
+        if entry.group < self.complete_since {
             return;
         }
         if let Some(known) = self.young.get_mut(key) {
-            *known = entry;
+            if known.group <= entry.group {
+                *known = entry;
+            }
+            return;
+        }
+        if self.old.get(key).is_some_and(|known| known.group > entry.group) {
             return;
         }
         if self.young.len() >= CAPACITY {

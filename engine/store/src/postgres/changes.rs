@@ -118,10 +118,10 @@ pub(super) fn admit_all(
     let expected: BTreeSet<&[u8]> = jobs.iter().flat_map(|job| &job.expects).map(|(key, _)| key.as_slice()).collect();
 
     let mut changes = RowChanges::default();
-    for (key, sealed) in &group.writes {
+    for (key, write) in &group.writes {
         let place = (owners.id_for_key(key), key.to_vec());
         let absent = expected.contains(key) && !locked.versions.contains_key(*key);
-        match sealed {
+        match write.sealed {
             Some(sealed) if absent => drop(changes.insert.insert(place, sealed.to_vec())),
             Some(sealed) => drop(changes.put.insert(place, sealed.to_vec())),
             None if absent => keep_absent(&mut changes, place),
