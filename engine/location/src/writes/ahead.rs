@@ -16,6 +16,7 @@ impl Location {
         let pulls = |it: &Event| matches!(it, Event::PageApplied { .. } | Event::ConflictFound { .. });
         if self.state.queue.len() > LOOKED_AT
             || !events.iter().any(changes_queue)
+            || (self.is_busy(cx) && events.iter().all(frees_no_call))
             || events.iter().any(pulls)
             || self.has_due_items(cx)
         {
@@ -31,6 +32,24 @@ impl Location {
         after.start_writes(cx, &mut quota, &mut started);
         (started.events, started.calls)
     }
+
+    /// Returns `true` if as many calls are in flight as the circuit breaker allows.
+    fn is_busy(&self, cx: DecisionContext) -> bool {
+        self.state.queue.in_flight() >= self.state.breaker.concurrency(&self.settings.write, cx.now)
+    }
+}
+
+/// Returns `true` for the events of a booking and of a saved record. They end no call, and leave the circuit breaker as
+/// it is.
+fn frees_no_call(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Booked { .. }
+            | Event::HoldEnded { .. }
+            | Event::WriteQueued { .. }
+            | Event::RecordSaved { .. }
+            | Event::AppointmentChanged { .. }
+    )
 }
 
 impl State {
