@@ -145,8 +145,9 @@ pub fn fits<'a>(
     if !covers(&hours, zone, span, wanted.join_blocks) {
         return Fit::OutsideHours;
     }
+    let all = hours.len();
     hours.retain(|hour| hour.accepts(wanted.appointment_type));
-    if !covers(&hours, zone, span, wanted.join_blocks) {
+    if hours.len() < all && !covers(&hours, zone, span, wanted.join_blocks) {
         return Fit::TypeNotAccepted;
     }
     let others = |holder: &Holder| !wanted.own.contains(holder);
