@@ -19,8 +19,9 @@ impl Processor {
         if self.patients_here.lock().contains(&patient) {
             return Ok(());
         }
-        let Some(known) = unit.peek::<Record<Patient>>(scope, id)? else { return Ok(()) };
-        if known.location_ids.contains(&here) {
+        let is_known_here = unit.peek::<Record<Patient>>(scope, id)?.map(|known| known.location_ids.contains(&here));
+        let Some(is_known_here) = is_known_here else { return Ok(()) };
+        if is_known_here {
             let (mut remembered, is_reading) = (self.patients_here.lock(), self.machine.state.pulls.cycle.is_some());
             // A patient that this turn writes is not stored yet.
             if is_reading && remembered.len() < MAX_REMEMBERED && !unit.is_written::<Record<Patient>>(scope, id) {

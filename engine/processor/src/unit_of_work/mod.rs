@@ -4,6 +4,7 @@ pub mod merge_base;
 
 use std::{
     any::Any,
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
 };
 
@@ -201,14 +202,14 @@ impl<'a> UnitOfWork<'a> {
     }
 
     /// Looks up a document without a precondition on the commit.
-    pub fn peek<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
+    pub fn peek<T: Document>(&self, scope: u32, id: u64) -> Result<Option<Cow<'_, T>>, Reject> {
         let key = keys::record(T::KIND.byte(), scope, id);
         if let Some(document) = self.decoded::<T>(&key) {
-            return Ok(Some(document.clone()));
+            return Ok(Some(Cow::Borrowed(document)));
         }
         let known = self.written.get(&key).or_else(|| self.read.get(&key)).cloned().or_else(|| self.expected(&key));
         let value = known.map_or_else(|| self.store.get(&key), Ok)?;
-        value.map(|bytes| decode(&bytes)).transpose()
+        value.map(|bytes| decode::<T>(&bytes).map(Cow::Owned)).transpose()
     }
 
     /// Returns `true` if the turn writes the document.
