@@ -73,10 +73,16 @@ pub(super) fn start_committer(
     let run = move || {
         while let Some(jobs) = queue.next_group() {
             let outcomes = commit(&jobs);
-            for (job, outcome) in jobs.into_iter().zip(outcomes) {
+            // The memory of the batches is freed after all replies, so that these reach a caller's thread together.
+            let (replies, contents): (Vec<_>, Vec<_>) = jobs
+                .into_iter()
+                .map(|Job { reply, expects, writes, appends, .. }| (reply, (expects, writes, appends)))
+                .unzip();
+            for (reply, outcome) in replies.into_iter().zip(outcomes) {
                 // A send error means that the caller dropped its future.
-                let _ = job.reply.send(outcome);
+                let _ = reply.send(outcome);
             }
+            drop(contents);
         }
     };
     thread::Builder::new().name("store-committer".into()).spawn(run).map_err(StoreError::io("starting the committer"))

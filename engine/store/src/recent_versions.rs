@@ -126,20 +126,30 @@ pub(super) struct Lookup<'a> {
     pub writer: &'a mut dyn Writer,
 }
 
+impl Lookup<'_> {
+    fn look_up(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
+        #[cfg(test)]
+        self.recent.lookups.fetch_add(1, Ordering::Relaxed);
+        self.writer.version(key)
+    }
+}
+
 impl PriorVersions for Lookup<'_> {
     fn version(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         if let Some(version) = self.recent.version(key) {
             return Ok(version);
         }
-        #[cfg(test)]
-        self.recent.lookups.fetch_add(1, Ordering::Relaxed);
-        let version = self.writer.version(key)?;
+        let version = self.look_up(key)?;
         self.recent.add_looked_up(key, version);
         Ok(version)
     }
 
+    /// The version is not added, because the group adds its write.
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
-        if self.writer.keeps_replaced() { self.writer.replacing(key) } else { self.version(key) }
+        if self.writer.keeps_replaced() {
+            return self.writer.replacing(key);
+        }
+        self.recent.version(key).map_or_else(|| self.look_up(key), Ok)
     }
 }
 
