@@ -101,7 +101,7 @@ impl Connections {
     }
 
     fn source(&self, location: &LocationSetup) -> Option<Arc<DataSource>> {
-        self.setup.load_full().sources.get(&location.source?).cloned()
+        self.setup.load().sources.get(&location.source?).cloned()
     }
 
     /// Returns the parts of another setup that cannot be connected, as messages. Called before the setup is in force.

@@ -94,7 +94,7 @@ impl Directory {
     fn actor(&self, id: LocationId) -> Result<Addr<LocationActor>, EngineError> {
         let mut locations = self.locations.lock();
         // With `locations` locked, a released location cannot be loaded meanwhile, and no other setup comes into force.
-        let setup = self.deps.setup.load_full();
+        let setup = self.deps.setup.load();
         let location = setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
         if let Some(address) = locations.get(&id).filter(|address| address.connected()) {
             return Ok(address.clone());
@@ -158,7 +158,7 @@ impl Directory {
 
     /// Returns an error for clients if the adapter of a location is not ready. Internal work continues.
     pub(crate) fn open(&self, id: LocationId) -> Result<(), EngineError> {
-        let setup = self.deps.setup.load_full();
+        let setup = self.deps.setup.load();
         self.connections.open(setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?)
     }
 
@@ -237,7 +237,7 @@ impl Directory {
 
     /// Returns `true` if the institution of a location is on this node.
     pub(crate) fn is_here(&self, id: LocationId) -> bool {
-        let setup = self.deps.setup.load_full();
+        let setup = self.deps.setup.load();
         let Some(location) = setup.locations.get(&id) else { return false };
         self.cluster.as_ref().is_none_or(|cluster| cluster.place(location.institution) == Place::Mine)
     }

@@ -297,7 +297,7 @@ impl Engine {
     }
 
     pub(crate) fn location(&self, id: LocationId) -> Option<Arc<LocationSetup>> {
-        self.setup().locations.get(&id).cloned()
+        self.deps.setup.load().locations.get(&id).cloned()
     }
 
     pub fn now(&self) -> Timestamp {
