@@ -294,20 +294,23 @@ impl From<OldChange> for Change {
 
 /// Appends the changes of one commit to a stream, each with its own number. Returns their weight.
 pub fn append(batch: &mut Batch, stream: Stream, header: &CommitHeader, changes: &[Change]) -> usize {
-    let begin = || [&[VERSION][..], &encoded(header)].concat();
-    let (mut value, mut numbers) = (begin(), 0);
+    let header = appended(vec![VERSION], header);
+    let (mut value, mut numbers) = (header.clone(), 0);
     for (index, change) in changes.iter().enumerate() {
-        value.extend(encoded(change));
+        value = appended(value, change);
         numbers += 1;
-        if value.len() >= VALUE_BYTES || index + 1 == changes.len() {
-            batch.append_many(stream.number(), std::mem::take(&mut numbers), std::mem::replace(&mut value, begin()));
+        let is_last = index + 1 == changes.len();
+        if value.len() >= VALUE_BYTES || is_last {
+            let next = if is_last { Vec::new() } else { header.clone() };
+            batch.append_many(stream.number(), std::mem::take(&mut numbers), std::mem::replace(&mut value, next));
         }
     }
     changes.iter().map(Change::weight).sum()
 }
 
-fn encoded(part: &impl Serialize) -> Vec<u8> {
-    postcard::to_allocvec(part).expect("plain data can always be written")
+/// Appends the encoded form of a part to a value.
+fn appended(value: Vec<u8>, part: &impl Serialize) -> Vec<u8> {
+    postcard::to_extend(part, value).expect("plain data can always be written")
 }
 
 pub(crate) struct Value {
@@ -364,6 +367,10 @@ mod tests {
     use records::facts::{ChangedBy, VisitFact};
 
     use super::*;
+
+    fn encoded(part: &impl Serialize) -> Vec<u8> {
+        appended(Vec::new(), part)
+    }
 
     fn recorded(id: u64, states: Option<RecordStates>) -> Recorded {
         Recorded {
