@@ -242,15 +242,18 @@ const PLAIN: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$"
 pub fn text(max: usize) -> Kind<String> {
     let schema = move || json!({"type": "string", "maxLength": max, "pattern": PLAIN});
     let example: String = "text".chars().take(max).collect();
-    Kind::for_text(schema, example, move |text| {
-        if text.chars().count() > max {
-            Err(format!("must not be longer than {max} characters"))
-        } else if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
-            Err("must not contain control characters".into())
-        } else {
-            Ok(text.to_owned())
-        }
-    })
+    Kind::for_text(schema, example, move |text| plain(text, max))
+}
+
+/// Checks a text for its length and for control characters.
+fn plain(text: &str, max: usize) -> Parsed<String> {
+    if text.chars().count() > max {
+        Err(format!("must not be longer than {max} characters"))
+    } else if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+        Err("must not contain control characters".into())
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 /// Reads the name of a person or a thing: one visible line without changes of the writing direction.
@@ -405,7 +408,7 @@ pub fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
     let schema =
         move || json!({"type": "string", "pattern": format!("^-?({one})(,-?({one}))*$"), "maxLength": MAX_NAME});
     Kind::for_text(schema, example, move |given| {
-        let given = text(MAX_NAME).text(given)?;
+        let given = plain(given.trim(), MAX_NAME)?;
         given.split(',').map(|given| sort_by(names, given.trim())).collect()
     })
     .about(SORT)
@@ -415,7 +418,7 @@ pub fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
 pub fn email() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "email", "maxLength": MAX_EMAIL});
     Kind::for_text(schema, "pat.lee@example.com", |given| {
-        let given = text(MAX_EMAIL).text(given)?;
+        let given = plain(given.trim(), MAX_EMAIL)?;
         let label = |label: &str| !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-');
         let valid = given.rsplit_once('@').is_some_and(|(local, domain)| {
             let local_valid = !local.is_empty() && !local.contains('@') && !local.contains(char::is_whitespace);
@@ -432,7 +435,7 @@ const PHONE: &str = "^[+]?[ (]*([0-9][ ().-]*){7,20}((x|#|ext[.]|;ext=) ?[0-9]{1
 pub fn phone() -> Kind<String> {
     let schema = || json!({"type": "string", "maxLength": MAX_PHONE, "pattern": PHONE});
     Kind::for_text(schema, "+1 (555) 010-9999", |given| {
-        let given = text(MAX_PHONE).text(given)?;
+        let given = plain(given.trim(), MAX_PHONE)?;
         if phone::is_number(&given) { Ok(given) } else { Err("must be a phone number".into()) }
     })
     .about("Phone number, optionally with an extension.")
