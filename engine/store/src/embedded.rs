@@ -13,7 +13,7 @@ use super::{
     committer::Committer,
     compact,
     disk::Floor,
-    engine::{Opened, Outline},
+    engine::{Opened, Outline, Reads},
     envelope::{Envelope, sealed_with},
     integrity,
     jobs::{CommitOutcome, CommitQueue, Job},
@@ -114,7 +114,7 @@ impl EmbeddedStore {
 
     /// Returns a view of one consistent state.
     #[cfg(test)]
-    pub(super) fn view(&self) -> Box<dyn super::engine::Reads + '_> {
+    pub(super) fn view(&self) -> Box<dyn Reads + '_> {
         self.shared.medium.view()
     }
 
@@ -134,13 +134,10 @@ impl EmbeddedStore {
         self.queue.push(Job::seal(&self.shared.envelope, batch, reply)?)?;
         Ok(outcome)
     }
-}
 
-impl Store for EmbeddedStore {
-    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
-        check_key(key)?;
-        let shown = self.shared.recent.shown();
-        let found = match self.shared.medium.view().sealed(key)? {
+    /// Reads a value of a view that was created after the group `shown` was shown.
+    fn read_in(&self, view: &dyn Reads, shown: u64, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        let found = match view.sealed(key)? {
             Some(sealed) => {
                 let version = Version::from_sealed(&sealed);
                 Some(Versioned { value: self.shared.envelope.open(key, sealed)?, version })
@@ -149,6 +146,20 @@ impl Store for EmbeddedStore {
         };
         self.shared.recent.observe(shown, key, found.as_ref().map(|found| found.version));
         Ok(found)
+    }
+}
+
+impl Store for EmbeddedStore {
+    fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
+        check_key(key)?;
+        let (shown, view) = (self.shared.recent.shown(), self.shared.medium.view());
+        self.read_in(&*view, shown, key)
+    }
+
+    fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
+        keys.iter().try_for_each(|key| check_key(key))?;
+        let (shown, view) = (self.shared.recent.shown(), self.shared.medium.view());
+        keys.iter().map(|key| self.read_in(&*view, shown, key)).collect()
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
