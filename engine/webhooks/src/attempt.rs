@@ -18,6 +18,7 @@ use super::{
     outcomes::{DeliveryChange, Outcomes, SetAsideReason},
     registry::EndpointRegistry,
     schedule::AttemptOutcome,
+    sign::EncodedBody,
     target::{Target, Targets},
 };
 
@@ -72,7 +73,7 @@ impl Sender {
                 Ok(_) if !self.registry.subscriptions().is_here(due.endpoint) => return Ok(AfterAttempt::Elsewhere),
                 Ok(body) => {
                     let target = targets.prepared(&endpoint, &self.egress);
-                    let sending = self.send(&target, body, delivery.id, attempted);
+                    let sending = self.send(&target, &body, delivery.id, attempted);
                     let span = sending_span(&delivery);
                     let timer = self.metrics.durations.webhook_sends.start_timer();
                     let outcome = sending.instrument(span.clone()).await;
@@ -134,10 +135,10 @@ impl Sender {
     }
 
     /// Builds the body of the attempt. `event` is `None` for a delivery of an earlier version.
-    fn body(&self, delivery: &Delivery, event: Option<&StoredEvent>) -> Result<Vec<u8>, StoreError> {
+    fn body(&self, delivery: &Delivery, event: Option<&StoredEvent>) -> Result<Arc<EncodedBody>, StoreError> {
         match event {
-            Some(event) => Ok(delivery.body(&event.data)),
-            None => Ok(delivery.body(&delivery.data(&*self.store)?)),
+            Some(event) => Ok(delivery.encoded_body(event)),
+            None => Ok(Arc::new(EncodedBody::new(delivery.body(&delivery.data(&*self.store)?)))),
         }
     }
 
@@ -152,10 +153,9 @@ impl Sender {
         answer
     }
 
-    async fn send(&self, target: &Target, body: Vec<u8>, id: Uuid, at: Timestamp) -> Result<u16, SendError> {
+    async fn send(&self, target: &Target, body: &EncodedBody, id: Uuid, at: Timestamp) -> Result<u16, SendError> {
         let url = target.url.as_ref().map_err(|_| SendError::RefusedAddress)?;
-        let headers = target.headers(id, at, &body);
-        self.egress.post(url, &headers, body).await
+        self.egress.post(url, target.headers(id, at, body), body.bytes.clone()).await
     }
 
     fn active_endpoint(&self, delivery: &Delivery) -> Option<Arc<Endpoint>> {

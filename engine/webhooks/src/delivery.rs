@@ -3,7 +3,7 @@
 //! Until the end of its first attempt, a delivery is an entry in the queue of its endpoint. Everything else is in its
 //! event (`StoredEvent`). Each attempt writes the state to the log of the endpoint.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -21,7 +21,8 @@ use super::{
     event::{StoredEvent, data_in},
     keys, limits,
     model::{EndpointId, SubscriptionId},
-    schedule, sign,
+    schedule,
+    sign::{self, EncodedBody},
 };
 
 /// The subject of a test message: its endpoint.
@@ -283,6 +284,16 @@ impl Delivery {
         serde_json::to_vec(&message).expect("strings and JSON serialize")
     }
 
+    /// Returns the body of the next attempt of a delivery of the event. Deliveries without errors share it, because the
+    /// headers contain everything else that distinguishes their messages.
+    pub(crate) fn encoded_body(&self, event: &StoredEvent) -> Arc<EncodedBody> {
+        let build = || Arc::new(EncodedBody::new(self.body(&event.data)));
+        match self.delivery_errors.is_empty() {
+            true => event.body.get_or_init(build).clone(),
+            false => build(),
+        }
+    }
+
     /// Returns the resource type in messages.
     pub fn resource(&self) -> &'static str {
         self.resource_type.map_or(TEST_RESOURCE, ResourceType::key)
@@ -408,26 +419,48 @@ impl Delivery {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::sync::OnceLock;
+
     use super::*;
+    use crate::delivery_id::nth_of;
+
+    fn event() -> StoredEvent {
+        StoredEvent {
+            institution_id: None,
+            subdomain: None,
+            location_id: None,
+            resource_type: None,
+            event_name: TEST_EVENT.to_owned(),
+            event_time: Timestamp(0),
+            record: String::new(),
+            origin: None,
+            is_newer: false,
+            due_at: Timestamp(0),
+            recipients: vec![(EndpointId(1), None), (EndpointId(2), None)],
+            data: RawValue::NULL.to_owned(),
+            body: OnceLock::new(),
+        }
+    }
+
+    #[test]
+    fn deliveries_of_an_event_share_one_body_unless_they_list_errors() {
+        let event = event();
+        let delivery = |number| Delivery::from_event(&event, nth_of(Uuid::nil(), number), None).unwrap();
+        let (mut one, other) = (delivery(0), delivery(1));
+        let shared = one.encoded_body(&event);
+        assert!(Arc::ptr_eq(&shared, &other.encoded_body(&event)));
+        assert_eq!(shared.bytes, other.body(&event.data));
+        one.record(Timestamp(0), Err(SendError::Timeout), 0);
+        let retried = one.encoded_body(&event);
+        assert_ne!(retried.bytes, shared.bytes);
+        assert_eq!(retried.bytes, one.body(&event.data));
+        assert!(Arc::ptr_eq(&shared, &other.encoded_body(&event)), "a retry of one does not change it");
+    }
 
     #[test]
     fn a_retry_is_delayed_by_a_random_jitter() {
         let due = |random| {
-            let event = StoredEvent {
-                institution_id: None,
-                subdomain: None,
-                location_id: None,
-                resource_type: None,
-                event_name: TEST_EVENT.to_owned(),
-                event_time: Timestamp(0),
-                record: String::new(),
-                origin: None,
-                is_newer: false,
-                due_at: Timestamp(0),
-                recipients: vec![(EndpointId(1), None)],
-                data: RawValue::NULL.to_owned(),
-            };
-            let mut delivery = Delivery::from_event(&event, Uuid::nil(), None).unwrap();
+            let mut delivery = Delivery::from_event(&event(), Uuid::nil(), None).unwrap();
             delivery.record(Timestamp(0), Err(SendError::Timeout), random);
             delivery.state
         };

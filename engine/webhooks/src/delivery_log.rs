@@ -1,6 +1,9 @@
 //! The delivery log of an endpoint, with test messages, redelivery and replay.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use location::time::Timestamp;
 use query::idempotency::IdempotencyKey;
@@ -119,6 +122,7 @@ impl DeliveryLog {
                 due_at: now,
                 recipients: vec![(endpoint.id, None)],
                 data: to_raw_value(&data).expect("a JSON object serializes"),
+                body: OnceLock::new(),
             };
             let first = self.registry.subscriptions().delivery_ids.next(now, random);
             let delivery = Delivery::from_event(&event, first, None).expect("the event has a recipient");

@@ -11,11 +11,11 @@ use std::{
     sync::Arc,
 };
 
-use hyper::body::Bytes;
+pub(crate) use hyper::body::Bytes;
 use reqwest::{
-    Client, RequestBuilder, Response, Url,
+    Client, Method, Request, Response, Url,
     dns::{Addrs, Name, Resolve, Resolving},
-    header::{CONTENT_TYPE, HeaderName},
+    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
 use tokio::time::timeout;
@@ -183,15 +183,23 @@ impl Egress {
     pub async fn post(
         &self,
         url: &TargetUrl,
-        headers: &[(&'static str, String)],
-        body: Vec<u8>,
+        headers: Vec<(&'static str, String)>,
+        body: Bytes,
     ) -> Result<u16, SendError> {
-        let body = Bytes::from(body);
+        // The client adds `accept`, `user-agent` and `host`.
+        let mut fields = HeaderMap::with_capacity(headers.len() + 4);
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in headers {
+            let value = HeaderValue::try_from(value).expect("ids, times and signatures are visible ASCII");
+            fields.insert(HeaderName::from_static(name), value);
+        }
         let request = || {
-            let request = self.client.post(url.0.clone()).header(CONTENT_TYPE, "application/json").body(body.clone());
-            headers.iter().fold(request, |request, (name, value)| request.header(HeaderName::from_static(name), value))
+            let mut request = Request::new(Method::POST, url.0.clone());
+            *request.headers_mut() = fields.clone();
+            *request.body_mut() = Some(body.clone().into());
+            request
         };
-        let answer = send(request).await.map_err(|error| fault(&error))?;
+        let answer = send(&self.client, request).await.map_err(|error| fault(&error))?;
         // The peer has already read the message. This check detects a gap in the other two and keeps it from being
         // exploited.
         if !answer.remote_addr().is_some_and(|peer| self.reach.allows(peer.ip())) {
@@ -207,14 +215,14 @@ impl Egress {
 
 /// Sends the request, and retries it on another connection if the server closed an idle connection before anything was
 /// sent.
-async fn send(request: impl Fn() -> RequestBuilder) -> Result<Response, reqwest::Error> {
+async fn send(client: &Client, request: impl Fn() -> Request) -> Result<Response, reqwest::Error> {
     for _ in 0..limits::UNSENT_TRIES {
-        match request().send().await {
+        match client.execute(request()).await {
             Err(error) if was_not_sent(&error) => {}
             sent => return sent,
         }
     }
-    request().send().await
+    client.execute(request()).await
 }
 
 fn was_not_sent(error: &reqwest::Error) -> bool {

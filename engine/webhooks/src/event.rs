@@ -1,5 +1,7 @@
 //! Events as they are stored: once, with recipients and data, for all deliveries.
 
+use std::sync::{Arc, OnceLock};
+
 use location::{
     ids::{InstitutionId, LocationId},
     time::Timestamp,
@@ -14,6 +16,7 @@ use super::{
     delivery_id::nth_of,
     keys,
     model::{EndpointId, SubscriptionId},
+    sign::EncodedBody,
 };
 
 /// The first byte of a stored event. Earlier versions stored the data alone, a JSON object.
@@ -51,6 +54,9 @@ pub struct StoredEvent {
     pub(crate) recipients: Vec<(EndpointId, Option<SubscriptionId>)>,
     /// A compact JSON object.
     pub(crate) data: Box<RawValue>,
+    /// The body of the messages without errors, once one was built.
+    #[serde(skip)]
+    pub(crate) body: OnceLock<Arc<EncodedBody>>,
 }
 
 impl StoredEvent {

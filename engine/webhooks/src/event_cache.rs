@@ -92,6 +92,8 @@ impl Events {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::sync::OnceLock;
+
     use location::time::Timestamp;
     use serde_json::value::to_raw_value;
     use store::{Batch, MemoryStore};
@@ -115,6 +117,7 @@ mod tests {
             due_at: Timestamp(0),
             recipients: vec![(EndpointId(1), None), (EndpointId(2), None)],
             data: to_raw_value(&"x".repeat(1 << 20)).unwrap(),
+            body: OnceLock::new(),
         };
         let mut batch = Batch::new();
         let bytes = event.put(first, &mut batch);

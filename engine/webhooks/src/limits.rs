@@ -55,7 +55,8 @@ pub const FAILING_ENDPOINT_CONCURRENCY: usize = 1;
 /// Due deliveries of an endpoint in memory, beyond those in flight. Several times the concurrency of an endpoint, so
 /// that one read serves several turns, and finds messages about records that have none in flight.
 pub const LOOK_AHEAD: usize = 4 * ENDPOINT_CONCURRENCY;
-/// Size of the new events that are kept in memory for their first attempts: those of some thousand messages.
+/// Size of the new events that are kept in memory for their first attempts: those of some thousand messages. Their
+/// bodies, built with the first attempt of an event, take up to two and a half times as much.
 pub const NEW_EVENT_BYTES: usize = 16 << 20;
 /// Outcomes per commit: enough to fill a commit of the store, and few enough that none waits long for the others.
 pub const OUTCOMES: usize = 256;

@@ -1,7 +1,10 @@
 //! The outbox: adds the deliveries of events to the batch of a follower, so that deliveries and its position always
 //! match.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use location::{
     ids::{InstitutionId, LocationId},
@@ -145,6 +148,7 @@ impl Outbox {
                 due_at: made_at(first).min(now),
                 recipients: admitted.iter().map(|it| (it.webhook_endpoint_id, Some(it.id))).collect(),
                 data: data.clone(),
+                body: OnceLock::new(),
             };
             self.add(first, stored, batch, enqueued);
         }

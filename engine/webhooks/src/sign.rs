@@ -9,6 +9,8 @@ use location::time::{SECOND, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use super::egress::Bytes;
+
 const PREFIX: &str = "whsec_";
 
 /// The secret shared with an endpoint. Shown to its owner once, when it is created; never printed.
@@ -70,6 +72,19 @@ impl Signer {
     /// Computes the `signature` header for a body in base64.
     pub fn sign(&self, timestamp: &str, encoded: &str) -> String {
         hex::encode(mac(self.own.clone(), timestamp, encoded).finalize().into_bytes())
+    }
+}
+
+/// The body of a message, and its base64 form, which the `signature` header covers.
+pub(crate) struct EncodedBody {
+    pub bytes: Bytes,
+    pub encoded: String,
+}
+
+impl EncodedBody {
+    pub(crate) fn new(body: Vec<u8>) -> EncodedBody {
+        let encoded = encoded(&body);
+        EncodedBody { bytes: body.into(), encoded }
     }
 }
 

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{
     egress::{Egress, RefusedUrl, TargetUrl},
     model::{Endpoint, EndpointId, NextSecret, signing},
-    sign::{self, Signer},
+    sign::{self, EncodedBody, Signer},
 };
 
 /// An endpoint with its checked URL and the keys of its secrets.
@@ -28,14 +28,13 @@ impl Target {
     }
 
     /// Returns the headers of an attempt that begins at `at`.
-    pub(crate) fn headers(&self, id: Uuid, at: Timestamp, body: &[u8]) -> Vec<(&'static str, String)> {
+    pub(crate) fn headers(&self, id: Uuid, at: Timestamp, body: &EncodedBody) -> Vec<(&'static str, String)> {
         let alone_from = self.endpoint.next_secret.as_ref().map(|NextSecret { alone_from, .. }| *alone_from);
         let (signer, next) = signing(at, &self.signer, alone_from.zip(self.next.as_ref()));
-        let (id, timestamp, seconds, encoded) =
-            (id.to_string(), sign::timestamp(at), sign::seconds(at), sign::encoded(body));
-        let mut headers = vec![("signature", signer.sign(&timestamp, &encoded))];
-        headers.extend(next.map(|next| ("signature-next", next.sign(&timestamp, &encoded))));
-        let standard = sign::standard([signer].into_iter().chain(next), &id, &seconds, body);
+        let (id, timestamp, seconds) = (id.to_string(), sign::timestamp(at), sign::seconds(at));
+        let mut headers = vec![("signature", signer.sign(&timestamp, &body.encoded))];
+        headers.extend(next.map(|next| ("signature-next", next.sign(&timestamp, &body.encoded))));
+        let standard = sign::standard([signer].into_iter().chain(next), &id, &seconds, &body.bytes);
         headers.extend(standard.map(|signature| ("webhook-signature", signature)));
         headers.extend([("timestamp", timestamp), ("webhook-timestamp", seconds)]);
         headers.extend([("delivery-id", id.clone()), ("webhook-id", id)]);
@@ -125,7 +124,7 @@ mod tests {
             Endpoint { secret_key: earlier, next_secret, ..(*endpoint(1, "https://a.example.com/")).clone() };
         let target = Target::new(Arc::new(rotating.clone()), &egress);
         for at in [T0, alone_from.minus(1), alone_from] {
-            let headers = target.headers(Uuid::nil(), at, b"{}");
+            let headers = target.headers(Uuid::nil(), at, &EncodedBody::new(b"{}".to_vec()));
             let header =
                 |name: &str| headers.iter().find(|(header, _)| *header == name).map(|(_, value)| value.as_str());
             let signed_by = |name: &str, secret: &SecretKey| {

@@ -37,7 +37,7 @@ fn development() -> Egress {
 
 async fn send(egress: &Egress, url: &str) -> Result<u16, SendError> {
     let url = egress.check_url(url).map_err(|_| SendError::RefusedAddress)?;
-    egress.post(&url, &[("timestamp", "t".into()), ("signature", "s".into())], b"{}".to_vec()).await
+    egress.post(&url, vec![("timestamp", "t".into()), ("signature", "s".into())], "{}".into()).await
 }
 
 #[test]
