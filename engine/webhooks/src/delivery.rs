@@ -128,8 +128,9 @@ impl State {
 /// An entry of the log: the part of a delivery that attempts change.
 #[derive(Serialize, Deserialize)]
 struct LogEntry<'d> {
-    #[serde(default)]
-    attempts: u32,
+    /// `None` if the first attempt delivered the message. The state then has the time of the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attempts: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     attempted_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "<[DeliveryError]>::is_empty")]
@@ -245,10 +246,14 @@ impl Delivery {
         };
         if let Some(entry) = entry {
             let entry: LogEntry<'_> = serde_json::from_slice(entry).ok()?;
-            (delivery.attempts, delivery.attempted_at) = (entry.attempts, entry.attempted_at);
+            let (attempted_at, first_attempt_at) = (entry.attempted_at, entry.first_attempt_at);
+            (delivery.attempts, delivery.attempted_at, delivery.first_attempt_at) = match (entry.attempts, entry.state)
+            {
+                (None, State::Delivered { at, .. }) => (1, Some(at), Some(at)),
+                (attempts, _) => (attempts.unwrap_or_default(), attempted_at, first_attempt_at),
+            };
             delivery.delivery_errors = entry.delivery_errors.into_owned();
-            (delivery.first_attempt_at, delivery.state) = (entry.first_attempt_at, entry.state);
-            delivery.place = Place::Log;
+            (delivery.state, delivery.place) = (entry.state, Place::Log);
         }
         Some(delivery)
     }
@@ -392,13 +397,20 @@ impl Delivery {
     pub(crate) fn put(&self, batch: &mut Batch) {
         let state = match self.place {
             Place::EarlierDelivery => serde_json::to_vec(self),
-            Place::Queue | Place::Log => serde_json::to_vec(&LogEntry {
-                attempts: self.attempts,
-                attempted_at: self.attempted_at,
-                delivery_errors: Cow::Borrowed(&self.delivery_errors),
-                first_attempt_at: self.first_attempt_at,
-                state: self.state,
-            }),
+            Place::Queue | Place::Log => {
+                let at = if let State::Delivered { at, .. } = self.state { Some(at) } else { None };
+                let times = [self.attempted_at, self.first_attempt_at];
+                let is_first =
+                    self.attempts == 1 && self.delivery_errors.is_empty() && at.is_some() && times == [at; 2];
+                let [attempted_at, first_attempt_at] = if is_first { [None; 2] } else { times };
+                serde_json::to_vec(&LogEntry {
+                    attempts: (!is_first).then_some(self.attempts),
+                    attempted_at,
+                    delivery_errors: Cow::Borrowed(&self.delivery_errors),
+                    first_attempt_at,
+                    state: self.state,
+                })
+            }
         };
         batch.put(self.state_key(), state.expect("plain data makes JSON"));
         if let State::Pending { next_attempt_at } = self.state {
@@ -455,6 +467,55 @@ mod tests {
         assert_ne!(retried.bytes, shared.bytes);
         assert_eq!(retried.bytes, one.body(&event.data));
         assert!(Arc::ptr_eq(&shared, &other.encoded_body(&event)), "a retry of one does not change it");
+    }
+
+    /// Returns the entry of the log that the delivery is stored as.
+    fn stored(delivery: &Delivery) -> Vec<u8> {
+        let mut batch = Batch::new();
+        delivery.put(&mut batch);
+        batch.writes()[0].1.clone().unwrap()
+    }
+
+    /// Everything that the log shows and retries depend on.
+    fn shown(delivery: &Delivery) -> serde_json::Value {
+        serde_json::to_value(delivery).unwrap()
+    }
+
+    #[test]
+    fn a_message_that_is_delivered_at_once_is_logged_as_its_state_only() {
+        let event = event();
+        let mut delivery = Delivery::from_event(&event, Uuid::nil(), None).unwrap();
+        delivery.record(Timestamp(1_795_255_200_000), Ok(204), 0);
+        let entry = stored(&delivery);
+        let expected = r#"{"state":{"delivered":{"at":1795255200000,"status":204}}}"#;
+        assert_eq!(std::str::from_utf8(&entry).unwrap(), expected);
+        let found = Delivery::from_event(&event, Uuid::nil(), Some(&entry)).unwrap();
+        assert_eq!(shown(&found), shown(&delivery));
+        assert_eq!((found.attempts, found.attempted_at), (1, Some(Timestamp(1_795_255_200_000))));
+        // An entry of an earlier version.
+        let earlier = concat!(
+            r#"{"attempts":1,"attempted_at":1795255200000,"first_attempt_at":1795255200000,"#,
+            r#""state":{"delivered":{"at":1795255200000,"status":204}}}"#
+        );
+        let found = Delivery::from_event(&event, Uuid::nil(), Some(earlier.as_bytes())).unwrap();
+        assert_eq!(shown(&found), shown(&delivery));
+    }
+
+    #[test]
+    fn other_outcomes_are_logged_with_all_fields() {
+        let event = event();
+        let mut delivery = Delivery::from_event(&event, Uuid::nil(), None).unwrap();
+        let mut check = |change: &dyn Fn(&mut Delivery)| {
+            change(&mut delivery);
+            let found = Delivery::from_event(&event, Uuid::nil(), Some(&stored(&delivery))).unwrap();
+            assert_eq!(shown(&found), shown(&delivery));
+            assert!(String::from_utf8(stored(&delivery)).unwrap().contains("\"attempts\":"));
+        };
+        check(&|it| it.state = State::Stopped { at: Timestamp(5) });
+        check(&|it| it.record(Timestamp(10), Err(SendError::Timeout), 0));
+        check(&|it| it.record(Timestamp(20), Ok(200), 0));
+        check(&|it| it.again(Timestamp(30)));
+        check(&|it| it.record(Timestamp(40), Ok(200), 0));
     }
 
     #[test]
