@@ -10,13 +10,16 @@ use super::MAX_VALUE_BYTES;
 const SIZE: usize = 4;
 /// The first bytes of a document.
 const DOCUMENT: &[u8] = b"{\"";
+/// Size of the shortest values that are compressed. Each compression reads the whole dictionary, which takes longer than
+/// writing the few bytes that a shorter value would lose.
+const SHORTEST: usize = 64;
 /// Maximum number of bytes before the document: the number of a snapshot, or the index entries of a logged change.
 const SEARCHED: usize = 512;
 
 /// Returns the compressed form of a value with a document. Returns `None` for other values, and if that form is not
 /// smaller.
 pub(super) fn compress(value: &[u8]) -> Option<Vec<u8>> {
-    if !has_document(value) {
+    if value.len() < SHORTEST || !has_document(value) {
         return None;
     }
     let mut compressed = vec![0; SIZE + get_maximum_output_size(value.len())];
@@ -133,10 +136,17 @@ mod tests {
 
     #[test]
     fn other_values_are_not_compressed() {
-        let values: [&[u8]; 6] = [&[], &[7; 1_000], b"{\"", b"{}", b"[1]", &1_u64.to_be_bytes()];
+        let values: [&[u8]; 5] = [&[], &[7; 1_000], b"{}", b"[1]", &1_u64.to_be_bytes()];
         for value in values {
             assert_eq!(compress(value), None, "{value:?}");
         }
+    }
+
+    #[test]
+    fn short_documents_are_not_compressed() {
+        let document = |size| [DOCUMENT, &b" ".repeat(size - DOCUMENT.len())].concat();
+        assert_eq!(compress(&document(SHORTEST - 1)), None);
+        assert!(compress(&document(SHORTEST)).is_some());
     }
 
     #[test]
