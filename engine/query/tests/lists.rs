@@ -1,7 +1,7 @@
 //! Compares lists with a model, read page by page while records are created and changed.
 
 use records::record::Record;
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use location::{
     command::Placement,
@@ -230,15 +230,20 @@ fn a_prefix_of_too_many_words_leaves_the_filter_to_the_caller() {
 /// Returns a hundred patients with twenty words of a name each, which fill more than ten blocks of the index.
 async fn patients_with_many_words(budget: ReadBudget) -> ListsWorld {
     let world = ListsWorld { index: Arc::new(Index::with(budget)), ..ListsWorld::new() };
+    put_patients_with_many_words(&world, 1..=100).await;
+    world
+}
+
+/// Writes patients to a new segment. Ids that differ by a hundred have the same name.
+async fn put_patients_with_many_words(world: &ListsWorld, ids: RangeInclusive<u32>) {
     world.turn(|unit_of_work| {
-        for id in 1..=100 {
+        for id in ids {
             let mut named = patient(id, 0, false, world.now);
-            named.first_name = (0..20).map(|part| format!("q{:06x} ", (id * 20 + part) * 7_919)).collect();
+            named.first_name = (0..20).map(|part| format!("q{:06x} ", (id % 100 * 20 + part) * 7_919)).collect();
             unit_of_work.put(&named).unwrap();
         }
     });
     world.merge().await;
-    world
 }
 
 /// Counts the reads of a page of five.
@@ -266,6 +271,15 @@ async fn a_prefix_of_many_blocks_is_known_without_reading_them() {
         // A narrower prefix is looked up in its blocks.
         assert!(reads(vec![Filter::Name("smith1".to_owned())]) > without_blocks);
     }
+}
+
+#[tokio::test]
+async fn words_of_several_segments_are_not_added_up() {
+    // The blocks of each segment begin with fourteen words, those of both with 27. Their words are the same.
+    let world = patients_with_many_words(ReadBudget { words: 80, ..ReadBudget::default() }).await;
+    put_patients_with_many_words(&world, 103..=200).await;
+    let reads = |filters| reads_of_page(&world, filters, |_| true);
+    assert!(reads(vec![Filter::Name("q".to_owned())]) > reads(Vec::new()) + 1);
 }
 
 #[tokio::test]

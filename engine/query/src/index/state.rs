@@ -1,10 +1,7 @@
 //! The index state of one stream: its segments, and the entries of later changes. Readers use an immutable
 //! view of it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 use store::{Direction, Store, StoreError, Version, keys};
@@ -127,18 +124,21 @@ impl View {
         PointLookup::new(self.tables.iter().cloned())
     }
 
-    /// Returns the number of stored blocks that are full and in a range, and the number of different words with which
-    /// stored blocks in the range begin, without a read. Removed entries count until a merge drops them.
+    /// Returns the number of stored blocks that are full and in a range, and the largest number of different words with
+    /// which the blocks of one segment in the range begin, without a read. Removed entries count until a merge drops
+    /// them.
     pub(crate) fn stored_blocks(&self, start: &[u8], end: &[u8]) -> (usize, usize) {
-        let (mut full, mut words) = (0, BTreeSet::new());
+        let (mut full, mut words) = (0, 0);
         for table in &self.tables {
             let EntryTable::Stored(segment) = table else { continue };
-            let firsts: Vec<&[u8]> = segment.first_entries(start, end).collect();
+            let mut firsts: Vec<&[u8]> = segment.first_entries(start, end).map(entry::with_word).collect();
             // The last block may end after the range, or not be full.
             full += firsts.len().saturating_sub(1);
-            words.extend(firsts.into_iter().map(entry::with_word));
+            firsts.dedup();
+            // Blocks of several segments begin with different words, even if the segments contain the same ones.
+            words = words.max(firsts.len());
         }
-        (full, words.len())
+        (full, words)
     }
 
     /// Returns whether the segments were merged meanwhile, so that their blocks may be deleted.
