@@ -74,15 +74,12 @@ pub(super) fn start_committer(
         while let Some(jobs) = queue.next_group() {
             let outcomes = commit(&jobs);
             // The memory of the batches is freed after all replies, so that these reach a caller's thread together.
-            let (replies, contents): (Vec<_>, Vec<_>) = jobs
-                .into_iter()
-                .map(|Job { reply, expects, writes, appends, .. }| (reply, (expects, writes, appends)))
-                .unzip();
-            for (reply, outcome) in replies.into_iter().zip(outcomes) {
+            let mut contents = Vec::with_capacity(jobs.len());
+            for (Job { reply, expects, writes, appends, .. }, outcome) in jobs.into_iter().zip(outcomes) {
                 // A send error means that the caller dropped its future.
                 let _ = reply.send(outcome);
+                contents.push((expects, writes, appends));
             }
-            drop(contents);
         }
     };
     thread::Builder::new().name("store-committer".into()).spawn(run).map_err(StoreError::io("starting the committer"))
