@@ -17,7 +17,7 @@ pub fn fold(name: &str) -> String {
 
 /// Returns `true` if both are one name. An empty name equals none.
 pub fn is_same(one: &str, other: &str) -> bool {
-    // Most names are written as before.
+    // Equal texts are compared without a folded copy.
     if one == other {
         return !one.trim().is_empty();
     }

@@ -153,7 +153,7 @@ impl Committer {
 /// The records that a group adds to the feed.
 #[derive(Default)]
 struct Appended {
-    /// Each with its key and the version before the group.
+    /// Keys, versions before the group, and sealed values.
     records: Vec<(Key, Option<Version>, Vec<u8>)>,
     end: u64,
 }

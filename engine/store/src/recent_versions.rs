@@ -144,11 +144,11 @@ impl PriorVersions for Lookup<'_> {
         Ok(version)
     }
 
-    /// The version is not added, because the group adds its write.
     fn replacing(&mut self, key: &[u8]) -> Result<Option<Version>, StoreError> {
         if self.writer.keeps_replaced() {
             return self.writer.replacing(key);
         }
+        // The version is not added, because the group adds its write.
         self.recent.version(key).map_or_else(|| self.look_up(key), Ok)
     }
 }

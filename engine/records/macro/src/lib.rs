@@ -8,7 +8,7 @@
 //!     list = "fees"              the name of the list of records; without it, the resource in snake case
 //!     writes(Create = "..")      supported operations, with the names of the writes in the contract
 //!     found_with = function      adds index terms of the body
-//!     named_with = function      returns those of its names, which a search checks on each record
+//!     named_with = function      returns the index terms of names, which a search by name checks on each record
 //!     deleted_with = function    marks a record that the EHR has deleted
 //!     local_extra                `extra` values of the EHR are not stored; local ones are sent to the EHR
 //! #[record(..)] above a field
