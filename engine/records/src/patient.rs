@@ -117,3 +117,26 @@ fn terms(patient: &Patient) -> Vec<Term> {
     terms.extend(patient.location_ids.iter().map(|id| Term::number(Field::Location, *id)));
     terms
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Body;
+
+    #[test]
+    fn names_are_the_terms_with_a_word() {
+        let patient = Patient {
+            first_name: "Mary-Ann".to_owned(),
+            middle_name: Some("Zoë".to_owned()),
+            last_name: "Byron".to_owned(),
+            email: Some("ada@example.com".to_owned()),
+            cell_phone: Some("+1 555 010 0001".to_owned()),
+            ..Patient::default()
+        };
+        let names = patient.names();
+        assert!(names.iter().filter_map(Term::word).eq(["maryann", "ann", "zoe", "byron"]));
+        let (words, others): (Vec<Term>, Vec<Term>) = patient.terms().into_iter().partition(|it| it.word().is_some());
+        assert!(words.len() == names.len() && words.iter().all(|word| names.contains(word)));
+        assert!(!others.is_empty());
+    }
+}
