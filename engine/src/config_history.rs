@@ -35,6 +35,12 @@ pub(crate) async fn note(store: &dyn Store, setup: &Setup, now: Timestamp) -> Re
     if read(store, &key)?.is_some_and(|before| before.digest == digest) {
         return Ok(());
     }
+    if all.len() >= AT_ONCE {
+        // If the commits below are interrupted, the next start compares all parts, even those of the previous setup.
+        let mut removal = Batch::new();
+        removal.delete(key.clone());
+        store.commit(removal).await?;
+    }
     all.push((key, digest));
     for some in all.chunks(AT_ONCE) {
         let mut batch = Batch::new();
@@ -127,5 +133,24 @@ mod tests {
         assert!(read(&store, &key).unwrap().is_some());
         note(&store, &setup("Acme"), Timestamp(4)).await.unwrap();
         assert_eq!(read(&store, &key).unwrap().unwrap().changed, Timestamp(4));
+    }
+
+    #[tokio::test]
+    async fn previous_setup_after_an_interrupted_change_is_recorded() {
+        let setup = |name: &str| {
+            let institution = |id| Institution { name: name.into(), ..testing::institution(id) };
+            testing::setup((1..=600).map(institution), [], [])
+        };
+        let store = testing::HookedStore::default().on_commit(|inner, batch| {
+            // The first setup takes three commits, and the change fails in its third.
+            inner.set_full(inner.commits() == 5);
+            inner.commit(batch)
+        });
+        note(&store, &setup("Acme"), Timestamp(1)).await.unwrap();
+        note(&store, &setup("Acme Dental"), Timestamp(2)).await.unwrap_err();
+        store.inner.set_full(false);
+        note(&*store.inner, &setup("Acme"), Timestamp(3)).await.unwrap();
+        let changed = |id| read(&*store.inner, &set_up_key(INSTITUTIONS, id)).unwrap().unwrap().changed;
+        assert_eq!((changed(1), changed(600)), (Timestamp(3), Timestamp(1)));
     }
 }
