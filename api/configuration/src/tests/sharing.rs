@@ -1,11 +1,12 @@
-//! Locations in memory: equal settings are one allocation, in all institutions, and recorded values are packed.
+//! Locations in memory: equal settings are one allocation in all institutions, rare keys are boxed, and recorded values
+//! are packed.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use engine::changes::{ChangeImpact, SetupChanges};
 use location::{ids::LocationId, settings::LocationSettings};
 
-use super::{PRACTICE, parse};
+use super::{PRACTICE, parse, with_source};
 use crate::{Config, values::Scope};
 
 /// Returns a configuration in which locations 1 and 2 override a setting, and locations 3 and 4 of two institutions
@@ -39,6 +40,26 @@ fn a_reload_of_one_location_leaves_those_that_shared_its_settings() {
     assert!(!Arc::ptr_eq(settings(&after, 1), settings(&after, 2)));
     let changes = SetupChanges::between(&before.setup, &after.setup);
     assert_eq!(changes.touched, [(LocationId(2), ChangeImpact::Connection)].into());
+}
+
+/// Keys that few locations or data sources have are stored apart from the others.
+#[test]
+fn a_reload_detects_changes_of_rare_keys() {
+    let location = |keys: &str| parse(&format!("{PRACTICE}{keys}")).unwrap().setup;
+    let touched = |before: &str, after: &str| SetupChanges::between(&location(before), &location(after)).touched;
+    let connection = BTreeMap::from([(LocationId(1), ChangeImpact::Connection)]);
+    let settings = |keys: &str| format!("[institutions.locations.adapter_config]\n{keys}");
+    for keys in ["latitude = 40.5\n", "street_address_2 = \"Suite 2\"\n", &settings("site = \"2\"\n")] {
+        assert_eq!([touched("", keys), touched(keys, "")], [connection.clone(), connection.clone()], "{keys}");
+    }
+    assert_eq!(touched("", &settings("")), BTreeMap::new(), "an empty table is like none");
+
+    let source = |keys: &str| with_source(keys).unwrap().setup;
+    let changed = |before: &str, after: &str| SetupChanges::between(&source(before), &source(after)).sources.changed;
+    for keys in ["allowed_paths = [\"/api/\"]\n", "[institutions.sources.headers]\nX-Site = \"2\"\n"] {
+        assert_eq!([changed("", keys), changed(keys, "")], [[1], [1]], "{keys}");
+    }
+    assert_eq!(changed("", "allowed_paths = []\n"), [0; 0], "an empty list is like none");
 }
 
 /// As a map, four values take more than ten times as much.
