@@ -12,9 +12,8 @@ pub(crate) use engine::{
     lists::{Filter, ListQuery, Order, PageRequest, Position},
     records::{
         Address, Adjustment, Appointment, AppointmentDescriptor, AppointmentType, Body, Charge, Claim, Coverage, Day,
-        Description, Document, FeeSchedule, HistoryItem, InsurancePlan, Money, Operatory, Patient, PatientAlert,
-        PatientHistoryItem, PatientRecall, Payment, Procedure, Provider, RecallType, Record, Seconds, SyncState,
-        TreatmentPlan, WorkingHour, WriteStatus, Writeback, record::Schema,
+        Description, FeeSchedule, InsurancePlan, Money, Operatory, Patient, PatientAlert, Payment, Procedure, Provider,
+        Record, Seconds, SyncState, WorkingHour, WriteStatus, Writeback, record::Schema,
     },
     setup::{LocationSetup, LocationStatus},
     webhooks::{

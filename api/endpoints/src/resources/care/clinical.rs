@@ -1,6 +1,9 @@
 //! Procedures and their codes, treatment plans, clinical notes and recalls, as read from the EHR.
 
-use engine::records::{ClinicalNote, IntervalUnit, PlanStatus, ProcedureCode, ProcedureCodeCategory, ProcedureStatus};
+use engine::records::{
+    ClinicalNote, IntervalUnit, PatientRecall, PlanStatus, ProcedureCode, ProcedureCodeCategory, ProcedureStatus,
+    RecallType, TreatmentPlan,
+};
 use framework::{
     records::listing::{called, foreign_ids},
     values::record_uuid::uuid,

@@ -1,6 +1,9 @@
 //! Medical history: catalogues and patients' items (specification 4.3)
 
-use engine::{commands::SaveHistoryItem, records::HistoryCategory};
+use engine::{
+    commands::SaveHistoryItem,
+    records::{HistoryCategory, HistoryItem, PatientHistoryItem},
+};
 use framework::{access::idempotency, values::kinds::one_of};
 
 use crate::{prelude::*, resources::patients::find_at};

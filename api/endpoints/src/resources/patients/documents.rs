@@ -1,6 +1,6 @@
 //! Documents of a patient in the EHR, and their types.
 
-use engine::records::DocumentType;
+use engine::records::{Document, DocumentType};
 use framework::access::respond::Never;
 
 use super::find;
