@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DAY, HOUR, LocationId, MINUTE, Millis, Operation, Resource, RuleSet, SECOND, Zone};
 
-/// The settings of a location.
+/// The settings of the state machine of a location.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MachineSettings {
     pub location: LocationId,
