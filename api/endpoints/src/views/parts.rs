@@ -124,7 +124,7 @@ macro_rules! copied {
     )* };
 }
 
-copied!(bool, u8, u32, u64, f64, Uuid, AdjustmentAction, ClaimStatus);
+copied!(bool, u8, u32, u64, Uuid, AdjustmentAction, ClaimStatus);
 
 /// Ids are numbers on the wire.
 macro_rules! ids {
