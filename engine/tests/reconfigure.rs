@@ -16,9 +16,9 @@ use engine::{
 use location::ids::{InstitutionId, LocationId};
 use processor::commands::CreateRecord;
 use query::lists::{ListQuery, Order, PageRequest};
-use records::{InsurancePlan, ehr::Ehr, record::Record};
+use records::{InsurancePlan, document::DocumentKind, ehr::Ehr, record::Record};
 use setup::{BackupRules, DataSource, EngineRules, LocationSetup, LocationStatus, NodeRules, Setup};
-use store::{MemoryStore, Store};
+use store::{Key, MemoryStore, Store, keys};
 use testing::{FakeEhr, HookedStore, NoViews, insurance_plan, until};
 use tokio::sync::watch;
 
@@ -100,7 +100,17 @@ async fn removed_location_keeps_its_queued_writes_until_it_returns() {
 #[actix::test]
 async fn location_that_returns_while_unloading_is_in_memory_once() {
     let commits = watch::Sender::new(true);
-    let store = Arc::new(HookedStore::default().commits_behind(&commits));
+    let gate = commits.clone();
+    // The times of the setup are stored before a location leaves.
+    let is_time = |key: &Key| keys::parse_record(key).is_some_and(|(kind, ..)| kind == DocumentKind::SetUp.byte());
+    let store = Arc::new(HookedStore::default().on_commit(move |inner, batch| {
+        let (inner, mut open) = (inner.clone(), gate.subscribe());
+        let is_gated = !batch.writes().iter().all(|(key, _)| is_time(key));
+        Box::pin(async move {
+            open.wait_for(|open| *open || !is_gated).await.expect("the hook holds a sender");
+            inner.commit(batch).await
+        })
+    }));
     let engine = Arc::new(serving(&store, &Arc::default(), &Arc::default(), both()).await);
     until("both readings", async || [PLACE, OTHER].iter().all(|id| engine.last_sync(*id).unwrap().is_some())).await;
     commits.send_replace(false);

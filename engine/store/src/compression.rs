@@ -10,8 +10,8 @@ use super::MAX_VALUE_BYTES;
 const SIZE: usize = 4;
 /// The first bytes of a document.
 const DOCUMENT: &[u8] = b"{\"";
-/// Size of the shortest values that are compressed. Each compression reads the whole dictionary, which takes longer than
-/// writing the few bytes that a shorter value would lose.
+/// Size of the shortest values that are compressed. Each compression reads the whole dictionary, which takes longer
+/// than writing the few bytes that a shorter value would lose.
 const SHORTEST: usize = 64;
 /// Maximum number of bytes before the document: the number of a snapshot, or the index entries of a logged change.
 const SEARCHED: usize = 512;
