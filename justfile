@@ -31,9 +31,9 @@ demo *OPTIONS:
 
 # The binary, which runs the demo without the checkout, and in `adapters` next to it an adapter for each EHR.
 release:
-    cargo build --release -p api --features bundled
+    cargo build --profile dist -p api --features bundled
     for adapter in fhir gnuhealth opendental gated-cloud; do \
-        ./target/release/practice-sync adapter build adapters/$adapter --out target/release/adapters || exit 1; \
+        ./target/dist/practice-sync adapter build adapters/$adapter --out target/dist/adapters || exit 1; \
     done
 
 # Figures with their aims: all sections, or those that are named.
