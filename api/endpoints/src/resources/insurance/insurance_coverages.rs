@@ -42,7 +42,7 @@ pub struct InsuranceCoverageView<'a> {
 /// The subscriber of an insurance.
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct InsuranceSubscriberView {
-    /// Id of the subscriber: the id of a patient, or of a person who is not a patient. The ids of such persons are
+    /// Id of the subscriber: the id of a patient, or of another person. The ids of such persons are
     /// never ids of patients.
     pub id: u32,
     /// Full name.
