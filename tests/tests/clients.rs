@@ -147,7 +147,7 @@ async fn receptionist_books_for_two_and_changes_one_visit() {
     for written in [ida, ole] {
         assert!(written.ends_with("is booked and confirmed by the practice's system."), "{said}");
     }
-    // Between sessions, both visits may start at one time, in two operatories of the provider.
+    // Between sessions, both visits may have the same start, in two operatories of the provider.
     assert!(moving.contains(" moved to ") && moved.contains("is booked"), "{said}");
     assert!(!confirmed.is_empty() && cancelled.contains("is cancelled"), "{said}");
     let live = || {
