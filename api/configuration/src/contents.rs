@@ -37,12 +37,13 @@ location::settings! {
             restart "token_secret", "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made \
                                      at the first start and kept in `data_dir/token.secret`. Processes that serve the \
                                      same clients need the same one.";
-        http: HttpRules = HttpRules::default();
-        setup: Setup = Setup::default();
+        http: HttpRules = HttpRules::default(), nested() => reload, "The edge of the server.";
+        setup: Setup = Setup::default(), same_table() => reload, "The keys that the engine reads.";
         access: KeyFileContents = KeyFileContents::default();
-        audit: AuditRules = AuditRules::default();
-        /// `None` if traces are disabled.
-        traces: Option<TraceRules> = None;
+        traces: Option<TraceRules> = None, table() =>
+            restart, "Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.";
+        audit: AuditRules = AuditRules::default(), nested() =>
+            restart, "The audit trail.", |config| AuditRules { folder: config.data_dir.join("audit"), ..config.audit };
         /// The listener for other nodes; `None` if this process runs alone.
         node: Option<NodeListener> = None;
         /// The values of the files, for comparison with later ones.

@@ -10,10 +10,7 @@ use engine::{
     setup::{Setup, StoreEngine},
     store::postgres::PostgresConfig,
 };
-use location::{
-    key_kinds,
-    keys::{ConfigKey, KeyReader, KeyTable},
-};
+use location::keys::{ConfigKey, KeyReader, KeyTable};
 
 use crate::{
     contents::{Config, KEYS_FILE, KeyFileContents, NodeKeys},
@@ -146,35 +143,11 @@ fn read(main: &SourceText, institutions: Option<&[SourceText]>) -> (Option<Confi
 pub(crate) fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>) -> Config {
     let mut config = Config::default();
     config.read_keys(root);
-    root.nested(ConfigKey::reload("http", "The edge of the server."), &mut config.http);
-    let about = "Where operators call: `/metrics` and their calls are served there and nowhere else, and API keys \
-                 open nothing there. Keep it on loopback or in the operators' network.";
-    root.nested(ConfigKey::reload("operators", about), &mut config.http.operators);
-    let about = "What is accepted so that clients that were written for another system need not change. A deviation \
-                 is accepted for all clients, so it hides the mistakes of the others.";
-    root.nested(ConfigKey::reload("compatibility", about), &mut config.http.compatibility);
-    let about = "Each limit is a bucket of that many calls that refills all the time: in the first minute nearly \
-                 twice as many pass.";
-    root.nested(ConfigKey::reload("rate_limits", about), &mut config.http.rate_limits);
-    let rules = &mut config.setup.engine;
-    let about = "The database of the store, with `store_engine = \"postgres\"`.";
-    root.nested(ConfigKey::restart("postgres", about), &mut rules.database);
-    root.nested(ConfigKey::reload("engine", ""), rules);
-    root.nested(ConfigKey::reload("guests", "Calls of adapters."), &mut rules.guests);
-    root.nested(ConfigKey::reload("webhooks", ""), &mut rules.webhooks);
-    let entry = ("NAME", "The path of a component that `practice-sync adapter build` made.");
-    let file = key_kinds::path().described("a file", "\"adapters/NAME.wasm\"");
-    // An unusable component affects only its own locations; `config check` reports it.
-    root.map(ConfigKey::reload("adapters", "Adapters by name."), &mut rules.adapters, entry, |_| Ok(()), file);
-    let about = "Backups of the store. Without this table none are made.";
-    root.optional_table(ConfigKey::reload("backup", about), &mut rules.backup);
     let about = "One of several processes that serve from the same database, with `store_engine = \"postgres\"` and \
                  `token_secret`.";
     let mut node: Option<NodeKeys> = None;
     root.optional_table(ConfigKey::restart("node", about), &mut node);
-    (rules.node, config.node) = node.map(|node| (node.rules, node.listener)).unzip();
-    let about = "Traces of requests, sent by OTLP (protobuf over HTTP). Without this table none are made.";
-    root.optional_table(ConfigKey::restart("traces", about), &mut config.traces);
+    (config.setup.engine.node, config.node) = node.map(|node| (node.rules, node.listener)).unzip();
     let mut inherited = Inherited::default();
     root.nested(ConfigKey::reload("defaults", ""), &mut inherited.defaults);
     match institutions {
@@ -194,8 +167,6 @@ pub(crate) fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>)
             }
         }
     }
-    config.audit.folder = config.data_dir.join("audit");
-    root.nested(ConfigKey::restart("audit", "The audit trail."), &mut config.audit);
     check(root, &config);
     config.setup.compact();
     config.values = root.document.take_values();

@@ -295,6 +295,7 @@ impl KeyReader for Section<'_, '_> {
 
     fn nested<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut T) {
         table.read_keys(&self.table(key).unwrap_or_else(|| self.section(&NO_KEYS, key, false, self.at)));
+        table.read_parts(self);
     }
 
     fn optional_table<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut Option<T>) {

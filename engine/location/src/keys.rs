@@ -37,6 +37,11 @@ impl<'a> ConfigKey<'a> {
         ConfigKey { name, about, class: ReloadClass::Restart }
     }
 
+    /// Creates the key of a table whose changes are not reported by its name.
+    pub const fn separate(name: &'a str, about: &'static str) -> ConfigKey<'a> {
+        ConfigKey::reload(name, about)
+    }
+
     /// Creates a key that only a start reads.
     pub const fn start(name: &'a str, about: &'static str) -> ConfigKey<'a> {
         ConfigKey { name, about, class: ReloadClass::Start }
@@ -48,7 +53,7 @@ pub trait KeyReader: Sized {
     /// Reads a key. If it is not set, or not valid, the value stays unchanged.
     fn read<T: 'static>(&self, key: ConfigKey<'_>, value: &mut T, kind: KeyKind<T>);
 
-    /// Reads a table in this table.
+    /// Reads a table in this table, and its parts.
     fn nested<T: KeyTable>(&self, key: ConfigKey<'_>, table: &mut T);
 
     /// Reads a table in this table that may be missing. If it has problems, the value stays unchanged.
@@ -96,6 +101,9 @@ pub trait KeyTable: Default {
     /// Reads all keys in the order of their rows.
     fn read_keys(&mut self, keys: &impl KeyReader);
 
+    /// Reads the parts: fields with tables of their own in the table around this one.
+    fn read_parts(&mut self, _around: &impl KeyReader) {}
+
     /// Returns a default that is derived from keys that are already read.
     fn derived<T>(&self, default: impl Fn(&Self) -> T) -> T {
         default(self)
@@ -107,6 +115,10 @@ impl<T: KeyTable> KeyTable for Box<T> {
     fn read_keys(&mut self, keys: &impl KeyReader) {
         T::read_keys(self, keys);
     }
+
+    fn read_parts(&mut self, around: &impl KeyReader) {
+        T::read_parts(self, around);
+    }
 }
 
 /// Declares structs whose fields are keys of the configuration, with their defaults. Rows are read in their order.
@@ -114,19 +126,26 @@ impl<T: KeyTable> KeyTable for Box<T> {
 /// ```text
 /// pub struct Rules("table"), Rules::check {
 ///     field: Type = default, kind(arguments).method() => class "key", "sentence", default derived from earlier keys;
-///     field: Type = default => class "name";
+///     field: Type = default => class "name", kind(arguments), "sentence";
 ///     field: Type = default;
 /// }
 /// ```
 ///
 /// `kind` is a function of [`key_kinds`](crate::key_kinds) with methods of `KeyKind`, or a form of `@read` below.
 /// `class` is a constructor of [`ConfigKey`](crate::keys::ConfigKey). Without `"key"` the key has the name of the
-/// field. The second form is a part that is read elsewhere, whose change is reported under a name. The third form is
-/// not compared. With `("table")` the struct has `changed_keys`. `Rules::check` completes and checks the keys.
+/// field. The second form is a part: a table next to that of the struct, or without a kind a value that is read
+/// elsewhere. The third form is neither read nor compared. With `("table")` the struct has `changed_keys`.
+/// `Rules::check` completes and checks the keys.
 #[macro_export]
 macro_rules! settings {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $key:literal) => { $key };
+    (@compare $changed:ident, $differs:expr, separate $name:expr) => {};
+    (@compare $changed:ident, $differs:expr, $class:ident $name:expr) => {
+        if $differs {
+            $changed.push($crate::keys::ConfigKey::$class($name, ""));
+        }
+    };
     (@read $keys:ident, $key:expr, $value:expr, nested()) => { $keys.nested($key, $value) };
     (@read $keys:ident, $key:expr, $value:expr, table()) => { $keys.optional_table($key, $value) };
     (@read $keys:ident, $key:expr, $value:expr, inline()) => { $keys.inline($value) };
@@ -145,13 +164,11 @@ macro_rules! settings {
             pub fn changed_keys(&self, after: &$name) -> Vec<$crate::keys::ConfigKey<'static>> {
                 let mut changed = Vec::new();
                 $(
-                    $(if self.$field != after.$field {
-                        let name = concat!($table, ".", $crate::settings!(@name $named $($key)?));
-                        changed.push($crate::keys::ConfigKey::$class(name, ""));
-                    })?
-                    $(if self.$field != after.$field {
-                        changed.push($crate::keys::ConfigKey::$part_class($part, ""));
-                    })?
+                    $($crate::settings!(
+                        @compare changed, self.$field != after.$field,
+                        $class concat!($table, ".", $crate::settings!(@name $named $($key)?))
+                    );)?
+                    $($crate::settings!(@compare changed, self.$field != after.$field, $part_class $part);)?
                 )*
                 changed
             }
@@ -164,12 +181,14 @@ macro_rules! settings {
             $field:ident: $type:ty = $default:expr
             $(, $kind:ident($($argument:expr),*) $(.$method:ident($($with:expr),*))*
                 => $class:ident $($key:literal)?, $about:literal $(, $derived:expr)?)?
-            $(=> $part_class:ident $part:literal)?;
+            $(=> $part_class:ident $part:literal
+                $(, $part_kind:ident($($part_argument:expr),*), $part_about:literal)?)?;
         )*}
     )*) => {$(
         $(#[$meta])*
         $vis struct $name {$(
             $(#[doc = $about])?
+            $($(#[doc = $part_about])?)?
             $(#[$note])*
             $vis $field: $type,
         )*}
@@ -192,6 +211,18 @@ macro_rules! settings {
                     );
                 )?)*
                 $($check(self, keys);)?
+            }
+
+            fn read_parts(&mut self, around: &impl $crate::keys::KeyReader) {
+                let _ = around;
+                $($($(
+                    $crate::settings!(
+                        @read around,
+                        $crate::keys::ConfigKey::$part_class($part, $part_about),
+                        &mut self.$field,
+                        $part_kind($($part_argument),*)
+                    );
+                )?)?)*
             }
         }
 

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc, thread::availabl
 use arc_swap::ArcSwap;
 use location::{
     ids::{InstitutionId, LocationId},
-    key_kinds::{not_empty, parsed, text},
+    key_kinds::{not_empty, parsed, path, text},
     keys::KeyReader,
     settings::LocationSettings,
     time::{DAY, HOUR, MINUTE, Millis, SECOND},
@@ -32,13 +32,15 @@ use crate::{
     secret::Secret,
 };
 
-/// Everything an engine serves.
-#[derive(Clone, Debug, Default)]
-pub struct Setup {
-    pub institutions: BTreeMap<InstitutionId, Arc<Institution>>,
-    pub locations: BTreeMap<LocationId, Arc<LocationSetup>>,
-    pub sources: BTreeMap<u32, Arc<DataSource>>,
-    pub engine: EngineRules,
+location::settings! {
+    /// Everything an engine serves.
+    #[derive(Clone, Debug)]
+    pub struct Setup {
+        institutions: BTreeMap<InstitutionId, Arc<Institution>> = BTreeMap::new();
+        locations: BTreeMap<LocationId, Arc<LocationSetup>> = BTreeMap::new();
+        sources: BTreeMap<u32, Arc<DataSource>> = BTreeMap::new();
+        engine: EngineRules = EngineRules::default(), nested() => reload, "";
+    }
 }
 
 /// The setup in force, which a reload of the configuration replaces. Callers keep the version that they have read for
@@ -283,8 +285,6 @@ location::settings! {
     /// Settings of the engine as a whole.
     #[derive(Clone, Debug)]
     pub struct EngineRules("engine") {
-        /// Component files by adapter name.
-        adapters: BTreeMap<String, PathBuf> = BTreeMap::new();
         mailbox: usize = 256, integer(1..=100_000) =>
             reload, "Requests that wait for one location; more are answered with 503.";
         idle_seconds: u64 = 300, seconds(SECOND..=DAY) => reload "idle", "A location without work leaves memory.";
@@ -322,12 +322,20 @@ location::settings! {
             restart, "Allows webhooks to this machine over plain http. For development only.";
         adapter_cache: Option<PathBuf> = None, path().optional() =>
             restart, "Where compiled adapters are kept; by default `adapters` in `data_dir`.";
-        /// Limits of adapter calls.
-        guests: HostLimits = HostLimits::default();
-        webhooks: WebhookRules = WebhookRules::default() => reload "webhooks";
-        /// `None` if no backups are made.
-        backup: Option<BackupRules> = None => reload "backup";
-        database: Database = Database::default() => restart "postgres";
+        database: Database = Database::default() => restart "postgres", nested(),
+            "The database of the store, with `store_engine = \"postgres\"`.";
+        guests: HostLimits = HostLimits::default() => separate "guests", nested(), "Calls of adapters.";
+        webhooks: WebhookRules = WebhookRules::default() => reload "webhooks", nested(), "";
+        // An unusable component affects only its own locations; `config check` reports it.
+        adapters: BTreeMap<String, PathBuf> = BTreeMap::new() => separate "adapters",
+            map(
+                ("NAME", "The path of a component that `practice-sync adapter build` made."),
+                |_| Ok(()),
+                path().described("a file", "\"adapters/NAME.wasm\"")
+            ),
+            "Adapters by name.";
+        backup: Option<BackupRules> = None => reload "backup", table(),
+            "Backups of the store. Without this table none are made.";
         /// This process as one of several on a store. `None` if it is the only one.
         node: Option<NodeRules> = None => restart "node";
         /// Starts with an empty store if the previous one is missing. Set on the command line.

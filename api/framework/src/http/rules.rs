@@ -61,9 +61,15 @@ location::settings! {
         finds_per_contact: u32 = 10, integer(0..=1_000_000) =>
             reload, "The same per hour with one telephone number or e-mail address, over all API keys of an \
                      institution.";
-        operators: OperatorRules = OperatorRules::default();
-        compatibility: Compatibility = Compatibility::default();
-        rate_limits: RateRules = RateRules::default();
+        operators: OperatorRules = OperatorRules::default() => reload "operators", nested(),
+            "Where operators call: `/metrics` and their calls are served there and nowhere else, and API keys open \
+             nothing there. Keep it on loopback or in the operators' network.";
+        compatibility: Compatibility = Compatibility::default() => reload "compatibility", nested(),
+            "What is accepted so that clients that were written for another system need not change. A deviation is \
+             accepted for all clients, so it hides the mistakes of the others.";
+        rate_limits: RateRules = RateRules::default() => reload "rate_limits", nested(),
+            "Each limit is a bucket of that many calls that refills all the time: in the first minute nearly twice as \
+             many pass.";
     }
 
     /// The listener of the operators.
