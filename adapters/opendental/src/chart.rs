@@ -12,7 +12,8 @@ use adapter_sdk::{
 
 use crate::{
     client::Client,
-    map::{gone, id, is_deleted, name},
+    map::{gone, id, name},
+    patients::is_deleted,
     responses::{
         Allergy, AllergyDef, Commlog, Definition, Disease, DiseaseDef, Medication, MedicationPat, Patient, ProcTp,
         Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,

@@ -10,7 +10,8 @@ use adapter_sdk::{
 use crate::{
     chart::{NO_STATUS, price},
     client::Client,
-    map::{address, gone, id, is_deleted, name},
+    map::{address, gone, id, name},
+    patients::is_deleted,
     responses::{
         Adjustment, Aging, Definition, Fee, FeeSched, InsPlan, InsSub, PatPlan, Patient, PaySplit, Payment, Procedure,
     },

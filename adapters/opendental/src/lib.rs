@@ -1,6 +1,6 @@
 //! Adapter for Open Dental's REST API, written from its public documentation. `requests` builds, `responses` and
-//! `values` parse, `map`, `chart`, `ledger` and `hours` convert, `faults` maps refusals, `client` sends, `streams` and
-//! `lists` read, `booking`, `patients` and `filing` write.
+//! `values` parse, `map`, `chart`, `ledger` and `hours` convert, `patients` converts and writes, `faults` maps
+//! refusals, `client` sends, `streams` and `lists` read, `booking` and `filing` write.
 
 pub mod booking;
 pub mod chart;
@@ -80,7 +80,7 @@ impl Tables for OpenDental {
             max_lengths: vec![
                 MaxLength::new("insurance-plan.name", 255),
                 MaxLength::new("insurance-plan.group-number", 25),
-                MaxLength::new("patient.chart-id", requests::CHART_NUMBER as u32),
+                MaxLength::new("patient.chart-id", patients::CHART_NUMBER as u32),
             ],
             operatories: true,
             requests_per_minute: Some(self.settings.requests_per_minute).filter(|most| *most > 0),

@@ -1,17 +1,17 @@
-//! Conversion of people and schedule rows to the contract's records.
+//! Conversion of provider and schedule rows to the contract's records.
 
 use adapter_sdk::{
-    Record, clock, language,
-    records::{self, Gender, extra},
+    Record, clock,
+    records::{self, extra},
     streams::{Mapped, Shown, one_record},
 };
 
 use crate::{
     client::Client,
     pattern,
-    responses::{Appointment, AppointmentType, Operatory, Patient, Provider},
+    responses::{Appointment, AppointmentType, Operatory, Provider},
     time,
-    values::{self, GENDERS, Num, Text},
+    values::{self, Num, Text},
 };
 
 const DAY: i64 = 86_400;
@@ -59,48 +59,6 @@ pub fn appointment_type(client: &Client, kind: AppointmentType) -> Mapped {
         bookable_online: true,
         ..records::AppointmentType::default()
     }))
-}
-
-pub fn patient(_: &Client, p: Patient) -> Mapped {
-    match is_deleted(&p) {
-        true => Ok(Shown::Gone(id(p.pat_num)?)),
-        false => one_record(Record::Patient(person(&p)?)),
-    }
-}
-
-pub fn person(p: &Patient) -> Result<records::Patient, String> {
-    let patient = id(p.pat_num)?;
-    let (work_phone, work_phone_extension) = extension(&p.wk_phone);
-    Ok(records::Patient {
-        first_name: p.f_name.some().unwrap_or_default(),
-        middle_name: p.middle_i.some(),
-        last_name: p.l_name.some().unwrap_or_default(),
-        date_of_birth: time::day(&p.birthdate)?,
-        gender: GENDERS.meaning(&p.gender).or((p.gender.0 == "Other").then_some(Gender::Other)),
-        email: values::mails(&p.email).next().map(str::to_owned),
-        cell_phone: p.wireless_phone.some(),
-        home_phone: p.hm_phone.some(),
-        work_phone,
-        work_phone_extension,
-        address: address([&p.address, &p.address2, &p.city, &p.state, &p.zip]),
-        guarantor: p.guarantor.id().filter(|guarantor| *guarantor != patient),
-        provider: p.pri_prov.id(),
-        billing_type: p.billing_type.some(),
-        chart_id: p.chart_number.some(),
-        preferred_language: language::two(&p.language).map(str::to_owned),
-        inactive: matches!(p.pat_status.as_str(), "Inactive" | "Archived" | "Deceased"),
-        new_patient: p.pat_status.0 == "Prospective",
-        non_patient: p.pat_status.0 == "NonPatient",
-        unsubscribed_sms: p.txt_msg_ok.0 == "No",
-        extra: extra([("preferred_name", p.preferred.some()), ("status", p.pat_status.some())]),
-        id: patient,
-        ..records::Patient::default()
-    })
-}
-
-/// Returns `true` for a deleted patient; the API may refuse requests about one.
-pub fn is_deleted(row: &Patient) -> bool {
-    row.pat_status.0 == "Deleted"
 }
 
 /// Converts an appointment. Planned appointments and notes are not in the calendar.
@@ -214,16 +172,6 @@ pub fn address([line1, line2, city, region, postal_code]: [&Text; 5]) -> Option<
     let (line1, line2, city) = (line1.some(), line2.some(), city.some());
     let (region, postal_code) = (region.some(), postal_code.some());
     records::Address { line1, line2, city, region, postal_code, country: None }.known()
-}
-
-/// Splits a phone number such as `(536)555-0182 x12`.
-fn extension(phone: &Text) -> (Option<String>, Option<String>) {
-    match phone.rsplit_once(" x") {
-        Some((number, extension)) if !extension.is_empty() && extension.bytes().all(|b| b.is_ascii_digit()) => {
-            (Some(number.trim().to_owned()), Some(extension.to_owned()))
-        }
-        _ => (phone.some(), None),
-    }
 }
 
 pub fn id(key: Num) -> Result<String, String> {

@@ -3,7 +3,6 @@
 use adapter_sdk::{
     Fault, clock,
     json::{self, text},
-    language,
     money::{self, Cents},
     notes::Note,
     records,
@@ -11,14 +10,14 @@ use adapter_sdk::{
     time::plus_days,
     warn,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     pattern,
     responses::{Appointment, InsSub},
     settings::OpenDentalSettings,
     time,
-    values::{DIRECTIONS, GENDERS, MODES, NOTES, Num, RELATIONSHIPS, TRANSACTION},
+    values::{DIRECTIONS, MODES, NOTES, Num, RELATIONSHIPS, TRANSACTION},
 };
 
 /// Categories of definitions.
@@ -26,8 +25,6 @@ pub const ADJUSTMENT_TYPES: u32 = 1;
 pub const CONFIRMED: u32 = 2;
 pub const PAYMENT_TYPES: u32 = 10;
 pub const CODE_CATEGORIES: u32 = 11;
-/// Maximum length of a chart number.
-pub const CHART_NUMBER: usize = 15;
 
 pub type Parameter = (&'static str, String);
 
@@ -60,51 +57,6 @@ pub fn definitions(category: u32) -> Vec<Parameter> {
 
 pub fn schedules(kind: &str, from: &str, to: &str) -> Vec<Parameter> {
     vec![("dateStart", from.to_owned()), ("dateEnd", to.to_owned()), ("SchedType", kind.to_owned())]
-}
-
-/// Returns the fields of a patient in the EHR's format.
-pub fn patient(settings: &OpenDentalSettings, p: &records::Patient) -> Map<String, Value> {
-    let address = p.address.clone().unwrap_or_default();
-    json::object([
-        ("LName", p.last_name.as_str().into()),
-        ("FName", p.first_name.as_str().into()),
-        ("MiddleI", text(&p.middle_name)),
-        ("PatStatus", json!(status(p))),
-        ("Gender", json!(p.gender.map(|gender| GENDERS.word(gender).unwrap_or("Unknown")))),
-        ("Birthdate", text(&p.date_of_birth)),
-        ("SSN", json!(p.ssn.as_deref().map(digits))),
-        ("Address", text(&address.line1)),
-        ("Address2", text(&address.line2)),
-        ("City", text(&address.city)),
-        ("State", kept("region", &address.region, is_state)),
-        ("Zip", kept("postal code", &address.postal_code, is_zip)),
-        ("HmPhone", text(&p.home_phone)),
-        ("WkPhone", work_phone(p)),
-        ("WirelessPhone", text(&p.mobile().cloned())),
-        ("Guarantor", number(&p.guarantor)),
-        ("Email", text(&p.email)),
-        ("PriProv", number(&p.provider)),
-        ("BillingType", text(&p.billing_type)),
-        ("ChartNumber", kept("chart id", &p.chart_id, is_chart_number)),
-        ("Language", json!(p.preferred_language.as_deref().and_then(language::three))),
-        ("TxtMsgOk", json!(p.unsubscribed_sms.then_some("No"))),
-        ("ClinicNum", json!(settings.clinic.filter(|_| p.id.is_empty()))),
-    ])
-}
-
-/// The API's values for unknown.
-const UNKNOWN: [(&str, &str); 2] = [("Gender", "Unknown"), ("Birthdate", "0001-01-01")];
-/// Fields to clear if the patient has no value.
-const EMPTIED: &str = "MiddleI Address Address2 City State Zip HmPhone WkPhone WirelessPhone Email Language";
-
-/// Returns the fields of an existing patient, with cleared fields empty. Fields that the office fills in itself, such
-/// as provider and chart number, are omitted if unknown.
-pub fn changed_patient(settings: &OpenDentalSettings, p: &records::Patient) -> Map<String, Value> {
-    let mut fields = patient(settings, p);
-    for (name, none) in EMPTIED.split_whitespace().map(|name| (name, "")).chain(UNKNOWN) {
-        fields.entry(name).or_insert_with(|| none.into());
-    }
-    fields
 }
 
 pub fn new_appointment(
@@ -290,48 +242,8 @@ fn amount(money: &records::Money) -> Result<Value, Fault> {
     Ok(cents.to_string().into())
 }
 
-fn status(p: &records::Patient) -> Option<&'static str> {
-    match (p.inactive, p.non_patient, p.new_patient) {
-        (true, _, _) => Some("Inactive"),
-        (_, true, _) => Some("NonPatient"),
-        (_, _, true) => Some("Prospective"),
-        // A change of other fields keeps the status of an archived or deceased patient.
-        _ => None,
-    }
-}
-
-/// Returns `true` for fields with a value that the EHR would refuse; these are not written.
-pub fn is_unfit(p: &records::Patient, name: &str) -> bool {
-    let address = p.address.as_ref();
-    let unfit = |value: Option<&str>, fits: fn(&str) -> bool| {
-        value.map(str::trim).is_some_and(|text| !text.is_empty() && !fits(text))
-    };
-    match name {
-        "State" => unfit(address.and_then(|address| address.region.as_deref()), is_state),
-        "Zip" => unfit(address.and_then(|address| address.postal_code.as_deref()), is_zip),
-        "ChartNumber" => unfit(p.chart_id.as_deref(), is_chart_number),
-        "Language" => unfit(p.preferred_language.as_deref(), |code| language::three(code).is_some()),
-        _ => false,
-    }
-}
-
-fn is_chart_number(id: &str) -> bool {
-    id.chars().count() <= CHART_NUMBER
-}
-
-pub fn work_phone(p: &records::Patient) -> Value {
-    match (&p.work_phone, &p.work_phone_extension) {
-        (Some(phone), Some(extension)) => format!("{phone} x{extension}").into(),
-        (phone, _) => text(phone),
-    }
-}
-
-pub fn digits(text: &str) -> String {
-    text.chars().filter(char::is_ascii_digit).collect()
-}
-
 /// Returns the value, or null for a value that would make the EHR refuse the whole patient.
-fn kept(what: &str, value: &Option<String>, fits: fn(&str) -> bool) -> Value {
+pub fn kept(what: &str, value: &Option<String>, fits: fn(&str) -> bool) -> Value {
     match value.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) if fits(text) => text.into(),
         Some(_) => {
@@ -342,12 +254,12 @@ fn kept(what: &str, value: &Option<String>, fits: fn(&str) -> bool) -> Value {
     }
 }
 
-fn is_state(text: &str) -> bool {
+pub fn is_state(text: &str) -> bool {
     text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 /// Returns `true` for `12345`, `12345-1234`, `123456789`, or Canada's `A0A 0A0`.
-fn is_zip(text: &str) -> bool {
+pub fn is_zip(text: &str) -> bool {
     let shape = text.replace(|c: char| c.is_ascii_digit(), "0").replace(|c: char| c.is_ascii_uppercase(), "A");
     matches!(shape.as_str(), "00000" | "00000-0000" | "000000000" | "A0A 0A0")
 }

@@ -12,7 +12,7 @@ use crate::{
     client::Client,
     hours, ledger,
     lists::{self, ELSEWHERE, Listing, Since},
-    map, requests,
+    map, patients, requests,
     responses::Row,
 };
 
@@ -71,7 +71,7 @@ pub const STREAMS: &[Stream<Client>] = &[
         Resource::Operatories,
         &[rows!("/operatories" map::operatory, query: |settings, _| requests::clinic(settings))],
     ),
-    Stream::since(Resource::Patients, seldom, &[rows!("/patients/Simple" map::patient, since: CHANGED)]),
+    Stream::since(Resource::Patients, seldom, &[rows!("/patients/Simple" patients::patient, since: CHANGED)]),
     Stream::whole(Resource::WorkingHours, &[weeks!(hours::working_hours)]),
     Stream::since(
         Resource::Appointments,

@@ -7,7 +7,8 @@ use adapter_sdk::{
     testing::Host,
 };
 use opendental_adapter::{
-    requests::{adjustment, carrier, moved, moved_back, patient, payment},
+    patients::form,
+    requests::{adjustment, carrier, moved, moved_back, payment},
     responses::Appointment,
 };
 use serde_json::{Value, json};
@@ -38,7 +39,7 @@ fn a_patient_is_written_without_values_the_ehr_would_refuse() {
     let (body, lines) = Host::new()
         .manifest(include_str!("../adapter.toml"))
         .config("location", "3")
-        .run_logged(|| patient(&settings::read().unwrap(), &p));
+        .run_logged(|| form(&settings::read().unwrap(), &p));
     assert_eq!(
         Value::Object(body),
         json!({
