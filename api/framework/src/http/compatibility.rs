@@ -73,10 +73,6 @@ impl Compatibility {
             self.refused_user_agents = None;
         }
     }
-
-    pub fn version(&self, name: &str) -> Option<Version> {
-        Version::named(name).or_else(|| self.version_values.get(name).copied())
-    }
 }
 
 /// Default products of common HTTP libraries, which do not identify the application.

@@ -18,8 +18,8 @@ pub fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Version, 
         let version = accept.and_then(accepted).or(rules.default_version);
         return version.ok_or_else(|| Failure::VersionMissing.into());
     };
-    let version = value.to_str().ok().and_then(|name| rules.version(name.trim()));
-    version.ok_or_else(|| {
+    let named = |name: &str| Version::named(name).or_else(|| rules.version_values.get(name).copied());
+    value.to_str().ok().and_then(|name| named(name.trim())).ok_or_else(|| {
         let unknown = ApiError::from(Failure::VersionUnknown);
         if *header == own {
             return unknown;
