@@ -40,13 +40,13 @@ pub(crate) use framework::{
     values::{
         failures::Failure,
         kinds::{
-            Kind, Sort, boolean, email, filled, gender, id, includes, integer, long_id, object, person_name, phone,
+            Kind, boolean, email, filled, gender, id, includes, integer, long_id, object, person_name, phone,
             reference::Reference,
             shared::{
-                active, appointment_type, family_name, given_name, note, operatory, part_of_name, patient, provider,
-                slot_token, updated_since,
+                Sort, active, appointment_type, family_name, given_name, note, operatory, part_of_name, patient,
+                provider, slot_token, sort, updated_since,
             },
-            sort, text,
+            text,
             times::{birth_date, date, instant},
         },
         limits::{MAX_DAYS_AHEAD, MAX_NAME, MAX_RELATED, MAX_TEXT},

@@ -131,7 +131,7 @@ impl FieldRules {
 
     /// Returns the expression that reads the field.
     fn read(&self, source: &Ident, path: &str, field: &Type, about: Option<&str>) -> syn::Result<TokenStream> {
-        let shared: Path = syn::parse_str(&format!("{KINDS}::field_kind::FieldKind"))?;
+        let shared: Path = syn::parse_str(&format!("{KINDS}::FieldKind"))?;
         let mut kind = self.kind.clone();
         if let Some(about) = about {
             kind = syn::parse_quote!(#kind.about(#about));

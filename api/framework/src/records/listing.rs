@@ -18,7 +18,11 @@ use crate::{
         query::Params,
     },
     values::{
-        kinds::{Kind, Sort, boolean, long_id, shared::updated_since, sort, text},
+        kinds::{
+            Kind, boolean, long_id,
+            shared::{Sort, sort, updated_since},
+            text,
+        },
         limits::{MAX_FOREIGN_ID, MAX_NAME, MAX_TEXT},
     },
 };

@@ -1,12 +1,16 @@
 //! Kinds of values: the parser for query parameters and JSON fields together with its documentation. One value provides
 //! both, so that they cannot differ.
 
-pub mod field_kind;
 pub mod reference;
 pub mod shared;
 pub mod times;
 
-use std::{ops::RangeInclusive, str::FromStr, sync::Arc};
+use std::{
+    any::Any,
+    ops::RangeInclusive,
+    str::FromStr,
+    sync::{Arc, OnceLock},
+};
 
 use chrono_tz::Tz;
 use engine::records::demographics::phone;
@@ -127,6 +131,29 @@ impl<T: 'static> Kind<T> {
         let shape = self.shape;
         let shape = move || Shape { example: example.clone().into(), chosen: true, ..shape() };
         Kind { shape: Arc::new(shape), ..self }
+    }
+}
+
+impl<T> Clone for Kind<T> {
+    fn clone(&self) -> Kind<T> {
+        Kind { read: self.read.clone(), shape: self.shape.clone(), refers_to: self.refers_to }
+    }
+}
+
+/// The kind of one declared field, built once for all requests. The place of use determines its type. `#[input]`
+/// declares one per field, and `shared` one per kind.
+#[derive(Default)]
+pub struct FieldKind(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl FieldKind {
+    pub const fn new() -> FieldKind {
+        FieldKind(OnceLock::new())
+    }
+
+    /// Returns the kind, which the first call builds.
+    pub fn get<T: 'static>(&self, build: impl FnOnce() -> Kind<T>) -> Kind<T> {
+        let kind = self.0.get_or_init(|| Box::new(build()));
+        kind.downcast_ref::<Kind<T>>().expect("one field has one type").clone()
     }
 }
 
@@ -378,42 +405,6 @@ pub fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
     kind.about("Related records to include.")
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sort {
-    pub by: &'static str,
-    pub descending: bool,
-}
-
-fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
-    let (name, descending) = given.strip_prefix('-').map_or((given, false), |name| (name, true));
-    let known = names.iter().find(|known| **known == name);
-    let all = || names.iter().map(|name| format!("{name}, -{name}")).collect::<Vec<_>>().join(", ");
-    known.map(|by| Sort { by, descending }).ok_or_else(|| format!("must be one of {}", all()))
-}
-
-const SORT: &str = "The sort order; a leading `-` means descending.";
-
-/// Reads `sort=id` or `sort=-id`.
-pub fn sort(names: &'static [&'static str]) -> Kind<Sort> {
-    let example = names.first().copied().unwrap_or_default();
-    let all = move || -> Vec<String> { names.iter().flat_map(|name| [name.to_string(), format!("-{name}")]).collect() };
-    Kind::for_text(move || json!({"type": "string", "enum": all()}), example, move |given| sort_by(names, given))
-        .about(SORT)
-}
-
-/// Reads `sort=created_at,-id`; the first key is the most significant.
-pub fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
-    let example = names.first().map(|name| format!("-{name}")).unwrap_or_default();
-    let one = names.join("|");
-    let schema =
-        move || json!({"type": "string", "pattern": format!("^-?({one})(,-?({one}))*$"), "maxLength": MAX_NAME});
-    Kind::for_text(schema, example, move |given| {
-        let given = plain(given.trim(), MAX_NAME)?;
-        given.split(',').map(|given| sort_by(names, given.trim())).collect()
-    })
-    .about(SORT)
-}
-
 /// Reads a local part without `@` or whitespace, then `@`, then a domain (specification 4.4).
 pub fn email() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "email", "maxLength": MAX_EMAIL});
@@ -499,7 +490,10 @@ fn object_kind<T: 'static>(take: impl Fn(&Map<String, Value>) -> T + Send + Sync
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::*;
+    use super::{
+        shared::{sort, sorts},
+        *,
+    };
 
     fn all<T: 'static>(kind: Kind<T>, right: &[&str], wrong: &[&str]) {
         assert!(kind.example().is_some(), "its own example {}", kind.shape().example);
@@ -595,7 +589,7 @@ mod tests {
 
     #[test]
     fn the_kind_of_a_field_is_built_once() {
-        static KIND: field_kind::FieldKind = field_kind::FieldKind::new();
+        static KIND: FieldKind = FieldKind::new();
         let mut built = 0;
         for given in [1, 2] {
             let kind = KIND.get(|| {

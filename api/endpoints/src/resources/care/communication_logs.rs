@@ -3,7 +3,7 @@
 use engine::records::{CommunicationLog, Direction, Mode};
 use framework::{
     access::respond::Accepted,
-    values::{kinds::sorts, record_uuid},
+    values::{kinds::shared::sorts, record_uuid},
 };
 
 use crate::{

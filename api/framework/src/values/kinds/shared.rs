@@ -3,11 +3,10 @@
 use std::ops::RangeInclusive;
 
 use location::{Date, SlotQuery, Timestamp, pull::Resource::*};
+use serde_json::json;
 
 use super::{
-    Kind, boolean,
-    field_kind::FieldKind,
-    id, integer, long_id, person_name, text,
+    FieldKind, Kind, Parsed, boolean, id, integer, long_id, person_name, plain, text,
     times::{Clock, date, instant},
 };
 use crate::values::limits::{MAX_NAME, MAX_NOTE, MAX_TEXT, MAX_TOKEN};
@@ -58,3 +57,39 @@ const PER_TIMESLOT: RangeInclusive<i64> = 1..=SlotQuery::MAX_APPOINTMENTS_PER_TI
 const BOOKABLE_ONLINE: &str = "`true` if patients may book the type themselves. If false, slot searches and bookings \
     by slot token exclude the type; `POST /appointments` may use it.";
 const UPDATED_SINCE: &str = "Only records changed at or after this time; also accepted as `updated_after` or `since`.";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    pub by: &'static str,
+    pub descending: bool,
+}
+
+fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
+    let (name, descending) = given.strip_prefix('-').map_or((given, false), |name| (name, true));
+    let known = names.iter().find(|known| **known == name);
+    let all = || names.iter().map(|name| format!("{name}, -{name}")).collect::<Vec<_>>().join(", ");
+    known.map(|by| Sort { by, descending }).ok_or_else(|| format!("must be one of {}", all()))
+}
+
+const SORT: &str = "The sort order; a leading `-` means descending.";
+
+/// Reads `sort=id` or `sort=-id`.
+pub fn sort(names: &'static [&'static str]) -> Kind<Sort> {
+    let example = names.first().copied().unwrap_or_default();
+    let all = move || -> Vec<String> { names.iter().flat_map(|name| [name.to_string(), format!("-{name}")]).collect() };
+    Kind::for_text(move || json!({"type": "string", "enum": all()}), example, move |given| sort_by(names, given))
+        .about(SORT)
+}
+
+/// Reads `sort=created_at,-id`; the first key is the most significant.
+pub fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
+    let example = names.first().map(|name| format!("-{name}")).unwrap_or_default();
+    let one = names.join("|");
+    let schema =
+        move || json!({"type": "string", "pattern": format!("^-?({one})(,-?({one}))*$"), "maxLength": MAX_NAME});
+    Kind::for_text(schema, example, move |given| {
+        let given = plain(given.trim(), MAX_NAME)?;
+        given.split(',').map(|given| sort_by(names, given.trim())).collect()
+    })
+    .about(SORT)
+}
