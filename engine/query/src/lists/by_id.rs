@@ -1,5 +1,6 @@
-//! Records in the order of their ids, and records with known ids, read without the index.
+//! Records read without the index, in the order of their ids or by known ids, and decoded.
 
+use records::document::Document;
 use store::{Direction, Key, KeyRange, SealedValue, Store, StoreError, keys, prefix_end};
 
 use super::page::{Position, Range};
@@ -52,6 +53,11 @@ pub(super) fn find_by_id(
         }
     }
     Ok(ids.iter().map(|id| found[index(*id)].take()).collect())
+}
+
+/// Decodes a stored record.
+pub(super) fn parsed<D: Document>(key: &[u8], value: &[u8]) -> Result<D, StoreError> {
+    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "a record that cannot be read"))
 }
 
 #[cfg(test)]

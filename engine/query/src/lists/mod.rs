@@ -17,9 +17,9 @@ mod source;
 
 use std::{borrow::Borrow, cell::Cell, collections::BTreeMap};
 
-use by_id::read_by_id;
+use by_id::{parsed, read_by_id};
 use records::document::{Document, DocumentKind, Link};
-use source::{OwnerList, parsed};
+use source::OwnerList;
 use store::{Direction, Key, MAX_KEY_BYTES, SealedValue, Store, StoreError, keys};
 
 use crate::{

@@ -11,7 +11,7 @@ use records::{
 use store::{Direction, Key, SealedValue, Store, StoreError, keys, prefix_end};
 
 use super::{
-    by_id::{find_by_id, read_by_id},
+    by_id::{find_by_id, parsed, read_by_id},
     latest_first::Window,
     merge::Merge,
     page::{Position, Range},
@@ -493,8 +493,4 @@ impl<'a> OwnerList<'a> {
         }
         Ok(true)
     }
-}
-
-pub(super) fn parsed<D: Document>(key: &[u8], value: &[u8]) -> Result<D, StoreError> {
-    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "a record that cannot be read"))
 }
