@@ -20,7 +20,7 @@ const COMMITS_WITHIN: i64 = 5 * SECOND;
 const END: i64 = i64::MIN / 2;
 
 /// A part of a list by time of change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     /// Exclusive lower bound of the time of change.
     pub after: Option<Timestamp>,
@@ -29,6 +29,9 @@ pub(super) struct Window {
 }
 
 impl Window {
+    /// The whole list.
+    pub(super) const ALL: Window = Window { after: None, until: None };
+
     pub(super) fn has(self, at: Timestamp) -> bool {
         self.after.is_none_or(|after| at > after) && self.until.is_none_or(|until| at <= until)
     }
@@ -51,8 +54,8 @@ impl LatestFirst {
         range: Range,
         read: impl Fn(Window, Range) -> Result<Vec<(Position, R)>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
-        let before = Window { until: Some(self.begun), ..Window::default() };
-        let since = Window { after: Some(self.begun), ..Window::default() };
+        let before = Window { until: Some(self.begun), ..Window::ALL };
+        let since = Window { after: Some(self.begun), ..Window::ALL };
         let in_end = range.from.is_some_and(|from| from.at.0 < END);
         let of_list = |range: Range| read(before, range);
         let of_end = |range: Range| -> Result<Vec<(Position, R)>, StoreError> {

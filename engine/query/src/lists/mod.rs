@@ -123,7 +123,7 @@ impl Lists<'_> {
             let page = page.collect(fetch, |(_, row)| matches_all(row), |(position, _)| *position)?;
             Ok(page.with_rows(|rows| rows.into_iter().map(|(_, row)| row).collect()))
         };
-        let as_it_is = |range| self.records::<D, R>(query, &criteria, Window::default(), range, &read);
+        let as_it_is = |range| self.records::<D, R>(query, &criteria, Window::ALL, range, &read);
         // Changed records move out of the walk only in descending order of change.
         if query.order != Order::UpdatedAt || !page.descending || page.at.is_independent() {
             return page_of(&as_it_is);
@@ -155,7 +155,7 @@ impl Lists<'_> {
         for owner in &query.owners {
             let by_start = ListQuery::new([*owner], Order::StartsAt);
             let range = Range::first(MAX_SORTED + 1);
-            let records = self.records::<D, R>(&by_start, criteria, Window::default(), range, read)?;
+            let records = self.records::<D, R>(&by_start, criteria, Window::ALL, range, read)?;
             found.extend(records.into_iter().map(|(position, row)| (position.id, row)));
             if found.len() > MAX_SORTED {
                 return Err(ListError::TooManyToSort);
@@ -180,7 +180,7 @@ impl Lists<'_> {
     /// narrow the range.
     pub fn scan<D: Document>(&self, query: &ListQuery, range: Range) -> Result<Vec<(Position, D)>, StoreError> {
         let decode = |key: Key, value| self.decoded(&key, value);
-        self.records::<D, D>(query, &self.criteria::<D>(query)?, Window::default(), range, &decode)
+        self.records::<D, D>(query, &self.criteria::<D>(query)?, Window::ALL, range, &decode)
     }
 
     /// Like `scan`, with the records as stored JSON.
@@ -189,7 +189,7 @@ impl Lists<'_> {
         query: &ListQuery,
         range: Range,
     ) -> Result<Vec<(Position, Vec<u8>)>, StoreError> {
-        self.rows::<D, _>(query, &self.criteria::<D>(query)?, Window::default(), range, |owner, key, value| {
+        self.rows::<D, _>(query, &self.criteria::<D>(query)?, Window::ALL, range, |owner, key, value| {
             let value = self.store.unseal(&key, value)?;
             let apart = D::scope_of(owner) == owner;
             let ours = apart || parsed::<D>(&key, &value)?.owner() == owner;
