@@ -21,7 +21,6 @@ mod clinical_note;
 mod communication_log;
 mod conversation;
 mod coverage;
-pub mod currencies;
 pub mod document;
 pub mod documents;
 pub mod ehr;

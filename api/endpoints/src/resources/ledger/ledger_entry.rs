@@ -2,7 +2,10 @@
 
 use std::marker::PhantomData;
 
-use engine::records::{ChargeSplit, ProviderSplit, currencies::CURRENCIES, money::Currency};
+use engine::records::{
+    ChargeSplit, ProviderSplit,
+    money::{CURRENCIES, Currency},
+};
 use framework::{
     access::{idempotency, respond::Accepted},
     values::{
