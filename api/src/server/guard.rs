@@ -29,17 +29,14 @@ use engine::origin::{Origin, on_behalf_of};
 use framework::{
     access::{api::Api, authentication::for_operators},
     http::{
-        context::{REQUEST_ID, RequestContext, TOOL},
+        context::{InternalListener, REQUEST_ID, RequestContext, TOOL},
         cors,
         errors::{ApiError, is_intent},
         rate_limit::RateLimitState,
         response_body::{NDJSON, SLICE, SlicedBody, StaticBody},
         rules::HttpRules,
     },
-    nodes::{
-        admission::{self, InternalListener},
-        forward::PROOF,
-    },
+    nodes::{admission, forward::PROOF},
     values::{failures::Failure, limits::MAX_REQUEST_ID},
 };
 use tracing::{Span, field::Empty, trace_span};

@@ -20,8 +20,8 @@ use actix_web::{
 use endpoints::{openapi, resources::documentation::Documents, routes::table};
 use framework::{
     access::api::Api,
-    http::context::OperatorsListener,
-    nodes::{admission::InternalListener, forward::MEMBERS_CHANGED},
+    http::context::{InternalListener, OperatorsListener},
+    nodes::forward::MEMBERS_CHANGED,
 };
 
 use crate::server::{

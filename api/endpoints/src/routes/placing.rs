@@ -10,14 +10,11 @@ use tokio::time::{Instant, sleep, timeout};
 use framework::{
     http::{
         body::{self, BodyRules},
-        context::RequestContext,
+        context::{RequestContext, from_node},
         endpoint::Endpoint,
         query::Params,
     },
-    nodes::{
-        admission::from_node,
-        forward::{NodeCall, NotForwarded, Peers},
-    },
+    nodes::forward::{NodeCall, NotForwarded, Peers},
 };
 
 use crate::{prelude::*, resources::ehr_events};

@@ -31,10 +31,10 @@ use super::{
 };
 use crate::{
     http::{
-        connections::Connections, keyed_semaphore::KeyedSemaphore, metrics::RequestMetrics, proxies,
-        response_body::ResponseBytes, rules::HttpRules, tls::Certificates,
+        connections::Connections, context::from_node, keyed_semaphore::KeyedSemaphore, metrics::RequestMetrics,
+        proxies, response_body::ResponseBytes, rules::HttpRules, tls::Certificates,
     },
-    nodes::{admission::from_node, forward::Peers},
+    nodes::forward::Peers,
     values::{
         cursor::Cursors, secret::Secret, sessions::Sessions, slot_token::SlotTokens, token::Tokens,
         visit_token::VisitTokens,

@@ -14,8 +14,11 @@ use super::{
     operators::PREFIX,
 };
 use crate::{
-    http::{context::OperatorsListener, endpoint::Endpoint, errors::ApiError},
-    nodes::admission::InternalListener,
+    http::{
+        context::{InternalListener, OperatorsListener},
+        endpoint::Endpoint,
+        errors::ApiError,
+    },
     values::{
         failures::Failure,
         role::Role,

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     http::{
         body::{self, BodyRules, JsonBytes},
-        context::{RequestContext, TOOL},
+        context::{RequestContext, TOOL, from_node},
         describe::Notes,
         endpoint::{Access, Endpoint},
         errors::ApiError,
@@ -34,7 +34,6 @@ use crate::{
         query::Params,
         row::Names,
     },
-    nodes::admission::from_node,
     values::{
         cursor::{Cursors, QueryCursors},
         expected::Expected,

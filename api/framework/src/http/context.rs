@@ -1,8 +1,14 @@
 //! Request data collected on the way, for logging, metrics and headers.
 
-use std::cell::{Cell, OnceCell};
+use std::{
+    cell::{Cell, OnceCell},
+    net::IpAddr,
+};
 
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::{
+    HttpMessage, HttpRequest,
+    http::header::{HeaderName, HeaderValue},
+};
 
 use super::rate_limit::RateLimitState;
 
@@ -30,9 +36,29 @@ impl RequestContext {
     }
 }
 
+/// Properties of a call that another node forwarded, stored in its extensions.
+#[derive(Clone, Copy)]
+pub struct FromNode {
+    /// Address of the original client.
+    pub client: Option<IpAddr>,
+    /// `true` for part of a call that already counted against the rate limits.
+    pub counted: bool,
+    /// `true` if the sender does not know the placement.
+    pub unplaced: bool,
+}
+
+/// Returns `None` for a call from a client.
+pub fn from_node(request: &HttpRequest) -> Option<FromNode> {
+    request.extensions().get::<FromNode>().copied()
+}
+
 /// Marker in the app data of the operators' listener.
 #[derive(Clone, Copy)]
 pub struct OperatorsListener;
+
+/// Marker in the app data of the internal listener, where only other nodes call.
+#[derive(Clone, Copy)]
+pub struct InternalListener;
 
 /// Endpoint label for logs and metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,6 @@
 //! Admission at the internal listener, where callers must prove to be nodes.
 
-use std::net::IpAddr;
-
 use actix_web::{
-    HttpMessage, HttpRequest,
     dev::ServiceRequest,
     http::header::{HeaderMap, HeaderName, HeaderValue},
 };
@@ -12,26 +9,7 @@ use super::{
     forward::{CLIENT, COUNTED, PROOF, Peers, UNPLACED},
     proof::{Called, Proof},
 };
-
-/// Properties of a forwarded call, stored in its extensions.
-#[derive(Clone, Copy)]
-pub struct FromNode {
-    /// Address of the original client.
-    pub client: Option<IpAddr>,
-    /// `true` for part of a call that already counted against the rate limits.
-    pub counted: bool,
-    /// `true` if the sender does not know the placement.
-    pub unplaced: bool,
-}
-
-/// Returns `None` for a call from a client.
-pub fn from_node(request: &HttpRequest) -> Option<FromNode> {
-    request.extensions().get::<FromNode>().copied()
-}
-
-/// Marker in the app data of the internal listener.
-#[derive(Clone, Copy)]
-pub struct InternalListener;
+use crate::http::context::FromNode;
 
 /// Call of a node, and the proof for the response.
 pub struct Admitted {

@@ -21,7 +21,7 @@ use engine::{
         protocol::SUBPROTOCOL,
     },
 };
-use framework::nodes::{admission::from_node, socket::NodeSocket};
+use framework::{http::context::from_node, nodes::socket::NodeSocket};
 use futures_core::Stream;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
