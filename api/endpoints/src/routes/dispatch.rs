@@ -58,7 +58,7 @@ pub fn serve(ServedRoutes { listeners: routes, agents }: ServedRoutes, app: &mut
     // A handler of actix-web would box the future once more.
     app.default_service(fn_service(move |mut request: ServiceRequest| async move {
         let payload = request.extract::<Payload>().await?;
-        let answer = match agents.route_of(&request) {
+        let answer = match agents_route(routes, request.request()) {
             Some(route) => {
                 let tool_call = async move |request: &HttpRequest, body: Bytes| {
                     let payload = Payload::from_request(request, &mut dev::Payload::from(body)).await?;
@@ -72,6 +72,15 @@ pub fn serve(ServedRoutes { listeners: routes, agents }: ServedRoutes, app: &mut
         let answer = answer.unwrap_or_else(HttpResponse::from_error);
         Ok::<_, Error>(ServiceResponse::new(request.into_parts().0, answer))
     }));
+}
+
+/// Returns the route of a request with a message of an agent.
+fn agents_route(routes: &[RouteMap; 2], request: &HttpRequest) -> Option<&'static Route> {
+    if request.method() != Method::POST || for_operators(request) {
+        return None;
+    }
+    let here = routes[0].find(request.match_info().as_str())?;
+    here.iter().copied().find(|route| matches!(route.serves, Serves::Agents))
 }
 
 /// Answers a request. `routes` has the routes of the clients' listener and those of the operators' listener.

@@ -24,17 +24,14 @@ use actix_web::{
     body::to_bytes,
     dev::{Payload, ServiceRequest},
     http::{
-        Method, StatusCode,
+        StatusCode,
         header::{AUTHORIZATION, HeaderMap, HeaderValue, ORIGIN, RETRY_AFTER},
     },
     web::{self, Bytes, Data},
 };
 use chrono_tz::Tz;
 use framework::{
-    access::{
-        authentication::{bearer, for_operators},
-        keys::ApiKey,
-    },
+    access::{authentication::bearer, keys::ApiKey},
     http::{
         body::{self, BodyRules},
         context::RequestContext,
@@ -47,7 +44,7 @@ use self::{
     rpc::{CALL, INITIALIZE, Incoming, Message, NEGOTIATED, RpcError, server_info, supported},
     tools::ServedTool,
 };
-use super::route::{Route, RouteMap, Serves};
+use super::route::{Route, RouteMap};
 use crate::prelude::*;
 
 /// Rules for every model, in addition to the descriptions of the tools.
@@ -68,15 +65,6 @@ pub(super) struct Agents {
 impl Agents {
     pub(super) fn new(routes: &'static RouteMap) -> Agents {
         Agents { routes, tools: OnceLock::new() }
-    }
-
-    /// Returns the route of a request with a message of an agent.
-    pub(super) fn route_of(&self, request: &ServiceRequest) -> Option<&'static Route> {
-        if request.method() != Method::POST || for_operators(request.request()) {
-            return None;
-        }
-        let here = self.routes.find(request.match_info().as_str())?;
-        here.iter().copied().find(|route| matches!(route.serves, Serves::Agents))
     }
 
     fn tools(&self) -> &[ServedTool] {
