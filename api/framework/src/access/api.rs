@@ -32,13 +32,10 @@ use super::{
 use crate::{
     http::{
         connections::Connections, context::from_node, keyed_semaphore::KeyedSemaphore, metrics::RequestMetrics,
-        proxies, response_body::ResponseBytes, rules::HttpRules, tls::Certificates,
+        paging::Cursors, proxies, response_body::ResponseBytes, rules::HttpRules, tls::Certificates,
     },
     nodes::forward::Peers,
-    values::{
-        cursor::Cursors, secret::Secret, sessions::Sessions, slot_token::SlotTokens, token::Tokens,
-        visit_token::VisitTokens,
-    },
+    values::{secret::Secret, sessions::Sessions, slot_token::SlotTokens, token::Tokens, visit_token::VisitTokens},
 };
 
 /// Connection limit of the operators' listener, for people, tools and probes.

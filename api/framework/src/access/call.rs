@@ -30,12 +30,11 @@ use crate::{
         errors::ApiError,
         fields::Fields,
         notices::Notices,
-        paging::{self, Paging},
+        paging::{self, Cursors, Paging, QueryCursors},
         query::Params,
         row::Names,
     },
     values::{
-        cursor::{Cursors, QueryCursors},
         expected::Expected,
         kinds::{Kind, includes, reference::Reference, times::Clock},
         secret::Secret,

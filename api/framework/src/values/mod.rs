@@ -8,11 +8,10 @@
 //!  times, versions, failures, role, grant    closed lists and formats that appear in JSON
 //!  record_uuid                 ids of records as UUIDs
 //!  rule_texts                  sentences for booking rules
-//!  secret ◄── token ◄── sessions, cursor, slot_token, visit_token      signed data that clients send back
+//!  secret ◄── token ◄── sessions, slot_token, visit_token      signed data that clients send back
 //! ```
 
 pub mod audience;
-pub mod cursor;
 pub mod expected;
 pub mod failures;
 pub mod grant;

@@ -6,11 +6,8 @@ use engine::{
 };
 use framework::{
     access::resource_names::{granted, name, resource},
-    http::paging::{ListInfo, PageInfo},
-    values::{
-        cursor::QueryCursors,
-        limits::{CHANGES_DEFAULT, PER_PAGE},
-    },
+    http::paging::{ListInfo, PageInfo, QueryCursors},
+    values::limits::{CHANGES_DEFAULT, PER_PAGE},
 };
 
 use crate::prelude::*;

@@ -20,8 +20,8 @@ use framework::{
         respond::Lines,
         shown::AccessLog,
     },
-    http::{keyed_semaphore::KeyedPermit, response_body::Reserved},
-    values::{cursor::QueryCursors, limits::MAX_EXPORTS},
+    http::{keyed_semaphore::KeyedPermit, paging::QueryCursors, response_body::Reserved},
+    values::limits::MAX_EXPORTS,
 };
 use schemars::{Schema as JsonShape, SchemaGenerator, json_schema};
 
@@ -405,7 +405,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::BTreeSet;
 
-    use framework::values::{cursor::Cursors, secret::Secret};
+    use framework::{http::paging::Cursors, values::secret::Secret};
 
     use super::*;
 
