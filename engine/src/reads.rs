@@ -298,13 +298,13 @@ impl Engine {
     }
 
     pub(crate) fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {
-        let value = self.deps.store.get(&keys::record(T::KIND.byte(), scope, id))?;
+        let value = self.deps.store.get(&keys::record(T::BYTE, scope, id))?;
         value.map(|bytes| parsed(T::KIND, &bytes)).transpose()
     }
 
     /// Returns records of a scope by id, without the index.
     pub(crate) fn by_id<T: Document>(&self, scope: u32, range: Range) -> Result<Vec<T>, EngineError> {
-        let kind = T::KIND.byte();
+        let kind = T::BYTE;
         let mut keys = keys::records(kind, scope);
         if let Some(from) = range.from {
             keys = keys.continued(range.direction, &keys::record(kind, scope, from.id));

@@ -285,13 +285,13 @@ impl Processor {
 
     /// Reads a document outside a turn.
     pub fn read<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
-        let value = self.deps.store.get(&keys::record(T::KIND.byte(), scope, id))?;
+        let value = self.deps.store.get(&keys::record(T::BYTE, scope, id))?;
         value.map(|bytes| decode(&bytes)).transpose()
     }
 
     /// Reads the EHR's version of a record that is being changed here.
     pub fn read_merge_base<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
-        let value = self.deps.store.get(&keys::before(T::KIND.byte(), scope, id))?;
+        let value = self.deps.store.get(&keys::before(T::BYTE, scope, id))?;
         value.map(|bytes| decode(&bytes)).transpose()
     }
 

@@ -289,7 +289,7 @@ mod tests {
         }
 
         fn key(id: u64) -> Key {
-            keys::record(Record::<Patient>::KIND.byte(), OWNER, id)
+            keys::record(Record::<Patient>::BYTE, OWNER, id)
         }
 
         fn write(&self, id: u64, patient: Option<&Record<Patient>>) {

@@ -77,7 +77,7 @@ impl ListsWorld {
     }
 
     fn patient(&self, id: u32) -> Record<Patient> {
-        let key = keys::record(Record::<Patient>::KIND.byte(), OWNER, id.into());
+        let key = keys::record(Record::<Patient>::BYTE, OWNER, id.into());
         serde_json::from_slice(&self.store.get(&key).unwrap().unwrap()).unwrap()
     }
 
@@ -184,7 +184,7 @@ async fn entries_of_an_earlier_version_are_found_before_and_after_a_merge() {
     let world = ListsWorld::new();
     let (before, after) = (patient(1, 0, false, world.now), patient(1, 4, true, world.now + 1));
     let old = IndexEntries::from_record(&before);
-    let tag = Record::<Patient>::KIND.byte();
+    let tag = Record::<Patient>::BYTE;
     let value = |change, (removed, added): (Vec<Vec<u8>>, Vec<Vec<u8>>)| {
         earlier_change(tag, 1, change, &[0, 1], [&removed, &added])
     };
@@ -612,7 +612,7 @@ impl ListModel {
 
     fn matching_records<D: Document>(&self, keep: &dyn Fn(&D) -> bool) -> Vec<D> {
         let read = |id| -> D {
-            let key = keys::record(D::KIND.byte(), D::scope_of(OWNER), id);
+            let key = keys::record(D::BYTE, D::scope_of(OWNER), id);
             serde_json::from_slice(&self.world.store.get(&key).unwrap().unwrap()).unwrap()
         };
         (1..=self.count).map(read).filter(|it| it.owner() == OWNER && keep(it)).collect()

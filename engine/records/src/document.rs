@@ -30,6 +30,8 @@ pub enum DocumentKind {
 pub trait Document: Indexed + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The kind of the record, part of its key.
     const KIND: DocumentKind;
+    /// The byte of the kind in keys.
+    const BYTE: u8 = Self::KIND.byte();
     /// Returns the institution or location that the record belongs to, or 0 if ids are globally unique.
     fn scope(&self) -> u32;
     /// Returns the id, unique within the scope.

@@ -341,7 +341,7 @@ impl Sim {
 
 /// Reads a document from the store.
 pub fn document<T: records::document::Document>(sim: &Sim, scope: u32, id: u64) -> Option<T> {
-    let bytes = sim.store.get(&keys::record(T::KIND.byte(), scope, id)).expect("the store reads")?;
+    let bytes = sim.store.get(&keys::record(T::BYTE, scope, id)).expect("the store reads")?;
     Some(serde_json::from_slice(&bytes).expect("a document can be read"))
 }
 

@@ -155,7 +155,7 @@ impl IngestWorld {
     }
 
     fn document<T: Document>(&self, scope: u32, id: u64) -> T {
-        let value = self.store.get(&keys::record(T::KIND.byte(), scope, id)).unwrap().unwrap();
+        let value = self.store.get(&keys::record(T::BYTE, scope, id)).unwrap().unwrap();
         serde_json::from_slice(&value).unwrap()
     }
 

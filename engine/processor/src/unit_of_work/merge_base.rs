@@ -14,7 +14,7 @@ use crate::{Reject, UnitOfWork, processor::decode};
 impl UnitOfWork<'_> {
     /// Stores the record as the merge base before its first change, unless an earlier change has stored one.
     pub fn keep_merge_base<T: Document>(&mut self, record: &T) -> Result<(), Reject> {
-        let key = keys::before(T::KIND.byte(), record.scope(), record.id());
+        let key = keys::before(T::BYTE, record.scope(), record.id());
         if self.guarded(key.clone())?.is_none() {
             let bytes = serde_json::to_vec(record).map_err(|_| Reject::Damaged("a document that cannot be kept"))?;
             self.put_raw(key, bytes);
@@ -27,19 +27,19 @@ impl UnitOfWork<'_> {
         if self.is_fresh::<T>(id) {
             return Ok(None);
         }
-        self.guarded(keys::before(T::KIND.byte(), scope, id))?.map(|bytes| decode(&bytes)).transpose()
+        self.guarded(keys::before(T::BYTE, scope, id))?.map(|bytes| decode(&bytes)).transpose()
     }
 
     /// Stores the version that a pull shows of a record that is being changed here.
     pub fn set_merge_base<T: Document>(&mut self, record: &T) -> Result<(), Reject> {
         let bytes = serde_json::to_vec(record).map_err(|_| Reject::Damaged("a document that cannot be kept"))?;
-        self.put_raw(keys::before(T::KIND.byte(), record.scope(), record.id()), bytes);
+        self.put_raw(keys::before(T::BYTE, record.scope(), record.id()), bytes);
         Ok(())
     }
 
     /// Deletes the merge base, because no change is pending any more.
     pub fn forget_merge_base<T: Document>(&mut self, scope: u32, id: u64) {
-        self.delete(keys::before(T::KIND.byte(), scope, id));
+        self.delete(keys::before(T::BYTE, scope, id));
     }
 }
 

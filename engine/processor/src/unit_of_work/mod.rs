@@ -203,7 +203,7 @@ impl<'a> UnitOfWork<'a> {
 
     /// Looks up a document without a precondition on the commit.
     pub fn peek<T: Document>(&self, scope: u32, id: u64) -> Result<Option<Cow<'_, T>>, Reject> {
-        let key = keys::record(T::KIND.byte(), scope, id);
+        let key = keys::record(T::BYTE, scope, id);
         if let Some(document) = self.decoded::<T>(&key) {
             return Ok(Some(Cow::Borrowed(document)));
         }
@@ -214,7 +214,7 @@ impl<'a> UnitOfWork<'a> {
 
     /// Returns `true` if the turn writes the document.
     pub(crate) fn is_written<T: Document>(&self, scope: u32, id: u64) -> bool {
-        self.written.contains_key(&keys::record(T::KIND.byte(), scope, id))
+        self.written.contains_key(&keys::record(T::BYTE, scope, id))
     }
 
     /// Reads a value that only this location writes.
@@ -242,7 +242,7 @@ impl<'a> UnitOfWork<'a> {
     }
 
     pub fn get_ref<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<&T>, Reject> {
-        let key = keys::record(T::KIND.byte(), scope, id);
+        let key = keys::record(T::BYTE, scope, id);
         if !self.decoded.contains_key(&key) {
             let value = match self.written.get(&key) {
                 Some(value) => value.clone(),
@@ -286,7 +286,7 @@ impl<'a> UnitOfWork<'a> {
         #[cfg(test)]
         crate::testing::count_documents(0, 1);
         let value = encode(document)?;
-        let key = keys::record(T::KIND.byte(), document.scope(), document.id());
+        let key = keys::record(T::BYTE, document.scope(), document.id());
         if let DocumentKind::Of(resource) = T::KIND {
             self.touch(resource, &key, document)?;
         }

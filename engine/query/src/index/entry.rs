@@ -120,7 +120,7 @@ pub struct IndexEntries {
 
 impl IndexEntries {
     pub fn from_record<T: Document>(record: &T) -> IndexEntries {
-        let (kind, id) = (T::KIND.byte(), record.id());
+        let (kind, id) = (T::BYTE, record.id());
         let mut entries: Vec<Entry> = record.terms().iter().map(|it| with_id(&term(kind, it), id)).collect();
         for (order, at) in record.sort_keys() {
             entries.push(place(kind, order, at, id));

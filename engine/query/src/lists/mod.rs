@@ -210,7 +210,7 @@ impl Lists<'_> {
     fn criteria<D: Document>(&self, query: &ListQuery) -> Result<Vec<Criterion>, StoreError> {
         let linked = |sources: &[u32], foreign_ids: &[String]| {
             let names = foreign_ids.iter().flat_map(|name| sources.iter().map(move |source| (*source, name)));
-            let keys = names.map(|(source, name)| keys::link(source, D::KIND.byte(), name.as_bytes()));
+            let keys = names.map(|(source, name)| keys::link(source, D::BYTE, name.as_bytes()));
             let keys: Vec<Key> = keys.filter(|key| key.len() <= MAX_KEY_BYTES).collect();
             let found = keys.iter().zip(self.store.get_many(&keys)?);
             found.filter_map(|(key, found)| Some(linked_id(key, &found?))).collect()
@@ -246,7 +246,7 @@ impl Lists<'_> {
         range: Range,
         take: impl Fn(u32, Key, SealedValue) -> Result<Option<R>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
-        let (mut rows, kind) = (Vec::new(), D::KIND.byte());
+        let (mut rows, kind) = (Vec::new(), D::BYTE);
         let needs_index = query.order != Order::Id || criteria.iter().any(Criterion::finds);
         for owner in &query.owners {
             let (scope, take) = (D::scope_of(*owner), |key, value| take(*owner, key, value));

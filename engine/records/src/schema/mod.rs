@@ -76,7 +76,7 @@ macro_rules! for_every_record {
 
 macro_rules! define {
     ($($body:ident($resource:ident))*) => {
-        pub fn rules(resource: Resource) -> &'static ResourceRules {
+        pub const fn rules(resource: Resource) -> &'static ResourceRules {
             match resource {
                 $( Resource::$resource => &<$body as Schema>::RULES, )*
             }
@@ -255,7 +255,7 @@ pub fn patient_of(body: &impl Body) -> Option<u32> {
 
 impl DocumentKind {
     /// Returns the byte in keys. Stored, so never reused or changed.
-    pub fn byte(self) -> u8 {
+    pub const fn byte(self) -> u8 {
         match self {
             DocumentKind::Write => 7,
             DocumentKind::Description => 8,
