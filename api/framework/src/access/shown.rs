@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::records::rules;
+use engine::records::ResourceRules;
 use location::{InstitutionId, LocationId, Resource};
 use parking_lot::Mutex;
 
@@ -37,12 +37,12 @@ impl AccessLog {
         self.0.lock().accesses.push(Access { what, record, id: Some(id) });
     }
 
-    /// Adds the read of a record, if it is about a patient.
-    pub fn audit_read(&self, resource: Resource, id: u64) {
-        let record = match resource {
+    /// Adds the read of a record of the resource with these rules, if it is about a patient.
+    pub fn audit_read(&self, rules: &ResourceRules, id: u64) {
+        let record = match rules.resource {
             Resource::Patients => "patient",
             Resource::Appointments => "appointment",
-            _ if rules(resource).refers_to.iter().any(|(_, to)| *to == Resource::Patients) => rules(resource).name,
+            _ if rules.refers_to.iter().any(|(_, to)| *to == Resource::Patients) => rules.name,
             _ => return,
         };
         self.audit("read", record, id);

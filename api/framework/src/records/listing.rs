@@ -240,7 +240,7 @@ impl Listing {
         keep: impl Fn(&Record<T>) -> bool,
     ) -> Result<ListPage<Row<Record<T>>>, ApiError> {
         let page = self.rows(call, sources, sources, |it: &Record<T>| call.is_visible(it) && keep(it))?;
-        page.rows.iter().for_each(|it| call.shown.audit_read(T::RESOURCE, it.id.into()));
+        page.rows.iter().for_each(|it| call.shown.audit_read(&T::RULES, it.id.into()));
         Ok(page)
     }
 

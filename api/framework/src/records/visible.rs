@@ -34,7 +34,7 @@ impl ApiCall {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
                 let entry = Some(entry).filter(|entry| self.is_visible(entry));
-                entry.iter().for_each(|entry| self.shown.audit_read(T::RESOURCE, entry.id.into()));
+                entry.iter().for_each(|entry| self.shown.audit_read(&T::RULES, entry.id.into()));
                 return Ok(entry);
             }
         }
@@ -59,7 +59,7 @@ impl ApiCall {
             None => None,
         };
         let found = found.ok_or_else(|| ApiError::not_found(format!("{} with id {id}", name_of(T::RESOURCE))))?;
-        self.shown.audit_read(T::RESOURCE, found.id.into());
+        self.shown.audit_read(&T::RULES, found.id.into());
         Ok(found)
     }
 
@@ -103,7 +103,7 @@ impl ApiCall {
     /// Keeps the records that the caller may see, and audits them.
     pub fn keep_visible<T: Body>(&self, rows: &mut Vec<Record<T>>) {
         rows.retain(|it| self.is_visible(it) && is_live(it));
-        rows.iter().for_each(|it| self.shown.audit_read(T::RESOURCE, it.id.into()));
+        rows.iter().for_each(|it| self.shown.audit_read(&T::RULES, it.id.into()));
     }
 
     /// Returns all visible records that match the filters, including deleted ones.

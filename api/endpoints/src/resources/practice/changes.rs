@@ -2,7 +2,7 @@
 
 use engine::{
     feed::{ChangeKind, FeedEntry},
-    records::{ChangedBy, VisitFact},
+    records::{ChangedBy, VisitFact, rules},
 };
 use framework::{
     access::resource_names::{granted, name, resource},
@@ -155,7 +155,7 @@ fn view(call: &ApiCall, location: &OpenLocation, entry: &FeedEntry) -> Result<Op
         (Some(shown), ChangeKind::Updated) => (shown.record, "updated"),
     };
     if !record.is_null() {
-        call.shown.audit_read(entry.resource, entry.id);
+        call.shown.audit_read(rules(entry.resource), entry.id);
     }
     let (resource, changed_at) = (name(entry.resource), At(entry.at));
     let facts = entry.facts.iter().map(VisitFactView::from_entry).collect();

@@ -257,7 +257,7 @@ impl ExportPage {
                     RecordLine { kind: &kind, resource: resource_names::name(resource), id: position.id, data: &data };
                 push(&mut page.lines, &line);
                 page.at.count += 1;
-                page.shown.audit_read(resource, position.id);
+                page.shown.audit_read(rules(resource), position.id);
                 if page.lines.len() >= PAGE_BYTES {
                     page.took = begun.elapsed();
                     return Ok(page);
