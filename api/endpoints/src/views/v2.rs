@@ -3,11 +3,6 @@
 
 use crate::prelude::*;
 
-/// Returns the fields of v2.2.2. Returns `None` for readers of a later version.
-pub fn fields<'a, V: RecordView>(entry: &'a Record<V::Body>, reader: &'a dyn Reader) -> Option<V::View<'a>> {
-    reader.version().is_v2().then(|| V::render(entry, reader))
-}
-
 /// The fields of a charge in v2.2.2.
 #[view(of = Charge, only = "v2.2.2")]
 pub(crate) struct ChargeV2<'a> {

@@ -8,7 +8,7 @@ use crate::{
     resources::care::clinical::ProcedureView,
     views::{
         people::{PatientBasic, PersonView, ProviderBasic},
-        v2::{self, ChargeV2},
+        v2::ChargeV2,
     },
 };
 
@@ -17,7 +17,7 @@ use crate::{
     of = Charge,
     named = "charge",
     includes(patient, provider, procedure, guarantor, claims, claim_payouts, totals),
-    render = ChargeView { v2: v2::fields::<ChargeV2>(entry, reader), ..ChargeView::from_record(entry) },
+    render = ChargeView::for_version(entry, reader.version()),
     published
 )]
 pub struct ChargeView<'a> {
@@ -54,6 +54,14 @@ pub struct ChargeView<'a> {
     /// Sums over the claims for this charge, without deleted and canceled ones. Only with `include[]=totals`.
     #[view(include = ClaimTotals::for_charge(entry.id, claims(related, entry)?))]
     pub totals: Option<ClaimTotals>,
+}
+
+impl<'a> ChargeView<'a> {
+    /// Builds the view for a version of the API.
+    fn for_version(entry: &'a Record<Charge>, version: Version) -> ChargeView<'a> {
+        let v2 = version.is_v2().then(|| ChargeV2::from_record(entry));
+        ChargeView { v2, ..ChargeView::from_record(entry) }
+    }
 }
 
 /// An insurance claim.
@@ -278,9 +286,9 @@ pub async fn list(
 ) -> Answer<Paged<ChargeView<'static>>> {
     let page = listing.entries_at::<Charge>(&call, &location, |_| true)?;
     if include.is_empty() {
-        return call.page_of(&page, |it| ChargeView::render(it, &call));
+        return call.page_of(&page, |it| ChargeView::for_version(it, call.version));
     }
-    let mut views = page.views(|it| ChargeView::render(it, &call));
+    let mut views = page.views(|it| ChargeView::for_version(it, call.version));
     for (view, charge) in views.rows.iter_mut().zip(&page.rows) {
         let claims = call.find_all::<Claim>(charge.source(), Filter::Charge(charge.id), MAX_RELATED)?;
         view.claim_payouts = Some(ClaimPayoutView::for_charge(charge.id, &claims));

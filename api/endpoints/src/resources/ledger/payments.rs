@@ -10,7 +10,7 @@ use crate::{
     prelude::*,
     views::{
         people::{PatientBasic, ProviderBasic},
-        v2::{self, AdjustmentV2, PaymentV2},
+        v2::{AdjustmentV2, PaymentV2},
     },
 };
 
@@ -18,7 +18,10 @@ use crate::{
 #[view(
     of = Payment,
     named = "payment",
-    render = PaymentView { v2: v2::fields::<PaymentV2>(entry, reader), ..PaymentView::from_record(entry) },
+    render = PaymentView {
+        v2: reader.version().is_v2().then(|| PaymentV2::from_record(entry)),
+        ..PaymentView::from_record(entry)
+    },
     published
 )]
 pub struct PaymentView<'a> {
@@ -77,7 +80,10 @@ pub struct PaymentView<'a> {
 #[view(
     of = Adjustment,
     named = "adjustment",
-    render = AdjustmentView { v2: v2::fields::<AdjustmentV2>(entry, reader), ..AdjustmentView::from_record(entry) },
+    render = AdjustmentView {
+        v2: reader.version().is_v2().then(|| AdjustmentV2::from_record(entry)),
+        ..AdjustmentView::from_record(entry)
+    },
     published
 )]
 pub struct AdjustmentView<'a> {
