@@ -22,6 +22,7 @@ use engine::{NotReconfigurable, simulated::OpenSimulated};
 use framework::access::{
     api::Api,
     audited::service_entry,
+    operators::OperatorToken,
     reloads::{ReloadOutcome, ReloadRequest},
 };
 use futures_util::FutureExt;
@@ -242,11 +243,17 @@ impl Reload {
         Ok(())
     }
 
-    /// Revokes removed keys and operators immediately, ahead of slower steps.
+    /// Revokes removed keys, operators and rights immediately, ahead of slower steps. Meanwhile, a changed key or
+    /// operator has the rights of both versions: without the key, its calls would be refused, and the webhook messages
+    /// of its organisation would never be created.
     fn revoke(&mut self, api: &Api, now: &Config) {
-        let mut access = self.config.access.clone();
-        access.keys.retain(|key| now.access.keys.contains(key));
-        access.operators.retain(|operator| now.access.operators.contains(operator));
+        let (before, now) = (&self.config.access, &now.access);
+        let keys = before.keys.iter().filter_map(|key| now.keys.iter().find_map(|now| key.restricted_to(now)));
+        let operators = before.operators.iter().filter_map(|operator| {
+            let now = now.operators.iter().find(|now| now.hash == operator.hash)?;
+            Some(OperatorToken { role: operator.role.min(now.role), ..operator.clone() })
+        });
+        let access = KeyFileContents { keys: keys.collect(), operators: operators.collect() };
         self.replace_access(api, access);
     }
 

@@ -370,7 +370,7 @@ async fn credentials_are_never_shown() {
     assert!(!format!("{reloaded:?}").contains("5555"));
 }
 
-/// Reloads valid, invalid and truncated files repeatedly while clients call.
+/// Reloads valid, invalid and truncated files repeatedly while clients call. The rights of their key change, too.
 #[actix_web::test]
 async fn no_call_fails_while_the_configuration_is_reloaded() {
     const RELOADS: u32 = 120;
@@ -401,7 +401,8 @@ async fn no_call_fails_while_the_configuration_is_reloaded() {
         .collect();
     for round in 0..RELOADS {
         let good = SERVER.replace("per_minute = 0", &format!("per_minute = {}", 1_000_000 + round));
-        let keys = key(ACME_KEY, "") + &key(&format!("key-{round}"), "");
+        let grants = if round % 2 == 0 { "grants = [\"beta\"]" } else { "" };
+        let keys = key(ACME_KEY, grants) + &key(&format!("key-{round}"), "");
         served.write("keys.toml", &keys);
         let before = served.world.api.edge().rules.rate_limits.per_minute;
         let (text, applied) = match round % 3 {

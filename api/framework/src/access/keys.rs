@@ -75,6 +75,23 @@ impl ApiKey {
     pub fn reaches(&self, location: LocationId) -> bool {
         self.locations.as_ref().is_none_or(|only| only.contains(&location))
     }
+
+    /// Returns the key with the rights that it has in both versions. Returns `None` if `new` is another key, or belongs
+    /// to another environment.
+    pub fn restricted_to(&self, new: &ApiKey) -> Option<ApiKey> {
+        if (self.hash, self.environment) != (new.hash, new.environment) {
+            return None;
+        }
+        let mut key = self.clone();
+        key.institutions.retain(|id| new.institutions.contains(id));
+        key.locations = match (key.locations.take(), &new.locations) {
+            (Some(before), Some(now)) => Some(before.into_iter().filter(|id| now.contains(id)).collect()),
+            (before, now) => before.or_else(|| now.clone()),
+        };
+        key.grants.financial &= new.grants.financial;
+        key.grants.beta &= new.grants.beta;
+        Some(key)
+    }
 }
 
 #[derive(Default)]
@@ -160,4 +177,44 @@ pub fn hash_digits(hash: &KeyHash) -> String {
 /// Creates a key. Only its hash may be stored.
 pub fn new_key() -> String {
     format!("psk_{}", hex::encode(random::<32>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(institutions: &[u32], locations: Option<&[u32]>, beta: bool) -> ApiKey {
+        ApiKey {
+            name: "app".to_owned(),
+            hash: [1; 32],
+            environment: Environment::Sandbox,
+            institutions: institutions.iter().copied().map(InstitutionId).collect(),
+            locations: locations.map(|ids| ids.iter().copied().map(LocationId).collect()),
+            grants: Grants { financial: true, beta },
+            organisation: "app".to_owned(),
+            channel: None,
+            role: None,
+        }
+    }
+
+    #[test]
+    fn a_changed_key_keeps_the_rights_of_both_versions() {
+        for (before, now, both) in [
+            (key(&[1], Some(&[1]), false), key(&[1, 2], Some(&[1, 3]), true), key(&[1], Some(&[1]), false)),
+            (key(&[1, 2], None, true), key(&[1], Some(&[1]), false), key(&[1], Some(&[1]), false)),
+            (key(&[1], Some(&[1, 2]), true), key(&[1], None, true), key(&[1], Some(&[1, 2]), true)),
+            (key(&[1], None, true), key(&[1], None, true), key(&[1], None, true)),
+        ] {
+            assert_eq!(before.restricted_to(&now), Some(both));
+        }
+    }
+
+    #[test]
+    fn a_replaced_key_or_one_of_another_environment_keeps_no_rights() {
+        let before = key(&[1], None, true);
+        let moved = ApiKey { environment: Environment::Production, ..before.clone() };
+        for now in [ApiKey { hash: [2; 32], ..before.clone() }, moved] {
+            assert_eq!(before.restricted_to(&now), None);
+        }
+    }
 }
