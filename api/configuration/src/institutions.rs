@@ -2,7 +2,10 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use engine::setup::{DataSource, Environment, Institution, LocationSetup, Setup};
+use engine::{
+    adapter_host::{AddressError, check_address},
+    setup::{DataSource, Environment, Institution, LocationSetup, Setup},
+};
 use location::{
     keys::{ConfigKey, KeyTable},
     settings::LocationSettings,
@@ -61,6 +64,14 @@ fn source(s: &Section<'_, '_>, institution: &Institution, setup: &mut Setup) {
             let problem =
                 "`base_url` \"sandbox:\" is an EHR within one process, which the nodes of [node] cannot share";
             s.report("base_url", problem);
+        }
+    }
+    // An invalid `base_url` is empty, and reported already.
+    if !["", "sandbox:"].contains(&source.base_url.as_str()) {
+        let checked = check_address(&source.base_url, source.headers().to_vec(), source.allowed_paths().to_vec());
+        if let Err(error) = checked {
+            let key = if matches!(error, AddressError::AllowedPath(_)) { "allowed_paths" } else { "base_url" };
+            s.report(key, format!("`{key}`: {error}"));
         }
     }
     if !source.adapter.is_empty() && !setup.engine.adapters.contains_key(&source.adapter) {

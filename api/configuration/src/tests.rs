@@ -487,6 +487,18 @@ fn with_source(source: &str) -> Result<Config, Vec<String>> {
 }
 
 #[test]
+fn an_address_that_the_engine_refuses_is_reported() {
+    let found = with_source("allowed_paths = [\"/fhir\", \"Patient\"]\n").err().unwrap();
+    assert_eq!(found, ["line 18: `allowed_paths`: the allowed path \"Patient\" must begin with `/`"]);
+    let source = "[[institutions.sources]]\nid = 1\nname = \"S\"\nadapter = \"fhir\"\n";
+    for address in ["https://ehr.example/base?tenant=7", "https://us:word@ehr.example/base"] {
+        let text = format!("[adapters]\nfhir = \"a.wasm\"\n{PRACTICE}{source}base_url = \"{address}\"\n");
+        let found = problems(&text);
+        assert!(found.len() == 1 && found[0].starts_with("line 17: `base_url`: the base URL must"), "{found:?}");
+    }
+}
+
+#[test]
 fn access_tokens_need_one_proof_and_a_safe_endpoint() {
     let oauth = |fields: &str| with_source(&format!("oauth = {{ {fields} }}\n"));
     let base = "token_url = \"https://login.example/token\", client_id = \"us\"";
