@@ -47,8 +47,8 @@ impl fmt::Display for Problem {
 struct Findings {
     problems: Vec<Problem>,
     values: BTreeMap<Scope, ValuesByKey>,
-    /// File and line of the first use of each unique name.
-    first_uses: HashMap<(&'static str, String), (PathBuf, usize)>,
+    /// File, position and line of the first use of each unique name.
+    first_uses: HashMap<(&'static str, String), (PathBuf, usize, usize)>,
 }
 
 /// A file, or the part of it that begins at `from`, with the findings in all files of the configuration.
@@ -87,12 +87,12 @@ impl<'a> Document<'a> {
 
     /// Reports a name that another part of the configuration has, too.
     pub(crate) fn unique(&self, at: usize, what: &'static str, name: String) {
-        let here = (self.source.path.clone(), self.line(at));
+        let here = (self.source.path.clone(), self.from + at, self.line(at));
         let mut found = self.found.borrow_mut();
         let first = found.first_uses.entry((what, name.clone())).or_insert_with(|| here.clone()).clone();
         drop(found);
         if first != here {
-            let (file, line) = first;
+            let (file, _, line) = first;
             self.report(at, format!("duplicate {what} `{name}`: it is at {}:{line}, too", file.display()));
         }
     }

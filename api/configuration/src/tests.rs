@@ -289,6 +289,11 @@ fn duplicate_names_and_ids_are_reported() {
         again(twin).contains("line 12: duplicate institution id `1`: it is at /nowhere/practice-sync.toml:3, too")
             && again(twin).contains("line 13: duplicate subdomain `acme`")
     );
+    let institution = PRACTICE.split("[[institutions.locations]]").next().unwrap();
+    let on_one_line =
+        "locations = [{ id = 1, name = \"A\", zone = \"UTC\" }, { id = 1, name = \"B\", zone = \"UTC\" }]";
+    let found = problems(&format!("{institution}{on_one_line}\n"));
+    assert_eq!(found, ["line 7: duplicate location id `1`: it is at /nowhere/practice-sync.toml:7, too"]);
     let hash = "ab".repeat(32);
     let key =
         format!("[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\ninstitutions = [\"acme\"]\n");
