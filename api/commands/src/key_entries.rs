@@ -82,7 +82,9 @@ impl KeyFile {
     pub fn problems(&self, list: &str, name: &str, setup: &Setup) -> Vec<Problem> {
         let Some(entry) = self.entry(list, name) else { return Vec::new() };
         let line = |at: usize| 1 + self.text[..at].matches('\n').count();
-        let lines = line(entry.start)..=line(entry.end);
+        // The last line of the entry, not the first one of the next entry.
+        let end = entry.start + self.text[entry.clone()].trim_end().len();
+        let lines = line(entry.start)..=line(end);
         let (_, mut problems) = KeyFileContents::parse(&self.path, self.text.clone(), setup);
         problems.retain(|problem| problem.line.is_some_and(|line| lines.contains(&line)));
         problems
@@ -179,6 +181,15 @@ mod tests {
         keys.save().unwrap();
         let set = FILE.replace("locations = [1, 2] # both", "locations = [2] # both\ngrants = [\"beta\"]");
         assert_eq!(fs::read_to_string(&path).unwrap(), set);
+    }
+
+    #[test]
+    fn problems_of_the_next_entry_do_not_count() {
+        let first = format!("[[operators]]\nname = \"a\"\nsha256 = \"{}\"\nrole = \"viewer\"\n", "1".repeat(64));
+        let (_dir, path) = file(&format!("{first}[[operators]]\nname = \"b\"\nrole = \"viewer\"\n"));
+        let keys = KeyFile::open(&path).unwrap();
+        let problems = |name| keys.problems("operators", name, &Setup::default()).len();
+        assert_eq!((problems("a"), problems("b")), (0, 1));
     }
 
     #[test]
