@@ -35,7 +35,7 @@ use crate::{
     config_history, connections::Connections, directory::Directory, gate_news, handover,
     provider_names::ProviderNameCache, rotation::Rotation,
 };
-use setup::{Current, LocationSetup, Setup};
+use setup::{Current, LocationSetup, LocationStatus, Setup};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
 use webhooks::{
     attempt::Sender,
@@ -354,7 +354,8 @@ impl Engine {
         let subscriptions = self.webhooks.subscriptions();
         let workstations = self.gateway.count();
         let health = self.deps.store.health();
-        let (now, lag) = (clock::now(), self.webhook_lag());
+        let (now, lag, setup) = (clock::now(), self.webhook_lag(), self.setup());
+        let is_active = |id: LocationId| setup.locations.get(&id).is_some_and(|it| it.status == LocationStatus::Active);
         Numbers {
             store_damaged: u64::from(health.damage.is_some()),
             workstations_connected: workstations.connected,
@@ -368,7 +369,7 @@ impl Engine {
             store_free_bytes: health.free.unwrap_or(0),
             store_commit_micros: health.last_commit.as_micros().try_into().unwrap_or(u64::MAX),
             store_batches_waiting: health.waiting as u64,
-            ..self.metrics.numbers(now)
+            ..self.metrics.numbers(now, is_active)
         }
     }
 

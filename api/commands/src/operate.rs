@@ -310,7 +310,7 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
             steps.push(format!("{id}: {step} {}{runbook}", places.session.server));
         }
     }
-    // Inactive locations are neither read nor written.
+    // Inactive locations are not read, and refuse calls.
     for (id, location, subdomain) in
         places.all().filter(|(_, location, _)| location["status"] != "active" && !asked.red)
     {

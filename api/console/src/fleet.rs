@@ -157,6 +157,7 @@ impl LocationSummary {
     fn light(&self, problem: impl Fn(&LocationHealth) -> &Option<String>) -> Badge {
         match &self.standing {
             _ if self.has_no_ehr() => Badge::plain("No EHR"),
+            _ if !self.is_active() => Badge::plain("inactive"),
             _ if self.node.is_some() => Badge::plain("see its node"),
             _ if self.refused.is_some() => Badge::bad("red"),
             Some(standing) if problem(standing).is_some() => Badge::bad("red"),
@@ -167,6 +168,11 @@ impl LocationSummary {
 
     fn has_no_ehr(&self) -> bool {
         self.location.source.is_none()
+    }
+
+    /// Returns `false` for a location that is not read, because it is pending or closed.
+    fn is_active(&self) -> bool {
+        self.location.status == LocationStatus::Active
     }
 
     fn needs_operator(&self) -> bool {
@@ -206,11 +212,11 @@ impl LocationSummary {
     }
 
     fn last_read(&self) -> Option<Timestamp> {
-        self.standing.as_ref()?.last_read
+        self.standing.as_ref().filter(|_| self.is_active())?.last_read
     }
 
     fn schedule_as_of(&self) -> Option<Timestamp> {
-        self.standing.as_ref()?.schedule_as_of
+        self.standing.as_ref().filter(|_| self.is_active())?.schedule_as_of
     }
 
     fn is_called(&self, q: &str) -> bool {

@@ -1,7 +1,10 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
+use engine::{setup::LocationStatus, simulated::NoSimulatedEhrs};
 use framework::http::rules::HttpRules;
+use location::ids::LocationId;
 use serde_json::json;
+use testing::until;
 
 use crate::support::*;
 
@@ -68,6 +71,17 @@ async fn writes_that_wait_and_locations_that_are_red_are_counted() {
     assert_eq!((value("writes_parked").await, value("locations_not_writing").await), (0.0, 0.0));
     assert!(value("oldest_read_seconds").await < 60.0 && value("oldest_write_seconds").await < 60.0);
     assert!(value("oldest_schedule_seconds").await < 60.0);
+}
+
+#[actix_web::test]
+async fn a_closed_location_is_not_counted_as_red() {
+    let world = world_unread().await;
+    let red = || world.engine.metrics().locations_not_reading;
+    until("all locations are red", async || red() == 4).await;
+    let mut setup = (*world.engine.setup()).clone();
+    setup.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().status = LocationStatus::Closed;
+    assert!(world.api.reconfigure(setup, &NoSimulatedEhrs).await.is_ok());
+    assert_eq!(red(), 3);
 }
 
 /// The rules for Prometheus and the dashboard for Grafana use only metrics that exist.

@@ -139,13 +139,16 @@ impl Locations {
         self.0.lock().retain(|location, _| keep(*location));
     }
 
-    /// Adds the locations' part of the numbers.
-    fn add_to(&self, numbers: &mut Numbers, now: Timestamp) {
+    /// Adds the locations' part of the numbers. An inactive location is not read, so only its writes count.
+    fn add_to(&self, numbers: &mut Numbers, now: Timestamp, is_active: impl Fn(LocationId) -> bool) {
         let age = |since: Timestamp| u64::try_from(now.since(since) / SECOND).unwrap_or(0);
-        for standing in self.0.lock().values() {
+        for (location, standing) in self.0.lock().iter() {
             numbers.writes_queued += standing.queued;
             numbers.writes_parked += standing.parked;
             numbers.oldest_write_seconds = numbers.oldest_write_seconds.max(standing.oldest_write.map_or(0, age));
+            if !is_active(*location) {
+                continue;
+            }
             let schedule_age = standing.schedule_as_of.map_or(0, age);
             numbers.oldest_schedule_seconds = numbers.oldest_schedule_seconds.max(schedule_age);
             numbers.oldest_read_seconds = numbers.oldest_read_seconds.max(standing.last_read.map_or(0, age));
@@ -170,11 +173,11 @@ pub struct Numbers {
     pub writes_failed: u64,
     /// Age of the oldest unfinished write.
     pub oldest_write_seconds: u64,
-    /// The longest time since a location's last successful read cycle.
+    /// The longest time since an active location's last successful read cycle.
     pub oldest_read_seconds: u64,
-    /// The longest time since the start of a location's last complete read of its appointments.
+    /// The longest time since the start of an active location's last complete read of its appointments.
     pub oldest_schedule_seconds: u64,
-    /// Locations that cannot read, and locations that cannot write.
+    /// Active locations that cannot read, and those that cannot write.
     pub locations_not_reading: u64,
     pub locations_not_writing: u64,
     pub records_skipped: u64,
@@ -210,7 +213,7 @@ impl Metrics {
     }
 
     /// Returns the current values. Those counted elsewhere are 0.
-    pub fn numbers(&self, now: Timestamp) -> Numbers {
+    pub fn numbers(&self, now: Timestamp, is_active: impl Fn(LocationId) -> bool) -> Numbers {
         let mut numbers = Numbers {
             locations_active: self.locations_active.get(),
             commits: self.commits.get(),
@@ -226,7 +229,7 @@ impl Metrics {
             webhooks_failed: self.webhooks_failed.get(),
             ..Numbers::default()
         };
-        self.locations.add_to(&mut numbers, now);
+        self.locations.add_to(&mut numbers, now, is_active);
         numbers
     }
 }
@@ -251,13 +254,28 @@ mod tests {
         metrics
             .locations
             .note(LocationId(3), LocationHealth { read_problem: why(), skipped: 3, ..LocationHealth::default() });
-        let numbers = metrics.numbers(Timestamp(100 * SECOND));
+        let numbers = metrics.numbers(Timestamp(100 * SECOND), |_| true);
         assert_eq!((numbers.writes_queued, numbers.writes_parked), (5, 3));
         assert_eq!((numbers.oldest_write_seconds, numbers.oldest_read_seconds), (90, 30));
         assert_eq!(numbers.oldest_schedule_seconds, 20);
         assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing), (1, 1));
         assert_eq!(numbers.records_skipped, 7);
         metrics.retain(|location| location == LocationId(1));
-        assert_eq!(metrics.numbers(Timestamp(100 * SECOND)).writes_queued, 2);
+        assert_eq!(metrics.numbers(Timestamp(100 * SECOND), |_| true).writes_queued, 2);
+    }
+
+    #[test]
+    fn only_the_writes_of_inactive_locations_count() {
+        let metrics = Metrics::default();
+        let (why, at) = (Some("it is down".to_owned()), Some(Timestamp(0)));
+        let (read_problem, write_problem) = (why.clone(), why);
+        let health =
+            LocationHealth { queued: 2, parked: 1, oldest_write: at, last_read: at, ..LocationHealth::default() };
+        let health = LocationHealth { schedule_as_of: at, read_problem, write_problem, skipped: 3, ..health };
+        metrics.locations.note(LocationId(1), health);
+        let numbers = metrics.numbers(Timestamp(100 * SECOND), |_| false);
+        assert_eq!((numbers.writes_queued, numbers.writes_parked, numbers.oldest_write_seconds), (2, 1, 100));
+        assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing, numbers.records_skipped), (0, 0, 0));
+        assert_eq!((numbers.oldest_read_seconds, numbers.oldest_schedule_seconds), (0, 0));
     }
 }
