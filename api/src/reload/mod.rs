@@ -27,7 +27,7 @@ use framework::access::{
 };
 use futures_util::FutureExt;
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
     time::{MissedTickBehavior, interval},
 };
@@ -47,12 +47,15 @@ pub struct Reload {
     /// File stamps at the last read: of all files, and of the keys file.
     watched: WatchedFiles,
     watched_keys: WatchedFiles,
+    /// Handles signals from the creation on: before a handler exists, SIGHUP ends the process. `None` if signals cannot
+    /// be handled.
+    hangups: Option<Signal>,
     /// Opens simulated EHRs of data sources in this process.
     simulated: Arc<dyn OpenSimulated>,
 }
 
 impl Reload {
-    /// Creates a reload for a server that started with `config`, read from `path`.
+    /// Creates a reload for a server that starts with `config`, read from `path`. Must be called within a runtime.
     pub fn new(path: &Path, config: &Config, simulated: Arc<dyn OpenSimulated>) -> Reload {
         let (all, keys) = stamps(path, &config.keys_file);
         Reload {
@@ -60,6 +63,7 @@ impl Reload {
             config: config.clone(),
             watched: WatchedFiles::new(all),
             watched_keys: WatchedFiles::new(keys),
+            hangups: signal(SignalKind::hangup()).ok(),
             simulated,
         }
     }
@@ -74,7 +78,7 @@ impl Reload {
     }
 
     async fn run(mut self, api: Data<Api>, mut asked: mpsc::Receiver<ReloadRequest>) {
-        let Ok(mut hangups) = signal(SignalKind::hangup()) else {
+        let Some(mut hangups) = self.hangups.take() else {
             tracing::error!("signals cannot be handled; changes of the configuration need a restart");
             return;
         };
@@ -328,4 +332,23 @@ fn changes<T: PartialEq>(what: &str, old: &[T], new: &[T], name: impl Fn(&T) -> 
         (Some(before), Some(now)) => (old[*before] != new[*now]).then(|| format!("~ {what} {name} changed")),
     };
     names.into_iter().filter_map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::process::Command;
+
+    use engine::simulated::NoSimulatedEhrs;
+
+    use super::*;
+
+    #[actix_web::test]
+    async fn a_hangup_before_the_start_does_not_end_the_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut reload = Reload::new(dir.path(), &Config::default(), Arc::new(NoSimulatedEhrs));
+        let pid = std::process::id().to_string();
+        assert!(Command::new("sh").args(["-c", "kill -HUP $0", &pid]).status().unwrap().success());
+        assert_eq!(reload.hangups.as_mut().unwrap().recv().await, Some(()), "the reload follows the start");
+    }
 }
