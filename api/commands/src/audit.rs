@@ -5,10 +5,10 @@ use std::{io, path::PathBuf, process::ExitCode};
 use audit::{Actor, AuditError, Filter, Verified};
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Subcommand};
-use configuration::Config;
 
 use crate::{
     audit_trail,
+    key_file::valid,
     store::spinner,
     terminal::{fail, say},
 };
@@ -103,7 +103,7 @@ fn export(asked: Export) -> Result<(), String> {
 impl Trail {
     /// Returns the folder and key of the trail. Never creates them: a missing trail indicates the wrong configuration.
     fn place(&self) -> Result<(PathBuf, [u8; 32]), String> {
-        let config = Config::load(&self.config).map_err(|error| error.to_string())?;
+        let config = valid(&self.config)?;
         let folder = config.audit.folder;
         if !folder.is_dir() {
             return Err(format!("{}: there is no audit trail yet", folder.display()));

@@ -9,11 +9,11 @@ use std::{
 
 use actix_web::rt::{System, time::sleep};
 use clap::Args;
-use configuration::Config;
 use engine::{CopyStep, setup::StoreEngine, store::EngineKind};
 use indicatif::HumanBytes;
 
 use crate::{
+    key_file::valid,
     logging,
     server::{ServerArguments, ServerSession, answer, text},
     store::{bar, show_step},
@@ -81,7 +81,7 @@ pub fn restore(Restore { file, keys, to, config, engine, check }: &Restore) -> C
 }
 
 fn configured_engine(config: &Path) -> Result<EngineKind, CommandError> {
-    match Config::load(config)?.setup.engine.store_engine {
+    match valid(config)?.setup.engine.store_engine {
         StoreEngine::Sled => Ok(EngineKind::Sled),
         StoreEngine::Fjall => Ok(EngineKind::Fjall),
         StoreEngine::Postgres => Err("the configuration names a database: restore to a data directory with --engine, \

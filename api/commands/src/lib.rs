@@ -5,7 +5,7 @@
 //!  terminal, word ◄── table, server ◄─┬─ operate ◄── webhooks, workstations, doctor, adapter     a running server
 //!                                     ├─ check_client                                            requests of a client
 //!                                     └─ config, backup, store ◄── store_keys, audit             files
-//!           key_entries ◄── key_file ◄── keys, operators                                         the key file
+//!           key_entries ◄── key_file ◄── keys, operators, backup, store, audit                   the key file
 //!  tracing_export ◄── logging; audit_trail                                                       the process
 //! ```
 

@@ -22,6 +22,7 @@ use engine::{
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use crate::{
+    key_file::valid,
     logging,
     server::{ListArguments, ServerArguments},
     store_keys,
@@ -129,14 +130,14 @@ fn execute(command: StoreCommand) -> CommandResult {
             })
         }
         StoreCommand::Copy { from: Some(from), to_config: Some(file), .. } => {
-            let config = Config::load(&file)?;
+            let config = valid(&file)?;
             let (setup, to) = (config.setup, config.data_dir);
             copy(to.clone(), EngineChosen::Database, async |show| {
                 engine::copy_to_database(&from, &setup, &to, show).await
             })
         }
         StoreCommand::Copy { from_config: Some(file), to: Some(to), engine: Some(engine), .. } => {
-            let config = Config::load(&file)?;
+            let config = valid(&file)?;
             let (setup, from) = (config.setup, config.data_dir);
             copy(to.clone(), EngineChosen::Embedded(engine), async |show| {
                 engine::copy_from_database(&setup, &from, &to, engine, show).await
@@ -146,14 +147,14 @@ fn execute(command: StoreCommand) -> CommandResult {
             Err("--from or --from-config, and --to with --engine or --to-config are needed".into())
         }
         StoreCommand::Migrate { data: Some(data), to: Some(to), .. } => move_store(&data, to, None),
-        StoreCommand::Migrate { config: Some(file), to, .. } => migrate(&Config::load(&file)?, to),
+        StoreCommand::Migrate { config: Some(file), to, .. } => migrate(&valid(&file)?, to),
         StoreCommand::Migrate { .. } => Err("--config, or --data with --to is needed".into()),
-        StoreCommand::Check { config } => check(&Config::load(&config)?),
+        StoreCommand::Check { config } => check(&valid(&config)?),
         StoreCommand::Compact { config, data } => compact(&data_dir(config, data)?),
         StoreCommand::Keys(list) => Ok(store_keys::show(&list.server, list.json)),
-        StoreCommand::RotateKey { config: Some(file), .. } => store_keys::rotate_at_rest(&Config::load(&file)?),
+        StoreCommand::RotateKey { config: Some(file), .. } => store_keys::rotate_at_rest(&valid(&file)?),
         StoreCommand::RotateKey { config: None, server } => Ok(store_keys::rotate(&server)),
-        StoreCommand::DropKey { key, config: Some(file), .. } => store_keys::drop_at_rest(&Config::load(&file)?, key),
+        StoreCommand::DropKey { key, config: Some(file), .. } => store_keys::drop_at_rest(&valid(&file)?, key),
         StoreCommand::DropKey { key, config: None, server } => Ok(store_keys::drop(&server, key)),
     }
 }
@@ -193,7 +194,7 @@ pub(super) fn show_step(bar: &ProgressBar, step: CopyStep) {
 fn data_dir(config: Option<PathBuf>, data: Option<PathBuf>) -> Result<PathBuf, CommandError> {
     match (data, config) {
         (Some(data), _) => Ok(data),
-        (None, Some(config)) => Ok(Config::load(&config)?.data_dir),
+        (None, Some(config)) => Ok(valid(&config)?.data_dir),
         (None, None) => Err("--config or --data is missing".into()),
     }
 }
@@ -344,5 +345,19 @@ fn tell_space(name: &str, space: &Salvaged) {
     say(format_args!("{name}: {} intact{lost}{unreadable}", space.sound));
     for key in space.lost.iter().take(NAMED) {
         say(format_args!("  lost: {}", keys::describe_owner(key)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_command_for_the_store_needs_no_key_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("practice-sync.toml");
+        std::fs::write(&file, "keys_file = \"elsewhere/keys.toml\"\n").unwrap();
+        assert_eq!(data_dir(Some(file), None).ok(), Some(dir.path().join("data")));
     }
 }
