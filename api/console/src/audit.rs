@@ -78,7 +78,9 @@ fn read(visit: &ConsoleRequest) -> Result<AuditPage, ConsoleError> {
     };
     let newest = trail.newest(filter, ENTRIES).map_err(unread)?;
     let of_kind = newest.entries.into_iter().filter(|it| asked.kind.is_empty() || kind(&it.entry.actor) == asked.kind);
-    let rows = of_kind.map(AuditRow::from_recorded).collect();
+    let write = parsed(&asked.id);
+    let is_wanted = |row: &AuditRow| write.is_none_or(|(location, _)| row.location == Some(location.into()));
+    let rows = of_kind.map(AuditRow::from_recorded).filter(is_wanted).collect();
     Ok(AuditPage { frame, kept: true, asked, rows, cut: newest.cut })
 }
 
@@ -107,7 +109,8 @@ impl FilterForm {
             ("key", name) => Some(Actor::Key(name)),
             _ => return Err(ApiError::bad("a name needs a kind: API key, operator or workstation")),
         };
-        let known = || self.id.parse().ok().or_else(|| parsed(&self.id).map(|(_, id)| id));
+        let write = parsed(&self.id).map(|(_, id)| id);
+        let known = || self.id.parse().ok().or(write);
         let id = (!self.id.is_empty()).then(|| {
             known().ok_or_else(|| ApiError::bad("id must be a number, or that of a write request such as 101-8"))
         });
@@ -116,7 +119,11 @@ impl FilterForm {
             from: from.map(|at| at.0),
             to: day(&self.to, "to")?.map(|at| at.plus(DAY).0),
             actor,
-            record: Some(self.record.clone()).filter(|record| !record.is_empty()),
+            record: match write {
+                // Records of other kinds are numbered separately.
+                Some(_) => Some("write request".to_owned()),
+                None => Some(self.record.clone()).filter(|record| !record.is_empty()),
+            },
             id: id.transpose()?,
             request: None,
         })

@@ -470,6 +470,10 @@ async fn a_write_is_dropped_and_one_that_failed_retried() {
     assert!(operator.page("/console/locations/1").await.contains("dropped by an operator"));
     let again = operator.act(&format!("/console/actions/drop?write={write}")).await;
     assert!(again.status.is_client_error(), "{}", again.text);
+    // The audit page finds the write, and not the write of another location with the same number.
+    let audit = async |write: &str| operator.page(&format!("/console/audit?id={write}")).await;
+    until("the entry of the drop", async || audit(&write).await.contains("drop write request")).await;
+    assert!(audit(&write.replacen("1-", "2-", 1)).await.contains("No entries match."));
 }
 
 #[actix_web::test]
