@@ -67,7 +67,7 @@ test("a missing answer says what may have happened", () => {
 test("every status has its fault", () => {
   const tag = (status, reads, headers = []) => faultOfStatus({ status, headers, body: [] }, reads).tag;
   for (const [status, read, write] of [
-    [302, "rejected", "rejected"], [401, "unauthorized", "unauthorized"], [403, "unauthorized", "unauthorized"],
+    [302, "retry-later", "unknown"], [401, "unauthorized", "unauthorized"], [403, "unauthorized", "unauthorized"],
     [408, "retry-later", "retry-later"], [418, "rejected", "rejected"], [425, "retry-later", "retry-later"],
     [429, "retry-later", "retry-later"], [500, "retry-later", "unknown"], [501, "unsupported", "unsupported"],
     [503, "retry-later", "unknown"],

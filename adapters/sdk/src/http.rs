@@ -246,8 +246,8 @@ pub fn fault_of_error(error: Error, reads: bool) -> Fault {
 }
 
 /// Maps a response other than 200 to 299 to a fault. 401 and 403: unauthorized. 408, 425, 429, and 503 with
-/// `Retry-After`: not done, try again. 501: unsupported. Other 5xx: a read is tried again, a write may have happened.
-/// The rest: rejected.
+/// `Retry-After`: not done, try again. 501: unsupported. Redirects and other 5xx: a read is tried again, a write may have
+/// happened. The rest: rejected.
 pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
     let status = answer.status;
     let after = retry_after(answer);
@@ -257,8 +257,9 @@ pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
         408 | 425 | 429 => Fault::retry_later(reason, after),
         503 if after.is_some() => Fault::retry_later(reason, after),
         501 => Fault::unsupported(reason),
-        500..=599 if reads => Fault::retry_later(reason, after),
-        500..=599 => Fault::unknown(reason),
+        // A redirect is not followed. It may be an intermediary's, to a page of maintenance, and is not a refusal.
+        300..=399 | 500..=599 if reads => Fault::retry_later(reason, after),
+        300..=399 | 500..=599 => Fault::unknown(reason),
         _ => Fault::rejected(reason),
     }
 }

@@ -233,6 +233,13 @@ mod tests {
     }
 
     #[test]
+    fn a_redirect_is_not_a_refusal() {
+        let moved = || Host::new().answer(|_| Ok(status(302, &[("location", "https://status.example/")])));
+        assert!(matches!(moved().run(|| http::get("/a").send()), Err(Fault::RetryLater(_))));
+        assert!(matches!(moved().run(|| http::post("/a").send()), Err(Fault::Unknown(_))));
+    }
+
+    #[test]
     fn an_answer_may_use_the_host() {
         let answer = |_: &Request| {
             crate::warn!("asked at {}", crate::clock::now());

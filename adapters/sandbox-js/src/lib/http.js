@@ -51,7 +51,9 @@ export function faultOfStatus(answer, reads) {
   if (status === 408 || status === 425 || status === 429) return retryLater(reason, after);
   if (status === 501) return unsupported(reason);
   if (status === 503 && after !== null) return retryLater(reason, after);
-  if (status >= 500) return reads ? retryLater(reason, after) : unknown(reason);
+  // A redirect is not followed. It may be an intermediary's, to a page of maintenance, and is not a refusal.
+  const redirects = status >= 300 && status < 400;
+  if (redirects || status >= 500) return reads ? retryLater(reason, after) : unknown(reason);
   return rejected(reason);
 }
 
