@@ -240,6 +240,13 @@ mod tests {
     }
 
     #[test]
+    fn a_retry_after_beyond_the_range_of_the_contract_is_its_longest() {
+        for (text, seconds) in [("99999999999", Some(u32::MAX)), ("17", Some(17)), ("-1", None), ("", None)] {
+            assert_eq!(http::retry_after(&status(503, &[("retry-after", text)])), seconds, "{text}");
+        }
+    }
+
+    #[test]
     fn an_answer_may_use_the_host() {
         let answer = |_: &Request| {
             crate::warn!("asked at {}", crate::clock::now());
