@@ -249,7 +249,8 @@ fn changes<C>(ehr: &C, list: ListChanges<C>, rows: &Rows<C>, mut at: Marks, ask:
         }
         page.records.extend(records);
         page.skipped.extend(skipped);
-        page.deleted.extend(gone.filter(|_| !page.whole));
+        // The EHR reports deletions, so absence means nothing, also in a whole pass.
+        page.deleted.extend(gone);
     }
     Ok(page)
 }
@@ -518,5 +519,16 @@ mod tests {
         let stream = Stream::changes(Resource::Operatories, list, "id", room);
         let page = pull(&stream, &RowsEhr(Vec::new(), 0), Some("delta:old"));
         assert_eq!((page.whole, page.records.len(), page.cursor.as_str()), (true, 1, "delta:new"));
+    }
+
+    #[test]
+    fn a_whole_pass_by_marks_passes_a_deleted_row_on() {
+        fn list(_: &RowsEhr, _: &Ask) -> Result<Option<Changes>, Fault> {
+            let rows = vec![json!({"id": 9, "name": "gone"})];
+            Ok(Some(Changes { rows, mark: "new".into(), ..Changes::default() }))
+        }
+        let stream = Stream::changes(Resource::Operatories, list, "id", room);
+        let page = pull(&stream, &RowsEhr(Vec::new(), 0), None);
+        assert_eq!((page.whole, page.deleted), (true, vec!["9".to_owned()]));
     }
 }
