@@ -65,7 +65,8 @@ impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
     pub fn from_cursor(cursor: Option<&str>, now: Instant, whole: Whole) -> Result<Pass<At>, Fault> {
         let Some(text) = cursor else { return Ok(Pass::whole(now)) };
         let pass: Pass<At> = serde_json::from_str(text).map_err(|_| foreign())?;
-        let due = pass.since.is_none()
+        // A later start is by a clock that was wrong. Changes before that time would never be listed.
+        let due = pass.since.is_none_or(|since| since > now + MARGIN)
             || match whole {
                 Whole::Always => true,
                 Whole::After(minutes) => now >= pass.whole_at + minutes * 60,
@@ -238,6 +239,14 @@ mod tests {
         let silent = first().after(None, None, NOW);
         assert_eq!(silent.since, Some(NOW - MARGIN));
         assert_eq!(silent.clone().after(None, None, NOW + 60).since, silent.since);
+    }
+
+    /// Once, the EHR's clock was ahead. A delta from that time on would list nothing until then.
+    #[test]
+    fn a_start_beyond_any_zone_in_the_future_forces_a_whole_pass() {
+        let after = |told: Instant| first().after(None, Some(told), NOW);
+        assert!(again(&after(NOW + 10 * MARGIN), NOW + 60, Whole::Never).is_whole());
+        assert!(!again(&after(NOW + MARGIN), NOW + 60, Whole::Never).is_whole());
     }
 
     #[test]
