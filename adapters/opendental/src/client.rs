@@ -78,17 +78,26 @@ impl Client {
         Ok(Rows { full: rows.len() >= asked as usize, rows, now })
     }
 
-    /// Reads a list to its end. Returns `None` if it has too many rows.
+    /// Reads a list to its end, in pages that overlap by a row. If that row has moved, another one may have been missed.
+    /// Returns `None` if the list has too many rows.
     pub fn walk<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Option<Vec<T>>, Refused> {
-        let (mut found, mut read) = (Vec::new(), 0);
+        let (mut found, mut read, mut last) = (Vec::new(), 0_u64, None::<Value>);
         for _ in 0..MAX_PAGES {
-            let page = self.page(path, T::KEY, query, read, self.settings.page)?;
-            read += page.rows.len() as u64;
+            let offset = read - u64::from(last.is_some());
+            let Rows { mut rows, full, .. } = self.page(path, T::KEY, query, offset, u32::MAX)?;
+            if let Some(last) = last {
+                if rows.first().map(|row| &row[T::KEY]) != Some(&last) {
+                    return Err(unreadable("its rows changed while they were read").into());
+                }
+                rows.remove(0);
+            }
+            read += rows.len() as u64;
+            last = rows.last().map(|row| row[T::KEY].clone());
             // An unreadable row may be the one the caller looks for.
-            for row in page.rows.into_iter().filter(|row| answers(row, query)) {
+            for row in rows.into_iter().filter(|row| answers(row, query)) {
                 found.push(typed(row).map_err(|why| unreadable(&why))?);
             }
-            if !page.full {
+            if !full {
                 return Ok(Some(found));
             }
         }

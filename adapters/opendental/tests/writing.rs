@@ -331,3 +331,20 @@ fn a_check_in_is_a_time_of_day_and_a_confirmation_the_number_of_a_status() {
     assert!(matches!(&refused, Err(Fault::Rejected(why)) if why.contains("`confirmed`")), "{refused:?}");
     assert!(written.borrow().is_empty());
 }
+
+/// Staff drop a coverage between two pages, so the rows after it move up.
+#[test]
+fn a_lookup_during_a_deletion_between_pages_is_repeated() {
+    let mut pages = 0;
+    let host = Host::new().manifest(include_str!("../adapter.toml")).config("location", "office");
+    let host = host.answer(move |request: &Request| {
+        let (_, place) = request.path.split_once("Offset=").unwrap();
+        let (offset, limit) = place.split_once("&Limit=").unwrap();
+        let rows = (1..=150).filter(|n| pages == 0 || *n != 3).map(|n| json!({"PatPlanNum": n, "PatNum": 21}));
+        let page: Value = rows.skip(offset.parse().unwrap()).take(limit.parse().unwrap()).collect();
+        pages += 1;
+        Ok(answer(200, &page.to_string()))
+    });
+    let found = host.run(|| OpenDental::find("k".into(), Write::DeleteCoverage("101".into())));
+    assert!(matches!(found, Err(Fault::RetryLater(_))), "{found:?}");
+}
