@@ -21,6 +21,8 @@ use crate::{
 
 /// Maximum pages of a list that is read to its end within one call.
 const MAX_PAGES: u32 = 30;
+/// Rows of the smallest page that overlaps another one and has a new row.
+const OVERLAPPING: u32 = 2;
 
 pub struct Client {
     pub settings: OpenDentalSettings,
@@ -63,7 +65,7 @@ impl Client {
 
     /// Reads a page. `key` is the field that every row must have.
     pub fn page(&self, path: &str, key: &str, query: &[Parameter], offset: u64, limit: u32) -> Result<Rows, Refused> {
-        let asked = limit.clamp(1, self.settings.page);
+        let asked = limit.clamp(1, self.settings.page.max(OVERLAPPING));
         let place = [("Offset", offset.to_string()), ("Limit", asked.to_string())];
         let call = http::get(format!("{path}?{}", http::form(query.iter().chain(&place))));
         // An explanation may quote the parameters.

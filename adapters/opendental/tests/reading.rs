@@ -164,6 +164,32 @@ fn a_deletion_between_pages_hides_no_other_row() {
     });
 }
 
+/// Returns the number of patients in a whole pass over an office of `patients`, with this setting and the API's cap.
+fn walked(patients: u64, page: &str, cap: usize) -> usize {
+    let (host, _) = client(move |path| {
+        let number = |name: &str| path.split(name).nth(1)?.split('&').next()?.parse::<usize>().ok();
+        let rows = (1..=patients).map(|n| json!({"PatNum": n, "LName": "L", "FName": "F", "PatStatus": "Patient"}));
+        Some(rows.skip(number("Offset=")?).take(number("Limit=")?.min(cap)).collect())
+    });
+    host.config("page", page).run(|| {
+        let (mut records, mut cursor) = (0, None::<String>);
+        loop {
+            let page = pull(Resource::Patients, cursor.as_deref(), 500).unwrap();
+            assert!(page.whole && (page.last || cursor.as_ref() != Some(&page.cursor)));
+            records += page.records.len();
+            if page.last {
+                return records;
+            }
+            cursor = Some(page.cursor);
+        }
+    })
+}
+
+#[test]
+fn pages_of_one_row_reach_the_end_of_a_list() {
+    assert_eq!(walked(3, "1", 100), 3);
+}
+
 #[test]
 fn lists_without_changes_are_not_read_before_the_next_whole_pass() {
     let (host, asked) = client(|path| path.starts_with("/feescheds").then(|| json!([])));
