@@ -21,6 +21,8 @@ use crate::{
 
 /// Maximum pages of a list that is read to its end within one call.
 const MAX_PAGES: u32 = 30;
+/// Rows of a full page of the Remote API, even if more are requested.
+const REMOTE_PAGE: usize = 100;
 /// Rows of the smallest page that overlaps another one and has a new row.
 const OVERLAPPING: u32 = 2;
 
@@ -77,7 +79,7 @@ impl Client {
             return Err(unreadable("none of its rows has a key").into());
         }
         let now = rows.first().and_then(|row| time::instant(row["serverDateTime"].as_str()?).ok().flatten());
-        Ok(Rows { full: rows.len() >= asked as usize, rows, now })
+        Ok(Rows { full: rows.len() >= asked as usize || rows.len() == REMOTE_PAGE, rows, now })
     }
 
     /// Reads a list to its end, in pages that overlap by a row. If that row has moved, another one may have been missed.

@@ -190,6 +190,12 @@ fn pages_of_one_row_reach_the_end_of_a_list() {
     assert_eq!(walked(3, "1", 100), 3);
 }
 
+/// The setting is for the Local API, and the office uses the Remote API.
+#[test]
+fn a_page_with_fewer_rows_than_requested_by_a_cap_is_not_the_last() {
+    assert_eq!(walked(250, "1000", 100), 250);
+}
+
 #[test]
 fn lists_without_changes_are_not_read_before_the_next_whole_pass() {
     let (host, asked) = client(|path| path.starts_with("/feescheds").then(|| json!([])));
