@@ -164,7 +164,8 @@ impl Client {
     fn send(&self, method: Method, path: &str, call: Call, sent: Option<&Value>) -> Result<Response, Refused> {
         let answer = call.header("content-type", JSON).send_any()?;
         if answer.is_success() {
-            return Ok(answer);
+            let lost = || Fault::lost("a page came in place of Open Dental's answer", method == Method::Get);
+            return if faults::is_page(&answer) { Err(lost().into()) } else { Ok(answer) };
         }
         let missing = answer.status == 404 && faults::explains(&answer);
         Err(Refused { fault: refusal(method, path, &answer, sent), missing })

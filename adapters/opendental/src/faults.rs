@@ -37,6 +37,11 @@ pub fn from_response(answer: &Response, reads: bool, sent: Option<&Value>) -> Fa
     }
 }
 
+/// Returns `true` for an HTML page, which is from an intermediary.
+pub fn is_page(answer: &Response) -> bool {
+    answer.body.trim_ascii_start().first() == Some(&b'<')
+}
+
 /// Returns `true` for an explanation by the API, which is plain text. HTML pages and objects are from an intermediary.
 pub fn explains(answer: &Response) -> bool {
     !matches!(answer.body.trim_ascii_start().first(), None | Some(b'<' | b'{'))

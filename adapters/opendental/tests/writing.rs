@@ -348,3 +348,20 @@ fn a_lookup_during_a_deletion_between_pages_is_repeated() {
     let found = host.run(|| OpenDental::find("k".into(), Write::DeleteCoverage("101".into())));
     assert!(matches!(found, Err(Fault::RetryLater(_))), "{found:?}");
 }
+
+/// The API answers some writes with an empty body, so only the content reveals a page of an intermediary.
+#[test]
+fn a_page_in_place_of_an_answer_is_not_a_completed_write() {
+    let host = || {
+        let host = Host::new().manifest(include_str!("../adapter.toml")).offset_seconds(-5 * 3_600);
+        host.config("location", "office").answer(|request: &Request| match request.method.as_str() {
+            "GET" => Ok(answer(200, &row(55, "09:00:00").to_string())),
+            _ => Ok(answer(200, "\n<html>We are back soon</html>")),
+        })
+    };
+    let cancel = Write::CancelAppointment(AppointmentChange { appointment: wanted("55"), reason: None });
+    for write in [cancel, Write::DeleteCoverage("5".into())] {
+        let pushed = host().run(|| OpenDental::push("k".into(), write));
+        assert!(matches!(pushed, Err(Fault::Unknown(_))), "{pushed:?}");
+    }
+}
