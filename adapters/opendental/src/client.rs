@@ -131,10 +131,13 @@ impl Client {
         typed(row).map(Some).map_err(|why| unreadable(&why))
     }
 
-    /// Returns a row without a key, such as the totals of a family.
+    /// Returns a row without an id, such as the totals of a family. `KEY` is a field that it must have.
     pub fn keyless<T: Row>(&self, path: &str, name: &str) -> Result<Option<T>, Fault> {
-        let row = self.found(path, name)?;
-        row.map(|row| typed(row).map_err(|why| unreadable(&why))).transpose()
+        let Some(row) = self.found(path, name)? else { return Ok(None) };
+        if !has(&row, T::KEY) {
+            return Err(unreadable(&format!("`{}` is missing", T::KEY)));
+        }
+        typed(row).map(Some).map_err(|why| unreadable(&why))
     }
 
     fn found(&self, path: &str, id: &str) -> Result<Option<Value>, Fault> {

@@ -264,6 +264,14 @@ fn a_refused_lookup_is_not_an_empty_list() {
 }
 
 #[test]
+fn totals_without_their_sum_are_not_zero() {
+    for body in ["{}", "{\"error\": \"busy\"}", "{\"Total\": null}", "[]"] {
+        let pulled = refusing(200, body).run(|| pull(Resource::GuarantorBalances, None, 500));
+        assert!(matches!(pulled, Err(Fault::RetryLater(_))), "{body}: {pulled:?}");
+    }
+}
+
+#[test]
 fn an_unreadable_row_is_not_deleted() {
     let rows = |broken: Value| {
         json!([
