@@ -19,12 +19,22 @@ const FORM: [&str; 6] = ["resourceType", "status", "use", "system", "code", "ref
 /// request.
 pub fn from_response(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault {
     match answer.status {
+        // From an intermediary, so it proves nothing about the write.
+        400 | 403 | 404 | 405 | 409 | 410 | 412 | 422 if !reads && is_page(answer) => {
+            Fault::unknown(format!("no explanation of the server's came with the answer {}", answer.status))
+        }
         400 | 404 | 405 | 409 | 410 | 412 | 422 => Fault::rejected(reason(answer, sent)),
         // The credentials are valid, but lack this permission. Other requests must continue.
         403 if reads => Fault::unsupported(reason(answer, sent)),
         403 => Fault::rejected(reason(answer, sent)),
         _ => fault_of_status(answer, reads),
     }
+}
+
+/// Returns `true` for a page that is not the server's own outcome in XML.
+fn is_page(answer: &Response) -> bool {
+    let text = String::from_utf8_lossy(&answer.body);
+    text.trim_start().starts_with('<') && !text.contains("OperationOutcome")
 }
 
 /// Formats the issues of the outcome without patient data. Validation messages are kept without the values that were

@@ -50,6 +50,18 @@ fn only_codes_are_kept_of_issues_not_about_the_form() {
 }
 
 #[test]
+fn a_page_of_an_intermediary_rejects_no_write() {
+    let answer = |status, body: &str| Response { status, headers: Vec::new(), body: body.as_bytes().to_vec() };
+    for status in [400, 403, 404, 405, 409, 410, 412, 422] {
+        let fault = |body: &str| from_response(&answer(status, body), false, None);
+        assert!(matches!(fault(" <html>Zoe</html>"), Fault::Unknown(why) if !why.contains("Zoe")), "{status}");
+        let outcome = "<OperationOutcome xmlns=\"http://hl7.org/fhir\"/>";
+        assert!(matches!(fault(outcome), Fault::Rejected(_)), "{status}");
+        assert!(matches!(fault(""), Fault::Rejected(_)), "{status}");
+    }
+}
+
+#[test]
 fn statuses_become_faults() {
     let fault = |status, reads| from_response(&answer(status, json!({})), reads, None);
     for status in [400, 404, 409, 410, 412, 422] {
