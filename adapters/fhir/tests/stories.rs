@@ -389,6 +389,21 @@ fn responses_without_a_body_are_accepted_and_others_are_unknown() {
 }
 
 #[test]
+fn a_page_in_place_of_an_answer_deletes_nothing() {
+    let deleted = |body: &'static str| {
+        let server = Server::new().meanwhile(move |_, request| {
+            let answer = Response { status: 200, headers: Vec::new(), body: body.as_bytes().to_vec() };
+            (request.method == Method::Delete).then_some(Ok(answer))
+        });
+        let push = || Fhir::push("k".into(), Write::DeleteCoverage("c".into()));
+        server.run_with(&[("resources", "Coverage")], push).0
+    };
+    assert!(matches!(deleted("<html>We are back soon</html>"), Err(Fault::Unknown(_))));
+    assert_eq!(deleted(""), Ok(Receipt::new("c")));
+    assert_eq!(deleted("{\"resourceType\": \"OperationOutcome\"}"), Ok(Receipt::new("c")));
+}
+
+#[test]
 fn appointment_types_come_from_the_setting_or_the_server() {
     let server = Server::new();
     let types = r#"[{"id":"CHK","system":"urn:x","name":"Check-up","minutes":30},{"id":"B","name":"B","minutes":45,"bookable_online":false}]"#;
