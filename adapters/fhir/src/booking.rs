@@ -4,14 +4,22 @@
 
 use std::cell::RefCell;
 
-use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, records::Appointment, spans::overlap, warn};
+use adapter_sdk::{
+    AppointmentChange, Fault, Receipt, clock,
+    records::Appointment,
+    spans::{Span, overlap},
+    warn,
+};
 use serde_json::Value;
 
 use crate::{
-    bundle, client, map, requests, responses,
+    bundle, client, enrich, map, requests,
+    responses::{self, Reference},
     revision::{self, BundleEntries},
     settings::Settings,
-    slots, windows,
+    slots,
+    time::instant_or_date,
+    windows,
 };
 
 pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
@@ -183,22 +191,50 @@ fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> 
 
 /// Checks for conflicts, because FHIR servers accept overlapping appointments in one room. A conflict created after
 /// this check appears at the next pull. A practitioner may work in two rooms, so only an appointment without a room
-/// conflicts with the practitioner's.
+/// conflicts with the practitioner's. An unreadable appointment is assumed to overlap if it can.
 fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let Some(room) = &a.operatory else { return Ok(()) };
     let actors = [Some(format!("Location/{room}")), a.provider.as_ref().map(|id| format!("Practitioner/{id}"))];
     let actors: Vec<String> = actors.into_iter().flatten().collect();
     let near = client::all(settings, "Appointment", &requests::appointments_near(&actors, a.start, a.end))?;
-    let overlaps = |other: &responses::Appointment| map::span(other).is_ok_and(|span| overlap(span, (a.start, a.end)));
-    let others = near.into_iter().filter_map(|r| map::read::<responses::Appointment>(r).ok());
-    for other in others.filter(|other| other.id != a.id && other.takes_time() && overlaps(other)) {
-        if other.actors("Location").any(|id| id == *room) {
-            return Err(Fault::rejected("the operatory is occupied at that time"));
+    let mut timed = near.clone();
+    enrich::slots_of(settings, &mut timed)?;
+    for (other, timed) in near.iter().zip(timed).filter(|(other, _)| client::text(other, "id") != a.id) {
+        let read = map::read(timed).unwrap_or_else(|_| responses::Appointment {
+            status: client::text(other, "status").to_owned(),
+            ..responses::Appointment::default()
+        });
+        let span = map::span(&read).ok();
+        if !read.takes_time() || !span.or_else(|| widest_span(other)).is_some_and(|at| overlap(at, (a.start, a.end))) {
+            continue;
         }
-        let nowhere = other.actors("Location").next().is_none();
-        if nowhere && other.actors("Practitioner").any(|id| Some(&id) == a.provider.as_ref()) {
-            return Err(Fault::rejected("the practitioner is occupied at that time"));
+        let conflict = |who: &str| {
+            Err(Fault::rejected(match span {
+                Some(_) => format!("the {who} is occupied at that time"),
+                None => format!("an appointment of the {who} cannot be read"),
+            }))
+        };
+        let rooms = present(other, "Location");
+        if rooms.contains(room) {
+            return conflict("operatory");
+        }
+        if rooms.is_empty() && a.provider.as_ref().is_some_and(|id| present(other, "Practitioner").contains(id)) {
+            return conflict("practitioner");
         }
     }
     Ok(())
+}
+
+/// Returns the participants of a type who have not declined, also of an appointment that cannot be read.
+fn present(appointment: &Value, resource_type: &str) -> Vec<String> {
+    let participants = appointment["participant"].as_array().into_iter().flatten();
+    let there = participants.filter(|participant| participant["status"] != "declined");
+    there.filter_map(|participant| Reference::from_value(&participant["actor"]).id_of(resource_type)).collect()
+}
+
+/// Returns the longest possible span of an appointment that cannot be read; `None` without a start.
+fn widest_span(appointment: &Value) -> Option<Span> {
+    let start = &appointment["start"];
+    let from = start.as_str().and_then(instant_or_date);
+    (!start.is_null()).then(|| from.map_or((i64::MIN, i64::MAX), |from| (from, from + requests::LONGEST)))
 }

@@ -32,7 +32,7 @@ pub fn enrich(settings: &Settings, resource_type: &str, resources: &mut [Value])
 }
 
 /// Adds missing times, practitioners and rooms to appointments from their slots and schedules.
-fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
+pub fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
     let lacks_end = |a: &Value| a["end"].is_null() && a["minutesDuration"].is_null();
     let lacking = |a: &Value| {
         let nobody = actor(a, "Practitioner").or_else(|| actor(a, "PractitionerRole")).is_none();

@@ -2,7 +2,7 @@
 //! skipped, never treated as deleted.
 
 use crate::server::Server;
-use adapter_sdk::{Adapter, Record, Resource, records, time::instant_of};
+use adapter_sdk::{Adapter, AppointmentChange, Fault, Record, Resource, Write, records, time::instant_of};
 use fhir_adapter::Fhir;
 use serde_json::{Map, Value, json};
 
@@ -191,6 +191,42 @@ fn an_appointment_that_cannot_be_read_is_skipped_and_not_deleted() {
     ] {
         let pass = pass(&practice([appointment("a", &gone)]), Resource::Appointments);
         assert_eq!((pass.deleted.as_slice(), pass.skipped.len()), (&["a".to_owned()][..], 0), "{gone}");
+    }
+}
+
+/// It may occupy the time, so a booking there would be the second one in the room.
+#[test]
+fn a_booking_at_the_time_of_an_unreadable_appointment_is_rejected() {
+    let book = |broken: &Value, days: i64| {
+        let start = instant_of("2026-12-01T15:00:00Z").unwrap() + days * 86_400;
+        let booking = records::Appointment {
+            patient: Some("p".into()),
+            operatory: Some("room".into()),
+            start,
+            end: start + 1_800,
+            ..records::Appointment::default()
+        };
+        let change = AppointmentChange { appointment: booking, reason: None };
+        let server = practice([appointment("a", broken)]);
+        server.run(|| Fhir::push("k".into(), Write::CreateAppointment(change)))
+    };
+    for broken in [
+        json!({"end": null}),
+        json!({"end": "10:30 PM"}),
+        json!({"serviceType": "check-up"}),
+        json!({"start": "2026-12-01"}),
+        json!({"start": 1_796_000_000}),
+    ] {
+        let refused = Err(Fault::rejected("an appointment of the operatory cannot be read"));
+        assert_eq!(book(&broken, 0), refused, "{broken}");
+    }
+    // It has no time, takes none, or ends on another day.
+    for (other, days) in [
+        (json!({"status": "pending", "start": null, "end": null}), 0),
+        (json!({"status": "cancelled", "serviceType": "check-up"}), 0),
+        (json!({"end": null}), 2),
+    ] {
+        assert!(book(&other, days).is_ok(), "{other}");
     }
 }
 
