@@ -138,9 +138,19 @@ fn stated_limit(refused: &Response, count: u32) -> Option<u32> {
     numbers.filter(|number| (FEW..count).contains(number)).max().filter(|_| speaks)
 }
 
-/// Reads the first page of a small search.
+/// Reads the first page of a small search that has results. A server that filters after the search may return empty
+/// pages before it.
 pub fn first(settings: &Settings, resource_type: &str, search: &str, limit: u32) -> Result<Vec<Value>, Fault> {
-    Ok(page(settings, resource_type, search, &WalkPosition::default(), limit)?.step.resources)
+    let mut spot = WalkPosition::default();
+    for _ in 0..MAX_PAGES {
+        let Searched { step, spot: learnt, .. } = page(settings, resource_type, search, &spot, limit)?;
+        spot = match step.next {
+            Some(At::Start) => learnt.again(),
+            Some(at) if step.resources.is_empty() => WalkPosition { at, ..learnt },
+            _ => return Ok(step.resources),
+        };
+    }
+    Err(too_many_pages(resource_type))
 }
 
 /// Reads all results of a small search, prepared like [`Searched::read`].
@@ -173,7 +183,11 @@ fn every_page(
             None => return Ok(found),
         }
     }
-    Err(Fault::retry_later(format!("more than {MAX_PAGES} pages of {resource_type}"), None))
+    Err(too_many_pages(resource_type))
+}
+
+fn too_many_pages(resource_type: &str) -> Fault {
+    Fault::retry_later(format!("more than {MAX_PAGES} pages of {resource_type}"), None)
 }
 
 /// Replaces a refusal by an empty result, and logs the refusal after its `consequence`.

@@ -84,7 +84,8 @@ fn check_changes(settings: &Settings, parts: &[Part], since: Option<i64>) -> Res
             found => found?,
         };
         let now = *present.get_or_insert(found.now.unwrap_or_else(clock::now));
-        if since.is_none() || !found.step.resources.is_empty() {
+        // A change may be on a page after an empty one.
+        if since.is_none() || !found.step.resources.is_empty() || found.step.next.is_some() {
             return Ok((true, now));
         }
     }

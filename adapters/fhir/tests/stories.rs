@@ -461,6 +461,24 @@ fn a_lookup_accepts_only_resources_with_the_key() {
     assert!(matches!(faults::from_response(&refused(404, "not-found"), true, None), Fault::Rejected(_)));
 }
 
+/// A server that filters after the search links to the result from an empty page.
+#[test]
+fn a_lookup_follows_empty_pages_to_the_result() {
+    let key = json!([{"system": "urn:practice-sync:write-key", "value": "k"}]);
+    let server = Server::new().meanwhile(move |_, request| {
+        let ours = json!({"resourceType": "Patient", "id": "p1", "identifier": key});
+        let bundle = match request.path.as_str() {
+            "/Patient?rest=2" => json!({"resourceType": "Bundle", "entry": [{"resource": ours}]}),
+            path if path.contains("identifier=") => json!({"resourceType": "Bundle", "entry": [],
+                "link": [{"relation": "next", "url": "?rest=2"}]}),
+            _ => return None,
+        };
+        Some(Ok(json_answer(200, &bundle)))
+    });
+    let find = server.run(|| Fhir::find("k".into(), Write::CreatePatient(Patient::default())));
+    assert_eq!(find, Ok(Some(Receipt::new("p1"))));
+}
+
 /// A booking of two slots at 09:30, and the same one moved by an hour.
 fn booked_and_moved(server: &Server) -> (Appointment, Appointment) {
     let mut a = booking(server, 60);
