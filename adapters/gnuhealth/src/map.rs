@@ -163,21 +163,28 @@ pub fn working_hour(settings: &Settings, row: AppointmentRow) -> Mapped {
     if is_elsewhere(settings, &row) || !row.is("free") {
         return Ok(Shown::Nothing);
     }
-    let span = row.span(0).filter(|(start, end)| start < end);
-    let Some(((start, end), provider)) = span.zip(row.healthprof) else {
-        warn!("the free appointment {} has no end or no professional: it is no place", row.id);
+    let local = |at| clock::to_local(at).text;
+    let hours = row.span(0).and_then(|(start, end)| local_hours(&local(start), &local(end)));
+    let Some(([date, begin_time, end_time], provider)) = hours.zip(row.healthprof) else {
+        warn!("the free appointment {} has no end after its start or no professional: it is no place", row.id);
         return Ok(Shown::Nothing);
     };
-    let time = |at| clock::to_local(at).text.get(11..16).unwrap_or_default().to_owned();
     one_record(Record::WorkingHour(records::WorkingHour {
         id: row.id.to_string(),
         provider: provider.to_string(),
-        begin_time: time(start),
-        end_time: time(end),
-        specific_date: Some(clock::date(start)),
+        begin_time,
+        end_time,
+        specific_date: Some(date),
         active: true,
         ..records::WorkingHour::default()
     }))
+}
+
+/// Returns date, begin and end of a local span. Returns `None` if it does not end in a later minute, such as while
+/// clocks are put back: its end would be that of the next day.
+pub fn local_hours(start: &str, end: &str) -> Option<[String; 3]> {
+    let later = start.get(..16)? < end.get(..16)?;
+    later.then_some([start.get(..10)?, start.get(11..16)?, end.get(11..16)?].map(str::to_owned))
 }
 
 pub fn pathology(_: &Settings, row: Pathology) -> Mapped {

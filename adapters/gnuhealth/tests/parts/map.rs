@@ -116,6 +116,22 @@ fn a_row_with_an_unreadable_value_is_skipped_and_not_deleted() {
     assert!(matches!(appointment(visit(json!({"state": "free", "patient": null}))), Ok(Shown::Gone(id)) if id == "7"));
 }
 
+/// Hours that do not end after their begin would last until the next day.
+#[test]
+fn free_time_opens_no_time_beyond_its_end() {
+    let hours = |start: &str, end: &str| map::local_hours(start, end).map(|parts| parts.join(" "));
+    let shown = |text: &str| Some(text.to_owned());
+    assert_eq!(hours("2026-12-01T10:00:00", "2026-12-01T10:30:00"), shown("2026-12-01 10:00 10:30"));
+    assert_eq!(hours("2026-12-01T22:00:00", "2026-12-02T02:00:00"), shown("2026-12-01 22:00 02:00"));
+    // Half an hour around the moment at which clocks are put back, and half a minute.
+    assert_eq!(hours("2026-11-01T01:45:00", "2026-11-01T01:15:00"), None);
+    assert_eq!(hours("2026-12-01T10:00:00", "2026-12-01T10:00:30"), None);
+    let ehr = ehr();
+    let half_a_minute = json!({"state": "free", "patient": null, "appointment_date_end": time("2026-12-01T10:00:30")});
+    let row = read(visit(half_a_minute)).unwrap();
+    assert!(matches!(Host::new().run(|| map::working_hour(&ehr, row)), Ok(Shown::Nothing)));
+}
+
 #[test]
 fn times_and_dates_are_read_in_every_unambiguous_format() {
     let ehr = ehr();
