@@ -70,6 +70,6 @@ fn changes_that_require_a_restart_are_named() {
     after.engine.guests.calls += 1;
     after.engine.store_verify = !after.engine.store_verify;
     changed(&mut after, IDS[2], |it| it.institution = InstitutionId(2));
-    let named = ["engine.actor_threads", "guests.calls", "the institution of location 3"];
+    let named = ["engine.actor_threads", "engine.store_verify", "guests.calls", "the institution of location 3"];
     assert_eq!(needs_restart(&before, &after), named);
 }

@@ -10,10 +10,8 @@ use crate::key_kinds::KeyKind;
 pub enum ReloadClass {
     /// A reload applies the change.
     Reload,
-    /// The running server depends on the value: the change needs a restart.
+    /// Only a start reads the value: the change needs a restart.
     Restart,
-    /// Only a start reads the value. A running server ignores the change.
-    Start,
 }
 
 /// A key of the configuration.
@@ -40,11 +38,6 @@ impl<'a> ConfigKey<'a> {
     /// Creates the key of a table whose changes are not reported by its name.
     pub const fn separate(name: &'a str, about: &'static str) -> ConfigKey<'a> {
         ConfigKey::reload(name, about)
-    }
-
-    /// Creates a key that only a start reads.
-    pub const fn start(name: &'a str, about: &'static str) -> ConfigKey<'a> {
-        ConfigKey { name, about, class: ReloadClass::Start }
     }
 }
 

@@ -310,13 +310,13 @@ location::settings! {
         pull_bytes_per_minute: u64 = 16 << 20, mib(1..=MAX_MIB) =>
             reload "pull_mib_per_minute", "Additional MiB per minute.";
         store_compact_ratio: u32 = 3, integer(0..=1_000) =>
-            start, "A start on sled makes the store's files anew when they are this many times as large as what is \
+            restart, "A start on sled makes the store's files anew when they are this many times as large as what is \
                     live in them. 0 switches it off.";
         /// Detects values that a damaged log lost or restored, which leaves no gap and no invalid seal. If `false`, a
         /// background audit does it after the start. The check takes longer the larger the store is, which would
         /// delay a start.
         store_verify: bool = false, flag() =>
-            start, "Compares every record with what was written before anything is served (1 to 2 s per million \
+            restart, "Compares every record with what was written before anything is served (1 to 2 s per million \
                     records), instead of beside it.";
         webhook_development: bool = false, flag() =>
             restart, "Allows webhooks to this machine over plain http. For development only.";
