@@ -172,9 +172,15 @@ impl Intake<'_, '_, '_> {
         if resource == Resource::Appointments {
             self.find_replacements(page)?;
         }
+        let last: BTreeMap<&str, usize> =
+            page.records.iter().enumerate().map(|(position, record)| (record.id(), position)).collect();
         for (position, record) in page.records.iter().enumerate() {
             if record.resource() != resource {
                 return Err(IngestError::Invalid(format!("record {position} of the page is not one of {resource:?}")));
+            }
+            // A record shown twice counts once, in its last version.
+            if last.get(record.id()) != Some(&position) {
+                continue;
             }
             self.record(record).map_err(|unread| match unread {
                 IngestError::Invalid(reason) => {
@@ -200,7 +206,6 @@ impl Intake<'_, '_, '_> {
         self.page.cursor.clone_from(&page.cursor);
         self.page.last = page.last;
         self.page.whole = page.whole;
-        // A record shown twice counts once, in its last version.
         let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
         self.page.records = u32::try_from(shown.len()).unwrap_or(u32::MAX);
         self.page.distinct = self.page.records;

@@ -419,6 +419,24 @@ async fn prefetched_page_does_not_outdate_a_later_read_of_another_location() {
     assert_eq!(world.visit("x"), (A, false), "staff have moved it since");
 }
 
+/// Staff have moved the visit and moved it back, and the EHR lists both changes.
+#[tokio::test]
+async fn record_shown_twice_on_a_page_has_its_last_version() {
+    let mut world = IngestWorld::new(false);
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    let EhrRecord::Appointment(mut moved) = visit("x", "pat") else { panic!("a visit") };
+    let start = Timestamp(moved.start * SECOND);
+    (moved.start, moved.end) = (moved.start + 3_600, moved.end + 3_600);
+    let records = vec![EhrRecord::Appointment(moved), visit("x", "pat")];
+    world.pages.entry((A, Resource::Appointments)).or_default().push_back(EhrPage { records, ..last() });
+    world.read(A).await;
+    let id = world.link(Resource::Appointments, "x").id;
+    let kept: Record<records::Appointment> = world.document(0, id);
+    let known = &world.processors[&A].machine.state.appointments[&AppointmentId(id)];
+    assert_eq!((kept.placement.span.start, known.placement.span.start), (start, start));
+}
+
 /// A record that cannot be read exists: a whole pass that leaves it out does not delete it, and its data is kept.
 #[tokio::test]
 async fn unreadable_record_is_not_deleted() {
