@@ -126,7 +126,7 @@ pub struct Page {
     /// Unreadable records.
     #[serde(default)]
     pub skipped: Vec<Skipped>,
-    /// Records removed from the EHR, or from this location.
+    /// Records removed from the EHR, or from this location. One that is also in `records` counts as removed.
     pub deleted: Vec<ForeignId>,
     /// Cursor of the next page or, with `last`, of the next pass.
     pub cursor: String,

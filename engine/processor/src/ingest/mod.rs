@@ -172,14 +172,15 @@ impl Intake<'_, '_, '_> {
         if resource == Resource::Appointments {
             self.find_replacements(page)?;
         }
+        let deleted: BTreeSet<&str> = page.deleted.iter().map(String::as_str).collect();
         let last: BTreeMap<&str, usize> =
             page.records.iter().enumerate().map(|(position, record)| (record.id(), position)).collect();
         for (position, record) in page.records.iter().enumerate() {
             if record.resource() != resource {
                 return Err(IngestError::Invalid(format!("record {position} of the page is not one of {resource:?}")));
             }
-            // A record shown twice counts once, in its last version.
-            if last.get(record.id()) != Some(&position) {
+            // A record shown twice counts once, in its last version. One that is also deleted counts as deleted.
+            if last.get(record.id()) != Some(&position) || deleted.contains(record.id()) {
                 continue;
             }
             self.record(record).map_err(|unread| match unread {

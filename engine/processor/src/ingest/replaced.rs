@@ -22,7 +22,8 @@ impl Intake<'_, '_, '_> {
         }
         for record in &page.records {
             let EhrRecord::Appointment(shown) = record else { continue };
-            if self.unit.link(self.source, Resource::Appointments, &shown.id)?.is_some() {
+            let is_linked = self.unit.link(self.source, Resource::Appointments, &shown.id)?.is_some();
+            if is_linked || page.deleted.contains(&shown.id) {
                 continue;
             }
             let found = self.issued_key(shown)?.filter(|key| key.queued && matches!(key.work, WriteIntent::Replace(_)));

@@ -437,6 +437,22 @@ async fn record_shown_twice_on_a_page_has_its_last_version() {
     assert_eq!((kept.placement.span.start, known.placement.span.start), (start, start));
 }
 
+/// Staff have created or changed a visit and deleted it since the last read, and the EHR lists both changes.
+#[tokio::test]
+async fn record_shown_and_deleted_on_a_page_is_deleted() {
+    let mut world = IngestWorld::new(false);
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    let EhrRecord::Appointment(mut moved) = visit("x", "pat") else { panic!("a visit") };
+    (moved.start, moved.end) = (moved.start + 3_600, moved.end + 3_600);
+    let records = vec![EhrRecord::Appointment(moved), visit("new", "pat")];
+    let page = EhrPage { records, deleted: vec!["x".to_owned(), "new".to_owned()], ..last() };
+    world.pages.entry((A, Resource::Appointments)).or_default().push_back(page);
+    world.read(A).await;
+    assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, true), false));
+    assert!(world.processors[&A].machine.state.appointments.is_empty(), "the new one takes no time either");
+}
+
 /// A record that cannot be read exists: a whole pass that leaves it out does not delete it, and its data is kept.
 #[tokio::test]
 async fn unreadable_record_is_not_deleted() {
