@@ -110,7 +110,9 @@ impl Intake<'_, '_, '_> {
         if let Some(had) = self.unit.merge_base::<Record<T>>(fresh.scope(), fresh.id.into())? {
             self.unit.set_merge_base(&fresh)?;
             fresh.body = three_way_merge(&had.body, &ours.body, &fresh.body)?;
-            fresh.deleted_at = ours.deleted_at;
+            if ours.deleted_at != had.deleted_at {
+                fresh.deleted_at = ours.deleted_at;
+            }
         }
         Ok(fresh)
     }

@@ -34,7 +34,7 @@ use testing::HookedStore;
 
 use super::*;
 use crate::{
-    commands::{AppointmentChange, ChangeAppointment, ConfirmVisit},
+    commands::{AppointmentChange, ChangeAppointment, ChangePatient, ConfirmVisit, PatientChange},
     processor::Deps,
     request::Request,
     testing::{DOCUMENTS, deps, turn},
@@ -378,6 +378,44 @@ async fn page_from_before_a_note_is_read_again() {
     let change = AppointmentChange { note: Some("wheelchair".to_owned()), ..AppointmentChange::default() };
     let kept = changed_during_page("note-appointment", |id| ChangeAppointment { id, change }).await;
     assert_eq!(kept.note.as_deref(), Some("wheelchair"));
+}
+
+/// Changes a patient whom staff delete before the change is written, and reads the deletion. Returns the call of the
+/// write.
+async fn deleted_before_a_write() -> (IngestWorld, Call) {
+    let mut world = IngestWorld::new(false);
+    world.show(A, patient("pat"));
+    world.read(A).await;
+    let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: false };
+    let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
+    let writes = vec!["update-patient".to_owned()];
+    world.processors.get_mut(&A).unwrap().described(Description { pulls, writes, ..Description::default() });
+    let id = u32::try_from(world.link(Resource::Patients, "pat").id).unwrap();
+    let change = PatientChange { email: Some("new@example.com".to_owned()), ..PatientChange::default() };
+    let call = world.turn(A, &ChangePatient { id, change }).await.pop().expect("the change is sent at once");
+    let page = EhrPage { deleted: vec!["pat".to_owned()], ..last() };
+    world.pages.entry((A, Resource::Patients)).or_default().push_back(page);
+    world.read(A).await;
+    (world, call)
+}
+
+#[tokio::test]
+async fn refused_change_of_a_deleted_record_leaves_it_deleted() {
+    let (mut world, call) = deleted_before_a_write().await;
+    let Call::Write { write, attempt, .. } = call else { panic!("a write") };
+    let outcome = Err(Failure::Rejected("no such patient".to_owned()));
+    world.turn(A, &Command::Pushed { write, attempt, outcome }).await;
+    let kept: Record<records::Patient> = world.document(1, world.link(Resource::Patients, "pat").id);
+    assert_eq!((kept.inactive, kept.email.as_deref()), (true, None));
+}
+
+#[tokio::test]
+async fn record_restored_during_a_pending_change_is_not_deleted() {
+    let (mut world, _) = deleted_before_a_write().await;
+    world.show(A, patient("pat"));
+    world.read(A).await;
+    let kept: Record<records::Patient> = world.document(1, world.link(Resource::Patients, "pat").id);
+    assert_eq!((kept.inactive, kept.email.as_deref()), (false, Some("new@example.com")));
 }
 
 #[tokio::test]

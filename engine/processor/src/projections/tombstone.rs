@@ -2,7 +2,7 @@
 
 use location::Resource;
 use records::{
-    self, Body, Record,
+    self, Body, Record, RecordWrite,
     document::Link,
     schema::{self, Visitor},
 };
@@ -91,7 +91,15 @@ impl Visitor for Gone<'_, '_, '_> {
 
     fn visit<T: Body>(self) -> Self::Output {
         let Projection { processor, cx, unit } = self.projection;
-        unit.change::<Record<T>>(processor.scope::<T>(), self.id, |record| record.delete(cx.now))?;
+        let scope = processor.scope::<T>();
+        let changed = unit.change::<Record<T>>(scope, self.id, |record| record.delete(cx.now))?;
+        // The EHR's version of a record with a pending change is deleted, too.
+        if changed.is_some_and(|record| record.write == Some(RecordWrite::pending()))
+            && let Some(mut before) = unit.merge_base::<Record<T>>(scope, self.id)?
+        {
+            before.delete(cx.now);
+            unit.set_merge_base(&before)?;
+        }
         Ok(())
     }
 }
