@@ -80,8 +80,8 @@ impl Processor {
         self.numbers(patient.phones()).iter().any(|known| numbers.contains(known))
     }
 
-    /// Returns the patients of this data source with the same date of birth, first and last name. `keys` are the
-    /// `match_keys` of the description.
+    /// Returns the patients of this data source with the same date of birth, first and last name, inactive ones last.
+    /// `keys` are the `match_keys` of the description.
     pub fn namesakes(
         &self,
         cx: DecisionContext,
@@ -108,6 +108,8 @@ impl Processor {
                 && name::is_same(&patient.first_name, &details.first_name)
         };
         patients.retain(|patient| patient.date_of_birth.as_ref() == Some(&born) && same(patient));
+        // Staff may have merged two records of a patient. The EHR refuses appointments of the one that it deleted.
+        patients.sort_by_key(|patient| patient.inactive);
         Ok(patients)
     }
 

@@ -1854,6 +1854,21 @@ fn matching_named(world: &NotifyWorld, (first_name, last_name): (&str, &str), bo
     patient.map(|patient| u64::from(patient.id))
 }
 
+#[tokio::test]
+async fn an_active_patient_is_matched_before_an_inactive_one() {
+    let mut world = NotifyWorld::new().await;
+    for (id, inactive) in [("merged", true), ("kept", false)] {
+        let (date_of_birth, cell_phone) = (Some("1985-03-01".to_owned()), Some("5550101010".to_owned()));
+        let named = patient_named(id, "Müller");
+        let zoe = EhrPatient { first_name: "Zoë".into(), cell_phone, date_of_birth, inactive, ..named };
+        world.ehr().put(id, EhrRecord::Patient(zoe));
+        world.now = world.now.plus(SECOND);
+        world.sync(MAIN).await;
+        let matched = matching(&world, "Zoe", "1985-03-01");
+        assert_eq!(matched, Some(world.id_of(Resource::Patients, id)), "{id}");
+    }
+}
+
 /// The date in the EHR is shown unchanged.
 #[tokio::test]
 async fn a_birth_date_in_the_future_or_before_1880_matches_no_patient() {
