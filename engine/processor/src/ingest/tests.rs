@@ -24,7 +24,7 @@ use records::{
     document::Document,
     ehr::{
         Description, EhrAppointment, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page as EhrPage, PullAbility,
-        Skipped,
+        Skipped, Write,
     },
     record::Record,
 };
@@ -380,9 +380,8 @@ async fn page_from_before_a_note_is_read_again() {
     assert_eq!(kept.note.as_deref(), Some("wheelchair"));
 }
 
-/// Changes a patient whom staff delete before the change is written, and reads the deletion. Returns the call of the
-/// write.
-async fn deleted_before_a_write() -> (IngestWorld, Call) {
+/// Changes the patient `pat`, and returns the call of the write.
+async fn changed_patient() -> (IngestWorld, Call) {
     let mut world = IngestWorld::new(false);
     world.show(A, patient("pat"));
     world.read(A).await;
@@ -393,6 +392,13 @@ async fn deleted_before_a_write() -> (IngestWorld, Call) {
     let id = u32::try_from(world.link(Resource::Patients, "pat").id).unwrap();
     let change = PatientChange { email: Some("new@example.com".to_owned()), ..PatientChange::default() };
     let call = world.turn(A, &ChangePatient { id, change }).await.pop().expect("the change is sent at once");
+    (world, call)
+}
+
+/// Changes a patient whom staff delete before the change is written, and reads the deletion. Returns the call of the
+/// write.
+async fn deleted_before_a_write() -> (IngestWorld, Call) {
+    let (mut world, call) = changed_patient().await;
     let page = EhrPage { deleted: vec!["pat".to_owned()], ..last() };
     world.pages.entry((A, Resource::Patients)).or_default().push_back(page);
     world.read(A).await;
@@ -416,6 +422,27 @@ async fn record_restored_during_a_pending_change_is_not_deleted() {
     world.read(A).await;
     let kept: Record<records::Patient> = world.document(1, world.link(Resource::Patients, "pat").id);
     assert_eq!((kept.inactive, kept.email.as_deref()), (false, Some("new@example.com")));
+}
+
+#[tokio::test]
+async fn social_security_number_is_kept_until_its_write_is_sent() {
+    let (mut world, call) = changed_patient().await;
+    let id = u32::try_from(world.link(Resource::Patients, "pat").id).unwrap();
+    let change = PatientChange { ssn: Some("078051120".to_owned()), ..PatientChange::default() };
+    world.turn(A, &ChangePatient { id, change }).await;
+
+    let Call::Write { write, attempt, .. } = call else { panic!("a write") };
+    let outcome = Ok(Written { foreign_id: "pat".to_owned(), version: None });
+    let next = world.turn(A, &Command::Pushed { write, attempt, outcome }).await.pop();
+    let Some(Call::Write { write, attempt, work, key, placement, .. }) = next else { panic!("a write: {next:?}") };
+    let sent = world.processors[&A].outgoing(work, &key, placement).unwrap().unwrap();
+    let Write::UpdatePatient(sent, _) = sent else { panic!("an update: {sent:?}") };
+    assert_eq!(sent.ssn.as_deref(), Some("078051120"));
+
+    let outcome = Ok(Written { foreign_id: "pat".to_owned(), version: None });
+    world.turn(A, &Command::Pushed { write, attempt, outcome }).await;
+    let kept: Record<records::Patient> = world.document(1, id.into());
+    assert_eq!(kept.ssn, None);
 }
 
 #[tokio::test]

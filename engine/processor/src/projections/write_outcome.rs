@@ -41,8 +41,8 @@ impl Projection<'_, '_> {
                     self.unit.forget_merge_base::<Record<Patient>>(institution, id);
                 }
                 self.unit.change::<Record<Patient>>(institution, id, |record| {
-                    record.ssn = None;
                     if last {
+                        record.ssn = None;
                         record.write = Some(RecordWrite::succeeded());
                     }
                 })?;
