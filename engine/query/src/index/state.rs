@@ -1,7 +1,11 @@
 //! The index state of one stream: its segments, and the entries of later changes. Readers use an immutable
 //! view of it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use store::{Direction, Store, StoreError, Version, keys};
@@ -16,6 +20,9 @@ use crate::stream::{self, Change, Entry, Stream};
 
 /// Number of values of the stream per read.
 const READ_AT_ONCE: usize = 256;
+/// Time after which an unused state is loaded again, much shorter than `feed::KEPT`: another node may have merged and
+/// pruned changes that this state lacks.
+const USED_WITHIN: Duration = Duration::from_secs(24 * 3_600);
 
 pub(super) struct IndexState {
     stream: Stream,
@@ -26,6 +33,8 @@ pub(super) struct IndexState {
     fresh: Vec<Arc<Block>>,
     /// The number of the last change in the segments and blocks.
     applied: u64,
+    /// The time of the last complete read of the changes.
+    caught_up: Instant,
 }
 
 impl IndexState {
@@ -33,7 +42,8 @@ impl IndexState {
     pub(super) fn load(store: &dyn Store, stream: Stream, known: &[Arc<Segment>]) -> Result<IndexState, StoreError> {
         let (manifest, version) = Manifest::read(store, stream)?;
         let segments = Segment::open_all(store, stream, &manifest.segments, known)?;
-        Ok(IndexState { stream, version, segments, fresh: Vec::new(), applied: manifest.merged_to })
+        let (fresh, applied, caught_up) = (Vec::new(), manifest.merged_to, Instant::now());
+        Ok(IndexState { stream, version, segments, fresh, applied, caught_up })
     }
 
     /// Returns the approximate size in memory.
@@ -44,6 +54,7 @@ impl IndexState {
 
     /// Reads the changes committed since the last call.
     pub(super) fn catch_up(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let begun = Instant::now();
         let (mut news, mut applied) = (BTreeMap::new(), self.applied);
         loop {
             let found =
@@ -58,7 +69,7 @@ impl IndexState {
                 break;
             }
         }
-        self.applied = applied;
+        (self.applied, self.caught_up) = (applied, begun);
         if !news.is_empty() {
             self.add(Block::from_entries(news.iter().map(|(entry, present)| (entry.as_slice(), *present))));
         }
@@ -155,6 +166,9 @@ pub(super) struct StateSlot(Mutex<Option<IndexState>>);
 impl StateSlot {
     pub(super) fn view(&self, store: &dyn Store, stream: Stream) -> Result<View, StoreError> {
         let mut state = self.0.lock();
+        if state.as_ref().is_some_and(|state| state.caught_up.elapsed() > USED_WITHIN) {
+            *state = None;
+        }
         let state = match &mut *state {
             Some(state) => state,
             none => none.insert(IndexState::load(store, stream, &[])?),
@@ -186,5 +200,57 @@ impl StateSlot {
 
     pub(super) fn bytes(&self) -> usize {
         self.0.lock().as_ref().map_or(0, IndexState::bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use location::{pull::Resource, time::Timestamp};
+    use store::{Batch, MemoryStore};
+
+    use super::*;
+    use crate::{
+        feed::{Followed, KEPT},
+        retention,
+        stream::{ChangeKind, CommitHeader, Readers, Recorded, append},
+    };
+
+    #[tokio::test]
+    async fn changes_that_another_node_pruned_are_not_missing() {
+        let now = Timestamp(1_800_000_000_000);
+        let (memory, slot, stream) = (Arc::new(MemoryStore::new()), StateSlot::default(), Stream::Location(1));
+        let store: Arc<dyn Store> = memory.clone();
+        let change = |entry: u8, at| {
+            let header = CommitHeader { at, institution: None, turn: None, origin: None };
+            let change = Change::Record(Recorded {
+                resource: Resource::Patients,
+                id: 1,
+                change: ChangeKind::Updated,
+                readers: Readers::Location(1),
+                removed: Vec::new(),
+                added: vec![vec![entry]],
+                states: None,
+            });
+            let mut batch = Batch::new();
+            append(&mut batch, stream, &header, &[change]);
+            memory.commit_now(batch).unwrap();
+        };
+        let entries = || {
+            let view = slot.view(&*store, stream).unwrap();
+            let mut cursor = view.cursor(Entry::new(), vec![u8::MAX], Direction::Forward);
+            std::iter::from_fn(|| cursor.next(&*store).unwrap()).collect::<Vec<_>>()
+        };
+        change(1, now.minus(2 * KEPT));
+        assert_eq!(entries(), [[1_u8]]);
+
+        change(2, now.minus(KEPT));
+        let followed: Arc<Followed> = Arc::new(|_| Ok(u64::MAX));
+        retention::all(&Arc::default(), &store, &followed, now, Duration::ZERO).await.unwrap();
+        change(3, now);
+        if let Some(state) = &mut *slot.0.lock() {
+            state.caught_up = state.caught_up.checked_sub(2 * USED_WITHIN).unwrap();
+        }
+        assert_eq!(entries(), [[1_u8], [2], [3]]);
     }
 }
