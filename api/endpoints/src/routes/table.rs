@@ -627,8 +627,8 @@ fn booking_intent() -> Vec<Route> {
                  `ehr_writeback` stays `pending`. The call is refused with `reason` `slot_not_found` (404), \
                  `slot_taken` or `rules_changed` (409, with `alternatives`), `idempotency_conflict` (409), \
                  `slot_expired` (410), `patient_fields_required` (422, with `missing_fields`), \
-                 `new_patient_not_supported` (422) or `not_bookable` (422, with the `rule` of the practice that \
-                 refuses the visit, and `instead` if the practice names what to offer). \
+                 `new_patient_not_supported` or `not_bookable_online` (422), or `not_bookable` (422, with the `rule` \
+                 of the practice that refuses the visit, and `instead` if the practice names what to offer). \
                  `bookings` books two to eight slots of one location, with a patient each, instead of `slot_token` \
                  and `patient`: all are booked, or none. The response then has `bookings`, each with its own \
                  `booking_ref` and write status. A refusal names the refused booking with its `index`, from 0. One \
@@ -944,9 +944,10 @@ fn webhooks() -> Vec<Route> {
             .about("Subscribe a webhook endpoint to an event", "4.9")
             .named("create_webhook_subscription")
             .noting(
-                "Messages use the API version under which the subscription was created. They cover all locations of \
-                 the institution: a key that can access only some of the locations, or lacks a grant for the records, \
-                 is refused. With `payload` `ids`, messages contain only the ids of the records, and no patient data. \
+                "Messages use the API version under which the subscription was created. With `location_id`, they cover \
+                 that location, otherwise all locations of the institution. A key that can access only some of the \
+                 locations, or lacks a grant for the records, is refused. With `payload` `ids`, messages contain only \
+                 the ids of the records, and no patient data. \
                  If subscriptions of both kinds overlap, such as one for all locations and one for a single location, \
                  their endpoint receives a message of each kind.",
             )
