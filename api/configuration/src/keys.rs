@@ -104,9 +104,9 @@ pub fn key_file_entries(text: &str) -> Vec<(usize, &str)> {
 pub(crate) fn read_file(root: &Section<'_, '_>, setup: &Setup, access: &mut KeyFileContents) {
     let keys = root.tables(ConfigKey::reload("keys", "API keys."));
     access.keys.extend(keys.iter().filter_map(|s| key(s, setup)));
-    let about = "Tokens of operators, for their listener. A `viewer` sees how the service stands, and nothing of a \
-                 patient; an `operator` also sees records and does what a day needs; an `admin` also changes what \
-                 runs.";
+    let about = "Tokens of operators, for their listener. A `viewer` sees the status of the service, but no patient \
+                 data; an `operator` also sees records and performs daily tasks; an `admin` also changes adapters, \
+                 backups, keys and the configuration.";
     let operators = root.tables(ConfigKey::reload("operators", about));
     access.operators.extend(operators.iter().filter_map(|s| s.read_table::<OperatorToken>()));
 }

@@ -152,14 +152,14 @@ pub(crate) fn whole(root: &Section<'_, '_>, institutions: Option<&[SourceText]>)
     root.nested(ConfigKey::reload("defaults", ""), &mut inherited.defaults);
     match institutions {
         None => {
-            let about = "Tenants. In a folder each has a file of its own: `[institution]` with these keys, \
+            let about = "Tenants. In a folder each has its own file: `[institution]` with these keys, \
                          `[[sources]]` and `[[locations]]`.";
             for section in root.tables(ConfigKey::reload("institutions", about)) {
                 institutions::read(&section, &section, &mut inherited, &mut config.setup);
             }
         }
         Some(files) => {
-            let problem = "in a folder each institution has a file of its own: move it to institutions/NAME.toml, as \
+            let problem = "in a folder each institution has its own file: move it to institutions/NAME.toml, as \
                            [institution] with its [[sources]] and [[locations]]";
             root.report("institutions", problem);
             for file in files {

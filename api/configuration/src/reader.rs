@@ -35,7 +35,7 @@ const RENAMED_KEYS: &[(&str, &str, &str)] = &[
     (
         "the file",
         "keys",
-        "has a file of its own now: move each [[keys]] to keys.toml beside this file, or to what `keys_file` names",
+        "now have their own file: move each [[keys]] to keys.toml next to this file, or to the file of `keys_file`",
     ),
     ("[http]", "kept_pages", NO_LIST_CACHE),
     ("[http]", "list_cache_bytes", NO_LIST_CACHE),

@@ -4,14 +4,14 @@ use engine::setup::Setup;
 
 use crate::{contents::KeyFileContents, describe::ReferenceNotes, keys, load, reader::Section};
 
-const HEAD: &str = "# Every key of the configuration\n\nWritten by what reads the files: `practice-sync config reference` prints it. \
-[Configure](configure.md) tells how files are found, changed and taken over.\n\nLengths of time are written `\"500ms\"`, \
+const HEAD: &str = "# Every key of the configuration\n\n`practice-sync config reference` prints this page, which is generated from the program. \
+[Configure](configure.md) describes how files are found, changed and applied.\n\nLengths of time are written `\"500ms\"`, \
 `\"30s\"`, `\"5m\"`, `\"1h30m\"`, `\"3d\"`. Relative paths count from the folder of the file that has them. Unknown keys are errors. \
-\"Changes at\" says whether a running server takes a change over, or the next start.\n\n";
+\"Changes at\" is `reload` if a running server applies a change, and `start` if a change needs a restart.\n\n";
 
 const FILE: &str = "\
 # practice-sync: a configuration in one file. It can be a folder instead: this file as practice-sync.toml, without the
-# institutions, and beside it institutions/*.toml, each with an [institution], its [[sources]] and [[locations]].
+# institutions, and next to it institutions/*.toml, each with an [institution], its [[sources]] and [[locations]].
 # Keys with a default have it here; the others are commented out, and so are tables that are for you to fill in.
 # Lengths of time are written \"500ms\", \"30s\", \"5m\", \"1h30m\", \"3d\"; \"env:NAME\" takes a credential from the environment.
 # `practice-sync config check FILE` reports every problem, with its file and line.

@@ -106,8 +106,8 @@ crate::settings! {
         alternatives: u8 = 5, integer(0..=20) => reload, "Alternatives in the answer when a slot is taken.";
         on_conflict: ConflictRule = ConflictRule::Fail,
             word(&[("fail", ConflictRule::Fail), ("move_operatory", ConflictRule::MoveOperatory)]) =>
-            reload, "What becomes of a booking not yet written whose slot staff took in the EHR: it fails, or moves \
-                     to another operatory of the provider.";
+            reload, "If staff take the slot of a booking that is not written yet: it fails, or moves to another \
+                     operatory of the provider.";
         verify_on: VerifyOn = VerifyOn::Never,
             word(&[("hold", VerifyOn::Hold), ("book", VerifyOn::Book), ("never", VerifyOn::Never)]) =>
             reload, "The calls of the booking intent that read the EHR's appointments first if the schedule is older \
@@ -129,8 +129,8 @@ crate::settings! {
             reload, "The deadline of writes. Appointment inserts end at the appointment's start instead.";
         /// Open Dental's remote API abandons a request after a minute.
         settle: Millis = MINUTE, duration(0..=HOUR) =>
-            reload, "Between an unknown outcome and the look-up. Longer than the EHR goes on with an abandoned \
-                     request, or it is written twice.";
+            reload, "How long to wait before looking up a write with an unknown outcome. Must exceed the time that the \
+                     EHR may continue to process an abandoned request; otherwise the write can happen twice.";
         /// A wrong look-up leads to a duplicate, so an operator decides afterwards.
         max_resends: u32 = 3, integer(0..=1_000) =>
             reload, "How often a write is sent again after a look-up that found nothing; then it fails.";

@@ -16,8 +16,8 @@ location::settings! {
             restart, "Maximum number of concurrent calls per data source.";
         /// A hanging EHR does not delay calls to others.
         calls_per_host: u32 = 16, integer(1..=1_000) =>
-            restart, "Of them, those to one EHR's address. The last eighth is for data sources that have none under \
-                      way there.";
+            restart, "The same for one EHR's address. The last eighth is reserved for data sources without a call to \
+                      it.";
         wait: Duration = Duration::from_secs(5), std_duration(0..=5 * MINUTE) =>
             reload, "How long a call waits for a free slot. After that it is postponed, without counting as an EHR \
                      failure.";

@@ -310,14 +310,14 @@ location::settings! {
         pull_bytes_per_minute: u64 = 16 << 20, mib(1..=MAX_MIB) =>
             reload "pull_mib_per_minute", "Additional MiB per minute.";
         store_compact_ratio: u32 = 3, integer(0..=1_000) =>
-            restart, "A start on sled makes the store's files anew when they are this many times as large as what is \
-                    live in them. 0 switches it off.";
+            restart, "A start on sled compacts the store if its files are this many times as large as the data in \
+                      use. 0 switches it off.";
         /// Detects values that a damaged log lost or restored, which leaves no gap and no invalid seal. If `false`, a
         /// background audit does it after the start. The check takes longer the larger the store is, which would
         /// delay a start.
         store_verify: bool = false, flag() =>
-            restart, "Compares every record with what was written before anything is served (1 to 2 s per million \
-                    records), instead of beside it.";
+            restart, "Compares every record with the recorded writes before anything is served (1 to 2 s per million \
+                      records), instead of in the background.";
         webhook_development: bool = false, flag() =>
             restart, "Allows webhooks to this machine over plain http. For development only.";
         adapter_cache: Option<PathBuf> = None, path().optional() =>
@@ -352,7 +352,7 @@ location::settings! {
         keep: Millis = 30 * DAY, duration(HOUR..=365 * DAY) =>
             reload, "How long finished deliveries, with patient data, can be looked at and sent again.";
         secret_overlap: Millis = DAY, duration(0..=MAX_SECRET_OVERLAP) =>
-            reload, "How long the earlier secret signs after a rotation, unless the rotation says so.";
+            reload, "How long the earlier secret also signs after a rotation that gives no time.";
     }
 
     /// The folder and the schedule of backups.

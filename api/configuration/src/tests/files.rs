@@ -73,7 +73,7 @@ fn problems_of_a_folder_name_file_and_line() {
     let found = problems(dir.path());
     for expected in [
         "practice-sync.toml:1: `data_dir` must be a string",
-        "practice-sync.toml:2: in a folder each institution has a file of its own",
+        "practice-sync.toml:2: in a folder each institution has its own file",
         "institutions/b.toml:2: duplicate institution id `1`: it is at institutions/a.toml:2, too",
         "institutions/b.toml:9: duplicate source id `1`: it is at institutions/a.toml:9, too",
         "institutions/b.toml:14: duplicate location id `1`: it is at institutions/a.toml:14, too",
@@ -103,7 +103,7 @@ fn api_keys_are_read_from_the_key_file_only() {
     assert!(problems(&file)[0].starts_with("other.toml: cannot be read"), "{:?}", problems(&file));
     // Keys in the main file, as in earlier releases.
     fs::write(&file, format!("{}{right}", super::PRACTICE)).unwrap();
-    let moved = "one.toml:11: `keys` in the file has a file of its own now: move each [[keys]] to keys.toml";
+    let moved = "one.toml:11: `keys` in the file now have their own file: move each [[keys]] to keys.toml";
     assert!(problems(&file)[0].starts_with(moved), "{:?}", problems(&file));
 }
 

@@ -15,8 +15,8 @@ location::settings! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Compatibility, Compatibility::check {
         version_headers: Vec<HeaderName> = Vec::new(), texts(version_header) =>
-            reload, "Further headers that name the version; those named first count first, `Svc-Api-Version` before \
-                     all. Off: a version in a header that nobody reads should be noticed.";
+            reload, "Further headers that name the version, in the order of their precedence, after \
+                     `Svc-Api-Version`. None by default, so that a client notices a version in a wrong header.";
         version_values: BTreeMap<String, Version> = BTreeMap::new(),
             map(
                 ("NAME", "Such as `stable = \"v3.0.0\"`."),

@@ -34,7 +34,7 @@ location::settings! {
             reload, "How long a client may take to send a body. It may keep responses waiting for as long, and longer \
                      by their size at 16 KiB a second; then its connection is closed.";
         shutdown_timeout: Duration = Duration::from_secs(10), std_duration(0..=HOUR) =>
-            restart, "How long a stop may take: requests under way end first, then the engine.";
+            restart, "How long a stop may take: requests in flight end first, then the engine.";
         drain: Duration = Duration::ZERO, std_duration(0..=HOUR) =>
             reload, "How long a stop drains first: `/readyz` answers 503, and everything else is served as before, \
                      until load balancers send no more calls. `shutdown_timeout` begins after it. With 0s `/readyz` \
@@ -65,8 +65,8 @@ location::settings! {
             "Where operators call: `/metrics` and their calls are served there and nowhere else, and API keys open \
              nothing there. Keep it on loopback or in the operators' network.";
         compatibility: Compatibility = Compatibility::default() => reload "compatibility", nested(),
-            "What is accepted so that clients that were written for another system need not change. A deviation is \
-             accepted for all clients, so it hides the mistakes of the others.";
+            "Deviations that are accepted so that clients of another system need not change. They are accepted for all \
+             clients, so they hide the mistakes of the others.";
         rate_limits: RateRules = RateRules::default() => reload "rate_limits", nested(),
             "Each limit is a bucket of that many calls that refills all the time: in the first minute nearly twice as \
              many pass.";
