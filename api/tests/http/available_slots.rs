@@ -190,6 +190,38 @@ async fn a_long_answer_ends_early_and_names_the_date_to_continue() {
 }
 
 #[actix_web::test]
+async fn a_long_answer_of_several_locations_has_each_day_of_all() {
+    let world = world().await;
+    let days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+    for (location, chair, end) in [(MAIN, CHAIR_1, "20:00"), (SECOND, SECONDS_CHAIR, "23:00")] {
+        let hour =
+            json!({"provider_id": ANNA, "operatory_id": chair, "begin_time": "00:00", "end_time": end, "days": days});
+        let path = format!("/working_hours?subdomain=acme&location_id={location}");
+        world.post(&path, json!({ "working_hour": hour })).answers(201).await;
+    }
+    let first = world.monday();
+    let ask = async |days: i64, lids: &str| {
+        let path = format!(
+            "/available_slots?subdomain=acme&start_date={first}&days={days}{lids}&pids[]={ANNA}&slot_interval=5\
+             &working_hour_source=manual"
+        );
+        world.get(&path).ok().await
+    };
+    let both = ask(46, "&lids[]=1&lids[]=2").await;
+    let next = both["data"][0]["next_available_date"].as_str().unwrap().to_owned();
+    let said = format!(
+        "The answer ends before {next}, as it may have 10000 slots. Ask again with start_date={next} for the rest."
+    );
+    assert_eq!(both["description"], json!(said));
+    let found = starts(&both);
+    assert!((9_000..=10_000).contains(&found.len()), "{}", found.len());
+    let complete = next.parse::<location::zone::Date>().unwrap().days_since(first);
+    let mut single = starts(&ask(complete, "&lids[]=1").await);
+    single.extend(starts(&ask(complete, "&lids[]=2").await));
+    assert!(found == single, "{} and {}", found.len(), single.len());
+}
+
+#[actix_web::test]
 async fn weeks_without_slots_are_skipped() {
     let world = world().await;
     let late = world.monday().add_days(40);

@@ -120,17 +120,17 @@ pub async fn list(
     asked.check_ids(&call, &tenant, &locations)?;
     let labelled = asked.labelled(&call, &locations)?;
     let query = asked.query(&call, kind.as_ref());
-    let mut gathered = SlotCollector::default();
-    if kind.as_ref().is_none_or(|kind| kind.bookable_online) {
-        for (location, hours) in locations.iter().zip(labelled) {
-            let from = begin(&mut call, location, asked.period.start_date);
-            let query = SlotQuery { from, hours, ..query.clone() };
-            gathered.add(&mut call, location, query).await?;
-        }
-    } else {
-        gathered.closed(&locations);
+    let bookable = kind.as_ref().is_none_or(|kind| kind.bookable_online);
+    if !bookable {
         call.warn(NOT_ONLINE);
     }
+    let mut gathered = SlotCollector { any: !bookable, ..SlotCollector::default() };
+    for (location, hours) in locations.into_iter().zip(labelled) {
+        let next = bookable.then(|| begin(&mut call, &location, asked.period.start_date));
+        let query = SlotQuery { from: next.unwrap_or(query.from), hours, ..query.clone() };
+        gathered.of.push(LocationSlots { location, query, slots: Vec::new(), next });
+    }
+    gathered.collect(&mut call).await?;
     let rows = gathered.rows(&asked);
     match gathered.end {
         Some(end) if gathered.crowded => call.warn(&crowded(end.add_days(-1))),
@@ -156,64 +156,95 @@ fn crowded(day: Date) -> String {
     )
 }
 
-/// Slots of several locations, up to the limit of one response.
+/// Slots of several locations, up to the limit of one response. Each day has the slots of all locations.
 #[derive(Default)]
 struct SlotCollector {
-    of: Vec<(OpenLocation, Vec<Slot>, Option<Date>)>,
+    of: Vec<LocationSlots>,
     any: bool,
     /// The response ends before this date, because the limit was reached.
     end: Option<Date>,
-    /// A single day has more slots than the limit.
+    /// The first day has more slots than the limit.
     crowded: bool,
 }
 
+/// The slots of one location.
+struct LocationSlots {
+    location: OpenLocation,
+    query: SlotQuery,
+    slots: Vec<Slot>,
+    /// The next date to search. `None` if no later date has slots.
+    next: Option<Date>,
+}
+
+fn local_date(location: &OpenLocation, slot: &Slot) -> Date {
+    times::local(slot.span.start, location.setup.zone).0
+}
+
 impl SlotCollector {
-    /// Adds the slots of a location, week by week.
-    async fn add(&mut self, call: &mut ApiCall, location: &OpenLocation, mut query: SlotQuery) -> Result<(), ApiError> {
-        let first = query.from;
-        let asked = first.add_days(query.days.into());
-        let end = self.end.map_or(asked, |end| asked.min(end).max(first.add_days(1)));
-        let mut slots: Vec<Slot> = Vec::new();
-        let mut next = Some(first);
-        while let Some(from) = next.filter(|from| *from < end) {
-            query.from = from;
-            let left = MAX_SLOTS.saturating_sub(self.count() + slots.len());
-            let week = week(call, location, &query, end, left, false).await?;
+    /// Adds the slots week by week, always of the location with the earliest date to search.
+    async fn collect(&mut self, call: &mut ApiCall) -> Result<(), ApiError> {
+        let Some(first) = self.of.iter().filter_map(|one| one.next).min() else { return Ok(()) };
+        while let Some((from, at)) = self.earliest() {
+            let one = &self.of[at];
+            let query = SlotQuery { from, ..one.query.clone() };
+            let week = week(call, &one.location, &query, self.end_of(one), MAX_SLOTS, false).await?;
             self.any |= week.any_hours && (!week.slots.is_empty() || week.next.is_some());
-            next = week.next;
+            self.of[at].next = week.next;
+            self.of[at].slots.extend(week.slots);
             if week.crowded && from > first {
                 // The day may fit into a response that begins with it.
-                self.end = Some(from);
-                break;
-            }
-            slots.extend(week.slots);
-            if week.cut {
+                self.end_before(from);
+            } else if let Some(next) = week.next.filter(|_| week.cut) {
                 self.crowded |= week.crowded;
-                self.end = next;
-                break;
+                self.end_before(next);
             }
-        }
-        self.of.push((location.clone(), slots, next));
-        if let Some(end) = self.end {
-            for (location, slots, _) in &mut self.of {
-                slots.retain(|slot| times::local(slot.span.start, location.setup.zone).0 < end);
-            }
+            self.drop_last_days(first);
         }
         Ok(())
     }
 
-    fn closed(&mut self, locations: &[OpenLocation]) {
-        self.of = locations.iter().map(|location| (location.clone(), Vec::new(), None)).collect();
-        self.any = true;
+    fn earliest(&self) -> Option<(Date, usize)> {
+        let open = |(at, one): (usize, &LocationSlots)| Some((one.next.filter(|next| *next < self.end_of(one))?, at));
+        self.of.iter().enumerate().filter_map(open).min()
     }
 
-    fn count(&self) -> usize {
-        self.of.iter().map(|(_, slots, _)| slots.len()).sum()
+    fn end_of(&self, one: &LocationSlots) -> Date {
+        let asked = one.query.from.add_days(one.query.days.into());
+        self.end.map_or(asked, |end| end.min(asked))
+    }
+
+    fn end_before(&mut self, end: Date) {
+        let end = self.end.map_or(end, |earlier| earlier.min(end));
+        self.end = Some(end);
+        for LocationSlots { location, slots, .. } in &mut self.of {
+            slots.retain(|slot| local_date(location, slot) < end);
+        }
+    }
+
+    /// Restores the limit: drops the last days of all locations, and of the first day the slots beyond the limit.
+    fn drop_last_days(&mut self, first: Date) {
+        if self.of.iter().map(|one| one.slots.len()).sum::<usize>() <= MAX_SLOTS {
+            return;
+        }
+        let dates =
+            |one: &LocationSlots| one.slots.iter().map(|slot| local_date(&one.location, slot)).collect::<Vec<_>>();
+        let mut dates: Vec<Date> = self.of.iter().flat_map(dates).collect();
+        dates.sort_unstable();
+        let beyond = dates[MAX_SLOTS];
+        self.end_before(beyond.max(first.add_days(1)));
+        if beyond == first {
+            self.crowded = true;
+            let mut left = MAX_SLOTS;
+            for one in &mut self.of {
+                one.slots.truncate(left);
+                left -= one.slots.len();
+            }
+        }
     }
 
     fn rows(&self, asked: &SlotsInput) -> Vec<AvailableSlotsView> {
-        let next = |own: Option<Date>, slots: &[Slot]| self.end.or(own.filter(|_| slots.is_empty()));
-        self.of.iter().flat_map(|(location, slots, own)| grouped(location, asked, slots, next(*own, slots))).collect()
+        let next = |one: &LocationSlots| self.end.or(one.next.filter(|_| one.slots.is_empty()));
+        self.of.iter().flat_map(|one| grouped(&one.location, asked, &one.slots, next(one))).collect()
     }
 }
 
