@@ -55,6 +55,23 @@ async fn providers_and_types_are_those_of_the_ehrs_in_reach() {
     world.post(&format!("/intent/booking/search?subdomain=acme&location_id={BARE}"), search).answers(404).await;
 }
 
+#[actix_web::test]
+async fn slots_of_a_provider_with_hours_without_an_ehr_are_found_by_a_key_without_the_ehr() {
+    let world = world().await;
+    let (at_bare, monday) = (format!("subdomain=acme&location_id={BARE}"), world.monday());
+    let hour = json!({"working_hour": {"provider_id": ANNA, "begin_time": "09:00", "end_time": "12:00",
+        "days": ["Monday"]}});
+    world.post(&format!("/working_hours?{at_bare}"), hour).answers(201).await;
+    let slots = format!("/available_slots?subdomain=acme&start_date={monday}&days=1&lids[]={BARE}");
+    let found = world.get(&format!("{slots}&pids[]={ANNA}")).key(BARE_KEY).ok().await["data"].clone();
+    assert_eq!(found[0]["slots"].as_array().unwrap().len(), 6);
+    let missing = [format!("Provider with id {BEN} not found")];
+    assert_eq!(world.get(&format!("{slots}&pids[]={BEN}")).key(BARE_KEY).fails(404).await, missing);
+    let search = json!({"provider_ids": [ANNA], "start_date": monday.to_string(), "limit": 1});
+    let found = world.post(&format!("/intent/booking/search?{at_bare}"), search).key(BARE_KEY).ok().await;
+    assert_eq!(found["slots"][0]["provider_id"], json!(ANNA));
+}
+
 /// Bookings without an EHR are not written back (specification 1 and 3).
 #[actix_web::test]
 async fn a_location_without_an_ehr_takes_bookings() {

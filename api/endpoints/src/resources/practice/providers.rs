@@ -62,13 +62,31 @@ struct RequestableLocation {
     location_id: u32,
 }
 
-/// Finds a provider of an EHR the caller may reach, or one created for locations without an EHR.
+/// Finds a provider of an EHR the caller may reach, or one who has working hours at, or was created for, a location
+/// without an EHR.
 pub fn find(call: &ApiCall, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
-    let found = call.api.engine.provider(tenant.institution.id, id)?;
-    let locations = call.open_locations(tenant);
-    found
-        .filter(|it| locations.iter().any(|location| location.setup.source == it.source_id))
-        .ok_or_else(|| ApiError::not_found(format!("Provider with id {id}")))
+    if let Some(found) = call.api.engine.provider(tenant.institution.id, id)? {
+        let locations = call.open_locations(tenant);
+        let in_source = locations.iter().any(|location| location.setup.source == found.source_id);
+        if in_source || works_without_ehr(call, &locations, id)? {
+            return Ok(found);
+        }
+    }
+    Err(ApiError::not_found(format!("Provider with id {id}")))
+}
+
+fn works_without_ehr(call: &ApiCall, locations: &[OpenLocation], id: u32) -> Result<bool, ApiError> {
+    for location in locations.iter().filter(|it| it.setup.source.is_none()) {
+        let hours = call.api.engine.working_hours(location.setup.id)?;
+        if hours.iter().any(|hour| hour.provider_id == id && in_use(hour)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn in_use(hour: &Record<WorkingHour>) -> bool {
+    hour.in_force() && hour.deleted_at.is_none()
 }
 
 /// Cache of the names of the providers in a list, each read once.
@@ -146,10 +164,7 @@ pub async fn show(
 ) -> Answer<One<ProviderView<'static>>> {
     let locations = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &locations)?;
-    let record = match call.api.engine.provider(tenant.institution.id, id)? {
-        Some(record) if working.without_ehr(&record) => record,
-        _ => find(&call, &tenant, id)?,
-    };
+    let record = find(&call, &tenant, id)?;
     Ok(call.show(view(&call, &working, &record, &include)))
 }
 
@@ -330,7 +345,7 @@ impl<'a> Working<'a> {
         for location in locations {
             known.push((location, Facts::read(call, &location.setup)?));
             let mut own = call.api.engine.working_hours(location.setup.id)?;
-            own.retain(|hour| hour.in_force() && hour.deleted_at.is_none());
+            own.retain(in_use);
             hours.push((location, own));
         }
         let every_type = appointment_types::all(call, tenant)?;
