@@ -111,13 +111,24 @@ async fn recalls_and_their_types_are_listed() {
     assert_eq!(due(&format!("recall_id={yearly}")).await, ["2025-06-01"]);
     assert_eq!(due(&format!("patient_id={PAT}")).await, ["2025-06-01"]);
     assert_eq!(due("foreign_id=recall%201").await, ["2024-06-01"]);
-    assert_eq!(due("due_after=2024-06-01T00:00:00Z").await, ["2025-06-01"]);
     assert_eq!(due(LATE).await, NONE);
     let all = world.edge(&format!("/patient_recalls?{HERE}")).await;
     assert_eq!(all[1]["recall_type"]["name"], json!("X-ray"));
     assert_eq!(world.get(&format!("/patient_recalls/{}?subdomain=acme", all[1]["id"])).ok().await["data"], all[1]);
     let missing = world.get("/patient_recalls/4711?subdomain=acme").fails(404).await;
     assert_eq!(missing, ["Patient Recall with id 4711 not found"]);
+}
+
+#[actix_web::test]
+async fn recalls_due_after_a_time_are_those_of_later_days_at_the_location() {
+    let world = world().await;
+    let due = async |after: &str| rows(&world, "patient_recalls", &format!("due_after={after}"), "date_due").await;
+    assert_eq!(due("2024-06-01").await, ["2025-06-01"]);
+    assert_eq!(due("2024-05-31").await, ["2024-06-01", "2025-06-01"]);
+    // The location is in New York.
+    assert_eq!(due("2024-05-31T23:00:00-04:00").await, ["2024-06-01", "2025-06-01"]);
+    assert_eq!(due("2024-06-01T03:59:59Z").await, ["2024-06-01", "2025-06-01"]);
+    assert_eq!(due("2024-06-01T04:00:00Z").await, ["2025-06-01"]);
 }
 
 #[actix_web::test]

@@ -342,8 +342,9 @@ pub async fn recalls(
     call: ApiCall,
     AtLocation(location, ListPatientRecalls { listing, due }): AtLocation<ListPatientRecalls>,
 ) -> Answer<Paged<PatientRecallView<'static>>> {
+    let due = due.map(|due| times::local(due, location.setup.zone).0);
     let page = listing.entries(&call, &location.sources(), |it: &Record<PatientRecall>| {
-        due.is_none_or(|due| it.body.date_due.is_some_and(|day| midnight(day.0) > due))
+        due.is_none_or(|due| it.body.date_due.is_some_and(|day| day.0 > due))
     })?;
     let kinds: Vec<_> = page.rows.iter().map(|it| kind_of(&call, it)).collect::<Result<_, _>>()?;
     let mut kinds = kinds.iter();
@@ -370,8 +371,4 @@ type Within<T> = (Option<T>, Option<T>);
 fn between<T: PartialOrd>(it: Option<T>, (after, before): Within<T>) -> bool {
     after.is_none_or(|after| it.as_ref().is_some_and(|it| *it > after))
         && before.is_none_or(|before| it.as_ref().is_some_and(|it| *it < before))
-}
-
-fn midnight(day: Date) -> Timestamp {
-    Timestamp(i64::from(day.0) * DAY)
 }
