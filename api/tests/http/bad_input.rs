@@ -30,6 +30,27 @@ async fn malformed_bodies_are_refused() {
 }
 
 #[actix_web::test]
+async fn an_invalid_value_is_not_reported_as_missing() {
+    let world = world().await;
+    let errors = world.post("/appointments?subdomain=acme&location_id=abc", json!({"appt": {}})).fails(400).await;
+    let of_location: Vec<_> = errors.iter().filter(|error| error.contains("location_id")).collect();
+    assert_eq!(of_location, ["location_id must be an integer."]);
+
+    let release = world.ask(Method::DELETE, "/intent/booking/hold?subdomain=acme").json(json!({"slot_token": ""}));
+    assert_eq!(release.fails(400).await, ["slot_token must not be empty."]);
+
+    let insure = async |field: &str, value: Value| {
+        let mut coverage = json!({"plan_id": 1, "patient_id": PAT});
+        coverage[field] = value;
+        let path = "/insurance_coverages?subdomain=acme&location_id=1";
+        world.post(path, coverage).version("v3.1.0").fails(400).await
+    };
+    assert_eq!(insure("subscriber_id", json!("abc")).await, ["insurance_coverage.subscriber_id must be an integer."]);
+    let name = "insurance_coverage.insurance_subscription.name must not be empty.";
+    assert_eq!(insure("insurance_subscription", json!({"name": ""})).await, [name]);
+}
+
+#[actix_web::test]
 async fn every_failure_of_an_intent_has_ok_and_message() {
     let world = world().await;
     let asked = |method: Method, path: &str| {

@@ -87,7 +87,10 @@ impl<T: FromInput> FromCall for AtLocationOfBody<T> {
         let in_query = call.input.query.optional("location_id", location());
         let in_body = call.input.body.optional("location_id", location());
         match (in_query, in_body) {
-            (None, None) => call.input.query.problem("location_id is missing."),
+            // An invalid value was reported already.
+            (None, None) if call.input.query.is_absent("location_id") && call.input.body.is_absent("location_id") => {
+                call.input.query.problem("location_id is missing.");
+            }
             (Some(query), Some(body)) if query != body => {
                 call.input.query.problem("location_id names one location in the query and another in the body.");
             }

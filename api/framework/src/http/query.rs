@@ -75,6 +75,11 @@ impl Params {
         self.given.iter().find(|given| given.name == name && !given.array).map(|given| given.value.as_str())
     }
 
+    /// Returns `true` if the parameter is missing or empty.
+    pub fn is_absent(&self, name: &str) -> bool {
+        self.text(name).is_none_or(|value| value.trim().is_empty())
+    }
+
     /// Reads an optional parameter. Returns `None` for missing, empty and invalid values, and reports the latter.
     pub fn optional<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
         if self.expects.note(|| Expected::new(name, &kind)) {

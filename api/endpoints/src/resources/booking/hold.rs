@@ -67,7 +67,7 @@ pub struct ReleaseHold {
 
 impl ReleaseHold {
     fn check(&self, input: &mut Input) {
-        if self.in_query.is_none() && self.in_body.is_none() {
+        if input.query.is_absent("slot_token") && input.body.is_absent("slot_token") {
             input.body.problem("slot_token is missing.");
         }
     }

@@ -148,10 +148,10 @@ impl FromInput for NewCoverage {
             &field("insurance_subscription.subscriber_num"),
             text(MAX_TEXT).about("The subscriber number."),
         );
-        if subscriber_id.is_some() == subscription.is_some() {
+        if b.is_absent(&field("subscriber_id")) == b.is_absent(&field("insurance_subscription")) {
             b.problem("insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.");
         }
-        if subscription.is_some() && name.is_none() {
+        if subscription.is_some() && b.is_absent(&field("insurance_subscription.name")) {
             b.problem("insurance_coverage.insurance_subscription.name is missing.");
         }
         if effective_date.zip(expiration_date).is_some_and(|(from, until)| until < from) {
