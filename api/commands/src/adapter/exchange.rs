@@ -26,6 +26,9 @@ const RECORD_NUMBERS: [&str; 23] = [
     "TreatPlanNum", "FeeNum", "RecallNum", "PayNum", "PayPlanNum", "AdjNum",
 ];
 
+/// Number of an insured person in FHIR. The name is like that of a record's id, but it identifies a patient.
+const MEMBER_NUMBER: &str = "subscriberId";
+
 /// The replacement for dates.
 const A_DAY: &str = "2000-01-01";
 /// The replacement for dates as numbers.
@@ -114,7 +117,7 @@ impl Masks {
 
     fn keeps(&self, name: &str) -> bool {
         let known = SHOWN.contains(&name) || PLAIN.contains(&name) || self.keep.iter().any(|keep| keep == name);
-        known || name.ends_with("_id") || name.ends_with("Id")
+        known || ((name.ends_with("_id") || name.ends_with("Id")) && name != MEMBER_NUMBER)
     }
 
     fn value(&self, name: &str, value: Value) -> Value {
@@ -209,6 +212,16 @@ mod tests {
         assert_eq!(masks.mask_response(&Ok(answer)), masked);
         let asked = masks.mask_request(&request("http://ehr.example/v1/patients", &body));
         assert_eq!(asked.body, Some(expected.to_string()));
+    }
+
+    #[test]
+    fn the_number_of_an_insured_person_is_masked_although_its_name_is_like_an_id() {
+        let body = json!({"resourceType": "Coverage", "subscriberId": "W123", "planId": "P-1"});
+        let recorded = |masks: Masks| masks.mask_request(&request("http://ehr.example/fhir/Coverage", &body)).body;
+        let expected = json!({"resourceType": "Coverage", "subscriberId": "X000", "planId": "P-1"});
+        assert_eq!(recorded(Masks::default()), Some(expected.to_string()));
+        let kept = Masks { keep: vec!["subscriberId".into()] };
+        assert_eq!(recorded(kept), Some(body.to_string()));
     }
 
     #[test]
