@@ -1,7 +1,7 @@
 //! A client for a running server: the operators' listener with an operator's token, or the client listener with an API
 //! key.
 
-use std::{fmt::Display, process::ExitCode, time::Duration};
+use std::{error::Error, iter, process::ExitCode, time::Duration};
 
 use actix_web::rt::System;
 use clap::Args;
@@ -110,7 +110,6 @@ const VERSION: &str = "v3.0.0";
 
 /// Returns the `data` of a response, or the server's error messages.
 pub async fn answer(request: RequestBuilder) -> Result<Value, String> {
-    let unanswered = |error: &dyn Display| format!("the server does not respond: {error}");
     let response = request.send().await.map_err(|error| unanswered(&error))?;
     let status = response.status();
     let body = response.bytes().await.map_err(|error| unanswered(&error))?;
@@ -124,6 +123,12 @@ pub async fn answer(request: RequestBuilder) -> Result<Value, String> {
         said.push("Is this the operators' listener? `--server` and PRACTICE_SYNC_SERVER name it, by default http://127.0.0.1:8081.");
     }
     Err(format!("{} {}", status.as_u16(), said.join(" ")))
+}
+
+/// Formats the error with its causes, such as a certificate that is not trusted.
+fn unanswered(error: &(dyn Error + 'static)) -> String {
+    let causes = iter::successors(Some(error), |&error| error.source());
+    format!("the server does not respond: {}", causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
 }
 
 /// Timeout of a readiness probe.
@@ -141,4 +146,18 @@ pub async fn readiness(server: &str) -> Option<(bool, Value)> {
 
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_an_unanswered_call_names_its_cause() {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let session = ServerSession::with_token(&format!("http://{}", closed.expect("a port")), String::new());
+        let answered = System::new().block_on(answer(session.expect("a session").get("/locations")));
+        let error = answered.expect_err("no server");
+        assert!(error.contains("onnection refused"), "{error}");
+    }
 }
