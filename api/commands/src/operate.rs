@@ -10,14 +10,14 @@ use framework::values::words::WireEnum;
 use serde_json::{Value, json};
 
 use crate::{
-    server::{self, ListArguments, ServerArguments, ServerSession, answer, text},
+    server::{self, ListArguments, ServerArguments, ServerSession, answer, elements, text},
     table::{TextTable, show_list},
     terminal::say,
     word::word,
 };
 
 /// Maximum number of writes shown per location.
-const SHOWN: u64 = 100;
+const SHOWN: usize = 100;
 
 #[derive(Args)]
 pub struct LocationsArguments {
@@ -346,16 +346,15 @@ async fn list_writes(
         |(id, location, _): &(u64, &Value, &str)| location["status"] == "active" && only.is_none_or(|only| only == *id);
     for (id, _, subdomain) in places.all().filter(asked) {
         let path = format!("/write_requests?subdomain={subdomain}&location_id={id}&{wanted}&per_page={SHOWN}");
-        let writes = answer(places.session.get(&path)).await?;
-        let writes = writes.as_array().map_or(&[][..], Vec::as_slice);
-        for write in writes {
+        let writes = elements(&places.session, &path, SHOWN).await?;
+        for write in &writes {
             let record = format!("{} {}", text(&write["resource"]), write["record_id"]);
             let [id, status, operation, queued] =
                 ["id", "status", "operation", "queued_at"].map(|name| text(&write[name]));
             let (tries, reason) = (write["attempts"].to_string(), reason(write));
             table.add(write, &[id, status, &record, operation, &tries, queued, &reason]);
         }
-        if writes.len() as u64 == SHOWN {
+        if writes.len() == SHOWN {
             table.row(&["...", "", "", "", "", "", &format!("only the newest writes of location {id} are shown")]);
         }
     }

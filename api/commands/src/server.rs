@@ -108,14 +108,35 @@ impl ServerSession {
 
 const VERSION: &str = "v3.0.0";
 
+/// Returns up to `most` elements of a paged list. The server may end a page early although more elements follow.
+pub async fn elements(session: &ServerSession, path: &str, most: usize) -> Result<Vec<Value>, String> {
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let mut page = body_of(session.get(&format!("{path}&end_cursor={cursor}"))).await?;
+        if let Value::Array(elements) = page["data"].take() {
+            all.extend(elements);
+        }
+        let info = &page["page_info"];
+        cursor = text(&info["end_cursor"]).to_owned();
+        if all.len() >= most || info["has_next_page"] != true || cursor.is_empty() {
+            all.truncate(most);
+            return Ok(all);
+        }
+    }
+}
+
 /// Returns the `data` of a response, or the server's error messages.
 pub async fn answer(request: RequestBuilder) -> Result<Value, String> {
+    Ok(body_of(request).await?["data"].take())
+}
+
+async fn body_of(request: RequestBuilder) -> Result<Value, String> {
     let response = request.send().await.map_err(|error| unanswered(&error))?;
     let status = response.status();
     let body = response.bytes().await.map_err(|error| unanswered(&error))?;
-    let mut body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     if status.is_success() {
-        return Ok(body["data"].take());
+        return Ok(body);
     }
     let problems = body["error"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let mut said: Vec<&str> = problems.chain(body["description"].as_str()).collect();
@@ -150,7 +171,41 @@ pub fn text(value: &Value) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+    use serde_json::json;
+
     use super::*;
+
+    /// Returns a page of a list. The first page has no elements.
+    async fn page(request: HttpRequest) -> HttpResponse {
+        let (data, next) = match request.query_string() {
+            "open=true&end_cursor=" => (json!([]), "a"),
+            "open=true&end_cursor=a" => (json!([1, 2]), "b"),
+            "open=true&end_cursor=b" => (json!([3, 4]), ""),
+            other => panic!("{other}"),
+        };
+        let info = json!({"has_next_page": !next.is_empty(), "end_cursor": next});
+        HttpResponse::Ok().body(json!({"data": data, "page_info": info}).to_string())
+    }
+
+    #[test]
+    fn a_list_continues_after_a_page_without_elements() {
+        let (three, all) = System::new().block_on(async {
+            let server = HttpServer::new(|| App::new().default_service(web::to(page))).workers(1);
+            let server = server.disable_signals().bind("127.0.0.1:0").expect("a port");
+            let session = ServerSession::with_token(&format!("http://{}", server.addrs()[0]), String::new());
+            let session = session.expect("a session");
+            let server = server.run();
+            let handle = server.handle();
+            actix_web::rt::spawn(server);
+            let listed = async |most| elements(&session, "/list?open=true", most).await;
+            let listed = (listed(3).await, listed(5).await);
+            handle.stop(false).await;
+            listed
+        });
+        assert_eq!(three, Ok(vec![json!(1), json!(2), json!(3)]));
+        assert_eq!(all, Ok(vec![json!(1), json!(2), json!(3), json!(4)]));
+    }
 
     #[test]
     fn the_error_of_an_unanswered_call_names_its_cause() {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    server::{ListArguments, ServerSession, answer},
+    server::{ListArguments, ServerSession, answer, elements},
     terminal::say,
 };
 
@@ -49,10 +49,13 @@ pub async fn show_list(
     heads: &[&str],
     fields: &[&str],
 ) -> Result<(), String> {
-    let all = answer(ServerSession::begin(server)?.get(path)).await?;
-    let rows = all.as_array().map_or(&[][..], Vec::as_slice);
+    let session = ServerSession::begin(server)?;
+    let rows = match most {
+        Some(most) => elements(&session, path, most).await?,
+        None => serde_json::from_value(answer(session.get(path)).await?).unwrap_or_default(),
+    };
     let mut table = TextTable::new(heads, *json);
-    for row in rows {
+    for row in &rows {
         let cells: Vec<String> = fields.iter().map(|field| cell(&row[*field])).collect();
         table.add(row, &cells.iter().map(String::as_str).collect::<Vec<_>>());
     }
