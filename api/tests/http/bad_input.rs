@@ -374,6 +374,11 @@ async fn unknown_records_are_reported_next_to_wrong_values() {
     let moved = json!({"appt": {"operatory_id": 77, "start_time": "never"}});
     let told = world.patch("/appointments/1?subdomain=acme", moved).fails(400).await;
     assert_eq!((told.len(), told[1].as_str()), (2, "Operatory with id 77 not found"));
+    // Null clears a value, and these have none to clear.
+    for name in ["confirmed", "checkin_at", "start_time", "end_time", "operatory_id", "note", "cancelled"] {
+        let errors = world.patch("/appointments/1?subdomain=acme", json!({"appt": {name: null}})).fails(400).await;
+        assert_eq!(errors, [format!("appt.{name} must not be empty.")]);
+    }
 
     let payment = json!({"payment": {
         "patient_id": 999_999, "amount": "much", "payment_type_id": 999, "transaction_id": "t", "charge_splits": {"998": 1},

@@ -72,6 +72,16 @@ async fn hours_set_here_offer_slots_until_they_are_removed() {
         let errors = world.patch(&one, json!({ "working_hour": contradiction })).fails(400).await;
         assert_eq!(errors, ["working_hour needs exactly one of days, specific_date and custom_recurrence."]);
     }
+    for (name, problem) in [
+        ("provider_id", "must not be empty"),
+        ("begin_time", "must not be empty"),
+        ("end_time", "must not be empty"),
+        ("active", "must not be empty"),
+        ("appointment_type_ids", "must be an array"),
+    ] {
+        let errors = world.patch(&one, json!({"working_hour": {name: null}})).fails(400).await;
+        assert_eq!(errors, [format!("working_hour.{name} {problem}.")]);
+    }
     let gone = world.delete(&one).reply().await;
     assert_eq!((gone.status.as_u16(), gone.text.as_str()), (204, ""));
     assert_eq!(count().await, 0);

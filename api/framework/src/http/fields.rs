@@ -182,10 +182,16 @@ impl Fields {
         values
     }
 
-    /// Reads a list of a change; `None` leaves it unchanged.
+    /// Reads a list of a change; `None` leaves it unchanged. Null is refused, because `[]` clears the list.
     pub fn optional_list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Vec<T>> {
+        if self.expects.note(|| Expected::new(path, &kind).never_null().list(MAX_VALUES)) {
+            return Some(kind.example().into_iter().collect());
+        }
+        if self.is_null(path) {
+            self.add_problem(path, "must be an array");
+        }
         let is_given = !self.is_absent(path);
-        Some(self.list(path, kind)).filter(|_| is_given)
+        is_given.then(|| self.list(path, kind))
     }
 
     /// Reads a list of objects, each with relative paths. Elements with problems are reported and omitted.

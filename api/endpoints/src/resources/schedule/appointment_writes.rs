@@ -129,17 +129,23 @@ impl FromInput for AppointmentUpdateInput {
         let (b, clock) = (&mut input.body, &input.clock);
         b.required("appt", object("The appointment."));
         let change = AppointmentChange {
-            confirmed: b
-                .optional("appt.confirmed", boolean().about("`true` if the practice confirmed the appointment.")),
-            checkin_at: b.optional("appt.checkin_at", instant(clock).about("Time at which the patient checked in.")),
-            start: b.optional("appt.start_time", start_time(clock)),
-            end: b.optional("appt.end_time", end_time(clock)),
-            operatory_id: b.optional("appt.operatory_id", operatory()),
-            note: b.optional("appt.note", note()),
+            confirmed: b.optional_not_null(
+                "appt.confirmed",
+                boolean().about("`true` if the practice confirmed the appointment."),
+            ),
+            checkin_at: b
+                .optional_not_null("appt.checkin_at", instant(clock).about("Time at which the patient checked in.")),
+            start: b.optional_not_null("appt.start_time", start_time(clock)),
+            end: b.optional_not_null("appt.end_time", end_time(clock)),
+            operatory_id: b.optional_not_null("appt.operatory_id", operatory()),
+            note: b.optional_not_null("appt.note", note()),
             join_blocks: false,
         };
         let cancelled = b
-            .optional("appt.cancelled", boolean().omit_from_example().about("`true` if the appointment is cancelled."))
+            .optional_not_null(
+                "appt.cancelled",
+                boolean().omit_from_example().about("`true` if the appointment is cancelled."),
+            )
             .unwrap_or(false);
         if cancelled && change != AppointmentChange::default() {
             b.problem("appt.cancelled cannot be combined with other changes.");

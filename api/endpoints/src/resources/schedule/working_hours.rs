@@ -218,19 +218,19 @@ pub async fn create(
     unknown = unknown
 )]
 pub struct WorkingHourUpdate {
-    #[body(provider())]
+    #[body(provider(), not_null)]
     provider_id: Option<u32>,
     #[body(operatory())]
     operatory_id: Option<Option<u64>>,
-    #[body(begin_time(), name = "working_hour.begin_time")]
+    #[body(begin_time(), name = "working_hour.begin_time", not_null)]
     begin: Option<u16>,
-    #[body(end_time(), name = "working_hour.end_time")]
+    #[body(end_time(), name = "working_hour.end_time", not_null)]
     end: Option<u16>,
     #[body(types_of_hours())]
     appointment_type_ids: Option<Vec<u32>>,
     #[read(recurrence(&mut input.body))]
     recurrence: Option<Recurrence>,
-    #[body(active())]
+    #[body(active(), not_null)]
     active: Option<bool>,
 }
 
@@ -323,7 +323,8 @@ fn required_recurrence(b: &mut Fields) -> Recurrence {
 /// Reads the recurrence. Returns `None` if it is not given.
 fn recurrence(b: &mut Fields) -> Option<Recurrence> {
     let before = b.problem_count();
-    let days = b.optional_list("working_hour.days", word().about("The days of the week on which the hours recur."));
+    let has_days = !b.is_absent("working_hour.days");
+    let days = b.list("working_hour.days", word().about("The days of the week on which the hours recur."));
     let specific = b.optional(
         "working_hour.specific_date",
         date().omit_from_example().about("The single date to which the hours apply."),
@@ -347,7 +348,7 @@ fn recurrence(b: &mut Fields) -> Option<Recurrence> {
         date().about("The date from which the recurrence is counted."),
     );
     let wrong = b.problem_count() > before;
-    match (days, specific, custom) {
+    match (has_days.then_some(days), specific, custom) {
         _ if wrong => Some(NEVER),
         (None, None, None) => None,
         (Some(days), None, None) if !days.is_empty() => Some(Recurrence::Weekly(days)),
