@@ -30,8 +30,8 @@ location::settings! {
         log_format: LogFormat = LogFormat::Text, word(&[("text", LogFormat::Text), ("json", LogFormat::Json)]) =>
             restart, "The log format; `json` writes one object per line.";
         watch: bool = true, flag() =>
-            reload, "Whether a running server takes over changed files by itself. With `false` only on SIGHUP and \
-                     `practice-sync config reload`, revoked keys included.";
+            reload, "Applies changed files automatically. With `false`, changes are applied only on SIGHUP and \
+                     `practice-sync config reload`, also those of revoked keys.";
         /// `None` if the secret is created in the data directory at the first start.
         secret: Option<Secret> = None, parsed(Secret::parse_configured).credential().optional() =>
             restart "token_secret", "64 hexadecimal digits that sign tokens, cursors and slot tokens. By default made \
@@ -54,7 +54,7 @@ location::settings! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct AuditRules {
         folder: PathBuf = PathBuf::new(), path().without_default() =>
-            restart, "Where its files are, of this server alone; by default `audit` in `data_dir`.";
+            restart, "The folder of its files, which no other server uses; by default `audit` in `data_dir`.";
         keep_days: Option<u32> = None, integer(1..=36_500).optional() =>
             restart, "Retention in days. Older files are deleted, and the trail records it. Default: no deletion.";
     }
@@ -63,9 +63,10 @@ location::settings! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct TraceRules {
         endpoint: String = String::new(), text(collector).required() =>
-            restart, "The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added where it does not end so.";
+            restart, "The URL of the collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added if it is \
+                      missing.";
         ratio: f64 = 1.0, number(0.0..=1.0) =>
-            restart, "The part of requests that is traced, chosen by request id. By default all.";
+            restart, "The share of requests that are traced, selected by request id. Default: all.";
     }
 
     /// This process as one of several that serve from the same database.

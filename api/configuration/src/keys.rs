@@ -47,7 +47,7 @@ location::settings! {
         grants: Vec<String> = Vec::new(), texts(|grant| Ok(grant.to_owned())) =>
             reload, "`financial` (amounts; sandbox keys have it), `beta` (v3.1.0).";
         organisation: Option<String> = None, text(not_empty).optional() =>
-            reload, "Owns the webhook endpoints made with the key; by default the key's name.";
+            reload, "The owner of the webhook endpoints that are created with the key. Default: the name of the key.";
         channel: Option<String> = None, text(channel_name).optional() =>
             reload, "The channel of the callers, such as `voice`, for which booking rules may differ \
                      (`[….booking.rules.channels.NAME]`). Default: the rules without a channel.";

@@ -102,7 +102,7 @@ crate::settings! {
         /// Leaves room for other clients.
         max_holds_per_key: u32 = 50, integer(0..=100_000) => reload, "Holds of one API key at a location.";
         key_lifetime: Millis = 24 * HOUR, duration(MINUTE..=90 * DAY) =>
-            reload, "How long an idempotency key answers with its booking.";
+            reload, "How long a repeated idempotency key returns its booking.";
         alternatives: u8 = 5, integer(0..=20) => reload, "Alternatives in the answer when a slot is taken.";
         on_conflict: ConflictRule = ConflictRule::Fail,
             word(&[("fail", ConflictRule::Fail), ("move_operatory", ConflictRule::MoveOperatory)]) =>

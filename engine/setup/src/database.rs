@@ -15,14 +15,14 @@ location::settings! {
     pub struct Database, Database::check {
         /// May contain a password.
         url: Option<Secret> = None, parsed(Secret::parse).credential().optional() =>
-            restart, "The address of the database. Its user must own the tables. Of several hosts the one that takes \
-                      writes is used.";
+            restart, "The URL of the database. Its user must own the tables. If it names several hosts, the one that \
+                      accepts writes is used.";
         readers: usize = 4, integer(1..=64) => restart, "Connections for reads; commits have one more.";
         connect_timeout: Duration = Duration::from_secs(5), std_duration(100..=MINUTE) =>
             restart, "How long connecting may take.";
         statement_timeout: Duration = Duration::from_secs(10), std_duration(SECOND..=5 * MINUTE) =>
-            restart, "For a read, and for each step of a commit; then calls are answered with 503 and the connection \
-                      is made again.";
+            restart, "How long a read, or a step of a commit, may take. After that, calls are answered with 503 and \
+                      the connection is reopened.";
         ca_file: Option<PathBuf> = None, path().optional() =>
             restart, "A file with the authorities to trust, PEM; by default those of this machine.";
         tls: DatabaseTls = DatabaseTls::Verify, word(&[("verify", DatabaseTls::Verify), ("off", DatabaseTls::Off)]) =>

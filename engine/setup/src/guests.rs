@@ -26,8 +26,8 @@ location::settings! {
         processor: Duration = Duration::from_secs(2), std_duration(50..=MINUTE) =>
             reload, "Processor time of a call.";
         signers: Vec<[u8; 32]> = Vec::new(), texts(signer) =>
-            restart, "Public keys, as `practice-sync adapter new-key` shows them. With any, only components that one \
-                      of them has signed are used.";
+            restart, "Public keys, in the form that `practice-sync adapter new-key` prints. If set, only components \
+                      signed with one of them are used.";
         pull_processor: Duration = Duration::from_secs(10), std_duration(50..=5 * MINUTE) =>
             reload, "Processor time of a call that reads a page.";
         /// Threads that run guests.

@@ -361,7 +361,7 @@ location::settings! {
         folder: PathBuf = PathBuf::new(), path().required() =>
             reload, "The backup folder: an existing separate folder on another disk than `data_dir`.";
         every: Option<Duration> = None, duration_or_zero(0..=30 * DAY) =>
-            reload, "How old the newest may get before the next is made. 0s: only when asked for.";
+            reload, "The age of the newest backup at which the next one starts. 0s: only on request.";
         keep: usize = 7, integer(1..=10_000) =>
             reload, "Number of backups to keep. Older ones are deleted after a new backup is complete.";
     }
@@ -371,10 +371,11 @@ location::settings! {
     pub struct NodeRules {
         name: String = String::new(),
             text_where(is_node_name, "must be 1 to 63 letters, digits, `-`, `_` or `.`").env().required() =>
-            restart, "No other node has it: a second process of a name waits until the first has ended. May be \
-                      `env:NAME`.";
+            restart, "The name of the node, unique among the nodes: a second process with the same name waits until \
+                      the first one has ended. May be `env:NAME`.";
         address: String = String::new(), text(node_address).env().required() =>
-            restart, "Where the other nodes reach `listen`, as `http://host:port`. May be `env:NAME`.";
+            restart, "The URL at which the other nodes reach `listen`, in the form `http://host:port`. May be \
+                      `env:NAME`.";
         /// If a node fails, its institutions are down for about one and a half periods.
         period: Duration = Duration::from_secs(10), std_duration(2 * SECOND..=5 * MINUTE) =>
             restart, "Duration of the node's lease, counted from the start of a renewal.";

@@ -24,11 +24,11 @@ location::settings! {
                 parsed(Version::parse).described("`v2.2.2`, `v3.0.0`, `v3.1.0`", "\"v3.0.0\"")
             ) => reload, "Further names of versions.";
         default_version: Option<Version> = None, parsed(Version::parse).optional() =>
-            reload, "The version of calls that name none; unset, they are refused. Off: a client without a version \
-                     would change its behaviour with this line.";
+            reload, "The version of calls that name none. By default they are refused, because a change of this key \
+                     would change the behaviour of their clients.";
         raw_keys: bool = false, flag() =>
-            reload, "An API key is accepted where a bearer token is due, with `Bearer` or without. Off: a key does \
-                     not expire, and is sent with every call.";
+            reload, "Accepts an API key in place of a bearer token, with `Bearer` or without. Off by default: a key \
+                     does not expire, and is then sent with every call.";
         /// Empty and missing User-Agents are refused too. `None` disables the rule.
         refused_user_agents: Option<Vec<String>> = Some(DEFAULT_AGENTS.map(str::to_owned).into()),
             texts(product).optional() =>

@@ -20,11 +20,12 @@ location::settings! {
         max_connections: usize = 10_000, integer(1..=1_000_000) =>
             restart, "Open connections over all workers; more wait to be accepted.";
         max_connections_per_address: usize = 1_000, integer(1..=1_000_000) =>
-            reload, "Of them, those of one address, or of one /64 network of IPv6, at each listener; more are closed \
-                     at once. By default a tenth, at least 100. Addresses of `trusted_proxies` have no such limit.",
+            reload, "Maximum number of connections of one address, or of one /64 network of IPv6, at each listener; \
+                     more are closed at once. By default a tenth of `max_connections`, at least 100. Addresses of \
+                     `trusted_proxies` have no such limit.",
             |http| (http.max_connections / 10).max(100).min(http.max_connections);
         max_workstations: usize = 8_000, integer(0..=1_000_000) =>
-            restart, "Of them, those that workstations may hold open; by default four of five.",
+            restart, "Maximum number of connections of workstations; by default four fifths of `max_connections`.",
             |http| http.max_connections * 4 / 5;
         keep_alive: Duration = Duration::from_secs(75), std_duration(0..=HOUR) =>
             restart, "How long an idle connection stays open.";
@@ -41,15 +42,15 @@ location::settings! {
                      answers 503 for the last second before the port closes.";
         max_body: usize = 1024 * 1024, integer(1_024..=64 * 1024 * 1024) => reload, "Bytes of a request's body.";
         max_response_bytes: u64 = 256 << 20, integer(1024 * 1024..=64 * 1024 * 1024 * 1024) =>
-            reload, "Bytes of all responses over 16 KiB that clients have not taken yet. At more, a GET of a client \
-                     is answered with 503. Texts of the program, such as /openapi.json, do not count.";
+            reload, "Bytes of all responses over 16 KiB that clients have not read yet. Above this, a GET of a client \
+                     is answered with 503. Documents of the server, such as /openapi.json, do not count.";
         token_production: Millis = HOUR, duration(MINUTE..=DAY) =>
             reload, "Lifetime of a bearer token of production.";
         token_sandbox: Millis = DAY, duration(MINUTE..=30 * DAY) =>
             reload, "Lifetime of a bearer token of the sandbox.";
         slot_token: Millis = 30 * MINUTE, duration(MINUTE..=DAY) => reload, "How long a slot token can be booked.";
         trusted_proxies: Vec<IpNet> = Vec::new(), texts(proxies::trusted) =>
-            reload, "Addresses and networks whose `X-Forwarded-For` is believed.";
+            reload, "Addresses and networks whose `X-Forwarded-For` is trusted.";
         cors_origins: Vec<HeaderValue> = Vec::new(), texts(cors::origin) =>
             reload, "Origins whose web pages may call, such as `https://app.example.com`.";
         refused_per_minute: u32 = 60, integer(0..=1_000_000) =>
@@ -103,8 +104,7 @@ location::settings! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct TlsFiles, TlsFiles::check {
         certificate: PathBuf = PathBuf::new(), path().without_default() =>
-            restart "tls_certificate", "The listener's certificate and those between it and its authority, PEM: it \
-                                        then speaks TLS.";
+            restart "tls_certificate", "A PEM file with the certificate chain of the listener, which then uses TLS.";
         key: PathBuf = PathBuf::new(), path().without_default() =>
             restart "tls_key", "The certificate's private key, PEM.";
     }

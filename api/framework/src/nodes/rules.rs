@@ -10,7 +10,7 @@ location::settings! {
     pub struct NodeListener {
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 0)),
             from_str("must be an address such as 10.0.0.5:8081").env().required() =>
-            restart, "The internal listener, in a network of the nodes' own. May be `env:NAME`.";
+            restart, "The address of the internal listener, in a network that only the nodes share. May be `env:NAME`.";
         secret: Secret = Secret::from_bytes([0; 32]), parsed(Secret::parse_configured).credential().required() =>
             restart, "64 hexadecimal digits, the same on all nodes.";
     }

@@ -103,8 +103,8 @@ visit_rules! {
     horizon_days: u16 = 730, integer(0..=MAX_HORIZON) => "horizon",
         "Visits are booked at most this many calendar days ahead.";
     buffer_before: Millis = 0, minutes(0..=1_440) => "buffer_before",
-        "Minutes before a visit that are free of other visits in its operatory, or of its provider if the visit has \
-         no operatory. The time may be outside working hours or in a block of the health record system.";
+        "Minutes before a visit that are free of other visits in its operatory, or of its provider if the visit has no \
+         operatory. The time may be outside working hours or in a block of the EHR.";
     buffer_after: Millis = 0, minutes(0..=1_440) => "buffer_after", "The same after a visit, in minutes.";
     daily_visits: Option<u32> = None, integer(0..=100_000).or_none() => "daily_visits",
         "Visits of a day at the location, wherever they were booked; no more are booked. For an appointment type: \
