@@ -465,7 +465,10 @@ mod tests {
             (why(Blocked::Unauthorized), Cause::Credentials),
             ("the EHR did not accept the credentials: the EHR answered 401", Cause::Credentials),
             (why(Blocked::Breaker), Cause::Ehr),
-            ("the first read cycle is not complete: an insert on its way may be on the page", Cause::FirstCycle),
+            (
+                "the first read cycle is not complete: waiting for a record that is still being written",
+                Cause::FirstCycle,
+            ),
             ("it is down", Cause::Ehr),
         ] {
             assert_eq!(Cause::from_reason(reason), cause, "{reason}");

@@ -221,7 +221,7 @@ impl Location {
         if needs_full_pass && pulls.waits < WAITS_FOR_INSERT {
             let rules = &self.settings.pull;
             let wait = jittered(rules.retry_base, rules.retry_cap, pulls.waits + 1, mix(cx.random, 0x9011));
-            let (reason, retry_at) = ("an insert on its way may be on the page".to_owned(), cx.now.plus(wait));
+            let (reason, retry_at) = ("waiting for a record that is still being written".to_owned(), cx.now.plus(wait));
             events.push(Event::PullPutOff { resource, reason, retry_at, insert: true });
             return Decision::new(Reply::PageIgnored, events);
         }

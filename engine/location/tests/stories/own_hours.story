@@ -216,7 +216,7 @@ wake
 page hours 0 last whole unmatched 1 -> ignored
 | hour 60 op4 prov1
 | seen 11 12 21 22 31 32
-+ pull_put_off hours until * "an insert on its way may be on the page"
++ pull_put_off hours until * "waiting for a record that is still being written"
 pushed w0 1 written f50
 after 5m
 wake

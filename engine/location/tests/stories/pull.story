@@ -690,7 +690,7 @@ wake
 > push w0 1 *
 > pull appointments 0 *
 page appointments 0 cursor c1 last unmatched 1 -> ignored
-+ pull_put_off appointments until * "an insert on its way may be on the page"
++ pull_put_off appointments until * "waiting for a record that is still being written"
 | a9 op2 prov1 11:00 30m patient p9
 expect reads fine
 pushed w0 1 written f1
