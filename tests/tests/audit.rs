@@ -45,7 +45,7 @@ async fn acknowledged_bookings_are_audited_and_later_edits_are_detected() {
     server.kill().unwrap();
 
     let (code, said) = audit(&installation, &["verify"]);
-    assert!(code == Some(0) && said.contains("is whole"), "{said}");
+    assert!(code == Some(0) && said.contains("is whole") && said.contains("was not rolled back: "), "{said}");
     let server = installation.start().await.unwrap();
     let entries = exported_at_last(&installation, &["--record", "appointment", "--id", &id], "create").await;
     let made = entries.iter().find(|entry| entry["action"] == "create").unwrap();

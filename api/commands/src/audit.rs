@@ -80,8 +80,8 @@ fn verify(trail: &Trail) -> Result<(), String> {
     spinner.finish_and_clear();
     let Verified { entries, files, first, last, mac, .. } = verified.map_err(|damage| damage.to_string())?;
     say(format_args!(
-        "{} is whole: {entries} entries, {first} to {last}, in {files} files.\nRecord the last entry elsewhere, to detect later whether entries \
-         before it was taken back: {last} {mac}",
+        "{} is whole: {entries} entries, {first} to {last}, in {files} files.\nKeep this entry number and code elsewhere, to \
+         prove later that the trail was not rolled back: {last} {mac}",
         folder.display()
     ));
     Ok(())

@@ -85,5 +85,5 @@ pub(super) fn ensure_no_problems(problems: &[Problem]) -> Result<(), String> {
 
 pub(crate) fn save(file: KeyFile, what: &str) -> Result<String, String> {
     let path = file.save().map_err(|error| format!("the key file cannot be written: {error}"))?;
-    Ok(format!("{} {what}; a running server reloads it within seconds.", path.display()))
+    Ok(format!("{} {what}; a running server reloads the file within seconds.", path.display()))
 }

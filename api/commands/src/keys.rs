@@ -86,7 +86,7 @@ pub fn run(command: KeysCommand) -> ExitCode {
             fields.extend(channel.map(|channel| ("channel", channel.into())));
             add(&of.config, &name, &institutions, &fields).map(|told| {
                 say(format_args!("{key}"));
-                say(format_args!("# This is the key of `{name}`, shown only once. {told}"));
+                say(format_args!("# API key `{name}`, shown only once. {told}"));
             })
         }
         KeysCommand::List(asked) => list(&asked),
@@ -114,7 +114,7 @@ fn add(path: &Path, name: &str, institutions: &[String], fields: &[(&str, Value)
     let mut file = open(&config.keys_file)?;
     file.add(KEYS, fields);
     checked(&file, KEYS, name, &config.setup)?;
-    save(file, "has it")
+    save(file, "stores only its hash")
 }
 
 fn narrow(config: &Path, name: &str, locations: &[u32], remove: &[Grant]) -> Result<String, String> {
