@@ -124,6 +124,19 @@ async fn a_new_patient_is_written_to_the_ehr_and_confirmed() {
 }
 
 #[actix_web::test]
+async fn the_only_number_of_a_new_patient_is_written_as_the_cell_phone() {
+    let world = world().await;
+    let mut body = new("Nora", "New");
+    body["patient"]["bio"]["cell_phone_number"] = Value::Null;
+    let made = world.post(CREATE, body).answers(201).await["data"]["user"].clone();
+    let path = format!("/patients/{}?subdomain=acme", made["id"]);
+    world.data_until(&path, |it| !it["foreign_id"].is_null()).await;
+    let sent = world.books.all();
+    let Some(Write::CreatePatient(told)) = sent.first() else { panic!("{sent:?}") };
+    assert_eq!((told.cell_phone.as_deref(), &told.primary_phone), (Some("555-010-7777"), &None));
+}
+
+#[actix_web::test]
 async fn an_existing_patient_is_refused_or_returned() {
     let world = world().await;
     let id = world.post(CREATE, new("Nora", "New")).answers(201).await["data"]["user"]["id"].clone();

@@ -7,7 +7,7 @@ use location::{
 use records::{
     Body, Fault, Patient, Receipt, Record, RecordWrite, WorkingHour, Write, WriteStatus,
     references::Missing,
-    schema::{self, EhrRecord, Visitor},
+    schema::{self, EhrPatient, EhrRecord, Visitor},
 };
 use serde::Deserialize;
 use store::keys;
@@ -34,7 +34,9 @@ impl Processor {
             self.for_ehr(&patient.ok_or(Reject::Damaged("a write without its patient"))?)
         };
         match work {
-            WriteIntent::CreatePatient(id) => return Ok(patient(id.0.into())?.map(Write::CreatePatient)),
+            WriteIntent::CreatePatient(id) => {
+                return Ok(patient(id.0.into())?.map(|new| Write::CreatePatient(with_cell_phone(new))));
+            }
             WriteIntent::Record { resource: Resource::Patients, id, .. } => {
                 let before = self.read_merge_base::<Record<Patient>>(institution, id)?;
                 let before = before.map(|before| self.for_ehr(&before)).transpose()?.transpose();
@@ -143,6 +145,14 @@ impl Processor {
         let rejection = write.filter(|write| write.status == WriteStatus::Failed).and_then(|write| write.reason);
         Ok(foreign_id.ok_or_else(|| rejection.map_or_else(|| not_yet(resource), Failure::Rejected)))
     }
+}
+
+/// Moves the number of a new patient to the field in which the contract has it, unless a cell phone is given, too.
+fn with_cell_phone(mut new: EhrPatient) -> EhrPatient {
+    if new.cell_phone.is_none() {
+        new.cell_phone = new.primary_phone.take();
+    }
+    new
 }
 
 /// Returns `true` if a location has few records of the resource, and most of its writes refer to them.
