@@ -201,7 +201,7 @@ impl Ehr for PracticeEhr {
                 if self.location == RIVAL { Vec::new() } else { names(&practice_ledger::WRITES) },
             ]
             .concat(),
-            unkept_patient_fields: names(&["work_phone_extension", "extra"]),
+            unkept_patient_fields: names(&["new_patient", "work_phone_extension", "extra"]),
             max_lengths: file_records::max_lengths(),
             required_patient_fields: names(&["first_name", "last_name", "date_of_birth", "phone_number"]),
             new_patients: true,

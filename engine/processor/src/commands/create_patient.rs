@@ -45,7 +45,9 @@ impl Request for CreatePatient {
         patient.extra.clone_from(&self.more);
         at.index_patient(None, &patient, unit)?;
         unit.put(&patient)?;
-        let warnings = at.unkept(&records::Patient::default(), &patient)?;
+        // Set here, not by the client.
+        let blank = records::Patient { new_patient: patient.new_patient, ..records::Patient::default() };
+        let warnings = at.unkept(&blank, &patient)?;
         Ok((decision, Saved { warnings, ..Saved::new(patient) }))
     }
 }
