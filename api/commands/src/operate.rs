@@ -5,7 +5,7 @@ use std::{fmt::Display, process::ExitCode};
 
 use clap::{Args, Subcommand};
 use endpoints::resources::operators::operator_actions::{ACCEPT_DELETIONS, Action, DROP, RETRY, SYNC};
-use engine::write_requests::Status;
+use engine::{adapter_host::plain, write_requests::Status};
 use framework::values::words::WireEnum;
 use serde_json::{Value, json};
 
@@ -18,6 +18,8 @@ use crate::{
 
 /// Maximum number of writes shown per location.
 const SHOWN: usize = 100;
+/// Maximum number of bytes of a reason in one line. `errors` and `--json` show the whole reason of an EHR.
+const REASON: usize = 200;
 
 #[derive(Args)]
 pub struct LocationsArguments {
@@ -192,7 +194,7 @@ impl LocationState {
 fn describe_problem(problem: &Value) -> String {
     let resource = problem["resource"].as_str().map_or_else(String::new, |resource| format!(" {resource}"));
     let address = problem["address"].as_str().map_or_else(String::new, |address| format!(" (EHR at {address})"));
-    format!("not {}{resource}: {}{address}", text(&problem["direction"]), text(&problem["reason"]))
+    format!("not {}{resource}: {}{address}", text(&problem["direction"]), plain(text(&problem["reason"]), REASON))
 }
 
 pub(super) struct ServerLocations {
@@ -392,4 +394,21 @@ pub(super) async fn perform<T: Display>(
         say(format_args!("{kind}{target}{}", line(&done)));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_is_cut_before_the_address() {
+        let problem = |reason: &str| {
+            describe_problem(
+                &json!({"direction": "reading", "resource": "patients", "reason": reason, "address": "h:80"}),
+            )
+        };
+        assert_eq!(problem("it is down"), "not reading patients: it is down (EHR at h:80)");
+        let long = problem(&"down ".repeat(100));
+        assert!(long.len() < 260 && long.ends_with(" ... (EHR at h:80)"), "{long}");
+    }
 }
