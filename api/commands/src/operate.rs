@@ -192,9 +192,12 @@ impl LocationState {
 
 /// Formats a problem as one line: `not reading patients: the EHR refused the connection (EHR at 127.0.0.1:8090)`.
 fn describe_problem(problem: &Value) -> String {
-    let resource = problem["resource"].as_str().map_or_else(String::new, |resource| format!(" {resource}"));
+    let reason = text(&problem["reason"]);
+    // The reason of stopped deletions names their resources.
+    let resource = problem["resource"].as_str().filter(|resource| !reason.starts_with(*resource));
+    let resource = resource.map_or_else(String::new, |resource| format!(" {resource}"));
     let address = problem["address"].as_str().map_or_else(String::new, |address| format!(" (EHR at {address})"));
-    format!("not {}{resource}: {}{address}", text(&problem["direction"]), plain(text(&problem["reason"]), REASON))
+    format!("not {}{resource}: {}{address}", text(&problem["direction"]), plain(reason, REASON))
 }
 
 pub(super) struct ServerLocations {
@@ -401,13 +404,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_reason_is_cut_before_the_address() {
+    fn a_problem_names_its_resource_once_and_cuts_a_long_reason() {
         let problem = |reason: &str| {
             describe_problem(
                 &json!({"direction": "reading", "resource": "patients", "reason": reason, "address": "h:80"}),
             )
         };
         assert_eq!(problem("it is down"), "not reading patients: it is down (EHR at h:80)");
+        assert_eq!(problem("patients: 9 deleted"), "not reading: patients: 9 deleted (EHR at h:80)");
         let long = problem(&"down ".repeat(100));
         assert!(long.len() < 260 && long.ends_with(" ... (EHR at h:80)"), "{long}");
     }
