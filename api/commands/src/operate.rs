@@ -32,7 +32,7 @@ pub struct LocationsArguments {
 
 #[derive(Subcommand)]
 pub enum QueueCommand {
-    /// Show pending and failed writes to health record systems.
+    /// Show pending and failed writes to EHRs.
     List {
         /// Only writes of this location.
         #[arg(long, value_name = "ID")]

@@ -166,7 +166,7 @@ async fn perform(
         }
         ActionResult::RollOut(view) => {
             let lines = view.tried.iter().map(|it| match it.resource {
-                None => "It described the health record system.".to_owned(),
+                None => "It described the EHR.".to_owned(),
                 Some(resource) => {
                     format!("It read {} {}, and left {} out.", it.records, resource.replace('_', " "), it.skipped)
                 }

@@ -150,8 +150,8 @@ actions! {
     ACCEPT_DELETIONS "accept-deletions": Operator, POST "/locations/{id}/sync/accept_deletions",
         command "accept-deletions", ["location", "resource"] {
         title: "Accept deletions", button: "Accept", done: Some(("accepted", "The deletions of the next full pass are accepted.")),
-        consequence: "The next full pass deletes the records that are missing from the health record system. It was \
-            stopped because their number is unusually large.",
+        consequence: "The next full pass deletes the records that are missing from the EHR. It was stopped because \
+            their number is unusually large.",
         run: |action, it| sync::act(action, it.location()?, CycleAction::AcceptDeletions(it.resource()?)).await.map(|_| Done),
     }
     PAUSE "pause": Operator, POST "/locations/{id}/pause", command "pause", ["location", "what"] {
@@ -168,13 +168,12 @@ actions! {
     }
     RETRY "retry": Operator, POST "/write_requests/{id}/retry", command "queue retry", ["write"] {
         title: "Retry the write", button: "Retry", done: Some(("retried", "The write is queued again.")),
-        consequence: "The write is queued again, as a new write, and sent to the health record system.",
+        consequence: "The write is queued again, as a new write, and sent to the EHR.",
         run: |action, it| write_requests::act(action, it.write()?, WriteAction::Retry).await.map(|_| Done),
     }
     DROP "drop": Operator, POST "/write_requests/{id}/drop", command "queue drop", ["write"] {
         title: "Drop the write", button: "Drop", done: Some(("dropped", "The write was dropped.")),
-        consequence: "The write and the writes that depend on it are dropped permanently. They will not reach the \
-            health record system.",
+        consequence: "The write and the writes that depend on it are dropped permanently. They will not reach the EHR.",
         run: |action, it| write_requests::act(action, it.write()?, WriteAction::Drop).await.map(|_| Done),
     }
     PAIR "pair": Operator, POST "/locations/{id}/pairing_codes", command "workstations code", ["location"] {
@@ -208,8 +207,8 @@ actions! {
     }
     ROLL_OUT "roll-out": Admin, POST "/locations/{id}/adapter", command "adapter rollout", ["location", "version"] {
         title: "Roll the version out", button: "Try and roll out", done: None,
-        consequence: "The version is tried at the location first: it describes the health record system and reads a \
-            page. If that works, the location runs it from its next call on. If it fails, nothing changes.",
+        consequence: "The version is tried at the location first: it describes the EHR and reads a page. If that works, \
+            the location runs it from its next call on. If it fails, nothing changes.",
         run: |action, it| roll_out_version(action, it.location()?, it.text("version")?, false).await.map(RollOut),
     }
     ROLL_BACK "roll-back": Admin, POST "/locations/{id}/adapter/rollback", command "adapter rollback", ["location"] {
