@@ -296,11 +296,26 @@ mod tests {
             Cause::Ehr,
         ];
         for link in causes.map(runbook) {
-            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let page = OPERATOR_PAGES.iter().find(|it| it.path() == path);
-            let page = page.unwrap_or_else(|| panic!("{link} is no page"));
-            assert!(anchor.is_empty() || page.html().contains(&format!("id=\"{anchor}\"")), "{link}");
+            assert!(is_of_operators(link), "{link}");
         }
+    }
+
+    #[test]
+    fn the_runbooks_of_alerts_lead_to_headings() {
+        let alerts = include_str!("../../../../deploy/alerts.yml").lines();
+        let links = alerts.filter_map(|line| line.trim().strip_prefix("runbook_url: 'http://{{ $labels.instance }}"));
+        let links: Vec<&str> = links.map(|link| link.trim_end_matches('\'')).collect();
+        assert!(links.len() > 20, "{links:?}");
+        for link in links {
+            assert!(is_of_operators(link), "{link}");
+        }
+    }
+
+    /// Returns `true` if the link leads to an existing page and heading for operators.
+    fn is_of_operators(link: &str) -> bool {
+        let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+        let page = OPERATOR_PAGES.iter().find(|it| it.path() == path);
+        page.is_some_and(|page| anchor.is_empty() || page.html().contains(&format!("id=\"{anchor}\"")))
     }
 
     #[test]
