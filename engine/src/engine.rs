@@ -422,8 +422,21 @@ impl Engine {
         self.send(location, CancelAppointment { appointment, reason, by_rules: false, channel: None }).await
     }
 
+    /// Returns the read and write status of a location. One with damaged records is red, with its last known numbers.
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
-        let state = self.directory.ask(location, |reply| LocationMessage::SyncState { reply }).await?;
+        let state = match self.directory.ask(location, |reply| LocationMessage::SyncState { reply }).await {
+            Err(EngineError::Damaged) => {
+                let known = self.metrics.locations.health(location);
+                SyncState {
+                    last_sync: known.last_read,
+                    schedule_as_of: known.schedule_as_of,
+                    queued: known.queued,
+                    oldest_queued: known.oldest_write,
+                    ..SyncState::damaged(known.damaged_since.unwrap_or_else(clock::now))
+                }
+            }
+            state => state?,
+        };
         let adapter = self.location(location).and_then(|setup| self.connections.adapter(&setup));
         let adapter = adapter.map(|(source, load_state)| adapter_state(&source.adapter, load_state));
         Ok(state.at_gate(self.gateway.status(location)).through(adapter))

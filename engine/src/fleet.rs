@@ -10,8 +10,8 @@ use webhooks::follower::Lag;
 use crate::{Engine, engine::adapter_state};
 
 impl Engine {
-    /// Returns each location's status after its last turn. Locations that were not in memory since the start are
-    /// missing.
+    /// Returns each location's status after its last turn, or after a load that found damage. Locations that were not
+    /// in memory since the start are missing.
     pub fn standings(&self) -> BTreeMap<LocationId, LocationHealth> {
         self.metrics.locations.all()
     }

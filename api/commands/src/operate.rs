@@ -349,9 +349,17 @@ async fn list_writes(
     let wanted = status.map_or_else(|| "open=true".to_owned(), |status| format!("status={}", status.word()));
     let asked =
         |(id, location, _): &(u64, &Value, &str)| location["status"] == "active" && only.is_none_or(|only| only == *id);
+    let mut failures = Vec::new();
     for (id, _, subdomain) in places.all().filter(asked) {
         let path = format!("/write_requests?subdomain={subdomain}&location_id={id}&{wanted}&per_page={SHOWN}");
-        let writes = elements(&places.session, &path, SHOWN).await?;
+        // A location with damaged records must not hide the writes of the others.
+        let writes = match elements(&places.session, &path, SHOWN).await {
+            Ok(writes) => writes,
+            Err(why) => {
+                failures.push(format!("location {id}: {why}"));
+                continue;
+            }
+        };
         for write in &writes {
             let record = format!("{} {}", text(&write["resource"]), write["record_id"]);
             let [id, status, operation, queued] =
@@ -364,7 +372,7 @@ async fn list_writes(
         }
     }
     table.show();
-    Ok(())
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
 }
 
 /// Returns the reason for the status, and the operator's action on the write.

@@ -10,7 +10,10 @@ use actix_web::{
 };
 use api::server;
 use audit::{Filter, Rules, Trail};
-use engine::{records::ehr::Resource, setup::Setup};
+use engine::{
+    records::{ehr::Resource, sync_state::DAMAGED},
+    setup::Setup,
+};
 use framework::{
     access::api::Api,
     http::rules::HttpRules,
@@ -276,6 +279,21 @@ async fn red_locations_name_their_problem() {
     assert!(newest["reason"].as_str().unwrap().contains("it is down") && newest["times"].as_u64() > Some(0));
     let none = world.get(&format!("/locations/{BARE}/errors")).operator(VIEWER).ok().await;
     assert_eq!(none["data"], json!([]));
+}
+
+#[actix_web::test]
+async fn damaged_locations_are_red_and_link_to_the_runbook() {
+    for location in [SECOND, BARE] {
+        let (world, _folder) = watched(world_damaged(location).await);
+        let browser = ConsoleBrowser::signed_in(&world, VIEWER).await;
+        let page = browser.page(&format!("/console/locations/{location}")).await;
+        let fleet = browser.page("/console?state=red").await;
+        assert!(fleet.contains("1 to 1 of 1"), "{fleet}");
+        for shown in [page, fleet] {
+            assert!(shown.contains(DAMAGED) && shown.contains("badge bad"), "{shown}");
+            assert!(shown.contains("/console/docs/runbooks#the-store-or-a-location-is-damaged"), "{shown}");
+        }
+    }
 }
 
 /// A practice with more than fifty locations is shown in pages.

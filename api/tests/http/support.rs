@@ -23,12 +23,12 @@ use endpoints::{
 };
 use engine::{
     Engine, Parts,
-    records::ehr::Ehr,
+    records::{ehr::Ehr, sync_state::DAMAGED},
     setup::{
         DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
         country::CountryCode,
     },
-    store::{MemoryStore, Store},
+    store::{Batch, MemoryStore, Store},
 };
 use framework::{
     access::{
@@ -174,6 +174,14 @@ pub async fn world_on_store(store: Arc<dyn Store>) -> ApiWorld {
     world_over(setup(), free_rates(), Books::default(), Parts::new(store, RecordViews::shared())).await
 }
 
+/// Starts a world in which the journal of a location is damaged.
+pub async fn world_damaged(location: u32) -> ApiWorld {
+    let (store, mut damage) = (MemoryStore::new(), Batch::new());
+    damage.put(engine::store::keys::journal(location, 1), b"no record".to_vec());
+    store.commit(damage).await.unwrap();
+    world_on_store(Arc::new(store)).await
+}
+
 /// Starts a world on a persistent store with its keys in a file.
 pub async fn world_kept_in(setup: Setup, store: Arc<dyn Store>, key_file: PathBuf) -> ApiWorld {
     let parts = Parts { key_file: Some(key_file), ..Parts::new(store, RecordViews::shared()) };
@@ -238,7 +246,11 @@ async fn world_unread_set_up(mut setup: Setup, ehrs: impl IntoIterator<Item = (u
 }
 
 async fn pulled(engine: &Engine, location: LocationId) {
-    until("the first read cycle", async || engine.sync_state(location).await.unwrap().last_sync.is_some()).await;
+    until("the first read cycle", async || {
+        let state = engine.sync_state(location).await.unwrap();
+        state.last_sync.is_some() || state.read_reason.as_deref() == Some(DAMAGED)
+    })
+    .await;
 }
 
 /// Starts the task that appends the audit entries of changes, as the service does.

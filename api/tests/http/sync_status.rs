@@ -1,3 +1,4 @@
+use engine::records::sync_state::DAMAGED;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -36,4 +37,23 @@ async fn filters_narrow_the_list() {
         let errors = world.get(&format!("/sync_status?location_ids[]={other}")).fails(404).await;
         assert_eq!(errors, [format!("Location with id {other} not found")]);
     }
+}
+
+#[actix_web::test]
+async fn a_damaged_location_is_red_and_hides_no_other() {
+    let world = world_damaged(SECOND).await;
+    let colors = async |query: &str| {
+        let list = world.get(&format!("/sync_status?{query}")).ok().await;
+        ["read_status", "write_status"].map(|field| each(&list["data"], field))
+    };
+    // The second entry is of the data source that the damaged location shares with the first one.
+    assert_eq!(colors("subdomain=acme").await, [["green", "red"], ["green", "red"]]);
+    assert_eq!(colors("location_ids[]=1").await, [["green"], ["green"]]);
+    assert_eq!(colors("location_ids[]=2").await, [["red"], ["red"]]);
+    let problems = world.get("/locations/2/sync").ok().await["data"]["problems"].clone();
+    let runbook = json!("/console/docs/runbooks#the-store-or-a-location-is-damaged");
+    assert_eq!(each(&problems, "reason"), [DAMAGED]);
+    assert_eq!(each(&problems, "runbook"), [runbook]);
+    let numbers = world.engine.metrics();
+    assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing), (1, 1));
 }

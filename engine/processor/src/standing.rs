@@ -14,8 +14,17 @@ pub(crate) fn location_health(machine: &Location, now: Timestamp) -> LocationHea
     let last_read = state.pulls.last_success.filter(|_| machine.settings.capabilities.integrated);
     let schedule_as_of = machine.schedule_as_of(now).filter(|_| machine.settings.capabilities.integrated);
     let skipped = state.pulls.skipped.values().map(|skips| skips.len() as u64).sum();
-    let oldest_write = state.queue.oldest();
-    LocationHealth { queued, parked, oldest_write, last_read, schedule_as_of, read_problem, write_problem, skipped }
+    LocationHealth {
+        queued,
+        parked,
+        oldest_write: state.queue.oldest(),
+        last_read,
+        schedule_as_of,
+        read_problem,
+        write_problem,
+        skipped,
+        damaged_since: None,
+    }
 }
 
 /// Returns the errors of a turn. Must be called before the state drops the writes of its events.

@@ -80,7 +80,7 @@ pub struct LastWrite {
 }
 
 /// Read and write status of a location.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SyncState {
     /// `true` if reading works.
     pub read_ok: bool,
@@ -174,6 +174,8 @@ const STUCK: &str = "a write has been waiting for more than an hour";
 const READING_PAUSED: &str = "an operator paused reading";
 const WRITING_PAUSED: &str = "an operator paused writing";
 const NO_WORKSTATION: &str = "no staff workstation is connected";
+/// The reason of a location that cannot be loaded until an operator restores its records.
+pub const DAMAGED: &str = "the records of the location are damaged";
 
 impl SyncState {
     /// Creates the status from the state of a location, without adapter and gate (see `through` and `at_gate`).
@@ -219,6 +221,13 @@ impl SyncState {
         }
     }
 
+    /// Creates the status of a location with damaged records.
+    pub fn damaged(since: Timestamp) -> SyncState {
+        let reason = || Some(DAMAGED.to_owned());
+        let (read_reason, write_reason) = (reason(), reason());
+        SyncState { read_at: since, read_reason, write_at: since, write_reason, ..SyncState::default() }
+    }
+
     /// Returns `read_reason` and `write_reason` only, without copies of the rest.
     pub fn reasons(machine: &Location, now: Timestamp) -> (Option<String>, Option<String>) {
         let Problems { read, write } = Problems::of_location(machine, None, now);
@@ -226,7 +235,8 @@ impl SyncState {
         (reason(read), reason(write))
     }
 
-    /// Adds the state of the adapter. Unless the adapter is ready, neither reading nor writing works.
+    /// Adds the state of the adapter. Unless the adapter is ready, neither reading nor writing works. Damage remains
+    /// the reason, because it does not end when the adapter is ready.
     pub fn through(mut self, adapter: Option<AdapterState>) -> SyncState {
         let problem = adapter.as_ref().and_then(|adapter| match adapter.status {
             AdapterStatus::Ready => None,
@@ -235,7 +245,7 @@ impl SyncState {
                 Some(format!("{ADAPTER_REFUSED}: {}", adapter.reason.as_deref().unwrap_or_default()))
             }
         });
-        if let Some(problem) = problem {
+        if let Some(problem) = problem.filter(|_| self.read_reason.as_deref() != Some(DAMAGED)) {
             (self.read_ok, self.write_ok) = (false, false);
             (self.read_reason, self.write_reason) = (Some(problem.clone()), Some(problem));
         }
@@ -405,6 +415,8 @@ fn plural(resource: Resource) -> String {
 /// The kind of problem that prevents reading or writing, which determines the operator's remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
+    /// The records of the location are damaged.
+    Damaged,
     /// The adapter is being prepared, or cannot be used.
     Adapter,
     /// An operator paused it.
@@ -430,6 +442,7 @@ impl Cause {
     pub fn from_reason(reason: &str) -> Cause {
         let begins = |with: &[&str]| with.iter().any(|with| reason.starts_with(with));
         match reason {
+            DAMAGED => Cause::Damaged,
             READING_PAUSED | WRITING_PAUSED => Cause::Paused,
             STUCK => Cause::Stuck,
             APPROVAL => Cause::Approval,
@@ -454,6 +467,7 @@ mod tests {
         assert_eq!(stopped, "patients: the EHR shows 99 of 240 records deleted; nothing was deleted here");
         for (reason, cause) in [
             (&*stopped, Cause::Deletions),
+            (DAMAGED, Cause::Damaged),
             (READING_PAUSED, Cause::Paused),
             (WRITING_PAUSED, Cause::Paused),
             (STUCK, Cause::Stuck),

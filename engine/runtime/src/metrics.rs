@@ -97,8 +97,8 @@ pub struct Metrics {
     pub webhooks_failed: MetricCounter,
 }
 
-/// The status of a location after its last turn. Only turns change it, so it stays valid when the location leaves
-/// memory.
+/// The status of a location after its last turn, or after a load that found damage. Nothing else changes it, so it
+/// stays valid when the location leaves memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LocationHealth {
     /// Unfinished writes.
@@ -115,6 +115,8 @@ pub struct LocationHealth {
     pub write_problem: Option<String>,
     /// Records of the EHR that could not be read when last shown.
     pub skipped: u64,
+    /// Time since which the stored records are known to be damaged.
+    pub damaged_since: Option<Timestamp>,
 }
 
 /// The status of all locations that have been in memory.
@@ -126,8 +128,21 @@ impl Locations {
         self.0.lock().insert(location, standing);
     }
 
+    /// Notes that the records of a location are damaged. Its last known numbers remain.
+    pub fn note_damage(&self, location: LocationId, reason: &str, now: Timestamp) {
+        let mut all = self.0.lock();
+        let health = all.entry(location).or_default();
+        health.damaged_since = health.damaged_since.or(Some(now));
+        (health.read_problem, health.write_problem) = (Some(reason.to_owned()), Some(reason.to_owned()));
+    }
+
     pub fn all(&self) -> BTreeMap<LocationId, LocationHealth> {
         self.0.lock().clone()
+    }
+
+    /// Returns the last known status of a location.
+    pub fn health(&self, location: LocationId) -> LocationHealth {
+        self.0.lock().get(&location).cloned().unwrap_or_default()
     }
 
     /// Returns the start of a location's last complete read of the appointments.
@@ -262,6 +277,20 @@ mod tests {
         assert_eq!(numbers.records_skipped, 7);
         metrics.retain(|location| location == LocationId(1));
         assert_eq!(metrics.numbers(Timestamp(100 * SECOND), |_| true).writes_queued, 2);
+    }
+
+    #[test]
+    fn damaged_locations_are_red_since_the_first_failed_load_and_keep_their_numbers() {
+        let metrics = Metrics::default();
+        metrics.locations.note(LocationId(1), LocationHealth { queued: 2, ..LocationHealth::default() });
+        for at in [1, 2] {
+            metrics.locations.note_damage(LocationId(1), "it is damaged", Timestamp(at));
+        }
+        let numbers = metrics.numbers(Timestamp(3), |_| true);
+        assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing, numbers.writes_queued), (1, 1, 2));
+        assert_eq!(metrics.locations.health(LocationId(1)).damaged_since, Some(Timestamp(1)));
+        metrics.locations.note(LocationId(1), LocationHealth::default());
+        assert_eq!(metrics.numbers(Timestamp(3), |_| true).locations_not_reading, 0);
     }
 
     #[test]

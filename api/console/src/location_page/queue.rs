@@ -2,6 +2,7 @@
 
 use endpoints::resources::practice::write_requests::{public_id, subject};
 use engine::{
+    EngineError,
     lists::Range,
     store::Direction,
     write_requests::{Status, WriteRequest},
@@ -16,6 +17,8 @@ const ENDED: usize = 20;
 
 pub(super) struct WriteQueue {
     pub waiting: Vec<Write>,
+    /// The pending writes cannot be read, because the records of the location are damaged.
+    pub is_damaged: bool,
     /// Number of pending writes that are not shown.
     pub more: usize,
     /// Failed writes that wait for an operator, newest first.
@@ -45,7 +48,10 @@ impl WriteQueue {
         now: Timestamp,
     ) -> Result<WriteQueue, ConsoleError> {
         let engine = &visit.api.engine;
-        let waiting = engine.unfinished_writes(location.id).await?;
+        let (waiting, is_damaged) = match engine.unfinished_writes(location.id).await {
+            Err(EngineError::Damaged) => (Vec::new(), true),
+            waiting => (waiting?, false),
+        };
         let newest = Range { from: None, direction: Direction::Backward, limit: ENDED };
         let ended = engine.ended_writes(location.id, newest)?;
         let failed = engine.failed_write_requests(location.id, WAITING)?;
@@ -53,6 +59,7 @@ impl WriteQueue {
         Ok(WriteQueue {
             more: waiting.len().saturating_sub(WAITING),
             waiting: waiting.iter().take(WAITING).map(row).collect(),
+            is_damaged,
             failed: failed.iter().map(row).collect(),
             ended: ended.iter().filter(|it| !it.needs_operator()).map(row).collect(),
         })

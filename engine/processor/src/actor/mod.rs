@@ -34,7 +34,10 @@ use location::{
     pull::Freshness,
     slots::{self, Party, next_available},
 };
-use records::{Description, Ehr, Fault, SyncState, sync_state::QueueChange};
+use records::{
+    Description, Ehr, Fault, SyncState,
+    sync_state::{DAMAGED, QueueChange},
+};
 use runtime::{
     ErrorSource, Metrics, RecentError,
     clock::{self, Watch},
@@ -292,6 +295,7 @@ impl LocationActor {
             Err(error) if error.is_damage() => {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
                 self.record_error(format!("it is damaged, and read-only until an operator restores it: {error}"), None);
+                self.metrics.locations.note_damage(self.id, DAMAGED, clock::now());
                 self.unreadable = Some((Instant::now() + DAMAGED_FOR, EngineError::Damaged));
                 // The audit trail follows the readable records, and names the others.
                 self.deps.call_queue.ring([self.id]);

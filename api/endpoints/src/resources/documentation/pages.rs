@@ -285,6 +285,7 @@ mod tests {
     #[test]
     fn every_problem_leads_to_a_heading_of_a_runbook() {
         let causes = [
+            Cause::Damaged,
             Cause::Adapter,
             Cause::Paused,
             Cause::Workstation,

@@ -40,7 +40,8 @@ pub struct LocationSyncView {
     problems: Vec<ProblemView>,
     /// Host and port of the health record system; null without a health record system, and for a simulated one.
     ehr_address: Option<String>,
-    /// Number of unfinished writes to the health record system.
+    /// Number of unfinished writes to the health record system. If the records of the location are damaged, the last
+    /// number known since the start of the server.
     writes_waiting: u64,
     /// Number of writes that failed and that no operator has retried or dropped.
     writes_failed: u64,

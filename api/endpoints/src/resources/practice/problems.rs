@@ -63,6 +63,7 @@ pub fn address(setup: &Setup, location: &LocationSetup) -> Option<String> {
 
 fn next_step(cause: Cause, location: LocationId, resource: Option<Resource>) -> String {
     match cause {
+        Cause::Damaged => "Delete nothing. Restore or salvage the store as the runbook describes.".to_owned(),
         Cause::Adapter => "Check the adapter file: `practice-sync adapter check FILE`.".to_owned(),
         Cause::Paused => format!("When the reason is gone: `practice-sync resume {location}`."),
         Cause::Workstation => "Staff must log in to the EHR at a paired workstation.".to_owned(),
@@ -85,6 +86,7 @@ fn next_step(cause: Cause, location: LocationId, resource: Option<Resource>) -> 
 /// Returns the page of the operators' documents about a cause.
 pub fn runbook(cause: Cause) -> &'static str {
     match cause {
+        Cause::Damaged => "/console/docs/runbooks#the-store-or-a-location-is-damaged",
         Cause::Adapter => "/console/docs/runbooks#adapters_refused",
         Cause::Paused => "/console/docs/commands#pause-and-resume",
         Cause::Workstation | Cause::Approval => "/console/docs/workstations",
