@@ -161,14 +161,17 @@ async fn operators_use_a_separate_listener() {
     assert_eq!(caller.get(&patients).await.unwrap().0, 200);
 }
 
+/// Runs an operators' command, and returns its exit code and its output.
+fn operate(server: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(binary());
+    command.args(arguments).args(["--server", server]).env("PRACTICE_SYNC_TOKEN", process::OPERATOR_TOKEN);
+    let ended = command.output().unwrap();
+    (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
+}
+
 /// Checks the operators' commands on a server whose practice was read.
 fn command_line(server: &str) {
-    let run = |arguments: &[&str]| {
-        let mut command = Command::new(binary());
-        command.args(arguments).args(["--server", server]).env("PRACTICE_SYNC_TOKEN", process::OPERATOR_TOKEN);
-        let ended = command.output().unwrap();
-        (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
-    };
+    let run = |arguments: &[&str]| operate(server, arguments);
     let (code, table) = run(&["locations"]);
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(code, Some(0), "{table}");
@@ -211,6 +214,43 @@ fn pausing(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
     assert!(code == Some(2) && none.contains("No deletions of this resource were stopped"), "{none}");
     let (code, errors) = run(&["errors", "101"]);
     assert!(code == Some(0) && errors.starts_with("LAST"), "{errors}");
+}
+
+#[actix::test]
+async fn commands_show_and_release_the_writes_of_a_closed_location() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let installation = installation(dir.path(), &ehr, &[]);
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let server = format!("http://{}", installation.operators);
+    let run = |arguments: &[&str]| operate(&server, arguments);
+    assert_eq!(run(&["pause", "101", "--writing"]).0, Some(0));
+    let slot = process::offers(&mut caller, 101, 1).await.unwrap().remove(0);
+    let patient = json!({"first_name": "Zoë", "last_name": "Łopata", "date_of_birth": "1990-02-28",
+        "phone_number": "+1 312 555 0100", "email": "zoe@mail.example"});
+    let booking = json!({"slot_token": slot, "idempotency_key": "closed", "patient": patient});
+    let (status, booked) = caller.post(&process::path("/intent/booking/book", 101), &booking).await.unwrap();
+    assert_eq!(status, 200, "{booked}");
+
+    let text = fs::read_to_string(installation.config()).unwrap();
+    fs::write(installation.config(), text.replacen("id = 101\n", "id = 101\nstatus = \"closed\"\n", 1)).unwrap();
+    let (code, reloaded) = run(&["config", "reload"]);
+    assert_eq!(code, Some(0), "{reloaded}");
+    assert_eq!(caller.get(&process::path("/write_requests", 101)).await.unwrap().0, 404);
+    let (_, table) = run(&["locations"]);
+    let line: Vec<&str> = table.lines().find(|line| line.starts_with("101")).unwrap().split_whitespace().collect();
+    assert_eq!(line[..6], ["101", "main-street", process::SUBDOMAIN, "closed", "2", "0"], "{table}");
+    assert!(table.contains("not writing: an operator paused writing"), "{table}");
+    let writes = || run(&["queue", "list", "--location", "101"]);
+    let (code, parked) = writes();
+    assert!(code == Some(0) && parked.matches(" parked ").count() == 2, "{parked}");
+    assert_eq!(run(&["resume", "101"]).0, Some(0));
+    until("both writes are done", async || {
+        let (_, left) = writes();
+        if left.lines().count() == 1 { Ok(()) } else { Err(left) }
+    })
+    .await;
 }
 
 #[actix::test]

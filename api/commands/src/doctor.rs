@@ -273,7 +273,8 @@ async fn work(session: Result<ServerSession, String>, findings: &mut Findings) -
     let (states, webhooks) = (places.states().await?, places.failing_webhooks().await?);
     let troubles: Vec<String> = states.iter().flat_map(|state| state.troubles()).collect();
     if troubles.is_empty() {
-        findings.add("locations", Severity::Good, format_args!("{} locations work; no failed writes", states.len()));
+        let active = states.iter().filter(|state| state.is_active()).count();
+        findings.add("locations", Severity::Good, format_args!("{active} locations work; no failed writes"));
     }
     troubles.iter().for_each(|trouble| findings.add("locations", Severity::Warning, trouble));
     if webhooks.is_empty() {

@@ -146,13 +146,16 @@ pub fn errors(asked: &Errors) -> ExitCode {
     server::run(show_list(&asked.list, &format!("/locations/{}/errors", asked.location), None, &heads, &fields))
 }
 
-/// An active location, as reported by the server.
+/// A location, as reported by the server.
 pub(super) struct LocationState {
     id: u64,
     name: String,
     subdomain: String,
-    read_status: String,
-    write_status: String,
+    /// `active`, `pending` or `closed`.
+    status: String,
+    /// `None` for an inactive location.
+    read_status: Option<String>,
+    write_status: Option<String>,
     /// The response of `GET /locations/{id}/sync`.
     sync: Value,
     /// The location of the same data source that reports the problem, if this location reports none.
@@ -160,8 +163,12 @@ pub(super) struct LocationState {
 }
 
 impl LocationState {
+    pub(super) fn is_active(&self) -> bool {
+        self.status == "active"
+    }
+
     fn is_red(&self) -> bool {
-        [&self.read_status, &self.write_status].iter().any(|status| *status == "red")
+        [&self.read_status, &self.write_status].iter().any(|status| status.as_deref() == Some("red"))
     }
 
     fn problems(&self) -> &[Value] {
@@ -216,7 +223,7 @@ impl ServerLocations {
         Ok(ServerLocations { session, institutions })
     }
 
-    /// Returns the active locations, grouped by data source.
+    /// Returns the active locations, grouped by data source, then the inactive ones.
     pub(crate) async fn states(&self) -> Result<Vec<LocationState>, String> {
         let mut states = Vec::new();
         for institution in &self.institutions {
@@ -225,13 +232,7 @@ impl ServerLocations {
             for source in sources.as_array().into_iter().flatten() {
                 let mut of_source = Vec::new();
                 for location in source["locations"].as_array().into_iter().flatten() {
-                    let path = format!("/locations/{}/sync?subdomain={subdomain}", location["id"]);
-                    let [name, read_status, write_status] =
-                        [&location["name"], &source["read_status"], &source["write_status"]]
-                            .map(|it| text(it).to_owned());
-                    let sync = answer(self.session.get(&path)).await?;
-                    let (id, subdomain) = (location["id"].as_u64().unwrap_or(0), subdomain.to_owned());
-                    of_source.push(LocationState { id, name, subdomain, read_status, write_status, sync, see: None });
+                    of_source.push(self.state(location, subdomain, Some(source)).await?);
                 }
                 let with_problem = of_source.iter().find(|it| !it.problems().is_empty()).map(|it| it.id);
                 for state in of_source.iter_mut().filter(|it| it.is_red() && it.problems().is_empty()) {
@@ -240,7 +241,26 @@ impl ServerLocations {
                 states.extend(of_source);
             }
         }
+        for (_, location, subdomain) in self.all().filter(|(_, location, _)| location["status"] != "active") {
+            states.push(self.state(location, subdomain, None).await?);
+        }
         Ok(states)
+    }
+
+    /// Returns the state of a location. `source` is the status of the data source of an active location.
+    async fn state(&self, location: &Value, subdomain: &str, source: Option<&Value>) -> Result<LocationState, String> {
+        let path = format!("/locations/{}/sync?subdomain={subdomain}", location["id"]);
+        let color = |field: &str| source.map(|source| text(&source[field]).to_owned());
+        Ok(LocationState {
+            id: location["id"].as_u64().unwrap_or(0),
+            name: text(&location["name"]).to_owned(),
+            subdomain: subdomain.to_owned(),
+            status: source.map_or(text(&location["status"]), |_| "active").to_owned(),
+            read_status: color("read_status"),
+            write_status: color("write_status"),
+            sync: answer(self.session.get(&path)).await?,
+            see: None,
+        })
     }
 
     /// Returns webhook endpoints whose last message was not delivered, one line each.
@@ -298,9 +318,9 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
     let states = places.states().await?;
     let mut steps = Vec::new();
     for state in states.iter().filter(|state| state.is_red() || !asked.red) {
-        let LocationState { id, name, subdomain, read_status, write_status, sync, see } = state;
+        let LocationState { id, name, subdomain, status, read_status, write_status, sync, see } = state;
         let object = json!({
-            "id": id, "name": name, "subdomain": subdomain, "status": "active",
+            "id": id, "name": name, "subdomain": subdomain, "status": status,
             "read_status": read_status, "write_status": write_status,
             "writes_waiting": sync["writes_waiting"], "writes_failed": sync["writes_failed"],
             "read_problem": sync["read_problem"], "write_problem": sync["write_problem"],
@@ -308,20 +328,13 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
         });
         let [waiting, failed] = ["writes_waiting", "writes_failed"].map(|field| sync[field].to_string());
         let (id, problem) = (id.to_string(), state.problem());
-        let cells: [&str; 9] = [&id, name, subdomain, "active", read_status, write_status, &waiting, &failed, &problem];
+        let [reading, writing] = [read_status, write_status].map(|it| it.as_deref().unwrap_or_default());
+        let cells: [&str; 9] = [&id, name, subdomain, status, reading, writing, &waiting, &failed, &problem];
         table.add(&object, &cells);
         for problem in state.problems() {
             let (step, runbook) = (text(&problem["next_step"]), text(&problem["runbook"]));
             steps.push(format!("{id}: {step} {}{runbook}", places.session.server));
         }
-    }
-    // Inactive locations are not read, and refuse calls.
-    for (id, location, subdomain) in
-        places.all().filter(|(_, location, _)| location["status"] != "active" && !asked.red)
-    {
-        let (name, status) = (text(&location["name"]), text(&location["status"]));
-        let object = json!({"id": id, "name": name, "subdomain": subdomain, "status": status});
-        table.add(&object, &[&id.to_string(), name, subdomain, status, "", "", "", "", ""]);
     }
     table.show();
     if !asked.list.json {
@@ -347,10 +360,8 @@ async fn list_writes(
     let heads = ["ID", "STATUS", "RECORD", "OPERATION", "TRIES", "QUEUED", "REASON"];
     let mut table = TextTable::new(&heads, *as_json);
     let wanted = status.map_or_else(|| "open=true".to_owned(), |status| format!("status={}", status.word()));
-    let asked =
-        |(id, location, _): &(u64, &Value, &str)| location["status"] == "active" && only.is_none_or(|only| only == *id);
     let mut failures = Vec::new();
-    for (id, _, subdomain) in places.all().filter(asked) {
+    for (id, _, subdomain) in places.all().filter(|(id, ..)| only.is_none_or(|only| only == *id)) {
         let path = format!("/write_requests?subdomain={subdomain}&location_id={id}&{wanted}&per_page={SHOWN}");
         // A location with damaged records must not hide the writes of the others.
         let writes = match elements(&places.session, &path, SHOWN).await {

@@ -80,8 +80,10 @@ async fn a_closed_location_is_not_counted_as_red() {
     until("all locations are red", async || red() == 4).await;
     let mut setup = (*world.engine.setup()).clone();
     setup.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().status = LocationStatus::Closed;
+    assert_ne!(world.get("/locations/1/sync").ok().await["data"]["problems"], json!([]));
     assert!(world.api.reconfigure(setup, &NoSimulatedEhrs).await.is_ok());
     assert_eq!(red(), 3);
+    assert_eq!(world.get("/locations/1/sync").ok().await["data"]["problems"], json!([]));
 }
 
 /// The rules for Prometheus and the dashboard for Grafana use only metrics that exist.

@@ -1,7 +1,13 @@
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
-use engine::records::ehr::{Operation, Write};
+use engine::{
+    records::ehr::{Operation, Write},
+    setup::LocationStatus,
+    simulated::NoSimulatedEhrs,
+};
+use location::ids::LocationId;
 use serde_json::{Value, json};
+use testing::until;
 
 use crate::support::*;
 
@@ -59,6 +65,39 @@ async fn write_requests_show_status_and_result() {
         world.get(&format!("{PATH}&status=lost")).fails(400).await,
         ["status must be one of queued, sending, parked, done, failed, timed_out."]
     );
+}
+
+/// Sets the status of the first location.
+async fn set_status(world: &ApiWorld, status: LocationStatus) {
+    let mut setup = setup();
+    setup.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().status = status;
+    assert!(world.api.reconfigure(setup, &NoSimulatedEhrs).await.is_ok());
+}
+
+#[actix_web::test]
+async fn operators_reach_the_writes_of_inactive_locations() {
+    let world = world().await;
+    for transaction in ["REFUSE", "REFUSE AGAIN"] {
+        pay(&world, transaction).await;
+    }
+    let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed", "failed"]).await;
+    let [first, second] = [0usize, 1].map(|n| list["data"][n]["id"].as_str().unwrap().to_owned());
+    let act = |id: &str, what: &str| {
+        world.post(&format!("/write_requests/{id}/{what}?subdomain=acme&location_id=1"), json!({})).operator(OPERATOR)
+    };
+    set_status(&world, LocationStatus::Pending).await;
+    world.get(PATH).fails(403).await;
+    assert_eq!(world.get("/locations/1/sync").ok().await["data"]["writes_failed"], json!(2));
+    assert_eq!(act(&first, "drop").ok().await["data"]["dropped"], json!(true));
+    set_status(&world, LocationStatus::Closed).await;
+    world.get(PATH).fails(404).await;
+    world.books.kind.store(true, Ordering::SeqCst);
+    act(&second, "retry").ok().await;
+    until("the retried write", async || {
+        let shown = world.get(PATH).operator(OPERATOR).ok().await;
+        each(&shown["data"], "status") == ["failed", "failed", "done"]
+    })
+    .await;
 }
 
 #[actix_web::test]

@@ -95,7 +95,7 @@ location::settings! {
                 ("active", LocationStatus::Active),
                 ("pending", LocationStatus::Pending),
                 ("closed", LocationStatus::Closed),
-            ]) => reload, "`pending` and `closed` refuse all calls.";
+            ]) => reload, "`pending` and `closed` refuse all calls of clients.";
         /// `None` without EHR integration (specification 1.4).
         source: Option<u32> = None, id().optional() =>
             reload, "The `id` of the location's data source. Unset, the location has no EHR.";

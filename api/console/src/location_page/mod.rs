@@ -121,8 +121,12 @@ impl Error {
 }
 
 impl DirectionStatus {
-    fn new(works: bool, at: Timestamp, now: Timestamp) -> DirectionStatus {
-        let badge = if works { Badge::good("green") } else { Badge::bad("red") };
+    fn new(location: &LocationSetup, works: bool, at: Timestamp, now: Timestamp) -> DirectionStatus {
+        let badge = match fleet::status(location.status) {
+            Some(_) => Badge::plain("inactive"),
+            None if works => Badge::good("green"),
+            None => Badge::bad("red"),
+        };
         DirectionStatus { badge, since: RelativeTime::new(at, now) }
     }
 }
@@ -175,8 +179,8 @@ async fn read(visit: ConsoleRequest, id: LocationId) -> Result<LocationPage, Con
         address: problems::address(&setup, &location),
         has_ehr: location.source.is_some(),
         problems: problems.collect(),
-        reading: DirectionStatus::new(state.read_ok, state.read_at, now),
-        writing: DirectionStatus::new(state.write_ok, state.write_at, now),
+        reading: DirectionStatus::new(&location, state.read_ok, state.read_at, now),
+        writing: DirectionStatus::new(&location, state.write_ok, state.write_at, now),
         last_read: state.last_sync.map(|at| RelativeTime::new(at, now)),
         schedule: state.schedule_as_of.map(|at| RelativeTime::new(at, now)),
         next_cycle: state.next_cycle.map(|at| RelativeTime::new(at, now)),

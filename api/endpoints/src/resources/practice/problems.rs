@@ -22,7 +22,8 @@ pub struct ProblemView {
     pub runbook: &'static str,
 }
 
-/// Returns the problems of a location: reading first; a common problem of both directions appears once.
+/// Returns the problems of a location: reading first; a common problem of both directions appears once. An inactive
+/// location is not read, and its writes need attention only while one waits.
 pub fn problems(setup: &Setup, location: &LocationSetup, state: &SyncState) -> Vec<ProblemView> {
     let mut problems: Vec<ProblemView> = Vec::new();
     for (direction, reason) in [("reading", &state.read_reason), ("writing", &state.write_reason)] {
@@ -31,6 +32,10 @@ pub fn problems(setup: &Setup, location: &LocationSetup, state: &SyncState) -> V
             continue;
         }
         let cause = Cause::from_reason(reason);
+        let is_affected = location.status == LocationStatus::Active || (direction == "writing" && state.queued > 0);
+        if !is_affected && cause != Cause::Damaged {
+            continue;
+        }
         let stopped = || state.guarded.first().copied();
         let resource = match cause {
             Cause::Deletions => stopped(),
