@@ -53,6 +53,10 @@ impl Processor {
         }
         let Some(id) = work.appointment() else { return Err(Reject::Damaged("a write without a target")) };
         let mut record = self.appointment(id.0)?.ok_or(Reject::Damaged("a write without its appointment"))?;
+        if record.source_id != self.source() {
+            // A version that allowed another data source for a location with records has left the appointment.
+            return Ok(Err(Failure::Rejected("the appointment belongs to another data source".to_owned())));
+        }
         let moved = record.reschedule.as_ref().filter(|moved| moved.is_at(record.placement.span.start));
         let moved_for = moved.and_then(|moved| moved.reason.clone());
         record.placement = placement.unwrap_or(record.placement);

@@ -856,6 +856,28 @@ async fn a_location_that_leaves_memory_writes_a_snapshot_only_when_one_is_due() 
     }
 }
 
+/// Versions that allowed another data source for a location with records have left such appointments.
+#[tokio::test]
+async fn appointment_of_another_data_source_is_not_sent() {
+    let mut world = IngestWorld::new(false);
+    world.show(A, patient("pat"));
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    let id = AppointmentId(world.link(Resource::Appointments, "x").id);
+    let is_rejected = |world: &IngestWorld| {
+        let cancel = world.processors[&A].outgoing(location::WriteIntent::Cancel(id), "key", None).unwrap();
+        matches!(cancel, Err(Failure::Rejected(why)) if why == "the appointment belongs to another data source")
+    };
+    assert!(!is_rejected(&world));
+    let mut record: Record<records::Appointment> = world.document(0, id.0);
+    record.source_id = Some(SOURCE + 1);
+    let mut batch = store::Batch::new();
+    let key = keys::record(DocumentKind::Of(Resource::Appointments).byte(), 0, id.0);
+    batch.put(key, serde_json::to_vec(&record).unwrap());
+    world.store.commit_now(batch).unwrap();
+    assert!(is_rejected(&world));
+}
+
 /// A first pull of patients and five times as many appointments, in pages of a hundred, with the merges of the index.
 #[tokio::test]
 async fn a_first_pull_writes_at_most_three_values_a_record() {
