@@ -54,7 +54,7 @@ pub enum ChangeImpact {
     Settings,
     /// The connection to the EHR is replaced.
     Connection,
-    /// The data source changed. Calls in flight to the previous EHR are abandoned.
+    /// The data source changed, or the location's id in it. Calls in flight to the previous EHR are abandoned.
     Source,
 }
 
@@ -90,7 +90,7 @@ fn touched(before: &Setup, after: &Setup) -> BTreeMap<LocationId, ChangeImpact> 
         let was = before.locations.get(id)?;
         let source = |setup: &Setup| setup.sources.get(&now.source?).cloned();
         let institution = |setup: &Setup| setup.institutions.get(&now.institution).cloned();
-        let touched = if was.source != now.source {
+        let touched = if was.source != now.source || was.foreign_id != now.foreign_id {
             ChangeImpact::Source
         } else if was != now || source(before) != source(after) || (all_connect && now.source.is_some()) {
             ChangeImpact::Connection

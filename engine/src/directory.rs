@@ -17,6 +17,7 @@ use processor::{
     Deps, EngineError, LocationMessage, Request,
     actor::{LocationActor, LocationRuntime, QueueWatcher, Reply, RequestJob},
     disk_share::DiskShare,
+    ehr_site::EhrSite,
 };
 use runtime::{
     ErrorSource, Metrics, RecentError,
@@ -114,7 +115,7 @@ impl Directory {
     fn location_runtime(&self, setup: &Setup, location: &LocationSetup) -> Result<LocationRuntime, EngineError> {
         let gated = self.connections.gateway_location(location.id);
         Ok(LocationRuntime {
-            source: location.source,
+            site: EhrSite::from_setup(location),
             ehr: self.connections.ehr_for(location)?,
             watcher: gated.map(|gated| Arc::new(move |news| gated.queue(news)) as QueueWatcher),
             idle: Duration::from_secs(setup.engine.idle_seconds.max(1)),

@@ -7,9 +7,10 @@ use std::{
 };
 
 use adapter_host::{Adapter, Transport};
+use processor::ehr_site::EhrSite;
 use runtime::clock;
 use setup::Setup;
-use store::CommitError;
+use store::{CommitError, StoreError};
 
 use crate::{
     Engine,
@@ -57,7 +58,8 @@ impl Engine {
         let adapters = connections.adapters.changed(&before.engine, &setup.engine).await;
         let adapters = adapters.map_err(NotReconfigurable::Unusable)?;
         take_in(&mut changes, &setup, &adapters);
-        let problems = connections.check(&setup, &changes, |name| adapters.contains_key(name));
+        let mut problems = connections.check(&setup, &changes, |name| adapters.contains_key(name));
+        problems.extend(self.source_conflicts(&setup, &changes).map_err(CommitError::from)?);
         if !problems.is_empty() {
             return Err(NotReconfigurable::Unusable(problems));
         }
@@ -79,6 +81,19 @@ impl Engine {
         };
         self.directory.set_up(&changes, put_in_force).await;
         Ok(Reconfigured { changes, simulated: opened })
+    }
+
+    /// Returns the locations whose records are of another EHR than the configured one, as messages.
+    fn source_conflicts(&self, setup: &Setup, changes: &SetupChanges) -> Result<Vec<String>, StoreError> {
+        let other = changes.touched.iter().filter(|(_, impact)| **impact == ChangeImpact::Source);
+        let locations = changes.locations.added.iter().chain(other.map(|(id, _)| id));
+        let mut problems = Vec::new();
+        for location in locations.filter_map(|id| setup.locations.get(id)) {
+            let site = EhrSite::stored(&*self.deps.store, location.id)?;
+            let conflict = site.and_then(|site| site.conflict(location));
+            problems.extend(conflict.map(|why| format!("location {}: {why}", location.id)));
+        }
+        Ok(problems)
     }
 
     /// Opens the in-process EHRs that are new or get other locations.

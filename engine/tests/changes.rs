@@ -39,6 +39,7 @@ fn a_change_touches_only_the_locations_it_concerns() {
     let closed = |it: &mut Setup| changed(it, one, |it| it.status = LocationStatus::Closed);
     assert_eq!(touched(&closed), [(one, Connection), (two, Settings)], "the second one pulls for both now");
     assert_eq!(touched(&|it| changed(it, four, |it| it.source = Some(1))), [(four, Source)]);
+    assert_eq!(touched(&|it| changed(it, four, |it| it.foreign_id = Some("north".into()))), [(four, Source)]);
     assert_eq!(touched(&|it| it.engine.idle_seconds += 1), IDS.map(|id| (id, Settings)));
     assert_eq!(touched(&|it| it.engine.guests.wait *= 2), IDS.map(|id| (id, Connection)));
     assert_eq!(touched(&|it| it.engine.history_days += 1), []);

@@ -238,11 +238,14 @@ async fn opened_location_is_read_and_closed_one_is_not() {
     engine.stop().await;
 }
 
+fn pending(place: &mut LocationSetup) {
+    place.status = LocationStatus::Pending;
+}
+
 #[actix::test]
-async fn location_with_a_new_data_source_is_connected_to_it() {
+async fn location_without_records_is_connected_to_a_new_data_source() {
     let (store, here) = (memory(), Arc::new(FakeEhr::default()));
-    let engine = serving(&store, &here, &Arc::default(), both()).await;
-    until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
+    let engine = serving(&store, &here, &Arc::default(), with(both(), PLACE, pending)).await;
     let before = here.described.get();
     reconfigured(&engine, with(both(), PLACE, |place| place.source = Some(2))).await;
     until("the other EHR", async || here.described.get() > before).await;
@@ -251,6 +254,62 @@ async fn location_with_a_new_data_source_is_connected_to_it() {
     let query = ListQuery::new([2], Order::UpdatedAt);
     let plans = engine.lists().list(&query, &PageRequest::whole(10), |_: &Record<InsurancePlan>| true).unwrap().rows;
     assert_eq!(plans.len(), 1, "it is kept where the other data source's are");
+    engine.stop().await;
+}
+
+/// Its cursors, hours and queued writes are those of its data source.
+#[actix::test]
+async fn location_with_records_keeps_its_data_source() {
+    let (store, here) = (memory(), Arc::new(FakeEhr::default()));
+    let engine = serving(&store, &here, &Arc::default(), both()).await;
+    until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
+    let refused = async |setup: Setup| {
+        let Err(NotReconfigurable::Unusable(problems)) = engine.reconfigure(setup, &NoSimulatedEhrs).await else {
+            panic!("it was taken")
+        };
+        let why = problems.join("; ");
+        assert!(why.contains("location 1: the data source of a location with records cannot change"), "{why}");
+    };
+    let changed = |source| with(both(), PLACE, |place| place.source = source);
+    refused(changed(Some(2))).await;
+    refused(changed(None)).await;
+    refused(with(both(), PLACE, |place| place.foreign_id = Some("north".into()))).await;
+    let mut without = both();
+    without.locations.remove(&PLACE);
+    reconfigured(&engine, without).await;
+    refused(changed(Some(2))).await;
+    reconfigured(&engine, both()).await;
+    engine.send(PLACE, plan()).await.unwrap();
+    until("the write", async || here.pushed.get() == 1).await;
+    engine.stop().await;
+}
+
+#[actix::test]
+async fn location_is_not_served_by_a_start_with_another_data_source() {
+    let (store, here) = (memory(), Arc::new(FakeEhr::default()));
+    let engine = serving(&store, &here, &Arc::default(), both()).await;
+    until("its first reading", async || engine.last_sync(PLACE).unwrap().is_some()).await;
+    engine.stop().await;
+
+    let (here, other) = (Arc::new(FakeEhr::default()), Arc::new(FakeEhr::default()));
+    let own = [(PLACE, &here), (OTHER, &other)].map(|(id, ehr)| (id, ehr.clone() as Arc<dyn Ehr>));
+    let parts = Parts { own: own.into_iter().collect(), ..parts(&store) };
+    let engine = Engine::start(with(both(), PLACE, |place| place.source = Some(2)), parts).await.unwrap();
+    assert!(matches!(engine.send(PLACE, plan()).await, Err(EngineError::OtherSource { .. })));
+    let state = engine.sync_state(PLACE).await.unwrap();
+    let why = state.read_reason.clone().unwrap();
+    assert!(why.contains("it has records of data source 1") && state.write_reason.as_ref() == Some(&why), "{why}");
+    assert!(!state.read_ok && !state.write_ok);
+    assert_eq!(engine.standings()[&PLACE].read_problem, Some(why));
+    until("what the other EHR can do", async || engine.description(OTHER).unwrap().is_some()).await;
+    engine.send(OTHER, plan()).await.unwrap();
+    until("the write of another location", async || other.pushed.get() == 1).await;
+    assert_eq!((here.described.get(), here.pulled.get(), here.attempted.get()), (0, 0, 0));
+
+    // The operator configures the former data source again.
+    reconfigured(&engine, both()).await;
+    engine.send(PLACE, plan()).await.unwrap();
+    until("the write", async || here.pushed.get() == 1).await;
     engine.stop().await;
 }
 
@@ -322,7 +381,9 @@ async fn setups_applied_while_stopping_load_no_location() {
         let engine = engine.clone();
         actix::spawn(async move { engine.reconfigure(setup, &NoSimulatedEhrs).await.map(drop) })
     };
-    let all = [coming(both()), coming(with(both(), OTHER, |place| place.source = Some(1))), coming(one())];
+    let first = with(both(), OTHER, pending);
+    let second = with(first.clone(), OTHER, |place| place.source = Some(1));
+    let all = [coming(first), coming(second), coming(one())];
     engine.stop().await;
     for one in all {
         one.await.unwrap().unwrap();

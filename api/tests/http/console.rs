@@ -306,14 +306,12 @@ async fn thousands_of_locations_are_shown_in_pages() {
         (location.id, location.name) = (LocationId(id), format!("Branch {id}"));
         setup.locations.insert(location.id, location.into());
     }
-    let parts = engine::Parts::new(
-        std::sync::Arc::new(engine::store::memory::MemoryStore::new()),
-        endpoints::resources::record_views::RecordViews::shared(),
-    );
+    let store = std::sync::Arc::new(engine::store::memory::MemoryStore::new());
+    let parts = engine::Parts::new(store.clone(), endpoints::resources::record_views::RecordViews::shared());
     let engine = std::sync::Arc::new(engine::Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
     api.replace_operators(operators());
-    let world = ApiWorld { api: Data::new(api), engine, books: Default::default() };
+    let world = ApiWorld { api: Data::new(api), engine, books: Default::default(), store };
     let browser = ConsoleBrowser::signed_in(&world, VIEWER).await;
     let first = browser.page("/console?q=branch").await;
     assert_eq!(first.matches("Branch ").count(), 50);

@@ -11,7 +11,12 @@ use std::{
 
 use actix_web::{dev::ServerHandle, http::Method, rt::task::spawn_blocking};
 use api::server;
-use engine::{lists::Position, records::ehr::Resource, simulated::NoSimulatedEhrs};
+use engine::{
+    lists::Position,
+    records::{document::DocumentKind, ehr::Resource},
+    simulated::NoSimulatedEhrs,
+    store::{self, Batch},
+};
 use framework::{
     access::keys::{ApiKey, Grants},
     http::{endpoint::Success, rules::HttpRules},
@@ -251,8 +256,11 @@ async fn a_cursor_of_another_export_is_refused() {
     assert_eq!(world.get(&path).fails(400).await, [message], "with another EHR");
 }
 
-/// Disconnects the exported location from its EHR.
+/// Disconnects the exported location from its EHR, as versions allowed that did not store the EHR of its records.
 pub async fn without_ehr(world: &ApiWorld) {
+    let mut removal = Batch::new();
+    removal.delete(store::keys::record(DocumentKind::EhrSite.byte(), 0, MAIN.into()));
+    world.store.commit(removal).await.unwrap();
     let mut next = setup();
     next.locations.get_mut(&LocationId(MAIN)).map(Arc::make_mut).unwrap().source = None;
     world.api.reconfigure(next, &NoSimulatedEhrs).await.unwrap_or_else(|error| panic!("{error}"));

@@ -50,14 +50,15 @@ impl Served {
         write(dir.path(), "institutions/acme.toml", ACME);
         write(dir.path(), "keys.toml", &(key(ACME_KEY, "") + &key(MAIN_KEY, "locations = [1]")));
         let config = Config::load(dir.path()).unwrap();
-        let parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
+        let store = Arc::new(MemoryStore::new());
+        let parts = Parts::new(store.clone(), RecordViews::shared());
         let engine = Arc::new(Engine::start(config.setup.clone(), parts).await.unwrap());
         let secret = Secret::from_bytes([7; 32]);
         let trail = tempfile::tempdir().unwrap();
         let api = Api::new(engine.clone(), config.access.keys.clone(), &secret, config.http.clone());
         let api = api.with_audit(audit::Trail::open(trail.path(), &TRAIL, audit::Rules::default()).unwrap());
         let reload = Reload::new(dir.path(), &config, Arc::new(NoSimulatedEhrs));
-        let world = ApiWorld { api: Data::new(api), engine, books: Arc::default() };
+        let world = ApiWorld { api: Data::new(api), engine, books: Arc::default(), store };
         Served { world, reload, dir, trail }
     }
 

@@ -107,6 +107,7 @@ pub struct ApiWorld {
     pub engine: Arc<Engine>,
     /// Books of the practices' EHRs.
     pub books: Arc<Books>,
+    pub store: Arc<dyn Store>,
 }
 
 pub async fn world() -> ApiWorld {
@@ -191,7 +192,7 @@ pub async fn world_kept_in(setup: Setup, store: Arc<dyn Store>, key_file: PathBu
 async fn world_over(setup: Setup, rules: HttpRules, books: Books, mut parts: Parts) -> ApiWorld {
     let turn = Arc::new(AtomicUsize::new(0));
     let readable = !books.unreadable.load(Ordering::SeqCst);
-    let books = Arc::new(books);
+    let (books, store) = (Arc::new(books), parts.store.clone());
     let ring = KeyRing::from(keys());
     parts.audience = Arc::new(ring.clone());
     for (order, location) in PULLED.into_iter().enumerate() {
@@ -207,7 +208,7 @@ async fn world_over(setup: Setup, rules: HttpRules, books: Books, mut parts: Par
     }
     let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), rules);
     api.replace_operators(operators());
-    ApiWorld { api: Data::new(api), engine, books }
+    ApiWorld { api: Data::new(api), engine, books, store }
 }
 
 /// Starts a world with the test's own EHRs, by location.
@@ -232,7 +233,8 @@ pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>
 }
 
 async fn world_unread_set_up(mut setup: Setup, ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> ApiWorld {
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shared());
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let mut parts = Parts::new(store.clone(), RecordViews::shared());
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
     for location in setup.locations.values_mut() {
         // Shorter than the usual pauses for a page that may show a write in flight, so that tests do not wait.
@@ -242,7 +244,7 @@ async fn world_unread_set_up(mut setup: Setup, ehrs: impl IntoIterator<Item = (u
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
     api.replace_operators(operators());
-    ApiWorld { api: Data::new(api), engine, books: Arc::default() }
+    ApiWorld { api: Data::new(api), engine, books: Arc::default(), store }
 }
 
 async fn pulled(engine: &Engine, location: LocationId) {

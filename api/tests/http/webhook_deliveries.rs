@@ -45,10 +45,10 @@ async fn world_over(store: Arc<MemoryStore>) -> ApiWorld {
     let mut setup = setup();
     setup.engine.webhook_development = true;
     let ring = KeyRing::from(keys());
-    let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store, RecordViews::shared()) };
+    let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store.clone(), RecordViews::shared()) };
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), free_rates());
-    ApiWorld { api: web::Data::new(api), engine, books: Arc::default() }
+    ApiWorld { api: web::Data::new(api), engine, books: Arc::default(), store }
 }
 
 async fn sending_world() -> ApiWorld {

@@ -1,8 +1,9 @@
 //! Errors of a location. Refusals, damage, conflicts, overload and faults stay distinct up to the caller.
 
-use location::{Decision, LocationId, Refusal, Resource};
+use location::{Decision, LocationId, Refusal, Resource, Timestamp};
 use query::lists::ListError;
 use records::references::Missing;
+use runtime::clock;
 use store::{CommitError, StoreError, counters::IdError, journal};
 
 use crate::unmet::Unmet;
@@ -37,6 +38,9 @@ pub enum EngineError {
     TooLarge,
     #[error("the location's records are damaged; an operator has to restore them")]
     Damaged,
+    /// The location is not served until the operator configures its former data source again.
+    #[error("{why}")]
+    OtherSource { why: String, since: Timestamp },
     #[error("the adapter of the location is being prepared")]
     AdapterPreparing,
     #[error("the adapter of the location was rejected; operator action required")]
@@ -113,6 +117,9 @@ pub enum LoadError {
     Record { location: LocationId, why: String },
     #[error("no such location")]
     Unknown,
+    /// The records of the location are of another EHR than the configured one.
+    #[error("{0}")]
+    OtherSource(String),
 }
 
 impl LoadError {
@@ -123,7 +130,7 @@ impl LoadError {
             Self::Journal(journal::JournalError::Store(error)) | Self::Store(error) => {
                 matches!(error, StoreError::Damaged { .. })
             }
-            Self::Unknown => false,
+            Self::Unknown | Self::OtherSource(_) => false,
         }
     }
 }
@@ -134,6 +141,7 @@ impl From<LoadError> for EngineError {
             LoadError::Store(error) | LoadError::Journal(journal::JournalError::Store(error)) => error.into(),
             LoadError::Journal(_) | LoadError::Record { .. } => EngineError::Damaged,
             LoadError::Unknown => EngineError::UnknownLocation,
+            LoadError::OtherSource(why) => EngineError::OtherSource { why, since: clock::now() },
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod change_counter;
 mod change_log;
 pub mod commands;
 pub mod disk_share;
+pub mod ehr_site;
 pub mod error;
 mod facts;
 pub mod history;

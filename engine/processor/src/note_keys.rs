@@ -1,5 +1,5 @@
-//! Keys of facts about a location that others read without its actor: the EHR's capabilities, and the times of the last
-//! read and turn.
+//! Keys of facts about a location that others read without its actor: the EHR's capabilities, the times of the last
+//! read and turn, and the EHR of its records.
 
 use location::{LocationId, Timestamp};
 use records::document::DocumentKind;
@@ -20,6 +20,11 @@ pub fn description_key(location: LocationId) -> Key {
 
 pub(crate) fn last_turn_key(location: LocationId) -> Key {
     keys::record(DocumentKind::LastTurn.byte(), 0, u64::from(location.0))
+}
+
+/// Returns the key of the EHR that a location's records come from.
+pub(crate) fn ehr_site_key(location: LocationId) -> Key {
+    keys::record(DocumentKind::EhrSite.byte(), 0, u64::from(location.0))
 }
 
 /// Returns the key that exists while a failed write waits for an operator to retry or drop it.

@@ -22,6 +22,7 @@ use crate::{
     LoadError, Pool, Reject, call_changes,
     call_queue::CallQueue,
     change_counter::ChangeCounter,
+    ehr_site::EhrSite,
     journal_record::JournalRecord,
     long_work::LongWork,
     machine_settings,
@@ -86,6 +87,8 @@ pub struct Processor {
     pub(crate) asleep: Option<i64>,
     /// The store was restored from a backup, which the location has not handled yet.
     pub(crate) restored: bool,
+    /// The store has the EHR of the location's records.
+    pub(crate) has_site: bool,
     /// Operatories closed to patients, cached until operatories change.
     pub(crate) closed: OnceLock<BTreeSet<OperatoryId>>,
     /// Cached foreign ids of providers, operatories and appointment types. A record never changes its foreign id.
@@ -99,6 +102,10 @@ impl Processor {
         let all = deps.setup.load_full();
         let setup = all.locations.get(&location).ok_or(LoadError::Unknown)?.clone();
         let institution = all.institutions.get(&setup.institution).ok_or(LoadError::Unknown)?.clone();
+        let site = EhrSite::stored(&*deps.store, location)?;
+        if let Some(why) = site.as_ref().and_then(|site| site.conflict(&setup)) {
+            return Err(LoadError::OtherSource(why));
+        }
         let damaged = |why: serde_json::Error| LoadError::Record { location, why: why.to_string() };
         let description = deps.store.get(&description_key(location))?;
         let description = description.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(damaged)?;
@@ -151,6 +158,7 @@ impl Processor {
             marked,
             asleep,
             restored,
+            has_site: site.is_some(),
             closed: OnceLock::new(),
             foreign_ids: Mutex::default(),
             patients_here: Mutex::default(),
@@ -222,7 +230,8 @@ impl Processor {
     /// unloaded.
     pub(crate) fn apply_setup(&mut self) {
         let all = self.deps.setup.load_full();
-        if let Some(setup) = all.locations.get(&self.setup.id).filter(|setup| setup.source == self.setup.source)
+        let site = self.ehr_site();
+        if let Some(setup) = all.locations.get(&self.setup.id).filter(|setup| EhrSite::from_setup(setup) == site)
             && let Some(institution) = all.institutions.get(&setup.institution)
         {
             (self.setup, self.institution) = (setup.clone(), institution.clone());
@@ -302,6 +311,10 @@ impl Processor {
     /// Returns the key scope of a resource's records at this location.
     pub fn scope<T: Body>(&self) -> u32 {
         T::SCOPE.number(self.institution.id.0, self.source(), self.setup.id.0)
+    }
+
+    pub(crate) fn ehr_site(&self) -> EhrSite {
+        EhrSite::from_setup(&self.setup)
     }
 
     /// Returns the data source of foreign ids, or `None` for a location without EHR.

@@ -20,6 +20,7 @@ use crate::{
     Processor, Reject, Request, TurnContext, UnitOfWork,
     call_changes::{self, CallChange, ChangedRecord},
     change_log::ended_write,
+    ehr_site,
     facts::FactContext,
     journal_record::JournalRecord,
     note_keys::last_turn_key,
@@ -119,12 +120,16 @@ impl Processor {
                 serde_json::to_vec(&record).map_err(|_| Reject::Damaged("a journal record that cannot be written"))?;
             unit.ended.extend(events.iter().filter_map(ended_write));
             unit.status = self.status_change(cx.now, &events);
-            if origin.is_none() && self.may_defer(&events) && unit.is_unchanged() {
+            let stores_site = self.stores_site(&events);
+            if origin.is_none() && !stores_site && self.may_defer(&events) && unit.is_unchanged() {
                 deferred = Some(record);
             } else {
                 self.append_deferred(&mut batch);
                 journal::append(&mut batch, self.setup.id.0, self.next_number(), record);
                 self.mark(&mut batch);
+                if stores_site {
+                    self.ehr_site().put(&mut batch, self.setup.id);
+                }
                 providers = unit.changes(Resource::Providers);
                 unit.facts = FactContext::new(&events, origin, merged);
                 image_permit = self.deps.image_permits.as_ref().and_then(|permit| permit(self.setup.institution));
@@ -148,6 +153,11 @@ impl Processor {
         // A lost record is a request that the quota does not count any more.
         let most = MAX_DEFERRED.min(self.settings().quota.burst as usize / 2);
         self.marked && self.deferred.len() < most && events.iter().all(is_progress)
+    }
+
+    /// Returns `true` if a commit of these events stores the EHR of the location's records, because the store lacks it.
+    fn stores_site(&self, events: &[Event]) -> bool {
+        !self.has_site && ehr_site::has_records(&self.machine.state, events)
     }
 
     /// Adds the deferred records to a batch, before the record of its turn.
@@ -225,6 +235,7 @@ impl Processor {
     /// Applies a durable or deferred turn to the state in memory, and returns its calls.
     pub fn finish(&mut self, turn: PendingCommit) -> Vec<Call> {
         let number = self.next_number();
+        self.has_site |= turn.recorded && self.stores_site(&turn.events);
         for event in &turn.events {
             self.machine.evolve(turn.at, event);
             let operatories = Resource::Operatories;
@@ -282,6 +293,9 @@ impl Processor {
             batch = self.snapshot()?;
         } else {
             self.append_deferred(&mut batch);
+        }
+        if self.stores_site(&[]) {
+            self.ehr_site().put(&mut batch, self.setup.id);
         }
         let id = self.setup.id.0;
         // A location whose changes may be missing in the audit trail is loaded by the next start, which wakes the

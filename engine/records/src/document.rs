@@ -24,6 +24,8 @@ pub enum DocumentKind {
     LastTurn,
     /// A marker of a failed write that no operator has retried or dropped.
     FailedWrite,
+    /// The data source of a location with records, and the location's id in the EHR.
+    EhrSite,
 }
 
 /// A record in the store.

@@ -176,6 +176,8 @@ const WRITING_PAUSED: &str = "an operator paused writing";
 const NO_WORKSTATION: &str = "no staff workstation is connected";
 /// The reason of a location that cannot be loaded until an operator restores its records.
 pub const DAMAGED: &str = "the records of the location are damaged";
+/// Prefix of the reason of a location that is not served: its records are of another EHR than the configured one.
+pub const OTHER_SOURCE: &str = "the data source of a location with records cannot change";
 
 impl SyncState {
     /// Creates the status from the state of a location, without adapter and gate (see `through` and `at_gate`).
@@ -250,6 +252,13 @@ impl SyncState {
             (self.read_reason, self.write_reason) = (Some(problem.clone()), Some(problem));
         }
         self.adapter = adapter;
+        self
+    }
+
+    /// Marks a location that is not served: neither reading nor writing works since `since`.
+    pub fn not_served(mut self, since: Timestamp, reason: &str) -> SyncState {
+        (self.read_ok, self.read_at, self.read_reason) = (false, since, Some(reason.to_owned()));
+        (self.write_ok, self.write_at, self.write_reason) = (false, since, Some(reason.to_owned()));
         self
     }
 
@@ -433,6 +442,8 @@ pub enum Cause {
     Stuck,
     /// The first read cycle is not complete.
     FirstCycle,
+    /// The location has records of another EHR than the configured one.
+    OtherSource,
     /// The EHR does not answer, or fails.
     Ehr,
 }
@@ -451,6 +462,7 @@ impl Cause {
             _ if begins(&NO_ACCESS) => Cause::Credentials,
             _ if reason.ends_with(DELETED) || begins(&[STOPPED]) => Cause::Deletions,
             _ if begins(&[FIRST_CYCLE]) => Cause::FirstCycle,
+            _ if begins(&[OTHER_SOURCE]) => Cause::OtherSource,
             _ => Cause::Ehr,
         }
     }
@@ -483,6 +495,7 @@ mod tests {
                 "the first read cycle is not complete: waiting for a record that is still being written",
                 Cause::FirstCycle,
             ),
+            (OTHER_SOURCE, Cause::OtherSource),
             ("it is down", Cause::Ehr),
         ] {
             assert_eq!(Cause::from_reason(reason), cause, "{reason}");

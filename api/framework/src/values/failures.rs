@@ -292,6 +292,7 @@ failures! {
         LocationMoved 503 "The location has just moved to another node of the service; nothing was changed. Please try again." retry 1,
         AdapterPreparing 503 "The location's adapter is being prepared." retry 5,
         AdapterRefused 503 "The location's adapter cannot be used until the operator has fixed it." retry 30,
+        DataSourceChanged 503 "The location's data source was changed in the configuration; the location is not served until the operator has changed it back." retry 30,
         OutcomeUnknown 503 "It is unknown whether the request was stored. Read the record before sending the request again, or repeat it with the same idempotency key." retry 30,
         StoreAway 503 "The server's database cannot be reached; nothing was stored. Please try again soon." retry 5,
         StoreFull 503 "The server's storage is full or has failed; writes are refused. Please try again later." retry 30,

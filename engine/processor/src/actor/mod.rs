@@ -27,7 +27,7 @@ use actix::{
     SpawnHandle, WrapFuture, fut::LocalBoxActorFuture,
 };
 use location::{
-    Command, DAY, Event, LocationId, Millis, SECOND, SlotQuery, Timestamp,
+    Command, DAY, Event, Location, LocationId, Millis, SECOND, SlotQuery, State, Timestamp,
     command::Closed,
     explain::{ExplainQuery, Explanation},
     gate::Gate,
@@ -41,6 +41,7 @@ use records::{
 use runtime::{
     ErrorSource, Metrics, RecentError,
     clock::{self, Watch},
+    metrics::LocationHealth,
 };
 use store::{CommitError, journal};
 use tokio::sync::oneshot;
@@ -49,7 +50,9 @@ use tracing::{Instrument, Span};
 use crate::{
     Deps, EngineError, FreeGroups, FreeSlots, LoadError, Processor, Reject,
     disk_share::{self, DiskShare},
+    ehr_site::EhrSite,
     error::not_stored,
+    machine_settings,
     reply::SlotRules,
     restored::AfterRestore,
     standing,
@@ -63,6 +66,9 @@ const TRIES: u32 = 20;
 /// on a thread shared with healthy locations.
 const DAMAGED_FOR: Duration = Duration::from_secs(300);
 const UNREADABLE_FOR: Duration = Duration::from_secs(1);
+/// Pause before a location with another data source is loaded again. Only a reload of the configuration helps, and it
+/// replaces the actor.
+const OTHER_SOURCE_FOR: Duration = Duration::from_secs(24 * 3_600);
 /// Retry time for callers whose request reached the location while it was moving away.
 const ELSEWHERE_SECONDS: u32 = 1;
 /// Pause after a failed commit.
@@ -145,8 +151,8 @@ pub(crate) enum SelfMessage {
 
 /// Resources of a location under the current setup.
 pub struct LocationRuntime {
-    /// Data source of `ehr`.
-    pub source: Option<u32>,
+    /// Data source of `ehr`, and the location's id in it.
+    pub site: EhrSite,
     pub ehr: Option<Arc<dyn Ehr>>,
     /// Receives the write queue. Set only if the EHR is reached through workstations.
     pub watcher: Option<QueueWatcher>,
@@ -274,7 +280,7 @@ impl LocationActor {
         match loaded {
             // Another setup came into force while loading, so writes would go to the wrong EHR. The actor is about to
             // receive `Leave`.
-            Ok(processor) if processor.source() != self.means.source => {
+            Ok(processor) if processor.ehr_site() != self.means.site => {
                 self.unreadable = Some((Instant::now(), EngineError::Busy { retry_after: ELSEWHERE_SECONDS }));
             }
             Ok(processor) => {
@@ -298,6 +304,16 @@ impl LocationActor {
                 self.metrics.locations.note_damage(self.id, DAMAGED, clock::now());
                 self.unreadable = Some((Instant::now() + DAMAGED_FOR, EngineError::Damaged));
                 // The audit trail follows the readable records, and names the others.
+                self.deps.call_queue.ring([self.id]);
+            }
+            Err(LoadError::OtherSource(why)) => {
+                tracing::error!(location = %self.id, why, "the location is not served");
+                self.record_error(format!("the location is not served: {why}"), None);
+                let (read_problem, write_problem) = (Some(why.clone()), Some(why.clone()));
+                let health = LocationHealth { read_problem, write_problem, ..LocationHealth::default() };
+                self.metrics.locations.note(self.id, health);
+                self.unreadable = Some((Instant::now() + OTHER_SOURCE_FOR, LoadError::OtherSource(why).into()));
+                // The audit trail follows the journal without the location.
                 self.deps.call_queue.ring([self.id]);
             }
             Err(error) => {
@@ -629,7 +645,22 @@ impl LocationActor {
         self.done()
     }
 
+    /// Returns the reason why the location is not served because of its data source, and the time since then.
+    fn other_source(&self) -> Option<(&str, Timestamp)> {
+        match &self.unreadable {
+            Some((_, EngineError::OtherSource { why, since })) => Some((why, *since)),
+            _ => None,
+        }
+    }
+
     fn sync_state(&self) -> Result<SyncState, EngineError> {
+        if let Some((why, since)) = self.other_source() {
+            let all = self.deps.setup.load_full();
+            let setup = all.locations.get(&self.id).ok_or(EngineError::UnknownLocation)?;
+            let settings = machine_settings::for_location(&all, setup, None);
+            let blank = Location::load(Arc::new(settings), State::default());
+            return Ok(SyncState::from_location(&blank, None, since).not_served(since, why));
+        }
         let processor = self.in_memory()?;
         let mut state = SyncState::from_location(&processor.machine, processor.description.as_ref(), clock::now());
         if state.reading.is_some() && self.share.wait(&self.deps.setup.load_full().engine, clock::now()) > 0 {
@@ -692,7 +723,9 @@ impl LocationActor {
     fn idle(&mut self, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
         let wake = self.processor.as_ref().and_then(Processor::wake_at);
         let soon = clock::now().plus(i64::try_from(self.means.idle.as_millis()).unwrap_or(i64::MAX));
-        if self.last_used.elapsed() < self.means.idle || wake.is_some_and(|at| at <= soon) {
+        // A location that is not served stays, so that its status does.
+        let is_needed = self.other_source().is_some() || wake.is_some_and(|at| at <= soon);
+        if self.last_used.elapsed() < self.means.idle || is_needed {
             send_to_self_later(ctx, SelfMessage::Idle, self.means.idle);
             return self.done();
         }

@@ -41,8 +41,13 @@ fn practice() -> Arc<setup::Setup> {
 }
 
 fn actor(deps: Arc<Deps>) -> Addr<LocationActor> {
-    let means =
-        LocationRuntime { source: None, ehr: None, watcher: None, idle: Duration::from_secs(3_600), mailbox: 16 };
+    let means = LocationRuntime {
+        site: EhrSite::default(),
+        ehr: None,
+        watcher: None,
+        idle: Duration::from_secs(3_600),
+        mailbox: 16,
+    };
     LocationActor::new(LocationId(1), deps, means, Arc::default(), Arc::default()).start()
 }
 
@@ -131,8 +136,13 @@ async fn committed_change_is_passed_on_as_it_is_in_the_journal() {
 #[actix::test]
 async fn idle_location_is_unloaded_once_the_audit_trail_has_its_changes() {
     let deps = deps(Arc::new(MemoryStore::default()), practice());
-    let means =
-        LocationRuntime { source: None, ehr: None, watcher: None, idle: Duration::from_millis(50), mailbox: 16 };
+    let means = LocationRuntime {
+        site: EhrSite::default(),
+        ehr: None,
+        watcher: None,
+        idle: Duration::from_millis(50),
+        mailbox: 16,
+    };
     let actor = LocationActor::new(LocationId(1), deps.clone(), means, Arc::default(), Arc::default()).start();
     let (origin, pause) = paused_by_a_call();
     let job = |reply| LocationMessage::Do { job: RequestJob::by(pause, reply, Some(origin)), begun: Arc::default() };
@@ -233,7 +243,7 @@ fn practice_of(source: u32) -> setup::Setup {
 
 fn means_of(source: u32, ehr: &Arc<FakeEhr>) -> LocationRuntime {
     LocationRuntime {
-        source: Some(source),
+        site: EhrSite::from_setup(&testing::location(LocationId(1), 1, source)),
         ehr: Some(ehr.clone()),
         watcher: None,
         idle: Duration::from_secs(3_600),

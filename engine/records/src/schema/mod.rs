@@ -264,6 +264,7 @@ impl DocumentKind {
             DocumentKind::ReportedSyncStatus => 11,
             DocumentKind::LastTurn => 12,
             DocumentKind::FailedWrite => 13,
+            DocumentKind::EhrSite => 14,
             DocumentKind::Of(resource) => rules(resource).tag,
         }
     }

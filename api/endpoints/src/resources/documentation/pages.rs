@@ -294,6 +294,7 @@ mod tests {
             Cause::Deletions,
             Cause::Stuck,
             Cause::FirstCycle,
+            Cause::OtherSource,
             Cause::Ehr,
         ];
         for link in causes.map(runbook) {

@@ -82,6 +82,7 @@ fn next_step(cause: Cause, location: LocationId, resource: Option<Resource>) -> 
         }
         Cause::Stuck => format!("See which write waits: `practice-sync queue list --location {location}`."),
         Cause::FirstCycle => "Wait for the first read cycle. Nothing is offered before a schedule was read.".to_owned(),
+        Cause::OtherSource => "Configure the former data source and `foreign_id` of the location again.".to_owned(),
         Cause::Ehr => format!(
             "Check that the EHR answers. The server tries again by itself; `practice-sync sync {location}` tries at once."
         ),
@@ -98,6 +99,7 @@ pub fn runbook(cause: Cause) -> &'static str {
         Cause::Credentials => "/console/docs/runbooks#an-ehr-does-not-accept-the-credentials",
         Cause::Deletions => "/console/docs/runbooks#deletions-were-stopped",
         Cause::Stuck => "/console/docs/runbooks#oldest_write_seconds",
+        Cause::OtherSource => "/console/docs/runbooks#a-location-has-another-data-source",
         Cause::FirstCycle | Cause::Ehr => "/console/docs/runbooks#an-ehr-is-down-for-a-day",
     }
 }
