@@ -98,7 +98,8 @@ location::settings! {
             ]) => reload, "`pending` and `closed` refuse all calls of clients.";
         /// `None` without EHR integration (specification 1.4).
         source: Option<u32> = None, id().optional() =>
-            reload, "The `id` of the location's data source. Unset, the location has no EHR.";
+            reload, "The `id` of the location's data source. Unset, the location has no EHR. It cannot change once the \
+                     location has records.";
         map_by_operatory: bool = false, flag() => reload, "A booking must name an operatory.";
         street_address: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
         city: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
@@ -109,7 +110,8 @@ location::settings! {
                      country.";
         phone_number: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
         email: Option<Box<str>> = None, boxed_text().optional() => reload, "Shown to clients.";
-        foreign_id: Option<Box<str>> = None, boxed_text().optional() => reload, "The id of the location in the EHR.";
+        foreign_id: Option<Box<str>> = None, boxed_text().optional() =>
+            reload, "The id of the location in the EHR. It cannot change once the location has records.";
         /// Shared by locations with equal settings.
         settings: Arc<LocationSettings> = Arc::default();
         /// Boxed, because few locations have them.
