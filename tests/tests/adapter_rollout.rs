@@ -24,19 +24,19 @@ impl Operator<'_> {
         let mut command = Command::new(binary());
         command.arg("adapter").args(arguments).args(["--server", &format!("http://{}", self.at.operators)]);
         let output = command.env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).output().unwrap();
-        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-        (output.status.success(), said)
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (output.status.success(), text)
     }
 
     fn does(&self, arguments: &[&str]) -> String {
-        let (well, said) = self.types(arguments);
-        assert!(well, "{arguments:?}: {said}");
-        said
+        let (well, text) = self.types(arguments);
+        assert!(well, "{arguments:?}: {text}");
+        text
     }
 
     fn is_refused(&self, arguments: &[&str], why: &str) {
-        let (well, said) = self.types(arguments);
-        assert!(!well && said.contains(why), "{arguments:?}: {why}: {said}");
+        let (well, text) = self.types(arguments);
+        assert!(!well && text.contains(why), "{arguments:?}: {why}: {text}");
     }
 
     /// Returns the adapter version that a location runs.
@@ -118,16 +118,16 @@ async fn version_is_uploaded_rolled_out_and_rolled_back_at_runtime() {
     assert!(!operator.does(&["versions"]).contains("  version "));
 
     let file = packed(dir.path(), "sandbox", "2.0.0");
-    let said = operator.does(&["upload", "sandbox", file.to_str().unwrap()]);
-    let sha256 = said.split_whitespace().last().unwrap().to_owned();
-    assert!(said.starts_with("sandbox 2.0.0  ") && sha256.len() == 64, "{said}");
-    assert_eq!(operator.does(&["upload", "sandbox", file.to_str().unwrap()]), said, "the same again changes nothing");
+    let text = operator.does(&["upload", "sandbox", file.to_str().unwrap()]);
+    let sha256 = text.split_whitespace().last().unwrap().to_owned();
+    assert!(text.starts_with("sandbox 2.0.0  ") && sha256.len() == 64, "{text}");
+    assert_eq!(operator.does(&["upload", "sandbox", file.to_str().unwrap()]), text, "the same again changes nothing");
     assert_eq!(operator.version_at(main).await, "0.1.0", "nobody runs it yet");
 
     // A dry run, then the rollout to the chosen location.
     let main_text = main.to_string();
-    let said = operator.does(&["rollout", &sha256, &main_text, "--dry-run"]);
-    assert!(said.contains(&format!("location {main} would run {sha256}")), "{said}");
+    let text = operator.does(&["rollout", &sha256, &main_text, "--dry-run"]);
+    assert!(text.contains(&format!("location {main} would run {sha256}")), "{text}");
     assert_eq!(operator.version_at(main).await, "0.1.0");
     operator.does(&["rollout", &sha256, &main_text]);
     assert_eq!(

@@ -76,7 +76,7 @@ pub async fn run<S: EhrUnderTest>(
 
 /// The finding of a case that panicked because the simulated EHR failed.
 fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinError) -> CaseEnd {
-    let said = match broken.try_into_panic() {
+    let message = match broken.try_into_panic() {
         Ok(panic) => {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
@@ -85,7 +85,7 @@ fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinErro
     };
     CaseEnd::Failed(Box::new(Finding {
         asked: subject.asked_last(),
-        answered: said,
+        answered: message,
         expected: "the case comes to its end".to_owned(),
         mend: "not caused by the adapter: the EHR under test cannot execute the suite's request".to_owned(),
     }))

@@ -171,9 +171,9 @@ impl<S: EhrUnderTest> Subject<S> {
             "do not go on after the deadline: ask for less in one call",
         )?;
         if let Err(fault) = &ended {
-            let said = fault.to_string();
+            let message = fault.to_string();
             self.hold(
-                !said.contains("the adapter failed") && !said.contains("broke the contract"),
+                !message.contains("the adapter failed") && !message.contains("broke the contract"),
                 "an answer or a fault of the contract, without a panic",
                 "the fault names what was wrong; the adapter's log has the file and line of a panic. Turn what the EHR says \
                  wrongly into a fault or a skipped record",
@@ -323,11 +323,11 @@ impl<S: EhrUnderTest> Subject<S> {
             !unsaid && !frame && self.keeps(resource, field)
         });
         let differs = kept.filter(|(field, value)| !same(value, shown_as(resource, field, &held)));
-        let said = |field: &String| match shown_as(resource, field, &held) {
+        let current = |field: &String| match shown_as(resource, field, &held) {
             Value::Null => "nothing".to_owned(),
             it => shown::beside(written, it),
         };
-        differs.map(|(field, value)| format!("{field}: {value} was written, {} is shown", said(field))).collect()
+        differs.map(|(field, value)| format!("{field}: {value} was written, {} is shown", current(field))).collect()
     }
 
     /// Returns `true` if a pull returns the field as written, unless `describe` or the subject excludes it.

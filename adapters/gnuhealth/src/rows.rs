@@ -40,14 +40,14 @@ pub fn fields<T: Asked>() -> Vec<String> {
 macro_rules! rows {
     ($(
         $(#[$doc:meta])*
-        $row:ident $([$($(#[$said:meta])* $unasked:ident: $kind:ty),*])? {
+        $row:ident $([$($(#[$option:meta])* $unasked:ident: $kind:ty),*])? {
             $($(#[$attribute:meta])* $($name:literal)? $field:ident: $type:ty,)*
         }
     )*) => { $(
         $(#[$doc])*
         #[derive(Debug, Default, Deserialize)]
         pub struct $row {
-            $($($(#[$said])* pub $unasked: $kind,)*)?
+            $($($(#[$option])* pub $unasked: $kind,)*)?
             $(#[serde(default $(, rename = $name)?)] $(#[$attribute])* pub $field: $type,)*
         }
 

@@ -265,9 +265,9 @@ pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
 
 /// Returns the seconds of a `Retry-After` header, which contains a number or a date.
 pub fn retry_after(answer: &Response) -> Option<u32> {
-    let said = answer.header("retry-after")?.trim();
-    said.parse().ok().or_else(|| {
-        let wait = time::http_date(said)?.saturating_sub(clock::now()).max(0);
+    let value = answer.header("retry-after")?.trim();
+    value.parse().ok().or_else(|| {
+        let wait = time::http_date(value)?.saturating_sub(clock::now()).max(0);
         Some(u32::try_from(wait).unwrap_or(u32::MAX))
     })
 }

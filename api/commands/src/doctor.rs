@@ -240,8 +240,8 @@ async fn server(config: &Config, findings: &mut Findings) {
         return;
     }
     for (field, standing) in [("adapters_refused", Severity::Bad), ("adapters_preparing", Severity::Warning)] {
-        if let Some(said) = body.get(field) {
-            findings.add("server", standing, format_args!("{field}: {said}"));
+        if let Some(value) = body.get(field) {
+            findings.add("server", standing, format_args!("{field}: {value}"));
         }
     }
     findings.add("server", Severity::Good, "ready");

@@ -367,8 +367,8 @@ async fn list_writes(
 fn reason(write: &Value) -> String {
     let retried = write["retried_as"].as_str().map(|id| format!("retried as {id}"));
     let dropped = (write["dropped"] == true).then(|| "dropped".to_owned());
-    let said = write["reason"].as_str().map(str::to_owned);
-    [said, retried, dropped].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let reason = write["reason"].as_str().map(str::to_owned);
+    [reason, retried, dropped].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Performs an action for one target after another, until one fails. `within` is the id of the path before that of the

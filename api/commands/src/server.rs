@@ -119,11 +119,11 @@ pub async fn answer(request: RequestBuilder) -> Result<Value, String> {
         return Ok(body["data"].take());
     }
     let problems = body["error"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let mut said: Vec<&str> = problems.chain(body["description"].as_str()).collect();
+    let mut sentences: Vec<&str> = problems.chain(body["description"].as_str()).collect();
     if body["reason"] == "unknown_path" {
-        said.push("Is this the operators' listener? `--server` and PRACTICE_SYNC_SERVER name it, by default http://127.0.0.1:8081.");
+        sentences.push("Is this the operators' listener? `--server` and PRACTICE_SYNC_SERVER name it, by default http://127.0.0.1:8081.");
     }
-    Err(format!("{} {}", status.as_u16(), said.join(" ")))
+    Err(format!("{} {}", status.as_u16(), sentences.join(" ")))
 }
 
 /// Timeout of a readiness probe.

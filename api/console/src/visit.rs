@@ -140,8 +140,8 @@ impl ConsoleRequest {
         match self.api.engine.place(institution.id) {
             Place::Mine => Ok((location, institution)),
             Place::Elsewhere(node) => {
-                let said = format!("The location is served by the node {node}; the console of that node shows it.");
-                Err(ApiError::refused(said).into())
+                let message = format!("The location is served by the node {node}; the console of that node shows it.");
+                Err(ApiError::refused(message).into())
             }
             Place::Unsettled => Err(ApiError::unavailable(1).into()),
         }

@@ -112,11 +112,11 @@ impl Watched {
     /// Returns the entries of the first key since the last call, one text per id.
     fn noted(&self) -> Vec<String> {
         let own = self.entries().into_iter().filter(|entry| entry["actor"]["key"] == NAME);
-        let said = |entry: Value| -> Vec<String> {
+        let changes_of = |entry: Value| -> Vec<String> {
             let what = format!("{} {}", entry["action"].as_str().unwrap(), entry["record"].as_str().unwrap());
             entry["ids"].as_array().unwrap().iter().map(|id| format!("{what} {id}")).collect()
         };
-        own.flat_map(said).collect()
+        own.flat_map(changes_of).collect()
     }
 }
 

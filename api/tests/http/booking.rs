@@ -84,8 +84,11 @@ async fn a_search_that_begins_in_the_past_begins_today() {
     let late = search(json!({"start_date": "2020-01-06", "limit": 1})).await;
     let now = search(json!({"limit": 1})).await;
     assert_eq!(late["slots"][0]["start_iso"], now["slots"][0]["start_iso"]);
-    let said = late["description"].as_str().unwrap();
-    assert!(said.starts_with("start_date 2020-01-06 is in the past: the search begins today, 20"), "{said}");
+    let description = late["description"].as_str().unwrap();
+    assert!(
+        description.starts_with("start_date 2020-01-06 is in the past: the search begins today, 20"),
+        "{description}"
+    );
     assert_eq!(now.get("description"), None);
     // The next available date is searched from today on, too.
     let none = search(json!({"start_date": "2020-01-06", "days": 1, "earliest": "23:59"})).await;

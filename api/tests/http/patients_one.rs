@@ -183,11 +183,11 @@ async fn read_activity(world: &ApiWorld, id: u64) -> (bool, String) {
 async fn fields_unknown_to_the_ehr_are_named() {
     let world = world().await;
     let ada = world.patient("ada").await;
-    let said = patch(&world, ada, json!({"work_phone_extension": "77", "last_name": "Lovelace"})).ok().await;
+    let reply = patch(&world, ada, json!({"work_phone_extension": "77", "last_name": "Lovelace"})).ok().await;
     let expected = "work_phone_extension stays here: the health record system has no field for it.";
-    assert_eq!((&said["description"], &said["data"]["work_phone_extension"]), (&json!(expected), &json!("77")));
-    let said = patch(&world, ada, json!({"last_name": "Byron"})).ok().await;
-    assert_eq!(said["description"], Value::Null, "once, when it is sent");
+    assert_eq!((&reply["description"], &reply["data"]["work_phone_extension"]), (&json!(expected), &json!("77")));
+    let reply = patch(&world, ada, json!({"last_name": "Byron"})).ok().await;
+    assert_eq!(reply["description"], Value::Null, "once, when it is sent");
     let body = json!({"provider": {"provider_id": ANNA}, "patient": {
         "first_name": "Rosa", "last_name": "Race", "email": "rosa@example.com",
         "bio": {"date_of_birth": "1990-01-01", "phone_number": "555 010 9090", "race": "unknown"},

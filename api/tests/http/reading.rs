@@ -52,12 +52,12 @@ async fn a_time_without_offset_uses_the_locations_zone_and_is_noted() {
     let made = world.post(POST, body).answers(201).await;
     let shown = made["data"]["appt"]["start_time_with_tz"].as_str().unwrap();
     assert!(shown.starts_with(&format!("{day}T10:00:00.000-0")), "{shown}");
-    let said = made["description"].as_str().unwrap();
+    let description = made["description"].as_str().unwrap();
     assert!(
-        said.starts_with(&format!(
+        description.starts_with(&format!(
             "{day}T10:00:00 has no offset and was read in America/New_York, as {day}T10:00:00-0"
         )),
-        "{said}"
+        "{description}"
     );
     // A change uses the zone of the appointment's location, which no parameter names.
     let second = format!("/appointments/{SECONDS_APPOINTMENT}?subdomain=acme");

@@ -96,8 +96,8 @@ fn tell(variant: &Variant, steps: &[SimStep]) -> Result<(), TestCaseError> {
         sim.settle();
     }));
     told.map_err(|panic| {
-        let said = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-        TestCaseError::fail(format!("{}\n{}", sim.log.join("\n"), said.unwrap_or_default()))
+        let message = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        TestCaseError::fail(format!("{}\n{}", sim.log.join("\n"), message.unwrap_or_default()))
     })
 }
 

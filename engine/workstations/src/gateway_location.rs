@@ -362,11 +362,11 @@ impl GatewayLocation {
         while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::Send(id, message) => {
-                    let said = inner
+                    let is_sent = inner
                         .connections
                         .get(&id)
                         .is_some_and(|connection| connection.out.try_send(Box::new(message)).is_ok());
-                    if !said {
+                    if !is_sent {
                         // Closed, or the workstation does not read its messages.
                         self.gone(inner, id, "unread");
                         effects.extend(inner.lease.gone(now, id));

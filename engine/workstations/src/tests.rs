@@ -224,9 +224,9 @@ async fn a_flood_or_an_invalid_message_ends_the_connection() {
     let mut fake = Fake::at_work(&gateway, &token).await;
     let huge = "x".repeat(FRAME_BYTES + 1);
     assert_eq!((fake.session.received(&huge), fake.bye().await), (Err(ByeReason::Flood), ByeReason::Flood));
-    for said in [json!({"type": "whisper"}), json!({"type": "hello", "token": token})] {
+    for message in [json!({"type": "whisper"}), json!({"type": "hello", "token": token})] {
         let mut fake = Fake::at_work(&gateway, &token).await;
-        assert_eq!((fake.say(said), fake.bye().await), (Err(ByeReason::Protocol), ByeReason::Protocol));
+        assert_eq!((fake.say(message), fake.bye().await), (Err(ByeReason::Protocol), ByeReason::Protocol));
     }
     for first in ["", "{}", r#"{"type": "pong", "n": 1}"#] {
         assert_eq!(gateway.connect(first, None).err(), Some(ByeReason::Protocol), "{first:?} is no hello");

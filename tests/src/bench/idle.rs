@@ -71,8 +71,8 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
 
 /// Returns a figure that the process printed before it was ready.
 fn printed_figure(server: &BenchServer, name: &str) -> Result<f64, String> {
-    let figure = server.said.iter().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-    figure.ok_or_else(|| format!("the process did not say `{name}`: {:?}", server.said))
+    let figure = server.output.iter().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    figure.ok_or_else(|| format!("the process did not say `{name}`: {:?}", server.output))
 }
 
 fn setup(locations: u32) -> Setup {

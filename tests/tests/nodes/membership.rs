@@ -131,9 +131,9 @@ async fn the_second_process_of_a_name_waits_until_the_first_has_ended() {
     };
     let _ = rustls::crypto::ring::default_provider().install_default();
     let told = until("the output of the second process", async || {
-        let (status, said) = ready().await?;
-        assert_eq!(status, 503, "two nodes of one name serve: {said}");
-        said["reason"].as_str().filter(|reason| reason.contains("another process")).map(str::to_owned)
+        let (status, body) = ready().await?;
+        assert_eq!(status, 503, "two nodes of one name serve: {body}");
+        body["reason"].as_str().filter(|reason| reason.contains("another process")).map(str::to_owned)
     });
     assert!(told.await.contains("is the node a"));
     // The first process shuts down, and the second one takes its place.

@@ -81,14 +81,14 @@ async fn ended<S: EhrUnderTest>(
             Err(Fault::Unknown(_)) => {
                 tokio::time::sleep(subject.system.settle()).await;
                 let found = subject.answered(subject.find(key, write).await?)?;
-                let said =
+                let reply =
                     found.as_ref().map_or_else(|| "none".to_owned(), |receipt| format!("a receipt for {}", receipt.id));
                 let there = is_there(subject, write).await?;
                 let truth =
                     if there { "a receipt: the record is in the EHR" } else { "none: no such record is in the EHR" };
                 subject.hold_seen(
                     found.is_some() == there,
-                    format!("the look-up said {said}"),
+                    format!("the look-up said {reply}"),
                     format!("{truth}, after {at}: {}", shown::write(write)),
                     LOOK_FIRST,
                 )?;

@@ -124,7 +124,7 @@ async fn run_calls<S: EhrUnderTest>(
 const ENOUGH: Duration = Duration::from_secs(20);
 
 pub async fn invalid_credentials_are_reported<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
-    let said = InjectedFault::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
+    let injected = InjectedFault::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
     // Behind a gate, a 401 means that the session has expired.
     let gated = subject.description.gated;
     let told = |fault: &Fault| match gated {
@@ -132,35 +132,39 @@ pub async fn invalid_credentials_are_reported<S: EhrUnderTest>(subject: Rc<Subje
         false => matches!(fault, Fault::Unauthorized(_)),
     };
     let expected = if gated { "gate-closed" } else { "unauthorized" };
-    spoilt(&subject, said, ENOUGH).await?.each(told, expected, "a 401 says that nobody is logged in, in every call")
+    spoilt(&subject, injected, ENOUGH).await?.each(told, expected, "a 401 says that nobody is logged in, in every call")
 }
 
 pub async fn too_many_requests_say_when<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
-    let said = InjectedFault::Answer(429, vec![("retry-after", "17")], "{}");
+    let injected = InjectedFault::Answer(429, vec![("retry-after", "17")], "{}");
     let after = Some(Duration::from_secs(17));
-    let waits = |fault: &Fault| matches!(fault, Fault::RetryLater { after: said, .. } if *said == after);
+    let waits = |fault: &Fault| matches!(fault, Fault::RetryLater { after: reported, .. } if *reported == after);
     let mend = "a 429 was not carried out: `retry-later` with the seconds of its header `Retry-After`";
-    spoilt(&subject, said, ENOUGH).await?.each(waits, "retry-later, not before 17 seconds", mend)
+    spoilt(&subject, injected, ENOUGH).await?.each(waits, "retry-later, not before 17 seconds", mend)
 }
 
 pub async fn closed_for_maintenance<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
-    let said = InjectedFault::Answer(503, vec![("retry-after", "60")], HTML);
+    let injected = InjectedFault::Answer(503, vec![("retry-after", "60")], HTML);
     let mend = "a 503 with `Retry-After` was not carried out";
-    spoilt(&subject, said, ENOUGH).await?.each(|fault| matches!(fault, Fault::RetryLater { .. }), "retry-later", mend)
+    spoilt(&subject, injected, ENOUGH).await?.each(
+        |fault| matches!(fault, Fault::RetryLater { .. }),
+        "retry-later",
+        mend,
+    )
 }
 
 pub async fn a_server_that_fails<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for status in [500, 502, 504] {
-        let said = InjectedFault::Answer(status, vec![("content-type", "text/html")], HTML);
-        spoilt(&subject, said, ENOUGH).await?.is_passing()?;
+        let injected = InjectedFault::Answer(status, vec![("content-type", "text/html")], HTML);
+        spoilt(&subject, injected, ENOUGH).await?.is_passing()?;
     }
     Ok(())
 }
 
 pub async fn answers_that_are_none<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     for (media_type, body) in NONSENSE {
-        let said = InjectedFault::Answer(200, vec![("content-type", media_type)], body);
-        spoilt(&subject, said, ENOUGH).await?.is_passing()?;
+        let injected = InjectedFault::Answer(200, vec![("content-type", media_type)], body);
+        spoilt(&subject, injected, ENOUGH).await?.is_passing()?;
     }
     Ok(())
 }

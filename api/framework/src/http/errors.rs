@@ -78,8 +78,8 @@ pub fn is_intent(path: &str) -> bool {
 
 /// Joins advice and notices into the description.
 pub fn described(advice: &str, notices: Option<&str>) -> Option<String> {
-    let said: Vec<&str> = [Some(advice), notices].into_iter().flatten().filter(|text| !text.is_empty()).collect();
-    (!said.is_empty()).then(|| said.join(" "))
+    let sentences: Vec<&str> = [Some(advice), notices].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 impl From<Failure> for ApiError {

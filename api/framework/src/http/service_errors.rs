@@ -50,16 +50,16 @@ impl From<WorkstationError> for ApiError {
 
 impl From<KeyError> for ApiError {
     fn from(error: KeyError) -> ApiError {
-        let said = sentence(&error.to_string());
+        let text = sentence(&error.to_string());
         match error {
             KeyError::NoSuchKey(_) => ApiError::not_found("Key of the store"),
-            KeyError::UnderWay | KeyError::Newest(_) | KeyError::Needed { .. } => ApiError::conflict(said),
+            KeyError::UnderWay | KeyError::Newest(_) | KeyError::Needed { .. } => ApiError::conflict(text),
             KeyError::NotSealed
             | KeyError::Nodes
             | KeyError::Served
             | KeyError::Folder { .. }
             | KeyError::Incomplete(_)
-            | KeyError::Store(_) => ApiError::refused(said),
+            | KeyError::Store(_) => ApiError::refused(text),
         }
     }
 }

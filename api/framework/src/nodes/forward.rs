@@ -273,14 +273,14 @@ mod tests {
         assert_eq!(peers.forward(&node, &call).await.err(), Some(NotForwarded::NoAnswer));
         let heard = heard.await.unwrap();
         assert!(!heard.contains("from-the-client") && !heard.contains("x-node-counted"), "{heard}");
-        for said in [
+        for header in [
             "x-node-client: 192.0.2.7",
             "x-node-proof: ",
             "x-request-id: its-id",
             "user-agent: an-application",
             "x-node-tool: book",
         ] {
-            assert!(heard.contains(said), "{said}: {heard}");
+            assert!(heard.contains(header), "{header}: {heard}");
         }
     }
 }

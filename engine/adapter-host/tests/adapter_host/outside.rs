@@ -161,8 +161,8 @@ async fn log_lines_name_adapter_and_location_and_are_rate_limited() {
     let guest = crate::support::connected(&[("behaviour", "huge-text")], &TestEhr::ok()).await;
     guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap();
 
-    let said = "token s3cret, api 'k3y-of-settings', mail ada@mail.example, forged\u{2028}line\u{202e}\u{1b}[2J";
-    let settings = [("behaviour", "say"), ("text", said), ("api-key", "k3y-of-settings")];
+    let message = "token s3cret, api 'k3y-of-settings', mail ada@mail.example, forged\u{2028}line\u{202e}\u{1b}[2J";
+    let settings = [("behaviour", "say"), ("text", message), ("api-key", "k3y-of-settings")];
     let guest = crate::support::connected(&settings, &TestEhr::ok()).await;
     let reason = guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap_err().to_string();
     let expected = "token [redacted], api '[redacted]', mail [redacted], forged line  [2J";

@@ -83,8 +83,8 @@ fn tell(story: &[Line]) -> Result<(), String> {
 }
 
 fn panicked(line: &Line, panic: &(dyn std::any::Any + Send)) -> String {
-    let said = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-    format!("{}: `{}` panics: {}", line.number, line.text, said.unwrap_or_default())
+    let message = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+    format!("{}: `{}` panics: {}", line.number, line.text, message.unwrap_or_default())
 }
 
 fn step(world: &mut StoryWorld, line: &Line, details: &[Line]) -> Result<(), String> {

@@ -98,18 +98,18 @@ impl Projection<'_, '_> {
         let Some(ours) = unit.get::<Record<WorkingHour>>(location, id)? else { return Ok(()) };
         let twin = unit.get::<Record<WorkingHour>>(location, shown.id)?;
         // Without a document, the record was already deleted when its id was first seen.
-        let said = twin.as_ref().filter(|twin| twin.deleted_at.is_none());
-        let said = said.map(|twin| {
-            let mut said = Record { id: ours.id, ..twin.clone() };
-            said.source = HourSource::Manual;
-            said
+        let in_ehr = twin.as_ref().filter(|twin| twin.deleted_at.is_none());
+        let in_ehr = in_ehr.map(|twin| {
+            let mut in_ehr = Record { id: ours.id, ..twin.clone() };
+            in_ehr.source = HourSource::Manual;
+            in_ehr
         });
         let mut after = processor.machine.clone();
         events.iter().for_each(|event| after.evolve(cx.now, event));
         let command = Command::HourDuplicateFound {
             twin: WorkingHourId(u32::try_from(shown.id).unwrap_or(u32::MAX)),
             ours: WorkingHourId(ours.id),
-            shown: said.as_ref().map(rules),
+            shown: in_ehr.as_ref().map(rules),
         };
         let decided = after.decide(*cx, &command).events;
         for event in &decided {

@@ -384,8 +384,8 @@ fn the_next_workstation_takes_over_and_requests_in_flight_are_unknown() {
     let until = now + Duration::from_secs(30);
     let (first, _) = lease.request(now, until, asking());
     lease.request(now, until, asking());
-    let (third, said) = lease.request(now, until, asking());
-    assert_eq!(said, [], "two are under way, the third waits");
+    let (third, commands) = lease.request(now, until, asking());
+    assert_eq!(commands, [], "two are under way, the third waits");
     let effects = lease.gone(now, A);
     assert!(
         matches!(&effects[..2], [Effect::Complete(number, Err(GateError::NoAnswer(_))), Effect::Complete(_, Err(_))] if *number == first)
@@ -458,8 +458,8 @@ fn a_gate_without_workstation_stays_open_for_a_grace_period_unless_staff_close_i
     let mut lease = held(now);
     lease.gone(now, A);
     assert_eq!((lease.is_open(now), lease.reported), (true, Some(Gate::Open)));
-    let (waits, said) = lease.request(now, now + Duration::from_secs(60), asking());
-    assert_eq!(said, []);
+    let (waits, commands) = lease.request(now, now + Duration::from_secs(60), asking());
+    assert_eq!(commands, []);
     let effects = lease.tick(now + PATIENCE);
     let [Effect::Gate(gate), Effect::Complete(number, Err(GateError::NotSent(_)))] = &effects[..] else {
         panic!("{effects:?}")

@@ -33,7 +33,7 @@ pub struct BenchServer {
     /// The operators' listener, if any.
     pub operators: Option<SocketAddr>,
     /// Lines of output before the address.
-    pub said: Vec<String>,
+    pub output: Vec<String>,
 }
 
 impl BenchServer {
@@ -42,22 +42,22 @@ impl BenchServer {
         command.args(["-c", WITH_FILES]).arg(std::env::current_exe()?).arg(SERVER).args(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().ok_or_else(|| io::Error::other("no output of the server"))?;
-        let (mut operators, mut said) = (None, Vec::new());
+        let (mut operators, mut output) = (None, Vec::new());
         for line in BufReader::new(out).lines() {
             let line = line?;
             match line.strip_prefix(READY) {
                 Some(address) => {
                     let address = address.parse().map_err(io::Error::other)?;
-                    return Ok(BenchServer { child, address, operators, said });
+                    return Ok(BenchServer { child, address, operators, output });
                 }
                 None => match line.strip_prefix(OPERATORS) {
                     Some(address) => operators = Some(address.parse().map_err(io::Error::other)?),
-                    None => said.push(line),
+                    None => output.push(line),
                 },
             }
         }
         let status = child.wait()?;
-        Err(io::Error::other(format!("the server {arguments:?} ended with {status}: {}", said.join(" "))))
+        Err(io::Error::other(format!("the server {arguments:?} ended with {status}: {}", output.join(" "))))
     }
 
     pub fn pid(&self) -> u32 {

@@ -173,9 +173,9 @@ impl TestWorkstation {
         let mut socket = Socket::open(self.address).await?;
         socket.hello(&self.token).await?;
         match tokio::time::timeout(LET_IN, socket.hear()).await.ok().flatten() {
-            Some(said) if said["type"] == "welcome" => Ok((socket, said)),
-            Some(said) if said["reason"] == "shutdown" => Err(io::ErrorKind::ConnectionAborted.into()),
-            said => Err(io::Error::other(format!("no welcome, but {said:?}"))),
+            Some(message) if message["type"] == "welcome" => Ok((socket, message)),
+            Some(message) if message["reason"] == "shutdown" => Err(io::ErrorKind::ConnectionAborted.into()),
+            message => Err(io::Error::other(format!("no welcome, but {message:?}"))),
         }
     }
 
@@ -298,7 +298,7 @@ impl Work {
                         _ => Ok(()),
                     }
                 }
-                said = answers.recv() => match said {
+                received = answers.recv() => match received {
                     None | Some(Said::Break) => return,
                     Some(Said::Messages(messages)) => all(&mut socket, messages).await,
                     Some(Said::LoggedOut(answer)) => match socket.state(false, false).await {
@@ -344,8 +344,8 @@ impl Work {
         let (ehr, browser) = (self.ehr.clone(), self.browser.clone());
         let (answers, kept) = (self.answers.clone(), self.kept.clone());
         tokio::spawn(async move {
-            let said = dealt_with(&ehr, &browser, &request, manner, &kept).await;
-            let _ = answers.send(said);
+            let answer = dealt_with(&ehr, &browser, &request, manner, &kept).await;
+            let _ = answers.send(answer);
         });
     }
 }

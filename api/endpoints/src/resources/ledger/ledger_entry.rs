@@ -119,7 +119,7 @@ impl LedgerEntryInput {
             self.charge_splits.iter().map(|it| (it.charge_id.to_string(), it.amount.to_string())).collect();
         let by_provider: BTreeMap<String, String> =
             self.provider_splits.iter().map(|it| (it.provider_id.to_string(), it.amount.to_string())).collect();
-        let said = json!({
+        let content = json!({
             "patient": self.patient_id,
             "amount": self.amount.to_string(),
             "type": self.type_id,
@@ -128,7 +128,7 @@ impl LedgerEntryInput {
             "charges": by_charge,
             "providers": by_provider,
         });
-        idempotency::numbered(location.setup.id, name_of(T::RESOURCE), &self.transaction_id, &said)
+        idempotency::numbered(location.setup.id, name_of(T::RESOURCE), &self.transaction_id, &content)
     }
 
     /// Returns the date on the location's calendar, by default today.
