@@ -41,7 +41,7 @@ pub(crate) struct Cluster {
     /// Ends the pause before the next beat.
     soon: Notify,
     /// The last published state of this node's row.
-    told: Mutex<Option<(u64, bool, Option<u64>)>>,
+    reported: Mutex<Option<(u64, bool, Option<u64>)>>,
     /// Addresses of the other nodes, sent whenever this node has published something that they wait for.
     announcements: watch::Sender<Vec<String>>,
     /// Addresses of nodes with another configuration, as of the last read.
@@ -56,8 +56,8 @@ impl Cluster {
         member.set_configuration(places(setup));
         let (began, period, soon, announcements) =
             (Instant::now(), rules.period, Notify::new(), watch::Sender::default());
-        let (member, told, otherwise) = (Mutex::new(member), Mutex::default(), Mutex::default());
-        Arc::new(Cluster { name, store, member, began, period, soon, told, announcements, otherwise })
+        let (member, reported, otherwise) = (Mutex::new(member), Mutex::default(), Mutex::default());
+        Arc::new(Cluster { name, store, member, began, period, soon, reported, announcements, otherwise })
     }
 
     /// Applies another setup, and publishes the digest of its placements at once.
@@ -183,14 +183,14 @@ impl Cluster {
                 Err(error) => return Err(error),
             }
         }
-        let (begun, renewal, told) = {
+        let (begun, renewal, reported) = {
             let mut member = self.member.lock();
             (self.now(), member.renewal(), member.published())
         };
         match self.store.commit(renewal).await {
             Ok(()) => {
                 self.member.lock().renewed(begun);
-                if self.told.lock().replace(told) != Some(told) {
+                if self.reported.lock().replace(reported) != Some(reported) {
                     self.say(&look);
                 }
             }

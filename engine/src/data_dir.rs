@@ -340,9 +340,9 @@ mod tests {
         batch.put(vec![1], vec![7]);
         store.commit(batch).await.unwrap();
         drop(store);
-        let mut told = Vec::new();
-        assert_eq!(compact_data(dir.path(), |values, of| told.push((values, of))).unwrap().values, 1);
-        assert_eq!(told, [(1, 1)]);
+        let mut progress = Vec::new();
+        assert_eq!(compact_data(dir.path(), |values, of| progress.push((values, of))).unwrap().values, 1);
+        assert_eq!(progress, [(1, 1)]);
         assert_eq!(EmbeddedStore::open(config).unwrap().get(&[1]).unwrap(), Some(vec![7]));
         fs::write(&data.copying, "half a copy").unwrap();
         assert!(matches!(compact_data(dir.path(), |_, _| {}), Err(Incomplete::HalfCopied(_))));

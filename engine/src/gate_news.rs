@@ -31,9 +31,9 @@ pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates
             let Ok(place) = places.clone().acquire_owned().await else { return };
             let (directory, gates, retries) = (directory.clone(), gates.clone(), retries.clone());
             tokio::spawn(async move {
-                let told = tell_one(&directory, &gated).await;
+                let result = tell_one(&directory, &gated).await;
                 drop(place);
-                let Err(error) = told else { return retries.reset(location) };
+                let Err(error) = result else { return retries.reset(location) };
                 let Some(pause) = retries.plan(location) else { return };
                 tracing::warn!(%location, %error, ?pause, "the location has not received its gate state yet");
                 tokio::time::sleep(pause).await;
@@ -50,7 +50,7 @@ async fn tell_one(directory: &Directory, gated: &GatewayLocation) -> Result<(), 
     let Some(gate) = gated.gate() else { return Ok(()) };
     match directory.request(gated.location, Command::Gate(gate)).await {
         Err(EngineError::Refused(_)) => Ok(()),
-        told => told,
+        result => result,
     }
 }
 

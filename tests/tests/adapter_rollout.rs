@@ -44,9 +44,9 @@ impl Operator<'_> {
         let mut caller = self.at.operator().await.unwrap();
         // After a start, the adapter is prepared first.
         until("an adapter that is ready", async || {
-            let (status, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
-            assert_eq!(status, 200, "{told}");
-            told["data"]["adapter"]["version"].as_str().map(str::to_owned)
+            let (status, status_view) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
+            assert_eq!(status, 200, "{status_view}");
+            status_view["data"]["adapter"]["version"].as_str().map(str::to_owned)
         })
         .await
     }
@@ -55,12 +55,12 @@ impl Operator<'_> {
     /// separate write, and each write has at least one request.
     async fn sees_the_costs_of_a_booking(&self, location: u32) {
         let mut caller = self.at.operator().await.unwrap();
-        let (_, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
-        let calls = told["data"]["adapter_calls"].as_array().unwrap();
+        let (_, status_view) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
+        let calls = status_view["data"]["adapter_calls"].as_array().unwrap();
         let push = calls.iter().find(|calls| calls["call"] == "push").unwrap();
         assert!(push["answered"].as_u64() >= Some(2) && push["requests"].as_u64() >= Some(2), "{push}");
         assert!(push["sent_bytes"].as_u64() > Some(0) && push["memory_bytes"].as_u64() > Some(0), "{push}");
-        assert!(calls.iter().any(|calls| calls["call"] == "describe"), "{told}");
+        assert!(calls.iter().any(|calls| calls["call"] == "describe"), "{status_view}");
 
         let metrics = self.at.metrics().await.unwrap();
         let value = |name: &str, labels: &str| -> f64 {

@@ -217,19 +217,19 @@ fn test_that_cannot_start_reports_the_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let (text, config) = (subject_file(dir.path()), dir.path().join("subject.toml"));
     let component = components::component("sandbox");
-    let told = |text: &str, arguments: &[&str], parts: &[&str]| {
+    let fails = |text: &str, arguments: &[&str], parts: &[&str]| {
         fs::write(&config, text).unwrap();
         let (well, printed) = test(&component, &config, arguments);
         assert!(!well && parts.iter().all(|part| printed.contains(part)), "{parts:?}: {printed}");
     };
-    told(&text.replace("step_minutes", "step"), &[], &["subject.toml", "`free", "unknown field `step`"]);
-    told(&text.replace("America/New_York", "Boston"), &[], &["subject.toml", "`zone`", "Boston is no IANA zone"]);
-    told(&text.replace("[change.patients]", "[change.people]"), &[], &["subject.toml", "`people`"]);
-    told(&text.replace("# authorization", "authorization"), &[], &["`authorization`", "MY_EHR_TOKEN", "is not set"]);
-    told(&text, &["--against", "http://127.0.0.1:9"], &["describe", "retry later"]);
-    told(&text, &["--against", "127.0.0.1"], &["`base_url` is 127.0.0.1", "not an address"]);
+    fails(&text.replace("step_minutes", "step"), &[], &["subject.toml", "`free", "unknown field `step`"]);
+    fails(&text.replace("America/New_York", "Boston"), &[], &["subject.toml", "`zone`", "Boston is no IANA zone"]);
+    fails(&text.replace("[change.patients]", "[change.people]"), &[], &["subject.toml", "`people`"]);
+    fails(&text.replace("# authorization", "authorization"), &[], &["`authorization`", "MY_EHR_TOKEN", "is not set"]);
+    fails(&text, &["--against", "http://127.0.0.1:9"], &["describe", "retry later"]);
+    fails(&text, &["--against", "127.0.0.1"], &["`base_url` is 127.0.0.1", "not an address"]);
     let ehr = AdapterToolEhr::start();
-    told(&text, &["--against", &ehr.url, "--only", "everything"], &["`everything` is no case", "one_key_writes_once"]);
+    fails(&text, &["--against", &ehr.url, "--only", "everything"], &["`everything` is no case", "one_key_writes_once"]);
     let listed = Command::new(binary()).args(["adapter", "test", "--list"]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(listed.lines().any(|line| line == "one_key_writes_once"), "{listed}");

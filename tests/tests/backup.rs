@@ -193,9 +193,9 @@ async fn the_practice_goes_on(engine: EngineKind) {
     let since = seen["page_info"]["end_cursor"].as_str().unwrap();
     let (status, news) = caller.get(&format!("{changes}&per_page=1000&since={since}")).await.unwrap();
     assert_eq!(status, 200, "{news}");
-    let told = news["data"].as_array().unwrap();
+    let newer = news["data"].as_array().unwrap();
     assert!(
-        told.iter().any(|change| change["id"] == next.id) && told.iter().any(|change| change["id"] == returned["id"])
+        newer.iter().any(|change| change["id"] == next.id) && newer.iter().any(|change| change["id"] == returned["id"])
     );
 }
 

@@ -371,22 +371,22 @@ async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
 /// A cancelled booking may never have been written. Returns the number of repeated messages.
 async fn assert_told(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize {
     until("a message of every booking and confirmation", async || {
-        let mut told: BTreeMap<(u64, String), BTreeSet<String>> = BTreeMap::new();
+        let mut deliveries: BTreeMap<(u64, String), BTreeSet<String>> = BTreeMap::new();
         let messages = receiver.messages();
         for message in &messages {
             let body: Value = serde_json::from_slice(&message.body).unwrap();
             let event = body["event_name"].as_str().unwrap().to_owned();
             let appointment = body["data"]["appointment"]["id"].as_u64().unwrap();
-            told.entry((appointment, event)).or_default().insert(message.headers["delivery-id"].clone());
+            deliveries.entry((appointment, event)).or_default().insert(message.headers["delivery-id"].clone());
         }
-        for (event, ids) in &told {
+        for (event, ids) in &deliveries {
             assert_eq!(ids.len(), 1, "deliveries of one event: {event:?}");
         }
         let live = accepted.iter().filter(|it| !it.cancelled).map(|it| (it, "appointment_insertion.complete"));
         let confirmed = accepted.iter().filter(|it| it.confirmed).map(|it| (it, "appointment_confirmed"));
         let expected = live.chain(confirmed).map(|(it, event)| (it.appointment_id, event.to_owned()));
-        let missing = expected.filter(|event| !told.contains_key(event)).count();
-        if missing == 0 { Ok(messages.len() - told.len()) } else { Err(missing) }
+        let missing = expected.filter(|event| !deliveries.contains_key(event)).count();
+        if missing == 0 { Ok(messages.len() - deliveries.len()) } else { Err(missing) }
     })
     .await
 }

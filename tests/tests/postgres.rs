@@ -160,9 +160,9 @@ fn succeeds(arguments: &[&str]) -> String {
     output
 }
 
-fn refused(arguments: &[&str], told: &str) {
+fn refused(arguments: &[&str], expected: &str) {
     let (succeeded, output) = command(arguments);
-    assert!(!succeeded && output.contains(told), "{arguments:?}: {output}");
+    assert!(!succeeded && output.contains(expected), "{arguments:?}: {output}");
 }
 
 /// Serves a practice on sled, then from a database, then on fjall, and checks that each booking is kept.
@@ -235,9 +235,9 @@ async fn wrong_database_is_refused_with_a_remedy() {
     let cluster = Cluster::temporary(Durability::Written).unwrap();
     let installation = || Installation::new(binary(), dir.path(), &ehr.url(), "").unwrap();
     drop(installation().start().await.unwrap());
-    let fails = async |url: &str, told: &str| {
+    let fails = async |url: &str, expected: &str| {
         let error = installation().on_database(url).unwrap().start().await.err().unwrap().to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     };
     fails(&cluster.database().unwrap(), "--to-config FILE").await;
     std::fs::remove_dir_all(dir.path().join("data")).unwrap();

@@ -140,10 +140,10 @@ fn save_history(settings: &Settings, key: &str, item: &PatientHistoryItem) -> Re
     let held = history::parse_id(item.category, &item.id);
     let (resource_type, id) = held.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;
     let revised = revision::revise(settings, key, (resource_type, id), |read, entry| {
-        let mut told = [read.clone()];
-        enrich::enrich(settings, resource_type, &mut told)?;
-        let [told] = told;
-        let Record::PatientHistoryItem(shown) = history::patient_item(told, settings).map_err(unreadable)? else {
+        let mut enriched = [read.clone()];
+        enrich::enrich(settings, resource_type, &mut enriched)?;
+        let [enriched] = enriched;
+        let Record::PatientHistoryItem(shown) = history::patient_item(enriched, settings).map_err(unreadable)? else {
             return Err(unreadable("another record"));
         };
         requests::history::change(entry, &shown, item);

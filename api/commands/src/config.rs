@@ -105,9 +105,9 @@ async fn reload(
         let whole = config.canonicalize().map_err(|error| format!("{}: {error}", config.display()))?;
         body["config"] = whole.display().to_string().into();
     }
-    let told = answer(session.post_json("/configuration/reload", &body)).await?;
+    let report = answer(session.post_json("/configuration/reload", &body)).await?;
     let lines = |name: &str| -> Vec<String> {
-        told[name].as_array().into_iter().flatten().map(|line| text(line).to_owned()).collect()
+        report[name].as_array().into_iter().flatten().map(|line| text(line).to_owned()).collect()
     };
     lines("changes").iter().for_each(say);
     let (problems, needs_restart) = (lines("problems"), lines("needs_restart"));

@@ -84,9 +84,9 @@ pub fn run(command: KeysCommand) -> ExitCode {
             }
             fields.extend(organisation.map(|organisation| ("organisation", organisation.into())));
             fields.extend(channel.map(|channel| ("channel", channel.into())));
-            add(&of.config, &name, &institutions, &fields).map(|told| {
+            add(&of.config, &name, &institutions, &fields).map(|note| {
                 say(format_args!("{key}"));
-                say(format_args!("# This is the key of `{name}`, shown only once. {told}"));
+                say(format_args!("# This is the key of `{name}`, shown only once. {note}"));
             })
         }
         KeysCommand::List(asked) => list(&asked),

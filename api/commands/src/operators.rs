@@ -57,9 +57,9 @@ fn add(of: &Configured, name: &str, role: Role) -> Result<(), String> {
     let hash = hex::encode(keys::hash(&token));
     file.add(OPERATORS, &[("name", name.into()), ("sha256", hash.into()), ("role", role.name().into())]);
     checked(&file, OPERATORS, name, &config.setup)?;
-    let told = save(file, "has it")?;
+    let note = save(file, "has it")?;
     say(format_args!("{token}"));
-    say(format_args!("# This is the token of `{name}`, shown only once. {told}"));
+    say(format_args!("# This is the token of `{name}`, shown only once. {note}"));
     Ok(())
 }
 

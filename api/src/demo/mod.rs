@@ -124,13 +124,13 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
         cloud.introduce();
     }
     // The walkthrough may take long, so signals end the server during and after it.
-    let told = async {
-        let told = match &cloud {
+    let walkthrough = async {
+        let result = match &cloud {
             _ if arguments.no_walkthrough => Ok(()),
             Some(cloud) => cloud.tell(&mut story).await,
             None => story.tell().await,
         };
-        if let Err(error) = told {
+        if let Err(error) = result {
             // A failed walkthrough does not stop the server.
             say(format_args!("the walkthrough stopped: {error}"));
         }
@@ -138,7 +138,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     };
     let narrated = async {
         tokio::select! {
-            () = told => (),
+            () = walkthrough => (),
             () = asked_to_end() => (),
         }
         std::future::pending::<()>().await

@@ -481,16 +481,16 @@ async fn backups_and_changes_of_store_keys_leave_entries() {
     let world = watched_in(world_kept_in(setup, store, file).await, Arc::new(tempfile::tempdir().unwrap()));
     let api = Arc::downgrade(&world.api.clone().into_inner());
     let _telling = actix_web::rt::spawn(audited::audit_backups(world.engine.backups_ended(), api));
-    let mut told = Vec::new();
+    let mut entries = Vec::new();
     let mut entry = async |wanted: &str| {
         for _ in 0..500 {
-            told.extend(world.entries());
-            if let Some(at) = told.iter().position(|entry| entry["action"] == wanted) {
-                return told.swap_remove(at);
+            entries.extend(world.entries());
+            if let Some(at) = entries.iter().position(|entry| entry["action"] == wanted) {
+                return entries.swap_remove(at);
             }
             actix_web::rt::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        panic!("no entry of {wanted}: {told:?}");
+        panic!("no entry of {wanted}: {entries:?}");
     };
     let first = world.post("/backups", json!({})).ok().await["data"]["name"].as_str().unwrap().to_owned();
     let (started, ended) = (entry("start backup").await, entry("end backup").await);
@@ -509,7 +509,7 @@ async fn backups_and_changes_of_store_keys_leave_entries() {
     std::fs::remove_file(dir.path().join("backups").join(first)).unwrap();
     world.delete(&format!("/store/keys/{old}")).ok().await;
     assert_eq!(entry("drop store key").await["status"], "200");
-    assert!(told.iter().all(|entry| entry["action"] != "drop store key"), "refused, nothing was changed");
+    assert!(entries.iter().all(|entry| entry["action"] != "drop store key"), "refused, nothing was changed");
 }
 
 #[actix_web::test]

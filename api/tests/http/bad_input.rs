@@ -333,9 +333,9 @@ async fn unknown_records_are_reported_next_to_wrong_values() {
     let appointments = "/appointments?subdomain=acme&location_id=1";
     let unknown = ["Patient with id 999999 not found", "Provider with id 999998 not found"];
     let wrong = json!({"appt": {"patient_id": 999_999, "provider_id": 999_998, "start_time": "never", "end_time": 5}});
-    let told = world.post(appointments, wrong).fails(400).await;
-    assert_eq!((told.len(), &told[2..]), (4, &unknown.map(str::to_owned)[..]), "{told:?}");
-    assert!(told[0].starts_with("appt.start_time") && told[1].starts_with("appt.end_time"), "{told:?}");
+    let problems = world.post(appointments, wrong).fails(400).await;
+    assert_eq!((problems.len(), &problems[2..]), (4, &unknown.map(str::to_owned)[..]), "{problems:?}");
+    assert!(problems[0].starts_with("appt.start_time") && problems[1].starts_with("appt.end_time"), "{problems:?}");
     let more = json!({"appt": {
         "patient_id": PAT, "provider_id": ANNA, "start_time": "2020-01-01T15:00:00Z", "operatory_id": 77,
         "appointment_type_id": 78, "descriptor_ids": [79, 79],
@@ -351,46 +351,54 @@ async fn unknown_records_are_reported_next_to_wrong_values() {
     let known = json!({"appt": {"patient_id": PAT, "provider_id": "x", "start_time": soon}});
     assert_eq!(world.post(appointments, known).fails(400).await, ["appt.provider_id must be an integer."]);
     let moved = json!({"appt": {"operatory_id": 77, "start_time": "never"}});
-    let told = world.patch("/appointments/1?subdomain=acme", moved).fails(400).await;
-    assert_eq!((told.len(), told[1].as_str()), (2, "Operatory with id 77 not found"));
+    let problems = world.patch("/appointments/1?subdomain=acme", moved).fails(400).await;
+    assert_eq!((problems.len(), problems[1].as_str()), (2, "Operatory with id 77 not found"));
 
     let payment = json!({"payment": {
         "patient_id": 999_999, "amount": "much", "payment_type_id": 999, "transaction_id": "t", "charge_splits": {"998": 1},
     }});
-    let told = world.post("/payments?subdomain=acme&location_id=1", payment).fails(400).await;
+    let problems = world.post("/payments?subdomain=acme&location_id=1", payment).fails(400).await;
     let expected = [
         "Patient with ID 999999 not found in location 1",
         "Payment Type with id 999 not found in location 1",
         "Charge with id 998 not found in location 1",
     ];
-    assert_eq!(told[1..], expected, "{told:?}");
+    assert_eq!(problems[1..], expected, "{problems:?}");
 
     let hours = json!({"working_hour": {
         "provider_id": 999_998, "begin_time": "25:00", "end_time": "17:00", "days": ["monday"], "appointment_type_ids": [78],
     }});
-    let told = world.post("/working_hours?subdomain=acme&location_id=1", hours.clone()).fails(400).await;
-    assert_eq!(told[2..], ["User with id 999998 not found", "Appointment Type with id 78 not found"], "{told:?}");
+    let problems = world.post("/working_hours?subdomain=acme&location_id=1", hours.clone()).fails(400).await;
+    assert_eq!(
+        problems[2..],
+        ["User with id 999998 not found", "Appointment Type with id 78 not found"],
+        "{problems:?}"
+    );
     let mut none = hours;
     none["working_hour"]["begin_time"] = json!("17:00");
-    let told = world.post("/working_hours?subdomain=acme&location_id=1", none).fails(400).await;
-    assert_eq!(told[1..], ["User with id 999998 not found", "Appointment Type with id 78 not found"], "{told:?}");
+    let problems = world.post("/working_hours?subdomain=acme&location_id=1", none).fails(400).await;
+    assert_eq!(
+        problems[1..],
+        ["User with id 999998 not found", "Appointment Type with id 78 not found"],
+        "{problems:?}"
+    );
 
     let coverage = json!({"plan_id": 77, "patient_id": 999_999, "subscriber_id": 999_997, "priority": "fourth"});
     let coverages = "/insurance_coverages?subdomain=acme&location_id=1";
-    let told = world.post(coverages, coverage).version("v3.1.0").fails(400).await;
+    let problems = world.post(coverages, coverage).version("v3.1.0").fails(400).await;
     let expected =
         ["Insurance Plan with id 77 not found", "Patient with id 999999 not found", "Patient with id 999997 not found"];
-    assert_eq!(told[1..], expected, "{told:?}");
+    assert_eq!(problems[1..], expected, "{problems:?}");
 
     let form =
         world.get("/form_schemas?subdomain=acme&location_id=1").version("v3.1.0").ok().await["data"][0]["id"].clone();
     let response = json!({"form_response": {"patient_id": 999_999, "form_schema_id": form, "patient_submitted_data": {"smoker": 5}}});
     let responses = "/form_responses?subdomain=acme&location_id=1";
-    let told = world.post(responses, response).version("v3.1.0").fails(400).await;
-    assert!(told.len() > 1 && told.last().unwrap() == "Patient with id 999999 not found", "{told:?}");
+    let problems = world.post(responses, response).version("v3.1.0").fails(400).await;
+    assert!(problems.len() > 1 && problems.last().unwrap() == "Patient with id 999999 not found", "{problems:?}");
 
     let search = json!({"days": 0, "provider_ids": [999_998], "operatory_ids": [77]});
-    let told = world.post(SEARCH, search).fails(400).await;
+    let problems = world.post(SEARCH, search).fails(400).await;
     let expected = ["Provider with id 999998 not found", "Operatory with id 77 in location 1 not found"];
-    assert_eq!(told[1..], expected, "{told:?}");
+    assert_eq!(problems[1..], expected, "{problems:?}");
 }

@@ -226,8 +226,8 @@ async fn refused(ask: ApiRequest<'_>, status: u16, message: &str, what: &str) ->
     let reply = ask.reply().await;
     assert_eq!(reply.status.as_u16(), status, "{what}: {}", reply.text);
     let body = reply.json();
-    let told = (&body["code"], &body["data"], &body["error"]);
-    assert_eq!(told, (&json!(false), &Value::Null, &json!([message])), "{what}");
+    let failure = (&body["code"], &body["data"], &body["error"]);
+    assert_eq!(failure, (&json!(false), &Value::Null, &json!([message])), "{what}");
     assert!(reply.header("X-Request-Id").is_some(), "{what}");
     clean(&reply, what);
     reply
@@ -541,13 +541,13 @@ async fn another_tenants_ids_are_answered_like_unknown_ids() {
 /// Returns the messages for the unknown id, rewritten for this id. An unknown record is named once, and an example may
 /// name this one in another field.
 fn without(messages: &Value, nobody: u64, id: u64) -> Value {
-    let mut told: Value =
+    let mut summary: Value =
         serde_json::from_str(&messages.to_string().replace(&nobody.to_string(), &id.to_string())).unwrap();
-    if let Some(messages) = told.as_array_mut() {
+    if let Some(messages) = summary.as_array_mut() {
         let mut seen = BTreeSet::new();
         messages.retain(|message| seen.insert(message.to_string()));
     }
-    told
+    summary
 }
 
 /// Returns the parameters that take ids of records with a list, and the path of that list.
@@ -581,15 +581,15 @@ fn list_of(name: &str) -> Option<String> {
     })
 }
 
-fn names(value: &Value, told: &mut impl FnMut(&str)) {
+fn names(value: &Value, visit: &mut impl FnMut(&str)) {
     match value {
         Value::Object(object) => {
             for (name, inner) in object {
-                told(name);
-                names(inner, told);
+                visit(name);
+                names(inner, visit);
             }
         }
-        Value::Array(elements) => elements.iter().for_each(|inner| names(inner, told)),
+        Value::Array(elements) => elements.iter().for_each(|inner| names(inner, visit)),
         _ => {}
     }
 }

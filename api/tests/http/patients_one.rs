@@ -162,9 +162,9 @@ async fn a_change_is_written_to_the_ehr() {
     assert_eq!((&data["cell_phone_number"], data.get("ssn")), (&json!("(555) 010-2030"), None));
     until("the write", async || !world.books.all().is_empty()).await;
     let sent = world.books.all();
-    let [Write::UpdatePatient(told, Some(before))] = &sent[..] else { panic!("{sent:?}") };
+    let [Write::UpdatePatient(patient, Some(before))] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(
-        (told.id.as_str(), told.last_name.as_str(), told.ssn.as_deref()),
+        (patient.id.as_str(), patient.last_name.as_str(), patient.ssn.as_deref()),
         ("ada", "Lovelace", Some("078051120"))
     );
     assert_eq!(
@@ -175,8 +175,8 @@ async fn a_change_is_written_to_the_ehr() {
 }
 
 async fn read_activity(world: &ApiWorld, id: u64) -> (bool, String) {
-    let told = world.get(&format!("/patients/{id}?subdomain=acme")).ok().await["data"].clone();
-    (told["inactive"].as_bool().unwrap(), told["updated_at"].as_str().unwrap().to_owned())
+    let patient = world.get(&format!("/patients/{id}?subdomain=acme")).ok().await["data"].clone();
+    (patient["inactive"].as_bool().unwrap(), patient["updated_at"].as_str().unwrap().to_owned())
 }
 
 #[actix_web::test]
@@ -228,8 +228,8 @@ async fn changes_by_staff_are_merged_into_a_pending_change() {
     let done = |all: &Value| each(&all["data"], "status").iter().all(|status| *status == "done");
     world.until("/write_requests?subdomain=acme&location_id=1", done).await;
     let sent = world.books.all();
-    let [Write::UpdatePatient(told, Some(before))] = &sent[..] else { panic!("{sent:?}") };
-    assert_eq!((told.first_name.as_str(), told.email.as_deref()), ("Adele", Some("ours@example.com")));
+    let [Write::UpdatePatient(patient, Some(before))] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((patient.first_name.as_str(), patient.email.as_deref()), ("Adele", Some("ours@example.com")));
     assert_eq!((before.first_name.as_str(), &before.email), ("Adele", &theirs));
 }
 

@@ -271,11 +271,11 @@ async fn null_clears_what_may_be_cleared() {
         (&Value::Null, &Value::Null, &Value::Null)
     );
     assert_eq!(after["address"]["line_1"], "1 Here");
-    let told = patch(json!({"first_name": null, "date_of_birth": null, "gender": null, "cell_phone_number": null}))
+    let problems = patch(json!({"first_name": null, "date_of_birth": null, "gender": null, "cell_phone_number": null}))
         .fails(400)
         .await;
     let expected = ["first_name", "date_of_birth", "gender", "cell_phone_number"];
-    assert_eq!(told, expected.map(|name| format!("patient.{name} must not be empty.")));
+    assert_eq!(problems, expected.map(|name| format!("patient.{name} must not be empty.")));
     let hook = world.post("/webhook_endpoints", json!({"target_url": "https://example.com/"})).answers(201).await;
     let hook = format!("/webhook_endpoints/{}", hook["data"]["id"]);
     world.patch(&hook, json!({"active": null})).fails(400).await;

@@ -430,7 +430,7 @@ async fn messages_beyond_the_rights_of_a_key_are_not_sent() {
         let subscribe = format!("{path}/webhook_subscriptions?subdomain=acme");
         world.post(&subscribe, json!({"resource_type": kind, "event": event})).answers(201).await;
     }
-    let told = || {
+    let counts = || {
         [Event::AppointmentInsertion, Event::PaymentCreated]
             .map(|event| known.subscribed(InstitutionId(1), event).len())
     };
@@ -439,19 +439,19 @@ async fn messages_beyond_the_rights_of_a_key_are_not_sent() {
         all.iter_mut().filter(|key| key.name == ACME_KEY).for_each(change);
         world.api.replace_keys(all);
     };
-    assert_eq!(told(), [1, 1]);
+    assert_eq!(counts(), [1, 1]);
     changed(|key| key.grants.financial = false);
-    assert_eq!(told(), [1, 0]);
+    assert_eq!(counts(), [1, 0]);
     changed(|key| key.institutions = vec![InstitutionId(2)]);
-    assert_eq!(told(), [0, 0], "another key of the institution belongs to another organisation");
+    assert_eq!(counts(), [0, 0], "another key of the institution belongs to another organisation");
     changed(|key| key.locations = Some(vec![LocationId(MAIN)]));
-    assert_eq!(told(), [0, 0], "messages concern all locations");
+    assert_eq!(counts(), [0, 0], "messages concern all locations");
     world.api.replace_keys(keys().into_iter().filter(|key| key.name != ACME_KEY).collect());
-    assert_eq!(told(), [0, 0]);
+    assert_eq!(counts(), [0, 0]);
     let renewed = keys().into_iter().map(|key| match key.name.as_str() {
         ACME_KEY => ApiKey { hash: hash("another"), ..key },
         _ => key,
     });
     world.api.replace_keys(renewed.collect());
-    assert_eq!(told(), [1, 1], "whichever key of the organisation");
+    assert_eq!(counts(), [1, 1], "whichever key of the organisation");
 }

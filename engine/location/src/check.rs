@@ -102,9 +102,9 @@ impl Location {
 
     /// 9. Local hours match those confirmed by the EHR, unless a change is pending.
     fn hours_agree(&self) {
-        for (id, told) in &self.state.confirmed_hours {
+        for (id, confirmed) in &self.state.confirmed_hours {
             let changing = self.state.queue.for_record(Resource::WorkingHours, id.0.into()).next().is_some();
-            let agrees = self.state.hours.get(id) == Some(told);
+            let agrees = self.state.hours.get(id) == Some(confirmed);
             assert!(changing || agrees, "invariant 9: hours {id} stand as the EHR has them");
         }
     }

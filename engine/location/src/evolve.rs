@@ -379,10 +379,10 @@ impl State {
     /// Stores hours as the EHR shows them. Marks a write in flight as superseded if they match neither the confirmed
     /// nor the sent hours.
     fn hour_shown(&mut self, shown: &WorkingHour) {
-        let told = self.confirmed_hours.insert(shown.id, shown.clone());
+        let previous = self.confirmed_hours.insert(shown.id, shown.clone());
         let sent = self.queue.for_record(Resource::WorkingHours, shown.id.0.into()).find(|(_, w)| !w.withdrawable());
         let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent_hour.as_deref())) else { return };
-        if sent.is_some() && sent != Some(shown) && told.as_ref() != Some(shown) {
+        if sent.is_some() && sent != Some(shown) && previous.as_ref() != Some(shown) {
             self.queue.update(write, |w| w.superseded = true);
         }
     }

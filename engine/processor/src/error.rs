@@ -198,13 +198,13 @@ mod tests {
 
     #[test]
     fn unknown_outcome_and_too_large_are_not_reported_as_full() {
-        let told = |error: StoreError| not_stored(&CommitError::Store(error));
-        assert_eq!(told(StoreError::Unknown { why: "EIO".into() }), EngineError::OutcomeUnknown);
+        let converted = |error: StoreError| not_stored(&CommitError::Store(error));
+        assert_eq!(converted(StoreError::Unknown { why: "EIO".into() }), EngineError::OutcomeUnknown);
         let size = MAX_BATCH_KEYS + 1;
         let too_large = StoreError::TooLarge { what: "keys in a batch", size, limit: MAX_BATCH_KEYS };
-        assert_eq!(told(too_large), EngineError::TooLarge);
-        assert_eq!(told(StoreError::Away { why: "cut".into() }), EngineError::StoreAway);
-        assert_eq!(told(StoreError::Refusing { why: "closed".into() }), EngineError::StoreFull);
+        assert_eq!(converted(too_large), EngineError::TooLarge);
+        assert_eq!(converted(StoreError::Away { why: "cut".into() }), EngineError::StoreAway);
+        assert_eq!(converted(StoreError::Refusing { why: "closed".into() }), EngineError::StoreFull);
         assert_eq!(not_stored(&CommitError::Full { free: 1, floor: 2 }), EngineError::StoreFull);
     }
 }

@@ -156,7 +156,7 @@ struct NotifyWorld {
 
 /// A message to an endpoint.
 #[derive(Clone, Debug)]
-struct Told {
+struct SentEvent {
     endpoint: EndpointId,
     institution: u32,
     event: String,
@@ -357,34 +357,34 @@ impl NotifyWorld {
     }
 
     /// Returns the messages since the last call, in no order.
-    fn news(&mut self) -> Vec<Told> {
+    fn news(&mut self) -> Vec<SentEvent> {
         self.follow_changes();
-        let told = deliveries(&*self.store).into_iter().map(|delivery| Told {
+        let sent_events = deliveries(&*self.store).into_iter().map(|delivery| SentEvent {
             endpoint: delivery.endpoint_id,
             institution: delivery.institution_id.unwrap().0,
             event: delivery.event_name.clone(),
             location: delivery.location_id.map(|location| location.0),
             data: self.payload(&delivery),
         });
-        let told: Vec<Told> = told.collect();
+        let sent_events: Vec<SentEvent> = sent_events.collect();
         let mut batch = Batch::new();
         for key in self.store.scan_keys(Space::DeliveryEvent.range(), Direction::Forward, 100_000).unwrap() {
             batch.delete(key);
         }
         self.store.commit_now(batch).unwrap();
-        self.heard += told.len();
-        told
+        self.heard += sent_events.len();
+        sent_events
     }
 
     /// Checks the event names since the last call, and returns the message of `event`.
     fn one(&mut self, event: &str, all: &[&str]) -> Value {
-        let told = self.news();
-        let mut names: Vec<&str> = told.iter().map(|it| it.event.as_str()).collect();
+        let sent_events = self.news();
+        let mut names: Vec<&str> = sent_events.iter().map(|it| it.event.as_str()).collect();
         let mut all = all.to_vec();
         names.sort();
         all.sort();
         assert_eq!(names, all);
-        told.iter().find(|it| it.event == event).unwrap().data.clone()
+        sent_events.iter().find(|it| it.event == event).unwrap().data.clone()
     }
 
     fn id_of(&self, resource: Resource, foreign_id: &str) -> u64 {
@@ -631,9 +631,9 @@ async fn payment_made_here_counts_as_created_when_it_reaches_the_ledger() {
     let made = payment(&world);
     world.save(made).await;
     world.pass(MAIN, 2 * HOUR).await;
-    let told = world.news();
-    let late: Vec<&Told> = told.iter().filter(|it| it.event.starts_with("payment")).collect();
-    assert_eq!(late.len(), 1, "{told:?}");
+    let sent_events = world.news();
+    let late: Vec<&SentEvent> = sent_events.iter().filter(|it| it.event.starts_with("payment")).collect();
+    assert_eq!(late.len(), 1, "{sent_events:?}");
     assert_eq!(late[0].event, "payment_insertion.timed_out");
     assert!(late[0].data["failure_reason"].is_string());
 }
@@ -679,8 +679,8 @@ async fn appointment_made_and_changed_here_sends_its_events() {
     let made = appointment(&world, 11);
     world.save(made).await;
     world.pass(MAIN, 4 * DAY).await;
-    let told = world.news();
-    assert!(told.iter().any(|it| it.event == "appointment_insertion.timed_out"), "{told:?}");
+    let sent_events = world.news();
+    assert!(sent_events.iter().any(|it| it.event == "appointment_insertion.timed_out"), "{sent_events:?}");
 }
 
 #[tokio::test]
@@ -1116,8 +1116,8 @@ async fn history_changes_send_one_message_per_patient_and_commit() {
     world.sync(MAIN).await;
     let event = "medical_history_patient_items_updated";
     world.ehr().entry(Resource::PatientHistoryItems, "3", item("pat", "pollen", "b"));
-    let told = world.news();
-    let mut sizes: Vec<usize> = told
+    let sent_events = world.news();
+    let mut sizes: Vec<usize> = sent_events
         .iter()
         .filter(|it| it.event == event)
         .map(|it| it.data["medical_history"]["patient_items"].as_array().unwrap().len())
@@ -1159,8 +1159,8 @@ async fn sync_status_is_sent_when_it_changes() {
     assert_eq!(world.news().len(), 0, "still so");
     world.ehr().writes = Writes::Taken;
     world.pass(MAIN, HOUR / 2).await;
-    let told: Vec<String> = world.news().into_iter().map(|it| it.event).collect();
-    assert!(told.contains(&"sync_status_write_change".to_owned()), "{told:?}");
+    let sent_events: Vec<String> = world.news().into_iter().map(|it| it.event).collect();
+    assert!(sent_events.contains(&"sync_status_write_change".to_owned()), "{sent_events:?}");
 }
 
 #[tokio::test]
@@ -1237,9 +1237,9 @@ async fn write_pending_for_an_hour_changes_the_write_status() {
     world.pass(MAIN, 50 * MINUTE).await;
     assert_eq!(world.news().len(), 0);
     world.pass(MAIN, HOUR).await;
-    let told = world.news();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0].data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
+    let sent_events = world.news();
+    assert_eq!(sent_events.len(), 1, "{sent_events:?}");
+    assert_eq!(sent_events[0].data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
 }
 
 #[tokio::test]
@@ -1267,9 +1267,9 @@ async fn records_are_rendered_once_per_version_and_only_for_subscribers() {
         world.subscribe(1, Event::PatientCreated, "v3.1.0").await,
     );
     world.sync(MAIN).await;
-    let told = world.news();
+    let sent_events = world.news();
     assert_eq!(world.views.rendered.get(), 1_000, "each new patient once in each version");
-    let of = |endpoint| told.iter().filter(|it| it.endpoint == endpoint).collect::<Vec<_>>();
+    let of = |endpoint| sent_events.iter().filter(|it| it.endpoint == endpoint).collect::<Vec<_>>();
     assert_eq!([deaf, one, other, quiet].map(|endpoint| of(endpoint).len()), [5, 5, 5, 0]);
     assert!(of(one).iter().all(|it| it.data["patients"].as_array().unwrap().len() == 100));
     let versions = |endpoint| of(endpoint).iter().all(|it| it.data["patients"][0]["version"] == "v3.1.0");
@@ -1305,18 +1305,18 @@ async fn subscription_of_a_location_gets_only_its_records() {
         endpoints.push(endpoint);
     }
     let [here, there, everywhere] = endpoints[..] else { panic!("three") };
-    let of = |told: &[Told], event: &str| {
-        let told = told.iter().filter(|it| it.event == event).map(|it| (it.endpoint, it.location));
-        let mut told: Vec<_> = told.collect();
-        told.sort();
-        told
+    let of = |sent_events: &[SentEvent], event: &str| {
+        let sent_events = sent_events.iter().filter(|it| it.event == event).map(|it| (it.endpoint, it.location));
+        let mut sent_events: Vec<_> = sent_events.collect();
+        sent_events.sort();
+        sent_events
     };
 
     let booked = appointment(&world, 9);
     world.save(booked).await;
-    let told = world.news();
+    let sent_events = world.news();
     for event in ["appointment_created", "appointment_insertion.complete"] {
-        assert_eq!(of(&told, event), [(here, Some(MAIN)), (everywhere, Some(MAIN))], "{event}");
+        assert_eq!(of(&sent_events, event), [(here, Some(MAIN)), (everywhere, Some(MAIN))], "{event}");
     }
     world.ehr().payment("shared", "7.00");
     world.sync(MAIN).await;
@@ -1380,8 +1380,8 @@ async fn message_shows_the_record_after_its_commit_and_not_a_later_state() {
     let id = AppointmentId(world.save(made).await["id"].as_u64().unwrap());
     let change = AppointmentChange { note: Some("Hello".into()), ..AppointmentChange::default() };
     world.save(ChangeAppointment { id, change }).await;
-    let told = world.news();
-    let mut names: Vec<_> = told
+    let sent_events = world.news();
+    let mut names: Vec<_> = sent_events
         .iter()
         .filter(|it| it.event.starts_with("patient_"))
         .map(|it| {
@@ -1392,10 +1392,10 @@ async fn message_shows_the_record_after_its_commit_and_not_a_later_state() {
     names.sort();
     let expected = [("New", None), ("Newer", Some("New")), ("Newest", Some("Newer"))];
     assert_eq!(names, expected.map(|(name, before)| (name.to_owned(), before.map(str::to_owned))));
-    let created = told.iter().find(|it| it.event == "appointment_created").unwrap();
+    let created = sent_events.iter().find(|it| it.event == "appointment_created").unwrap();
     let first = &created.data["appointments"][0];
     assert_eq!((&first["foreign_id"], &first["note"]), (&Value::Null, &Value::Null), "as it was created");
-    let inserted = told.iter().find(|it| it.event == "appointment_insertion.complete").unwrap();
+    let inserted = sent_events.iter().find(|it| it.event == "appointment_insertion.complete").unwrap();
     let first = &inserted.data["appointment"];
     assert_eq!((&first["foreign_id"], &first["note"]), (&json!("written 1"), &Value::Null), "as it was inserted");
 }
@@ -1426,11 +1426,11 @@ async fn change_while_a_message_is_prepared_does_not_show_in_it() {
     (world.registry, world.follower) = follower(Arc::new(hooked), &world.deps, &world.views);
     world.store = early;
     world.follow_changes();
-    let mut told: Vec<_> =
+    let mut sent_events: Vec<_> =
         world.news().iter().map(|it| (it.event.clone(), it.data["payment"]["amount"]["amount"].clone())).collect();
-    told.sort_by_key(|(event, _)| event.clone());
+    sent_events.sort_by_key(|(event, _)| event.clone());
     let expected = [("payment_created", "1.00"), ("payment_updated", "2.00")];
-    assert_eq!(told, expected.map(|(event, amount)| (event.to_owned(), json!(amount))));
+    assert_eq!(sent_events, expected.map(|(event, amount)| (event.to_owned(), json!(amount))));
 }
 
 /// The follower stops before or after a batch, with or without its memory.
@@ -1511,10 +1511,10 @@ async fn subscription_gets_no_change_from_before_and_each_later_one() {
     let late = world.subscribe(1, Event::PaymentCreated, "v3.0.0").await;
     world.ehr().payment("second", "2.00");
     world.sync(MAIN).await;
-    let mut told: Vec<_> =
+    let mut sent_events: Vec<_> =
         world.news().iter().map(|it| (it.endpoint, it.data["payment"]["amount"]["amount"].clone())).collect();
-    told.sort_by_key(|(endpoint, amount)| (*endpoint, amount.to_string()));
-    assert_eq!(told, [(early, json!("1.00")), (early, json!("2.00")), (late, json!("2.00"))]);
+    sent_events.sort_by_key(|(endpoint, amount)| (*endpoint, amount.to_string()));
+    assert_eq!(sent_events, [(early, json!("1.00")), (early, json!("2.00")), (late, json!("2.00"))]);
 }
 
 /// Returns whether the log of institution 1 has changes after a number with their before images, and without.
@@ -1668,8 +1668,8 @@ async fn subscription_of_another_node_gets_a_change_that_is_read_at_once() {
         world.store = store;
         is_armed.store(true, Ordering::SeqCst);
         world.follow_changes();
-        let told: Vec<_> = world.news().into_iter().map(|it| (it.endpoint, it.event)).collect();
-        assert_eq!(told, [(endpoint, "payment_created".to_owned())], "{space:?}");
+        let sent_events: Vec<_> = world.news().into_iter().map(|it| (it.endpoint, it.event)).collect();
+        assert_eq!(sent_events, [(endpoint, "payment_created".to_owned())], "{space:?}");
     }
 }
 
@@ -1751,7 +1751,7 @@ async fn random_changes_reach_exactly_their_subscribers() {
     }
     assert!(asked.values().map(Vec::len).sum::<usize>() > 15, "{asked:?}");
     let mut expected: Vec<(EndpointId, u32, String, String)> = Vec::new();
-    let mut told: Vec<(EndpointId, u32, String, String)> = Vec::new();
+    let mut sent_events: Vec<(EndpointId, u32, String, String)> = Vec::new();
     // Each practice's own records, marked by a unique name or amount.
     let mut payments: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     let mut patients: BTreeMap<u32, Vec<String>> = BTreeMap::new();
@@ -1797,13 +1797,13 @@ async fn random_changes_reach_exactly_their_subscribers() {
             let name = it.data["patients"][0]["last_name"].as_str();
             let amount = it.data["payment"]["amount"]["amount"].as_str();
             let mark = if it.event.ends_with("_deleted") { "" } else { name.or(amount).unwrap_or("?") };
-            told.push((it.endpoint, it.institution, it.event.clone(), mark.to_owned()));
+            sent_events.push((it.endpoint, it.institution, it.event.clone(), mark.to_owned()));
         }
     }
     expected.sort();
-    told.sort();
+    sent_events.sort();
     assert!(expected.len() > 50, "{}", expected.len());
-    assert_eq!(told, expected);
+    assert_eq!(sent_events, expected);
 }
 
 /// Older versions listed patients under their names as spelt, and compared no first names.

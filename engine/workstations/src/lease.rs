@@ -323,12 +323,12 @@ impl Lease {
         self.lease = LeaseState::Free;
         // A connected workstation stops its requests when its lease ends. The requests of a disconnected one are
         // uncertain.
-        let told = self.sessions.contains_key(&id);
+        let is_connected = self.sessions.contains_key(&id);
         self.requests.retain(|number, asked| {
             if !asked.under_way() {
                 return true;
             }
-            if asked.write.is_some() && !told {
+            if asked.write.is_some() && !is_connected {
                 asked.stage = Stage::Abandoned;
                 return true;
             }

@@ -38,7 +38,7 @@ pub enum Trouble {
 
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
-    told: Vec<(CallSelector, Trouble)>,
+    faults: Vec<(CallSelector, Trouble)>,
     calls: usize,
     writes: usize,
     spoilt: usize,
@@ -51,11 +51,11 @@ impl FaultPlan {
             CallSelector::Write(n) => CallSelector::Write(self.writes + n),
             each => each,
         };
-        self.told.push((on, trouble));
+        self.faults.push((on, trouble));
     }
 
     pub fn calm(&mut self) {
-        self.told.clear();
+        self.faults.clear();
     }
 
     /// Returns the number of calls with a fault so far.
@@ -68,7 +68,7 @@ impl FaultPlan {
         self.calls += 1;
         self.writes += usize::from(changes);
         let (calls, writes) = (self.calls, self.writes);
-        let hit = self.told.iter().find(|(on, _)| match on {
+        let hit = self.faults.iter().find(|(on, _)| match on {
             CallSelector::Each => true,
             CallSelector::EachWrite => changes,
             CallSelector::Call(n) => *n == calls,

@@ -106,8 +106,8 @@ impl<P: StoryPractice> Story<P> {
         for (kind, id, before) in before {
             let changed = before != self.client.record(kind, id).await;
             let updated = format!("{kind}_updated");
-            let told = [updated.as_str()];
-            self.subscriber.hears(kind, id, &told[..usize::from(changed)]).await;
+            let events = [updated.as_str()];
+            self.subscriber.hears(kind, id, &events[..usize::from(changed)]).await;
         }
     }
 

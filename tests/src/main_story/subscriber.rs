@@ -63,17 +63,21 @@ impl Subscriber {
             let event = text(&body["event_name"]);
             for (record, shape) in records(&body["data"]) {
                 let previous = body["data"]["previous_attributes"].clone();
-                let told = ReceivedEvent { event: event.clone(), shape, previous };
+                let received = ReceivedEvent { event: event.clone(), shape, previous };
                 let key = (message.headers["delivery-id"].clone(), record);
-                let before = self.heard.insert(key, told.clone());
-                assert!(before.is_none_or(|before| before == told), "one delivery, and two messages");
+                let before = self.heard.insert(key, received.clone());
+                assert!(before.is_none_or(|before| before == received), "one delivery, and two messages");
             }
         }
     }
 
     fn events(&self, record: RecordKey) -> Vec<String> {
-        let mut events: Vec<_> =
-            self.heard.iter().filter(|((_, of), _)| *of == record).map(|(_, told)| told.event.clone()).collect();
+        let mut events: Vec<_> = self
+            .heard
+            .iter()
+            .filter(|((_, of), _)| *of == record)
+            .map(|(_, received)| received.event.clone())
+            .collect();
         events.sort();
         events
     }
@@ -81,11 +85,13 @@ impl Subscriber {
     /// Describes the messages of a record, for error messages.
     fn story_of(&self, record: RecordKey) -> String {
         let of = self.heard.iter().filter(|((_, of), _)| *of == record);
-        let mut told: Vec<String> = of
-            .map(|((id, _), told)| format!("{} {} {} {}", told.shape["updated_at"], told.event, told.previous, id))
+        let mut received: Vec<String> = of
+            .map(|((id, _), received)| {
+                format!("{} {} {} {}", received.shape["updated_at"], received.event, received.previous, id)
+            })
             .collect();
-        told.sort();
-        told.join("\n")
+        received.sort();
+        received.join("\n")
     }
 
     /// Returns the records with messages.

@@ -35,12 +35,12 @@ impl Random {
 #[actix::test]
 async fn each_write_is_in_the_ehr_once_after_any_loss() {
     let seeds = std::env::var(VARIABLE).map_or(FEW, |text| text.parse().unwrap());
-    let mut told = 0;
-    while told < seeds {
+    let mut done = 0;
+    while done < seeds {
         let Some(harness) = FhirHarness::open_with(everything).await else { return };
-        let here = AT_ONE_CLINIC.min(seeds - told);
+        let here = AT_ONE_CLINIC.min(seeds - done);
         for nth in 0..here {
-            story(&harness, told + nth, usize::try_from(nth).unwrap()).await;
+            story(&harness, done + nth, usize::try_from(nth).unwrap()).await;
         }
         // Some writes have fewer requests than the index of the request to lose.
         assert!(
@@ -48,7 +48,7 @@ async fn each_write_is_in_the_ehr_once_after_any_loss() {
             "{} of {here} stories",
             harness.proxy.spoiler.spoilt()
         );
-        told += here;
+        done += here;
         harness.engine.stop().await;
     }
 }

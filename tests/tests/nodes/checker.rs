@@ -250,18 +250,18 @@ fn messages_are_in_order(wanted: &BTreeMap<u64, Wanted>, outcome: &RunOutcome) -
     let (mut seen, mut last) = (BTreeSet::new(), BTreeMap::<u64, (u64, Visit)>::new());
     let mut found = Vec::new();
     for message in outcome.messages.iter().filter(|message| seen.insert(&message.delivery)) {
-        let told = (message.sequence, message.visit);
+        let state = (message.sequence, message.visit);
         // Two messages of one commit have the same number and the same content.
-        let wrong = |before: &(u64, Visit)| before.0 > told.0 || (before.0 == told.0 && before.1 != told.1);
-        if let Some((before, _)) = last.insert(message.appointment, told).filter(wrong) {
-            found.push(format!("appointment {}: message {} came after {before}", message.appointment, told.0));
+        let wrong = |before: &(u64, Visit)| before.0 > state.0 || (before.0 == state.0 && before.1 != state.1);
+        if let Some((before, _)) = last.insert(message.appointment, state).filter(wrong) {
+            found.push(format!("appointment {}: message {} came after {before}", message.appointment, state.0));
         }
     }
     for (id, Wanted { key, visit }) in wanted {
         match last.get(id) {
             None => found.push(format!("the subscriber was never told of {key}, appointment {id}")),
-            Some((_, told)) if told != visit => {
-                found.push(format!("the subscriber was last told that {key} is {told:?}, not {visit:?}"));
+            Some((_, state)) if state != visit => {
+                found.push(format!("the subscriber was last told that {key} is {state:?}, not {visit:?}"));
             }
             Some(_) => {}
         }

@@ -149,8 +149,8 @@ async fn any_node_accepts_any_call_and_others_take_over_its_locations() {
     stopping.await.unwrap();
     let mut operator = nodes.nodes[other].installation.operator().await.unwrap();
     let version = until("the adapter to be ready", async || {
-        let (_, told) = operator.get("/locations/1/sync").await.unwrap();
-        told["data"]["adapter"]["version"].as_str().map(str::to_owned)
+        let (_, sync) = operator.get("/locations/1/sync").await.unwrap();
+        sync["data"]["adapter"]["version"].as_str().map(str::to_owned)
     });
     assert_eq!(version.await, "2.0.0", "the node that took the location over runs what was rolled out to it");
     nodes.start(owner).await;

@@ -178,7 +178,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     let clients: Vec<_> =
         (0..CLIENTS).map(|_| tokio::spawn(client(world.clone(), SeededRandom::new(random.draw())))).collect();
     let mut members = Members { serving: (0..FIRST).collect(), at: [rounds / 4, rounds / 2, rounds * 3 / 4] };
-    let (since, mut told) = (Instant::now(), String::new());
+    let (since, mut events) = (Instant::now(), String::new());
     for round in 0..rounds {
         let happened = match members.change(round, &mut nodes, &world).await {
             Some(changed) => changed,
@@ -188,21 +188,21 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
                 format!("{trouble:?}({})", NAMES[node])
             }
         };
-        told.push_str(&format!(" {happened}"));
+        events.push_str(&format!(" {happened}"));
         let (before, since) = (world.accepted(), Instant::now());
         // Bookings continue.
         while world.accepted() < before + 3 {
             let logged = || nodes.last_logged();
-            assert!(since.elapsed() < PATIENCE, "nothing was accepted any more after:{told}\n{}", logged());
+            assert!(since.elapsed() < PATIENCE, "nothing was accepted any more after:{events}\n{}", logged());
             assert!(!world.offers.lock().is_empty(), "no slots left: fewer rounds, or larger practices");
-            assert!(!clients.iter().all(|client| client.is_finished()), "all clients have ended after:{told}");
+            assert!(!clients.iter().all(|client| client.is_finished()), "all clients have ended after:{events}");
             sleep(Duration::from_millis(20)).await;
         }
     }
     let took = since.elapsed();
     world.ended.store(true, Ordering::SeqCst);
     for client in clients {
-        assert!(client.await.is_ok(), "a client was refused, after:{told}\n{}", nodes.faults());
+        assert!(client.await.is_ok(), "a client was refused, after:{events}\n{}", nodes.faults());
     }
     let history = world.history();
     let mut caller = nodes.sign_in(*random.pick(&members.serving).unwrap()).await;
@@ -216,7 +216,7 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     }
     assert!(
         found.is_empty(),
-        "seed {seed}, after{told}:\n{}\nwhat is there:\n{}",
+        "seed {seed}, after{events}:\n{}\nwhat is there:\n{}",
         found.join("\n"),
         describe(&found, &mut caller).await
     );
@@ -295,13 +295,13 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
     let locations: BTreeMap<u64, u32> = outcome.ours.iter().map(|(id, visit)| (*id, visit.place.location)).collect();
     for message in receiver.messages() {
         let body: Value = serde_json::from_slice(&message.body).unwrap();
-        let told = &body["data"]["appointment"];
-        let told = if told.is_null() { &body["data"]["appointments"][0] } else { told };
-        let appointment = told["id"].as_u64().unwrap();
+        let shown = &body["data"]["appointment"];
+        let shown = if shown.is_null() { &body["data"]["appointments"][0] } else { shown };
+        let appointment = shown["id"].as_u64().unwrap();
         // Ignores appointments of staff and of the seed.
         let Some(location) = locations.get(&appointment) else { continue };
         let (delivery, sequence) = (message.headers["delivery-id"].clone(), body["sequence"].as_u64().unwrap());
-        outcome.messages.push(Message { delivery, sequence, appointment, visit: parse_visit(*location, told) });
+        outcome.messages.push(Message { delivery, sequence, appointment, visit: parse_visit(*location, shown) });
     }
     outcome
 }

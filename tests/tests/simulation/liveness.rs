@@ -145,9 +145,9 @@ fn every_booking_has_an_end(sim: &Sim) {
         let kept: Record<records::Appointment> = document(sim, 0, id.0).expect("a booking has its document");
         let setup = sim.plan.setup.locations.get(&booking.location).expect("a booking's location exists");
         let Some(ehr) = setup.source.and_then(|source| sim.ehrs.get(&source)) else { continue };
-        let told = kept.booking.as_ref().expect("a booking is a booking");
+        let state = kept.booking.as_ref().expect("a booking is a booking");
         let rows = standing_for(sim, ehr, booking.location, *id, &kept.replaced);
-        match told.writeback {
+        match state.writeback {
             Writeback::Pending => panic!("liveness: booking {id} is still pending"),
             Writeback::Failed => assert!(rows.is_empty(), "liveness: booking {id} failed, but the EHR has {rows:?}"),
             Writeback::Confirmed if kept.cancelled => {
@@ -188,7 +188,7 @@ fn was_read_elsewhere(sim: &Sim, source: u32, foreign_id: &str, row: &SimRow) ->
     let Some((at, id)) = row.booking().filter(|(at, _)| row.location != Some(*at)) else { return false };
     let booked: Option<Record<records::Appointment>> = document(sim, 0, id.0);
     let has_ended = booked.is_some_and(|booked| {
-        let has_failed = booked.booking.as_ref().is_some_and(|told| told.writeback == Writeback::Failed);
+        let has_failed = booked.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
         booked.location() == at.0 && (booked.cancelled || has_failed)
     });
     has_ended && linked(sim, source, Resource::Appointments, foreign_id).is_some_and(|linked| linked != id.0)

@@ -127,12 +127,16 @@ pub async fn invalid_credentials_are_reported<S: EhrUnderTest>(subject: Rc<Subje
     let injected = InjectedFault::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
     // Behind a gate, a 401 means that the session has expired.
     let gated = subject.description.gated;
-    let told = |fault: &Fault| match gated {
+    let is_expected = |fault: &Fault| match gated {
         true => matches!(fault, Fault::GateClosed),
         false => matches!(fault, Fault::Unauthorized(_)),
     };
     let expected = if gated { "gate-closed" } else { "unauthorized" };
-    spoilt(&subject, injected, ENOUGH).await?.each(told, expected, "a 401 says that nobody is logged in, in every call")
+    spoilt(&subject, injected, ENOUGH).await?.each(
+        is_expected,
+        expected,
+        "a 401 says that nobody is logged in, in every call",
+    )
 }
 
 pub async fn too_many_requests_say_when<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {

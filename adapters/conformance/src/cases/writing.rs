@@ -236,9 +236,9 @@ pub async fn a_refusal_has_its_reason_and_no_patient<S: EhrUnderTest>(subject: R
     )?;
     let written = left(&write).1.unwrap_or_default();
     for field in ["first_name", "last_name", "date_of_birth", "email", "cell_phone", "home_phone", "note"] {
-        let told = written.get(field).and_then(|value| value.as_str()).is_some_and(|value| reason.contains(value));
+        let is_quoted = written.get(field).and_then(|value| value.as_str()).is_some_and(|value| reason.contains(value));
         subject.hold(
-            !told,
+            !is_quoted,
             format!("a reason without the patient's {field}"),
             "reasons are kept and shown to others: name the field, not its value",
         )?;

@@ -232,8 +232,8 @@ impl Pulls {
 
     /// Updates the skipped records of a resource after a page. Once a whole pass has `ended`, records that it did not
     /// skip are removed.
-    pub fn note_skipped(&mut self, resource: Resource, call: u64, told: (&[Skipped], &[String]), ended: Option<u64>) {
-        let (skipped, read) = told;
+    pub fn note_skipped(&mut self, resource: Resource, call: u64, page: (&[Skipped], &[String]), ended: Option<u64>) {
+        let (skipped, read) = page;
         let known = self.skipped.entry(resource).or_default();
         for id in read {
             known.remove(id);

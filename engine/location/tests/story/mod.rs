@@ -42,15 +42,15 @@ pub fn run(file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories").join(file);
     let script = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines: Vec<Line> = script.lines().enumerate().filter_map(|(index, text)| read(index + 1, text)).collect();
-    let (mut told, mut failures) = (0, Vec::new());
+    let (mut count, mut failures) = (0, Vec::new());
     for story in lines.split(|line| line.words[0] == "story").skip(1) {
-        told += 1;
+        count += 1;
         if let Err(failure) = tell(story) {
             failures.push(format!("tests/stories/{file}:{failure}"));
         }
     }
-    assert!(told > 0, "{file} has no story");
-    assert!(failures.is_empty(), "{} of {told} stories fail\n{}", failures.len(), failures.join("\n"));
+    assert!(count > 0, "{file} has no story");
+    assert!(failures.is_empty(), "{} of {count} stories fail\n{}", failures.len(), failures.join("\n"));
 }
 
 fn read(number: usize, text: &str) -> Option<Line> {

@@ -330,16 +330,16 @@ async fn event_data_is_stored_once_and_pruned_with_its_last_delivery() {
 
     world.set_clock(T0.plus(2 * DAY));
     world.wait_until_delivered(2).await;
-    let told = |at: usize, receiver: &Receiver| {
+    let message_data = |at: usize, receiver: &Receiver| {
         let body: serde_json::Value = serde_json::from_slice(&receiver.received()[at].body).unwrap();
         body["data"].clone()
     };
-    assert_eq!(told(1, &slow), told(0, &quick));
+    assert_eq!(message_data(1, &slow), message_data(0, &quick));
     world.set_clock(T0.plus(WebhookRules::default().keep + 2 * limits::PRUNE_EVERY));
     world.wait_until("one left", |all| all.len() == 1).await;
     let left = logged(&world, late).remove(0);
     let body: serde_json::Value = serde_json::from_slice(&log(&world).body(&left).unwrap()).unwrap();
-    assert_eq!((data(), &body["data"]), (1, &told(0, &quick)));
+    assert_eq!((data(), &body["data"]), (1, &message_data(0, &quick)));
     world.set_clock(T0.plus(2 * DAY + WebhookRules::default().keep + 2 * limits::PRUNE_EVERY));
     world.wait_until("nothing left", |all| all.is_empty()).await;
     assert_eq!(data(), 0);

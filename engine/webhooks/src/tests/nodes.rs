@@ -296,9 +296,9 @@ async fn events_of_a_moved_record_are_sent_after_its_waiting_messages() {
     let after = after.sending();
     after.set_clock(T0.plus(location::time::MINUTE + 1));
     let received = receiver.wait_for(2).await;
-    let told: Vec<_> =
+    let times: Vec<_> =
         received.iter().map(|it| it.json()).map(|it| it["event_time"].as_str().unwrap().to_owned()).collect();
-    assert!(told[0] > told[1], "the clock of the first was ahead: {told:?}");
+    assert!(times[0] > times[1], "the clock of the first was ahead: {times:?}");
     let sequence: Vec<u64> = received.iter().map(|it| it.json()["sequence"].as_u64().unwrap()).collect();
     assert!(sequence.is_sorted());
 }

@@ -89,7 +89,7 @@ struct LeaseWorld {
     adrift: BTreeSet<Number>,
     /// The requests sent, in order: the connection, and the reference that the answer must repeat.
     handed: Vec<(ConnectionId, RequestRef)>,
-    told: Option<Gate>,
+    reported: Option<Gate>,
 }
 
 impl LeaseWorld {
@@ -110,7 +110,7 @@ impl LeaseWorld {
             writes: BTreeMap::new(),
             adrift: BTreeSet::new(),
             handed: Vec::new(),
-            told: None,
+            reported: None,
         }
     }
 
@@ -275,10 +275,10 @@ impl LeaseWorld {
                 Effect::Gate(gate) => {
                     let anew = std::mem::take(&mut self.lease_untold) && gate == Gate::Open;
                     assert!(
-                        anew || self.told != Some(gate),
+                        anew || self.reported != Some(gate),
                         "only what changed is told, and that there is a new lease"
                     );
-                    self.told = Some(gate);
+                    self.reported = Some(gate);
                 }
             }
         }
@@ -293,7 +293,10 @@ impl LeaseWorld {
         assert!(self.believing.len() <= 1);
         assert_eq!(self.lease.holder(), self.believing.iter().next().map(|(id, number)| (*id, *number)));
         if !eligible.is_empty() {
-            assert!(self.lease.is_open(self.now) && self.told == Some(Gate::Open), "somebody stands by: it is open");
+            assert!(
+                self.lease.is_open(self.now) && self.reported == Some(Gate::Open),
+                "somebody stands by: it is open"
+            );
         }
         let at_a_holder = |number| self.open.contains(number) && !self.adrift.contains(number);
         let under_way = self.handed.iter().filter(|(_, claim)| at_a_holder(&claim.number));
@@ -324,7 +327,11 @@ impl LeaseWorld {
         self.follow(effects, None);
         self.check();
         assert!(self.open.is_empty(), "every request ends");
-        assert_eq!(self.told == Some(Gate::Open), self.eligible().next().is_some(), "a gate without anybody is shut");
+        assert_eq!(
+            self.reported == Some(Gate::Open),
+            self.eligible().next().is_some(),
+            "a gate without anybody is shut"
+        );
     }
 }
 

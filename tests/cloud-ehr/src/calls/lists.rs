@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     appointments, patients,
-    told::{CallResult, mark_of},
+    result::{CallResult, mark_of},
 };
 use crate::{
     CloudAppointmentType, CloudPractice, FormRefusal, Hours, Operatory, Provider,

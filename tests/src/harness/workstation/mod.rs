@@ -129,10 +129,10 @@ impl TestWorkstation {
     pub async fn pair(address: SocketAddr, code: &str, name: &str) -> io::Result<TestWorkstation> {
         let install = uuid::Uuid::new_v4().to_string();
         let answer = exchange(address, code, name, &install).await?;
-        let told = answer.json();
+        let paired = answer.json();
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let (Some(token), Some(id)) = (text(&told["token"]), text(&told["workstation"])) else {
-            return Err(io::Error::other(format!("not paired: {} {told}", answer.status)));
+        let (Some(token), Some(id)) = (text(&paired["token"]), text(&paired["workstation"])) else {
+            return Err(io::Error::other(format!("not paired: {} {paired}", answer.status)));
         };
         let honest: Judge = Box::new(|_| Behaviour::Honest);
         Ok(TestWorkstation {
@@ -140,7 +140,7 @@ impl TestWorkstation {
             token,
             id,
             install,
-            ehr: BrowserEhr::from_json(&told["ehr"]),
+            ehr: BrowserEhr::from_json(&paired["ehr"]),
             browser: Arc::default(),
             approval: false,
             approved: Arc::default(),
