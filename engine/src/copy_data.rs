@@ -16,7 +16,7 @@ use store::{
 
 use crate::{
     Incomplete,
-    data_dir::{DataDir, copy_beside, present, unreadable},
+    data_dir::{DataDir, copy_other_files, present, unreadable},
     database,
 };
 
@@ -213,7 +213,7 @@ fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> R
     }
     fs::create_dir_all(to).map_err(|source| unreadable(to, source))?;
     files::replace(&new.copying, state).map_err(|source| unreadable(&new.copying, source))?;
-    copy_beside(from, to, Some(&old.note))?;
+    copy_other_files(from, to, Some(&old.note))?;
     files::sync_directory(to).and_then(|()| files::sync_parent(to)).map_err(|source| unreadable(to, source))
 }
 

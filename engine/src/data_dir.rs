@@ -197,7 +197,7 @@ const TOKEN_SECRET: &str = "token.secret";
 const AUDIT: &str = "audit";
 
 /// Copies the files next to a store: keys, settings, and the audit trail. The file `but` is not copied.
-pub(crate) fn copy_beside(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomplete> {
+pub(crate) fn copy_other_files(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomplete> {
     copy_files(from, to, but)?;
     let (trail, copy) = (from.join(AUDIT), to.join(AUDIT));
     if !trail.is_dir() {
@@ -237,7 +237,7 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
 
 async fn salvage_into(old: &DataDir, new: &DataDir, keys: StoreKeys) -> Result<Report, Incomplete> {
     // The copy is not part of an incomplete move to another engine.
-    copy_beside(&old.dir, &new.dir, Some(&old.migrating))?;
+    copy_other_files(&old.dir, &new.dir, Some(&old.migrating))?;
     let report = salvage::salvage(&old.store, &keys, &new.store, &new.dir.join("salvage")).await?;
     let open = || EmbeddedStore::open(StoreConfig::new(&new.store, keys.clone()));
     let salvaged = open()?;

@@ -32,7 +32,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     AuditFollower, OwnersOfSetup, adapter_versions::AdapterVersions, backups::Backups, cluster::Cluster,
-    config_history, connections::Connections, directory::Directory, gate_news, handover,
+    config_history, connections::Connections, directory::Directory, gate_reports, handover,
     provider_names::ProviderNameCache, rotation::Rotation,
 };
 use setup::{Current, LocationSetup, Setup};
@@ -226,7 +226,7 @@ impl Engine {
             tokio::spawn(history::run(store.clone(), move || current.load().engine.history_days, upkeep(&cluster))),
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(backups.clone().run()),
-            tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
+            tokio::spawn(gate_reports::run(directory.clone(), gateway.clone(), gates)),
         ];
         let (registry, clock, random) = (webhooks.clone(), Arc::new(clock::now), Arc::new(clock::random_u64));
         let sender = Sender { store, registry, egress, metrics: metrics.clone(), clock, random };

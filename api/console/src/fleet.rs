@@ -222,7 +222,7 @@ impl LocationSummary {
 }
 
 fn all(api: &Api) -> Result<Vec<LocationSummary>, ConsoleError> {
-    let (engine, directory, mut standings) = (&api.engine, api.directory(), api.engine.standings());
+    let (engine, directory, mut location_health) = (&api.engine, api.directory(), api.engine.location_health());
     let (setup, failed) = (engine.setup(), engine.failed_writes()?);
     let mut all = Vec::new();
     for institution in directory.institutions() {
@@ -231,7 +231,7 @@ fn all(api: &Api) -> Result<Vec<LocationSummary>, ConsoleError> {
             Place::Mine | Place::Unsettled => None,
         };
         let known = |location: &Arc<LocationSetup>| LocationSummary {
-            standing: standings.remove(&location.id),
+            standing: location_health.remove(&location.id),
             refused: engine.adapter_at(location.id).and_then(|adapter| {
                 let refused = adapter.status == AdapterStatus::Refused;
                 refused.then(|| format!("the adapter cannot be used: {}", adapter.reason.unwrap_or_default()))

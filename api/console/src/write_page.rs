@@ -179,14 +179,14 @@ pub(super) async fn find_request(
         let newest = trail.newest(filter, ENTRIES).map_err(audit_page::unread)?;
         rows = newest.entries.into_iter().map(audit_page::AuditRow::from_recorded).collect();
     }
-    let (mut writes, standings) = (Vec::new(), engine.standings());
+    let (mut writes, location_health) = (Vec::new(), engine.location_health());
     for location in visit.api.directory().locations() {
         if location.source.is_none() || engine.place(location.institution) != Place::Mine {
             continue;
         }
         let newest = Range { from: None, direction: Direction::Backward, limit: LOOKED_THROUGH };
         let mut of_location = engine.ended_writes(location.id, newest)?;
-        if standings.get(&location.id).is_some_and(|standing| standing.queued > 0) {
+        if location_health.get(&location.id).is_some_and(|standing| standing.queued > 0) {
             of_location.extend(engine.unfinished_writes(location.id).await?);
         }
         writes.extend(of_location.into_iter().filter(|it| it.origin.as_deref() == Some(request)));

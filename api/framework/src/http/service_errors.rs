@@ -53,7 +53,7 @@ impl From<KeyError> for ApiError {
         let text = sentence(&error.to_string());
         match error {
             KeyError::NoSuchKey(_) => ApiError::not_found("Key of the store"),
-            KeyError::UnderWay | KeyError::Newest(_) | KeyError::Needed { .. } => ApiError::conflict(text),
+            KeyError::InProgress | KeyError::Newest(_) | KeyError::Needed { .. } => ApiError::conflict(text),
             KeyError::NotSealed
             | KeyError::Nodes
             | KeyError::Served
@@ -70,7 +70,7 @@ impl From<BackupError> for ApiError {
             BackupError::NotConfigured => {
                 ApiError::refused("No backups are made here: set `folder` in [backup] of the configuration.")
             }
-            BackupError::UnderWay(_) => ApiError::conflict(sentence(&error.to_string())),
+            BackupError::InProgress(_) => ApiError::conflict(sentence(&error.to_string())),
             BackupError::Folder { .. } => ApiError::refused(sentence(&error.to_string())),
         }
     }

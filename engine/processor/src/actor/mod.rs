@@ -634,7 +634,7 @@ impl LocationActor {
         Ok(state)
     }
 
-    fn set_up(&mut self, means: LocationRuntime, ctx: &mut Context<Self>) {
+    fn apply_setup(&mut self, means: LocationRuntime, ctx: &mut Context<Self>) {
         let same = match (&self.means.ehr, &means.ehr) {
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             (None, None) => true,
@@ -862,7 +862,7 @@ impl Handler<LocationMessage> for LocationActor {
             }
             LocationMessage::Activate => self.done(),
             LocationMessage::SetUp(means) => {
-                self.set_up(means, ctx);
+                self.apply_setup(means, ctx);
                 self.done()
             }
             LocationMessage::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {

@@ -7,7 +7,7 @@ use testing::{Answer, Received, Receiver};
 use super::*;
 use crate::{
     delivery::TEST_EVENT,
-    delivery_id::made_at,
+    delivery_id::creation_time,
     delivery_log::{DeliveryLog, Replay, Replayed},
     limits, sign,
 };
@@ -135,7 +135,7 @@ async fn the_log_holds_every_delivery_of_its_endpoint_in_order() {
     let (mine, others) = (logged(&world, one), logged(&world, other));
     assert_eq!((mine.len(), others.len()), (25, 25));
     assert!(mine.iter().all(|it| it.endpoint_id == one) && mine.is_sorted_by(|a, b| a.id > b.id));
-    assert_eq!((made_at(mine[0].id), made_at(mine[24].id)), (T0.plus(2), T0));
+    assert_eq!((creation_time(mine[0].id), creation_time(mine[24].id)), (T0.plus(2), T0));
     let page = log(&world).page(one, Some(mine[10].id), Direction::Backward, 3).unwrap();
     assert_eq!(page.iter().map(|it| it.id).collect::<Vec<_>>(), [mine[11].id, mine[12].id, mine[13].id]);
     let back = log(&world).page(one, Some(mine[10].id), Direction::Forward, 2).unwrap();

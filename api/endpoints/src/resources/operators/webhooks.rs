@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use engine::webhooks::{delivery_log::Replay, model::Endpoint, registry::Made};
+use engine::webhooks::{delivery_log::Replay, model::Endpoint, registry::CreatedOrReplayed};
 use framework::access::arguments::DeliveryId;
 
 use crate::{
@@ -140,7 +140,7 @@ pub(super) async fn send_test_message(
     action: &ActionContext<'_>,
     id: EndpointId,
     once: Option<IdempotencyKey>,
-) -> Answer<Made<WebhookDeliveryView>> {
+) -> Answer<CreatedOrReplayed<WebhookDeliveryView>> {
     let made = tested(action.api, &endpoint(action.api, id)?.owner, id, once).await?;
     action.shown.audit_action("send", "webhook message");
     Ok(made)
