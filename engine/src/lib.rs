@@ -54,7 +54,7 @@ pub use ::{adapter_host, records, setup, store, webhooks, workstations};
 pub use membership::Place;
 pub use processor::{
     EngineError, FreeGroups, FreeSlots, PatientDetails, Request, Saved, call_changes, commands,
-    unmet::Unmet,
+    precondition::PreconditionError,
     write_history::{self, WriteHistory},
     write_requests,
 };

@@ -186,7 +186,7 @@ pub(super) async fn find_request(
         }
         let newest = Range { from: None, direction: Direction::Backward, limit: LOOKED_THROUGH };
         let mut of_location = engine.ended_writes(location.id, newest)?;
-        if location_health.get(&location.id).is_some_and(|standing| standing.queued > 0) {
+        if location_health.get(&location.id).is_some_and(|health| health.queued > 0) {
             of_location.extend(engine.unfinished_writes(location.id).await?);
         }
         writes.extend(of_location.into_iter().filter(|it| it.origin.as_deref() == Some(request)));

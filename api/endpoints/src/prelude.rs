@@ -7,7 +7,7 @@ pub(crate) use std::{
 };
 
 pub(crate) use engine::{
-    EngineError, PatientDetails, Saved, Unmet,
+    EngineError, PatientDetails, PreconditionError, Saved,
     idempotency::IdempotencyKey,
     lists::{Filter, ListQuery, Order, PageRequest, Position},
     records::{

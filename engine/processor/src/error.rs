@@ -5,7 +5,7 @@ use query::lists::ListError;
 use records::references::Missing;
 use store::{CommitError, StoreError, counters::IdError, journal};
 
-use crate::unmet::Unmet;
+use crate::precondition::PreconditionError;
 
 /// The error reported to the caller of a request.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum EngineError {
     Refused(Refusal),
     /// A precondition of the request is not met.
     #[error("unmet: {0:?}")]
-    Unmet(Unmet),
+    Precondition(PreconditionError),
     #[error("no such location")]
     UnknownLocation,
     #[error("the location has too much to do")]
@@ -58,7 +58,7 @@ pub enum Reject {
     #[error("refused: {0:?}")]
     Refused(Refusal),
     #[error("unmet: {0:?}")]
-    Unmet(Unmet),
+    Precondition(PreconditionError),
     /// Ids must be fetched before the request is prepared again.
     #[error("no reserved ids of this resource")]
     NeedIds(Resource),
@@ -68,9 +68,9 @@ pub enum Reject {
     Store(#[from] StoreError),
 }
 
-impl From<Unmet> for Reject {
-    fn from(unmet: Unmet) -> Reject {
-        Reject::Unmet(unmet)
+impl From<PreconditionError> for Reject {
+    fn from(unmet: PreconditionError) -> Reject {
+        Reject::Precondition(unmet)
     }
 }
 
@@ -84,7 +84,7 @@ impl From<Reject> for EngineError {
     fn from(reject: Reject) -> EngineError {
         match reject {
             Reject::Refused(refusal) => EngineError::Refused(refusal),
-            Reject::Unmet(unmet) => EngineError::Unmet(unmet),
+            Reject::Precondition(unmet) => EngineError::Precondition(unmet),
             Reject::Store(error) => error.into(),
             Reject::NeedIds(_) | Reject::Damaged(_) => {
                 tracing::error!(error = %reject, "a command could not be prepared");

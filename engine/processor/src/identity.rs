@@ -29,7 +29,11 @@ pub(crate) struct RecordFacts {
 impl Processor {
     /// Replaces an answer that names an EHR record already linked to another record here. Such an answer is no evidence
     /// about this record. Returns `None` for other commands.
-    pub fn believed(&self, command: &Command, unit: &mut UnitOfWork<'_>) -> Result<Option<Command>, Reject> {
+    pub fn reject_conflicting_answer(
+        &self,
+        command: &Command,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Option<Command>, Reject> {
         Ok(match command {
             Command::Pushed { write, attempt, outcome: Ok(written) } => {
                 let another = self.identifier_conflict(*write, written, unit)?;

@@ -221,8 +221,8 @@ impl DispatchLoop {
         }
     }
 
-    /// Replies to callers of `Moves::release_moved` once no attempt to an endpoint of another node is in flight. Must be
-    /// called whenever an attempt ends.
+    /// Replies to callers of `Moves::release_moved` once no attempt to an endpoint of another node is in flight. Must
+    /// be called whenever an attempt ends.
     fn confirm_release(&mut self) {
         if self.pending_releases.is_empty() || self.attempts.values().any(|(due, _)| !self.is_here(due.endpoint)) {
             return;

@@ -51,7 +51,7 @@ impl Request for Ask {
 /// Turns the error about a visit that staff moved to another location since the request was sent into a refusal.
 fn if_here<T>(prepared: Result<(Decision, T), Reject>) -> Result<(Decision, Option<Booked>), Reject> {
     match prepared {
-        Err(Reject::Unmet(_)) => Err(Reject::Refused(Refusal::AppointmentNotFound)),
+        Err(Reject::Precondition(_)) => Err(Reject::Refused(Refusal::AppointmentNotFound)),
         prepared => prepared.map(|(decision, _)| (decision, None)),
     }
 }

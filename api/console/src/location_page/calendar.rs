@@ -147,7 +147,7 @@ impl AppointmentNames<'_> {
             lane: 0,
             from: clock(span.start, zone),
             to: clock(span.end, zone),
-            badge: standing(it, self.location.source.is_some()),
+            badge: status_badge(it, self.location.source.is_some()),
             who: if sees { self.who(it)? } else { None },
             kind: if sees { self.kind(it.appointment_type_id)? } else { None },
         };
@@ -172,7 +172,7 @@ impl AppointmentNames<'_> {
     }
 }
 
-pub(crate) fn standing(it: &Record<Appointment>, has_ehr: bool) -> Badge {
+pub(crate) fn status_badge(it: &Record<Appointment>, has_ehr: bool) -> Badge {
     if it.cancelled {
         return Badge::plain("cancelled");
     }

@@ -10,7 +10,7 @@ use actix_web::{
     web::{Bytes, Data},
 };
 use chrono_tz::Tz;
-use engine::{Unmet, idempotency::IdempotencyKey};
+use engine::{PreconditionError, idempotency::IdempotencyKey};
 use location::{Date, LocationId, Timestamp};
 
 use super::{
@@ -126,7 +126,7 @@ pub trait FromInput: Sized {
 
     /// Returns the error for a nonexistent record that the body references.
     fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
-        Unmet::NotFound { resource, id }.into()
+        PreconditionError::NotFound { resource, id }.into()
     }
 }
 

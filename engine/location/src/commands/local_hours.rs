@@ -196,13 +196,13 @@ impl Location {
     /// `shown` is `None` if the hours are gone in the EHR.
     pub(crate) fn merge_duplicate_hour(
         &self,
-        twin: WorkingHourId,
+        duplicate: WorkingHourId,
         ours: WorkingHourId,
         shown: Option<&WorkingHour>,
     ) -> Decision {
         let mut events = Vec::new();
-        if self.state.hours.contains_key(&twin) {
-            events.push(Event::HourGone { hour: twin });
+        if self.state.hours.contains_key(&duplicate) {
+            events.push(Event::HourGone { hour: duplicate });
         }
         match shown {
             Some(shown) => self.pulled_hour(shown, &mut events),

@@ -11,12 +11,12 @@ impl Location {
     pub(crate) fn merge_duplicate(
         &self,
         cx: DecisionContext,
-        twin: AppointmentId,
+        duplicate: AppointmentId,
         record: &PulledAppointment,
     ) -> Decision {
         let mut events = Vec::new();
-        if self.holds(Resource::Appointments, twin.0) {
-            self.gone(twin, &mut events);
+        if self.holds(Resource::Appointments, duplicate.0) {
+            self.gone(duplicate, &mut events);
         }
         self.pulled_appointment(cx, record, &mut Vec::new(), &mut events);
         Decision::new(Reply::Done, events)

@@ -16,7 +16,7 @@ use location::{
 use super::{Sim, ehr::FIRST_HOUR};
 
 /// Offset of our ids for hours that the EHR showed before they could be matched with ours.
-const TWINS: u32 = 10_000;
+const DUPLICATES: u32 = 10_000;
 const OURS: u32 = 1_000;
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl HourMap {
         match self.links.get(&number) {
             Some(ours) => (*ours, HourSource::Manual),
             None if number < FIRST_HOUR => (WorkingHourId(number), HourSource::Synced),
-            None => (WorkingHourId(TWINS + number), HourSource::Synced),
+            None => (WorkingHourId(DUPLICATES + number), HourSource::Synced),
         }
     }
 }
@@ -99,8 +99,8 @@ impl Sim {
         let applied = |event: &Event| matches!(event, Event::PageApplied { resource: Resource::WorkingHours, .. });
         if events.iter().any(applied) {
             let shown = self.ehr_numbers().filter(|number| !self.hours.links.contains_key(number)).collect::<Vec<_>>();
-            let twin = |number: &u32| self.location.state.hours.contains_key(&WorkingHourId(TWINS + number));
-            let shown: Vec<u32> = shown.into_iter().filter(twin).collect();
+            let duplicate = |number: &u32| self.location.state.hours.contains_key(&WorkingHourId(DUPLICATES + number));
+            let shown: Vec<u32> = shown.into_iter().filter(duplicate).collect();
             self.hours.unmatched.extend(shown);
         }
         for event in events {
@@ -115,11 +115,11 @@ impl Sim {
             let number: u32 = written.foreign_id[1..].parse().unwrap();
             let ours = WorkingHourId(*id as u32);
             self.hours.links.insert(number, ours);
-            let twin = WorkingHourId(TWINS + number);
+            let duplicate = WorkingHourId(DUPLICATES + number);
             if self.hours.unmatched.contains(&number) {
-                let shown = self.location.state.hours.get(&twin).cloned();
+                let shown = self.location.state.hours.get(&duplicate).cloned();
                 let shown = shown.map(|hour| WorkingHour { id: ours, source: HourSource::Manual, ..hour });
-                self.run(&Command::HourDuplicateFound { twin, ours, shown });
+                self.run(&Command::HourDuplicateFound { duplicate, ours, shown });
             }
         }
     }

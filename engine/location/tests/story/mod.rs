@@ -265,7 +265,7 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
         }
         // `hour_twin_found 60 by 50 op1 prov1 until 17`, `hour_twin_found 60 gone 50`
         "hour_twin_found" => Command::HourDuplicateFound {
-            twin: WorkingHourId(id("", word(1)?)?),
+            duplicate: WorkingHourId(id("", word(1)?)?),
             ours: WorkingHourId(id("", word(3)?)?),
             shown: if word(2)? == "gone" { None } else { Some(own_hour(&words[3..])?) },
         },

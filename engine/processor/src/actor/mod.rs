@@ -47,9 +47,9 @@ use crate::{
     Deps, EngineError, FreeGroups, FreeSlots, LoadError, Processor, Reject,
     disk_share::{self, DiskShare},
     error::not_stored,
+    location_health,
     reply::SlotRules,
     restored::AfterRestore,
-    standing,
     turn::PendingCommit,
     write_requests::{self, WriteRequest},
 };
@@ -277,9 +277,9 @@ impl LocationActor {
             Ok(processor) => {
                 let (records, took) = (processor.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
-                self.metrics.locations.note(self.id, standing::location_health(&processor.machine, clock::now()));
+                self.metrics.locations.note(self.id, location_health::summarize(&processor.machine, clock::now()));
                 if let Some(show) = &self.means.watcher {
-                    show(processor.queue_news(Vec::new()));
+                    show(processor.queue_change(Vec::new()));
                 }
                 // A commit of unknown outcome may have become durable without `finish`.
                 self.deps.change_counter.providers_changed(processor.institution.id);
@@ -509,7 +509,7 @@ impl LocationActor {
         let Some(processor) = &mut self.processor else { return };
         let failed = turn.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
         self.metrics.writes_failed.add(failed as u64);
-        for error in standing::errors(&processor.machine, turn.events(), clock::now()) {
+        for error in location_health::errors(&processor.machine, turn.events(), clock::now()) {
             self.metrics.recent_errors.note(self.id, error);
         }
         let ended = self.means.watcher.as_ref().map(|_| processor.ended_writes(turn.events(), clock::now()));
@@ -521,9 +521,9 @@ impl LocationActor {
             tracing::info!(location = %self.id, records, "the EHR was read to its end for the first time");
         }
         if let Some((show, ended)) = self.means.watcher.as_ref().zip(ended) {
-            show(processor.queue_news(ended));
+            show(processor.queue_change(ended));
         }
-        self.metrics.locations.note(self.id, standing::location_health(&processor.machine, clock::now()));
+        self.metrics.locations.note(self.id, location_health::summarize(&processor.machine, clock::now()));
         for call in calls {
             self.call(call, ctx);
         }
@@ -534,7 +534,7 @@ impl LocationActor {
     fn internal_turn_done(&mut self, done: Result<(), EngineError>, ctx: &mut Context<Self>) {
         match done {
             // Internal commands refused by the machine need no further action.
-            Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
+            Ok(()) | Err(EngineError::Refused(_) | EngineError::Precondition(_)) => {}
             Err(error) => {
                 // Uncommitted work is due again: the outcome of a call at its deadline, the rest by this timer.
                 tracing::warn!(location = %self.id, %error, "an internal command was not committed");
@@ -645,7 +645,7 @@ impl LocationActor {
         if let Some(processor) = &mut self.processor {
             processor.apply_setup();
             if let Some(show) = &self.means.watcher {
-                show(processor.queue_news(Vec::new()));
+                show(processor.queue_change(Vec::new()));
             }
         }
         if !same {

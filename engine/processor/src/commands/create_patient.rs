@@ -22,11 +22,13 @@ impl Request for CreatePatient {
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         if at.known_provider(self.provider_id, unit)?.is_none() {
-            return Err(Unmet::NotFound { resource: Resource::Providers, id: self.provider_id.into() }.into());
+            return Err(
+                PreconditionError::NotFound { resource: Resource::Providers, id: self.provider_id.into() }.into()
+            );
         }
         if let Some(known) = self.duplicate(at, cx, unit)? {
             if !self.return_existing {
-                return Err(Unmet::DuplicatePatient { id: known.id }.into());
+                return Err(PreconditionError::DuplicatePatient { id: known.id }.into());
             }
             return Ok((Decision::nothing(), Saved { existing: true, ..Saved::new(known) }));
         }
@@ -45,7 +47,7 @@ impl Request for CreatePatient {
         patient.extra.clone_from(&self.more);
         at.index_patient(None, &patient, unit)?;
         unit.put(&patient)?;
-        let warnings = at.unkept(&records::Patient::default(), &patient)?;
+        let warnings = at.warn_about_unsupported_fields(&records::Patient::default(), &patient)?;
         Ok((decision, Saved { warnings, ..Saved::new(patient) }))
     }
 }

@@ -26,7 +26,7 @@ impl Request for SaveHistoryItem {
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let item = unit.get::<Record<HistoryItem>>(at.source().unwrap_or(0), self.item_id)?;
         if item.is_none_or(|item| item.body.category != self.category) {
-            return Err(Unmet::NotFound { resource: Resource::HistoryItems, id: self.item_id }.into());
+            return Err(PreconditionError::NotFound { resource: Resource::HistoryItems, id: self.item_id }.into());
         }
         let known = self.entry(at)?;
         let before = known.as_ref().map(|entry| entry.body.clone());

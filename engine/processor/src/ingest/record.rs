@@ -187,7 +187,7 @@ impl Intake<'_, '_, '_> {
         }
         let (before, mut fresh) = self.stored_and_fresh::<Appointment>(id, &shown.id, shown)?;
         let elsewhere = before.as_ref().filter(|before| before.location() != location);
-        self.page.outdated |= elsewhere.is_some_and(|there| self.asked_before(there.updated_at));
+        self.page.outdated |= elsewhere.is_some_and(|there| self.was_requested_before(there.updated_at));
         if let Some(patient) = fresh.patient_id {
             self.processor.seen_here(self.cx, patient, self.unit)?;
         }
@@ -228,7 +228,7 @@ impl Intake<'_, '_, '_> {
     }
 
     /// Returns `true` if the page was requested by this time, and may thus be older.
-    pub(super) fn asked_before(&self, at: Timestamp) -> bool {
+    pub(super) fn was_requested_before(&self, at: Timestamp) -> bool {
         self.processor.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
     }
 

@@ -129,7 +129,7 @@ impl Projection<'_, '_> {
             }
             Event::RecordGone { resource, id } => {
                 self.put_tombstone(*resource, Link::gone(*id))?;
-                self.gone(*resource, *id)?;
+                self.delete_record(*resource, *id)?;
             }
             Event::AppointmentGone { appointment } => {
                 self.put_tombstone(Resource::Appointments, Link::gone(appointment.0))?;
@@ -204,7 +204,7 @@ impl Projection<'_, '_> {
     /// Changes the document of an appointment that belongs to this location, and its time of change.
     fn change(&mut self, id: AppointmentId, change: impl FnOnce(&mut Record<Appointment>)) -> Result<(), Reject> {
         let now = self.cx.now;
-        self.change_here(id.0, |record| {
+        self.change_if_local(id.0, |record| {
             change(record);
             record.updated_at = now;
         })

@@ -106,7 +106,7 @@ pub struct SearchInput {
 pub(super) fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
     match (named, location) {
         (Reference { resource: Resource::Operatories, id }, Some(location)) => operatories::missing(location, id),
-        (Reference { resource, id }, _) => Unmet::NotFound { resource, id }.into(),
+        (Reference { resource, id }, _) => PreconditionError::NotFound { resource, id }.into(),
     }
 }
 

@@ -151,7 +151,10 @@ impl<T: LedgerEntry> FromInput for NewLedgerEntry<T> {
     }
 
     fn unknown(Reference { resource, id }: Reference, location: Option<LocationId>) -> ApiError {
-        refusal(EngineError::Unmet(Unmet::NotFound { resource, id }), location.map_or(0, |location| location.0))
+        refusal(
+            EngineError::Precondition(PreconditionError::NotFound { resource, id }),
+            location.map_or(0, |location| location.0),
+        )
     }
 }
 
@@ -187,18 +190,20 @@ async fn save<T: LedgerEntry>(
 /// Converts a refusal (specification 7.3).
 fn refusal(refused: EngineError, location: u32) -> ApiError {
     match refused {
-        EngineError::Unmet(Unmet::Several(all)) => {
-            ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Unmet(unmet), location)))
+        EngineError::Precondition(PreconditionError::Several(all)) => {
+            ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Precondition(unmet), location)))
         }
-        EngineError::Unmet(
-            Unmet::NotFound { resource: Resource::Patients, id }
-            | Unmet::NotUsable { resource: Resource::Patients, id },
+        EngineError::Precondition(
+            PreconditionError::NotFound { resource: Resource::Patients, id }
+            | PreconditionError::NotUsable { resource: Resource::Patients, id },
         ) => ApiError::new(Failure::ReferenceNotAtLocation, &[&format!("Patient with ID {id}"), &location]),
-        EngineError::Unmet(Unmet::NotFound { resource, id } | Unmet::NotUsable { resource, id }) => {
+        EngineError::Precondition(
+            PreconditionError::NotFound { resource, id } | PreconditionError::NotUsable { resource, id },
+        ) => {
             let record = format!("{} with id {id}", name_of(resource));
             ApiError::new(Failure::ReferenceNotAtLocation, &[&record, &location])
         }
-        EngineError::Unmet(Unmet::PatientNotSynced) => Failure::EntryOfUnsyncedPatient.into(),
+        EngineError::Precondition(PreconditionError::PatientNotSynced) => Failure::EntryOfUnsyncedPatient.into(),
         other => other.into(),
     }
 }

@@ -66,7 +66,7 @@ pub async fn create(
     let location = location.ok_or_else(not_synced)?;
     let alert = PatientAlert { patient_id: id, note, disabled_at: None, extra: Vec::new() };
     let saved = call.save_entry(&location, &alert, Some(id)).await.map_err(|refused| match refused {
-        EngineError::Unmet(Unmet::PatientNotSynced) => not_synced(),
+        EngineError::Precondition(PreconditionError::PatientNotSynced) => not_synced(),
         other => other.into(),
     })?;
     Ok(call.created(saved.replay, PatientAlertView::from_record(&saved.record)))

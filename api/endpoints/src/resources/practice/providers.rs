@@ -243,12 +243,12 @@ pub async fn delete(mut call: ApiCall, Id(id): Id<u32>, location: OpenLocation) 
 /// Refuses the removal if the provider has working hours at another open location. The command checks its own location.
 fn check_no_working_hours(call: &ApiCall, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
     if location.setup.source.is_some() {
-        return Err(Unmet::OfEhr.into());
+        return Err(PreconditionError::OfEhr.into());
     }
     for other in call.open_locations(&location.tenant()) {
         let hours = call.api.engine.working_hours(other.setup.id)?;
         if hours.iter().any(|hour| hour.provider_id == id && hour.deleted_at.is_none()) {
-            return Err(Unmet::StillWorks { location: other.setup.id.0 }.into());
+            return Err(PreconditionError::StillWorks { location: other.setup.id.0 }.into());
         }
     }
     Ok(())

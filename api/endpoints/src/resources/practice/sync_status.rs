@@ -188,7 +188,9 @@ pub async fn list(
     };
     let (here, elsewhere) = places(&call, asked_for)?;
     let shared = gather(&call, here).await?;
-    let wanted = |asked: Option<&str>, standing: &DirectionHealth| asked.is_none_or(|color| color == standing.color());
+    let wanted = |asked: Option<&str>, direction_status: &DirectionHealth| {
+        asked.is_none_or(|color| color == direction_status.color())
+    };
     let shared = shared.values().filter(|it| wanted(read, &it.read) && wanted(write, &it.write));
     let setup = call.api.engine.setup();
     let mut rows: Vec<_> = shared.map(|it| SyncStatusRow::Here(view(&setup, it))).collect();
@@ -282,17 +284,17 @@ async fn gather(call: &ApiCall, locations: Vec<OpenLocation>) -> Result<BTreeMap
 mod tests {
     use super::*;
 
-    fn standing(states: &[(bool, i64)]) -> (&'static str, At) {
-        let mut standing = DirectionHealth::default();
-        states.iter().for_each(|(ok, at)| standing.add(*ok, Timestamp(*at)));
-        (standing.color(), standing.at())
+    fn direction_status(states: &[(bool, i64)]) -> (&'static str, At) {
+        let mut direction_status = DirectionHealth::default();
+        states.iter().for_each(|(ok, at)| direction_status.add(*ok, Timestamp(*at)));
+        (direction_status.color(), direction_status.at())
     }
 
     #[test]
     fn one_red_location_makes_the_source_red() {
-        assert_eq!(standing(&[(true, 5), (true, 7)]), ("green", At(Timestamp(7))));
-        assert_eq!(standing(&[(true, 5), (false, 3)]), ("red", At(Timestamp(3))));
-        assert_eq!(standing(&[(false, 3), (true, 5)]), ("red", At(Timestamp(3))));
-        assert_eq!(standing(&[(false, 9), (false, 3)]), ("red", At(Timestamp(3))));
+        assert_eq!(direction_status(&[(true, 5), (true, 7)]), ("green", At(Timestamp(7))));
+        assert_eq!(direction_status(&[(true, 5), (false, 3)]), ("red", At(Timestamp(3))));
+        assert_eq!(direction_status(&[(false, 3), (true, 5)]), ("red", At(Timestamp(3))));
+        assert_eq!(direction_status(&[(false, 9), (false, 3)]), ("red", At(Timestamp(3))));
     }
 }

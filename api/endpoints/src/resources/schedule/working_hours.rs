@@ -272,20 +272,22 @@ async fn save(
     request: WriteWorkingHour,
 ) -> Result<Saved<Record<WorkingHour>>, ApiError> {
     call.save(location, request).await.map_err(|refused| match refused {
-        EngineError::Unmet(unmet) => unmet_of(unmet),
+        EngineError::Precondition(unmet) => precondition_failure(unmet),
         other => other.into(),
     })
 }
 
 fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
-    unmet_of(Unmet::NotFound { resource, id })
+    precondition_failure(PreconditionError::NotFound { resource, id })
 }
 
 /// Converts an unmet precondition. Its messages call providers users (specification 7.3).
-fn unmet_of(unmet: Unmet) -> ApiError {
+fn precondition_failure(unmet: PreconditionError) -> ApiError {
     match unmet {
-        Unmet::Several(all) => ApiError::all(all.into_iter().map(unmet_of)),
-        Unmet::NotFound { resource: Resource::Providers, id } => ApiError::not_found(format!("User with id {id}")),
+        PreconditionError::Several(all) => ApiError::all(all.into_iter().map(precondition_failure)),
+        PreconditionError::NotFound { resource: Resource::Providers, id } => {
+            ApiError::not_found(format!("User with id {id}"))
+        }
         other => other.into(),
     }
 }
