@@ -10,7 +10,7 @@ use configuration::Config;
 use crate::{
     audit_trail,
     store::spinner,
-    terminal::{fail, say},
+    terminal::{fail, print_line},
 };
 
 #[derive(Subcommand)]
@@ -79,7 +79,7 @@ fn verify(trail: &Trail) -> Result<(), String> {
     let verified = audit::verify(&folder, &key);
     spinner.finish_and_clear();
     let Verified { entries, files, first, last, mac, .. } = verified.map_err(|damage| damage.to_string())?;
-    say(format_args!(
+    print_line(format_args!(
         "{} is whole: {entries} entries, {first} to {last}, in {files} files.\nRecord the last entry elsewhere, to detect later whether entries \
          before it was taken back: {last} {mac}",
         folder.display()

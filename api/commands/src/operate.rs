@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     server::{self, ListArguments, ServerArguments, ServerSession, answer, text},
     table::{TextTable, show_list},
-    terminal::say,
+    terminal::print_line,
     word::word,
 };
 
@@ -176,7 +176,7 @@ impl LocationState {
     }
 
     /// Returns the problems and failed writes that need an operator, one line each.
-    pub(super) fn troubles(&self) -> Vec<String> {
+    pub(super) fn problem_lines(&self) -> Vec<String> {
         let place = format!("{} {}", self.id, self.name);
         let mut lines: Vec<String> =
             self.problems().iter().map(|it| format!("{place}: {}", describe_problem(it))).collect();
@@ -325,7 +325,7 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
             steps.push(format!("failed writes: {failed}; practice-sync queue list"));
         }
         steps.extend(places.failing_webhooks().await?.into_iter().map(|line| format!("webhooks: {line}")));
-        steps.iter().for_each(say);
+        steps.iter().for_each(print_line);
     }
     Ok(())
 }
@@ -390,7 +390,7 @@ pub(super) async fn perform<T: Display>(
     for target in targets {
         let ids: Vec<String> = within.iter().map(u32::to_string).chain([target.to_string()]).collect();
         let done = places.perform(action, &ids, body).await.map_err(|why| format!("{kind}{target}: {why}"))?;
-        say(format_args!("{kind}{target}{}", line(&done)));
+        print_line(format_args!("{kind}{target}{}", line(&done)));
     }
     Ok(())
 }

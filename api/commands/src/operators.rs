@@ -14,7 +14,7 @@ use crate::{
         Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
     },
     table::TextTable,
-    terminal::{fail, say},
+    terminal::{fail, print_line},
     word::word,
 };
 
@@ -45,7 +45,7 @@ pub fn run(command: OperatorsCommand) -> ExitCode {
     let done = match command {
         OperatorsCommand::Add { name, role, of } => add(&of, &name, role),
         OperatorsCommand::List(asked) => list(&asked),
-        OperatorsCommand::Revoke(named) => revoked(&named, OPERATORS, "operator").map(say),
+        OperatorsCommand::Revoke(named) => revoked(&named, OPERATORS, "operator").map(print_line),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -58,8 +58,8 @@ fn add(of: &Configured, name: &str, role: Role) -> Result<(), String> {
     file.add(OPERATORS, &[("name", name.into()), ("sha256", hash.into()), ("role", role.name().into())]);
     checked(&file, OPERATORS, name, &config.setup)?;
     let note = save(file, "has it")?;
-    say(format_args!("{token}"));
-    say(format_args!("# This is the token of `{name}`, shown only once. {note}"));
+    print_line(format_args!("{token}"));
+    print_line(format_args!("# This is the token of `{name}`, shown only once. {note}"));
     Ok(())
 }
 

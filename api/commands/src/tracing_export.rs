@@ -217,7 +217,7 @@ struct Collector {
 }
 
 impl Collector {
-    fn say(&self, lost: usize, error: &dyn fmt::Display) {
+    fn warn_about_loss(&self, lost: usize, error: &dyn fmt::Display) {
         let mut last_report = self.last_report.lock();
         if last_report.is_none_or(|last_report| last_report.elapsed() > REPORT_INTERVAL) {
             *last_report = Some(Instant::now());
@@ -230,7 +230,7 @@ impl SpanExporter for Collector {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         let sent = self.otlp.export(batch).await;
-        sent.inspect_err(|error| self.say(spans, error))
+        sent.inspect_err(|error| self.warn_about_loss(spans, error))
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {

@@ -67,6 +67,6 @@ pub(crate) use uuid::Uuid;
 pub(crate) use view_macro::{input, view};
 
 pub(crate) use crate::views::{
-    parts::{Included, IncludedList, Omittable, Price, WriteState},
+    common::{Included, IncludedList, Omittable, Price, WriteState},
     render::{IncludedRecords, Published, Reader, RecordView, Rendered, to_json},
 };

@@ -148,13 +148,13 @@ impl AppointmentNames<'_> {
             from: clock(span.start, zone),
             to: clock(span.end, zone),
             badge: status_badge(it, self.location.source.is_some()),
-            who: if sees { self.who(it)? } else { None },
+            who: if sees { self.patient_name(it)? } else { None },
             kind: if sees { self.kind(it.appointment_type_id)? } else { None },
         };
         Ok(Placed { from, to, block })
     }
 
-    fn who(&self, it: &Record<Appointment>) -> Result<Option<String>, ConsoleError> {
+    fn patient_name(&self, it: &Record<Appointment>) -> Result<Option<String>, ConsoleError> {
         self.visit.note("read", "appointment", it.id);
         let Some(id) = it.patient_id else { return Ok(None) };
         let patient = self.visit.api.engine.patient(self.location.institution, id)?;

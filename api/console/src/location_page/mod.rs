@@ -152,7 +152,7 @@ pub(crate) async fn version(api: &Api, id: LocationId) -> Result<u64, ConsoleErr
 }
 
 async fn read(visit: ConsoleRequest, id: LocationId) -> Result<LocationPage, ConsoleError> {
-    let (location, institution) = visit.location_here(id)?;
+    let (location, institution) = visit.local_location(id)?;
     visit.about(&location);
     let (api, now) = (visit.api.clone(), visit.api.engine.now());
     let live = live_address(&format!("/console/locations/{id}"), version(&api, id).await?);

@@ -14,12 +14,12 @@ use engine::{PreconditionError, idempotency::IdempotencyKey};
 use location::{Date, LocationId, Timestamp};
 
 use super::{
+    access_log::AccessLog,
     api::Api,
     authentication::{anonymous_key, api_key, bearer, for_operators, may, operator},
     directory::Directory,
     idempotency,
     keys::{ApiKey, Grants},
-    shown::AccessLog,
 };
 use crate::{
     http::{

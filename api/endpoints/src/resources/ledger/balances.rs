@@ -2,7 +2,7 @@
 
 use engine::records::{GuarantorBalance, InsuranceBalance};
 
-use crate::{prelude::*, views::people::PatientBasic};
+use crate::{prelude::*, views::persons::PatientBasic};
 
 /// The balance of a guarantor. An amount is null if the health record system does not provide it.
 #[view(of = GuarantorBalance, named = "balance", published)]

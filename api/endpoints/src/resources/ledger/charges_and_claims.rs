@@ -7,7 +7,7 @@ use crate::{
     prelude::*,
     resources::care::clinical::ProcedureView,
     views::{
-        people::{PatientBasic, PersonView, ProviderBasic},
+        persons::{PatientBasic, PersonView, ProviderBasic},
         v2::{self, ChargeV2},
     },
 };

@@ -4,7 +4,7 @@ use engine::commands::ChangeRecord;
 use framework::access::arguments::AlertId;
 
 use super::find;
-use crate::{prelude::*, views::parts::second};
+use crate::{prelude::*, views::common::second};
 
 /// An alert of a patient.
 #[view(of = PatientAlert, named = "alert", published)]

@@ -17,7 +17,7 @@ use crate::{
         practice::{operatories::OperatoryView, providers::ProviderNames},
         record_handlers::Related,
     },
-    views::people::{PatientBasic, PersonView},
+    views::persons::{PatientBasic, PersonView},
 };
 
 /// An appointment, or a block of unavailable time.
