@@ -619,7 +619,7 @@ fn forget(subscription: &Subscription, batch: &mut Batch) {
 
 fn not_twice(there: &[Arc<Subscription>], new: &Subscription) -> Result<(), RegistryError> {
     let (institution, topic, location) = (new.institution_id, new.topic(), new.location_id);
-    if !there.iter().any(|it| it.asks_for(institution, topic, location)) {
+    if !there.iter().any(|it| it.matches(institution, topic, location)) {
         return Ok(());
     }
     let of = if location.is_some() { "location" } else { "institution" };

@@ -9,7 +9,7 @@ use crate::{
     event::{CancelledBy, KeyPinned, MoveReason},
     random::mix,
     rules::{Candidate, Companion, PatientFacts, patient_reason},
-    schedule::slots::{Fit, Wanted, fits},
+    schedule::slots::{Fit, RequestedSlot, fits},
     settings::Moves,
     state::Key,
     writes::queue::Write,
@@ -221,14 +221,14 @@ impl Location {
         let Some(slot) = Slot::of(placement) else {
             return Err(Refusal::SlotTaken { fit: Fit::OutsideHours, alternatives: Vec::new() });
         };
-        let wanted = Wanted { slot, appointment_type, join_blocks, own };
+        let requested = RequestedSlot { slot, appointment_type, join_blocks, own };
         let shut = |room| intent.is_some_and(|offer| offer.closed.operatories.contains(&room));
         let hours = self.hours().filter(|hour| !hour.operatory.is_some_and(shut));
-        match fits(hours, &self.state.calendar, &self.settings.zone, &wanted) {
+        match fits(hours, &self.state.calendar, &self.settings.zone, &requested) {
             Fit::Free if !also_taken.iter().any(|other| other.slot.prevents(&slot)) => Ok(()),
             // `Free` if only an earlier member of the request takes the slot.
             fit => {
-                let alternatives = self.alternatives(now, &wanted, intent, &[also_taken, later].concat());
+                let alternatives = self.alternatives(now, &requested, intent, &[also_taken, later].concat());
                 Err(Refusal::SlotTaken { fit, alternatives })
             }
         }
@@ -250,9 +250,9 @@ impl Location {
             return Err(Refusal::NotBookable { rule, instead: in_force.rules.instead });
         }
         let Candidate { slot, appointment_type, join_blocks, own, .. } = candidate;
-        let wanted = Wanted { slot, appointment_type, join_blocks, own };
+        let requested = RequestedSlot { slot, appointment_type, join_blocks, own };
         let others = [wish.also_taken, wish.later].concat();
-        let alternatives = self.alternatives(now, &wanted, Some(offer), &others);
+        let alternatives = self.alternatives(now, &requested, Some(offer), &others);
         Err(Refusal::RulesChanged { rule, alternatives })
     }
 
@@ -291,8 +291,8 @@ impl Location {
         operatories.dedup();
         let far = |operatory: &Option<OperatoryId>| {
             let slot = Slot { span, provider, operatory: *operatory };
-            let wanted = Wanted { slot, appointment_type, join_blocks, own: Vec::new() };
-            match fits(self.hours(), &self.state.calendar, &self.settings.zone, &wanted) {
+            let requested = RequestedSlot { slot, appointment_type, join_blocks, own: Vec::new() };
+            match fits(self.hours(), &self.state.calendar, &self.settings.zone, &requested) {
                 Fit::Free => 0,
                 Fit::Busy(_) => 1,
                 Fit::TypeNotAccepted => 2,
@@ -430,9 +430,9 @@ impl Location {
 
     /// Returns the ordering key of a new write. Writes of one appointment keep one ordering key, even if the EHR has
     /// changed its patient.
-    pub(crate) fn ordering_key(&self, work: WriteIntent, wanted: OrderingKey) -> OrderingKey {
+    pub(crate) fn ordering_key(&self, work: WriteIntent, requested: OrderingKey) -> OrderingKey {
         let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
-        earlier.map_or(wanted, |(_, earlier)| earlier.ordering_key)
+        earlier.map_or(requested, |(_, earlier)| earlier.ordering_key)
     }
 }
 

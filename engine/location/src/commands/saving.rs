@@ -91,13 +91,13 @@ impl Location {
     ) -> Result<Decision, Refusal> {
         let (capabilities, rules) = (&self.settings.capabilities, &self.settings.write);
         let patient = self.synced_appointment(id)?.patient;
-        let wanted = [
+        let changed = [
             (what.confirmation, capabilities.confirms),
             (what.check_in, capabilities.checks_in),
             (what.note, capabilities.notes),
         ];
         let integrated = capabilities.integrated;
-        if integrated && wanted.iter().any(|(wanted, able)| *wanted && !able) {
+        if integrated && changed.iter().any(|(changed, able)| *changed && !able) {
             return Err(Refusal::NotSupportedByEhr);
         }
         let mut events = Vec::new();

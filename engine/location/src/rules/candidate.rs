@@ -51,7 +51,7 @@ pub struct Candidate<'a> {
 
 impl Candidate<'_> {
     /// Returns the placements of the same request that prevent the provider from working in the operatory.
-    pub(super) fn taken_here(&self) -> impl Iterator<Item = &Slot> {
+    pub(super) fn conflicting_slots(&self) -> impl Iterator<Item = &Slot> {
         let Slot { provider, operatory, .. } = self.slot;
         let columns = [operatory.map(Column::Operatory), Some(Column::Provider(provider))];
         let slots = self.also_taken.iter().map(|other| &other.slot);

@@ -12,7 +12,7 @@ use crate::{
     Zone,
     schedule::{
         calendar::Entry,
-        slots::{Fit, Wanted, fits},
+        slots::{Fit, RequestedSlot, fits},
     },
 };
 
@@ -47,13 +47,13 @@ impl Location {
             return Some(Reason::ScheduleNotRead);
         }
         let Candidate { slot, appointment_type, join_blocks, closed, .. } = candidate;
-        let wanted = Wanted {
+        let requested = RequestedSlot {
             slot: *slot,
             appointment_type: *appointment_type,
             join_blocks: *join_blocks,
             own: candidate.own.clone(),
         };
-        match fits(self.hours(), &self.state.calendar, &self.settings.zone, &wanted) {
+        match fits(self.hours(), &self.state.calendar, &self.settings.zone, &requested) {
             Fit::OutsideHours => Some(self.reason_outside_hours(slot)),
             Fit::TypeNotAccepted => Some(Reason::TypeNotOfferedHere),
             Fit::Free | Fit::Busy(_) if closed.appointment_type => Some(Reason::TypeNotBookableOnline),
@@ -62,7 +62,7 @@ impl Location {
             }
             Fit::Busy(_) => Some(self.reason_of_busy(candidate)),
             Fit::Free => {
-                let taken = candidate.taken_here().any(|other| other.span.overlaps(slot.span));
+                let taken = candidate.conflicting_slots().any(|other| other.span.overlaps(slot.span));
                 taken.then(|| self.reason_of_busy(candidate))
             }
         }
@@ -96,7 +96,8 @@ impl Location {
             Holder::Appointment(id) if self.is_block(id) => Reason::Blocked,
             Holder::Appointment(_) | Holder::Vacating(_) => Reason::Taken,
         });
-        let of_request = candidate.taken_here().filter(|other| other.span.overlaps(first)).map(|_| Reason::Taken);
+        let of_request =
+            candidate.conflicting_slots().filter(|other| other.span.overlaps(first)).map(|_| Reason::Taken);
         reasons.chain(of_request).min().unwrap_or(Reason::TooShort)
     }
 

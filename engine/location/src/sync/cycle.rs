@@ -125,10 +125,10 @@ impl Location {
             decision.events.push(Event::ReadAnew { resource });
             cursor = None;
         }
-        self.ask_for_page(cx, resource, cursor, None, decision);
+        self.request_page(cx, resource, cursor, None, decision);
     }
 
-    fn ask_for_page(
+    fn request_page(
         &self,
         cx: DecisionContext,
         resource: Resource,
@@ -286,7 +286,7 @@ impl Location {
             short,
             // The sweep reaches and deletes the records that this page reports as deleted.
             missing: if sweeping { page.deleted.iter().copied().collect() } else { unconfirmed },
-            shown_again: self.shown_again(resource, page),
+            shown_again: self.missing_on_page(resource, page),
         });
         let mut decision = Decision::new(Reply::PageApplied { keep }, events);
         if sweeping {
@@ -294,15 +294,15 @@ impl Location {
             let unconfirmed = BTreeSet::new();
             let known = page.known;
             decision.events.push(Event::Swept { resource, known, missing, next, counted: false, unconfirmed });
-        } else if self.may_ask(cx.now) || (!last && self.prefetched(cx.now, resource).is_some()) {
-            self.ask_at_once(cx, resource, cursor, (last, barren), &mut decision);
+        } else if self.may_request(cx.now) || (!last && self.prefetched(cx.now, resource).is_some()) {
+            self.request_next(cx, resource, cursor, (last, barren), &mut decision);
         }
         decision
     }
 
     /// Requests the next page, or the first page of the next resource, in the same commit. Commits take most of the
     /// time of a cycle with few changes.
-    pub(super) fn ask_at_once(
+    pub(super) fn request_next(
         &self,
         cx: DecisionContext,
         resource: Resource,
@@ -314,13 +314,13 @@ impl Location {
         let Some(mut cycle) = pulls.cycle.clone() else { return };
         if !last {
             cycle.page(resource, barren);
-            if resource != Resource::Appointments && self.still_requested(resource) && self.may_ask(cx.now) {
+            if resource != Resource::Appointments && self.still_requested(resource) && self.may_request(cx.now) {
                 if let Some(plan) = self.next_of(&cycle, true) {
                     self.start_pass(cx, &cycle, plan.resource, decision);
                 }
             } else if self.enough(&cycle, resource).is_none() {
                 let prefetched = self.prefetched(cx.now, resource);
-                self.ask_for_page(cx, resource, Some(cursor), prefetched, decision);
+                self.request_page(cx, resource, Some(cursor), prefetched, decision);
             }
             return;
         }
@@ -342,14 +342,14 @@ impl Location {
         let awaited = |calling: &PullCall| calling.call == call && calling.resource == resource && now < calling.until;
         let mut cycle = pulls.cycle.clone()?;
         cycle.page(resource, false);
-        let may_ask = pulls.calling.as_ref().is_some_and(awaited)
+        let may_request = pulls.calling.as_ref().is_some_and(awaited)
             && self.enough(&cycle, resource).is_none()
             && (resource == Resource::Appointments || pulls.schedule.requested.is_none())
             && !self.state.is_reading_suspended()
             // The bucket must have room for another call in addition to the reserved one.
             && self.settings.quota.burst > 1
-            && self.requests_left(now) > requests;
-        if !may_ask {
+            && self.available_requests(now) > requests;
+        if !may_request {
             return None;
         }
         self.prefetch = Some(Prefetch { after: call, resource, asked_at: now, written: BTreeSet::new() });
@@ -376,7 +376,7 @@ impl Location {
     }
 
     /// Returns the number of calls that may start now.
-    pub(crate) fn requests_left(&self, now: Timestamp) -> u32 {
+    pub(crate) fn available_requests(&self, now: Timestamp) -> u32 {
         let available = self.state.quota.available(self.settings.quota, now);
         available.saturating_sub(u32::from(self.prefetch.is_some()))
     }
@@ -388,15 +388,15 @@ impl Location {
         self.state.quota.next_at(Quota { burst, ..quota }, due)
     }
 
-    pub(super) fn may_ask(&self, now: Timestamp) -> bool {
-        !self.state.is_reading_suspended() && self.requests_left(now) > 0
+    pub(super) fn may_request(&self, now: Timestamp) -> bool {
+        !self.state.is_reading_suspended() && self.available_requests(now) > 0
     }
 
     /// Requests a page again from the same cursor, because it may be older than changes made meanwhile.
     pub(super) fn read_again(&self, cx: DecisionContext, resource: Resource, why: &str, decision: &mut Decision) {
-        if self.may_ask(cx.now) {
+        if self.may_request(cx.now) {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
-            self.ask_for_page(cx, resource, cursor, None, decision);
+            self.request_page(cx, resource, cursor, None, decision);
         } else {
             // The request waits for the quota, or until reading resumes.
             let (reason, retry_at) = (why.to_owned(), cx.now);

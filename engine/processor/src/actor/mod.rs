@@ -751,7 +751,7 @@ fn free_slots(processor: &Processor, query: &SlotQuery, rules: &SlotRules) -> Re
             (slots, next)
         }
     };
-    let any_hours = hours.clone().any(|hour| query.asks_for(hour));
+    let any_hours = hours.clone().any(|hour| query.matches(hour));
     let old_read = processor.source().and_then(|_| SyncState::late_since(machine, clock::now()));
     Ok(FreeSlots { any_hours, slots, next_available_date, old_read })
 }
