@@ -272,10 +272,10 @@ mod tests {
 
     /// Returns the error for a record of the contract that is built from the fields and then corrupted.
     macro_rules! rejection {
-        ($resource:ident, $body:ident, $fields:expr, |$record:ident| $spoil:expr) => {{
+        ($resource:ident, $body:ident, $fields:expr, |$record:ident| $change:expr) => {{
             let EhrRecord::$body(sound) = record(Resource::$resource, $fields) else { unreachable!("one of its kind") };
             let mut $record: types::$body = sound.write();
-            $spoil;
+            $change;
             read(wit::Record::$body($record)).1.err().map_or_else(String::new, |broken| broken.to_string())
         }};
     }

@@ -193,12 +193,12 @@ impl<P: StoryPractice> Story<P> {
     async fn communication_log_is_written_once(&mut self, booking: &StoryBooking) {
         let note = "Reminded by text: läuft ☺";
         let log = json!({"patient_id": booking.patient, "note": note, "mode": "text", "direction": "sent"});
-        self.proxy.spoiler.set(When::Nth(2), InjectedFault::LoseReply);
-        let before = self.proxy.spoiler.spoilt();
+        self.proxy.injector.set(When::Nth(2), InjectedFault::LoseReply);
+        let before = self.proxy.injector.injected();
         self.client.post("/communication_logs", &json!({"communication_log": log})).await;
         self.client.idle().await;
-        assert_eq!(self.proxy.spoiler.spoilt(), before + 1, "a reply was lost");
-        self.proxy.spoiler.calm();
+        assert_eq!(self.proxy.injector.injected(), before + 1, "a reply was lost");
+        self.proxy.injector.clear();
         let patient = text(&self.client.patient(booking.patient).await["foreign_id"]);
         let log = self.practice.log(&patient).await;
         assert_eq!(log.iter().filter(|entry| entry.contains(note)).count(), 1, "{log:?}");
@@ -206,7 +206,7 @@ impl<P: StoryPractice> Story<P> {
 
     /// Kills the product after the EHR has performed the write and before the product receives the answer.
     async fn killed_while_it_is_written(mut self, person: &Value, new: NewPatient) -> Story<P> {
-        self.proxy.spoiler.set(When::Each, InjectedFault::Slow(HELD_BACK));
+        self.proxy.injector.set(When::Each, InjectedFault::Slow(HELD_BACK));
         let booking = self.book(person).await;
         until("the write", async || {
             assert_eq!(self.client.write_back(&booking).await, "pending");
@@ -216,7 +216,7 @@ impl<P: StoryPractice> Story<P> {
         .await;
         assert_eq!(self.client.write_back(&booking).await, "pending", "accepted, written, and not heard of");
         self.process.kill().expect("a process of ours");
-        self.proxy.spoiler.calm();
+        self.proxy.injector.clear();
         self.process = self.installation.start().await.expect("the product starts again");
         self.client = self.client.again(&self.installation).await;
         self.client.asks_again(&booking).await;

@@ -133,7 +133,7 @@ impl EhrUnderTest for Fhir {
         ZONE
     }
 
-    fn here(&self) -> ExistingIds {
+    fn existing_ids(&self) -> ExistingIds {
         ExistingIds {
             patient: self.seeded.patients[0].clone(),
             provider: self.seeded.practitioners[0].clone(),

@@ -83,7 +83,7 @@ mod subject {
 }
 
 mod shown {
-    use adapter_conformance::shown::beside;
+    use adapter_conformance::display::beside;
     use serde_json::{Value, json};
 
     #[test]

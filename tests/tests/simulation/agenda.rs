@@ -132,7 +132,7 @@ impl Agenda {
     }
 
     /// Removes planned actions of clients, staff and faults. Calls, answers and timers remain.
-    pub fn calm(&mut self) {
+    pub fn remove_faults(&mut self) {
         self.plans.retain(|_, what| match what {
             SimEvent::Client
             | SimEvent::Ask(_)

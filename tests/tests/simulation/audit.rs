@@ -116,7 +116,7 @@ impl Sim {
         if is_idle || !self.process.up {
             return;
         }
-        if !self.calm && self.random.chance(20) {
+        if !self.without_faults && self.random.chance(20) {
             return self.kill_process("while it writes the audit trail");
         }
         self.audit_step();
@@ -165,7 +165,7 @@ impl Sim {
     }
 
     fn store_positions(&mut self, work: &mut AuditWork, positions: &[(LocationId, u64)]) {
-        if !self.calm && self.store.health().accepts_writes() && self.random.chance(50) {
+        if !self.without_faults && self.store.health().accepts_writes() && self.random.chance(50) {
             self.store.fail_next_commit(DiskFault::LoseAnswer);
         }
         let advanced = call_changes::advance_positions(&*self.store, positions);

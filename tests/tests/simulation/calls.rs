@@ -113,7 +113,7 @@ impl Sim {
     /// May schedule a change by staff to an appointment that we wrote.
     fn staff_may_notice(&mut self, source: u32, id: &str) {
         let often = if self.plan.hectic { 600 } else { 100 };
-        if !self.calm && self.random.chance(often) {
+        if !self.without_faults && self.random.chance(often) {
             let at = self.now.plus(self.random.between(1..=MINUTE));
             self.agenda.plan(at, SimEvent::Notice { source, id: id.to_owned() });
         }

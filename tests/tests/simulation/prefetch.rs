@@ -108,7 +108,7 @@ impl Sim {
             self.prefetch_next(location, (resource, call), page);
         }
         let request = Ask::Page(IngestPage { resource, call, outcome });
-        if !self.calm && self.random.chance(200) {
+        if !self.without_faults && self.random.chance(200) {
             let at = self.now.plus(self.random.between(1..=5 * SECOND));
             return self.agenda.plan(at, SimEvent::Answer { location, incarnation, request });
         }

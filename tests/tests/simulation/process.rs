@@ -218,7 +218,7 @@ impl Sim {
                 self.die(id, "before a commit");
                 return TurnOutcome::Nothing;
             }
-            if !self.calm && self.store.health().accepts_writes() && self.random.chance(3) {
+            if !self.without_faults && self.store.health().accepts_writes() && self.random.chance(3) {
                 self.store.fail_next_commit(DiskFault::LoseAnswer);
             }
             let events = turn.events().to_vec();
@@ -333,7 +333,7 @@ impl Sim {
 
     fn death(&mut self) -> Option<Death> {
         let often = if self.plan.hectic { 40 } else { 8 };
-        if self.calm || !self.random.chance(often) {
+        if self.without_faults || !self.random.chance(often) {
             return None;
         }
         Some([Death::BeforeCommit, Death::BeforeEvolve, Death::BeforeActing][self.random.below(3)])
@@ -362,7 +362,7 @@ impl Sim {
         let setup = self.plan.setup.clone();
         let Some(source) = setup.locations.get(&id).and_then(|location| location.source) else { return };
         let Some(host) = self.process.hosts.get_mut(&id).filter(|host| host.incarnation == incarnation) else { return };
-        if !self.calm && self.random.chance(100) {
+        if !self.without_faults && self.random.chance(100) {
             let at = self.now.plus(15 * SECOND);
             return self.agenda.plan(at, SimEvent::Described { location: id, incarnation });
         }

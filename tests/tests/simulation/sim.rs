@@ -59,7 +59,7 @@ pub struct Sim {
     pub audit: Audit,
     pub page_counts: PageCounts,
     /// Clients, staff and faults are inactive, and EHRs are honest.
-    pub calm: bool,
+    pub without_faults: bool,
     pub keys: u64,
     pub incarnations: u64,
     pub next_look: Option<Timestamp>,
@@ -100,7 +100,7 @@ impl Sim {
             ledger: Ledger::default(),
             audit: Audit::default(),
             page_counts: PageCounts::default(),
-            calm: false,
+            without_faults: false,
             keys: 0,
             incarnations: 0,
             next_look: None,
@@ -320,9 +320,9 @@ impl Sim {
 
     /// Stops new actions and faults.
     fn stop_activity(&mut self) {
-        self.say(|| "all is calm".to_owned());
-        self.calm = true;
-        self.agenda.calm();
+        self.say(|| "no more faults".to_owned());
+        self.without_faults = true;
+        self.agenda.remove_faults();
         self.disk_full(false);
         for ehr in self.ehrs.values_mut() {
             ehr.honest = true;

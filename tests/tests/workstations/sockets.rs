@@ -142,9 +142,9 @@ async fn unknown_messages_end_the_connection_and_unknown_fields_do_not() {
 async fn flood_ends_only_its_own_connection() {
     let product = product().await;
     let (flooding, other) = (product.pair(LOCATION, "A").await, product.pair(OTHER, "B").await);
-    let mut calm = other.socket().await.unwrap();
-    calm.state(true, false).await.unwrap();
-    calm.leased().await.unwrap();
+    let mut steady = other.socket().await.unwrap();
+    steady.state(true, false).await.unwrap();
+    steady.leased().await.unwrap();
     for message in [Message::text(json!({"type": "pong", "n": 1}).to_string()), Message::Ping(Vec::new().into())] {
         let mut socket = flooding.socket().await.unwrap();
         for _ in 0..600 {

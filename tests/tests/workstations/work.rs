@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cloud_ehr::{CallSelector, CloudEhr, CloudEhrSettings, Trouble};
+use cloud_ehr::{CallSelector, CloudEhr, CloudEhrSettings, InjectedFault};
 use serde_json::{Value, json};
 use testing::{PATIENCE, until};
 use tests::harness::{
@@ -201,23 +201,23 @@ async fn bookings_are_written_once_with_misbehaving_workstations() {
 #[actix::test]
 async fn bookings_are_written_once_with_misbehaving_ehrs() {
     let mut day = WorkDay::begin().await;
-    for trouble in [
-        Trouble::LoseRequest,
-        Trouble::LoseReply,
-        Trouble::Slow(Duration::from_secs(6)),
-        Trouble::Redirect("http://127.0.0.1:9/elsewhere".to_owned()),
-        Trouble::Huge(9 << 20),
-        Trouble::SessionEnds,
-        Trouble::LoginPage,
-        Trouble::Answer(200, "text/html", "<html>We are back soon</html>"),
-        Trouble::Answer(502, "text/html", "bad gateway"),
+    for fault in [
+        InjectedFault::LoseRequest,
+        InjectedFault::LoseReply,
+        InjectedFault::Slow(Duration::from_secs(6)),
+        InjectedFault::Redirect("http://127.0.0.1:9/elsewhere".to_owned()),
+        InjectedFault::Huge(9 << 20),
+        InjectedFault::SessionEnds,
+        InjectedFault::LoginPage,
+        InjectedFault::Answer(200, "text/html", "<html>We are back soon</html>"),
+        InjectedFault::Answer(502, "text/html", "bad gateway"),
     ] {
-        let what = format!("{trouble:?}");
-        let before = day.product.ehr.spoilt();
-        day.product.ehr.spoil(CallSelector::Write(1), trouble);
+        let what = format!("{fault:?}");
+        let before = day.product.ehr.injected_faults();
+        day.product.ehr.inject(CallSelector::Write(1), fault);
         let booking = day.book().await;
-        until(&what, async || (day.product.ehr.spoilt() > before).then_some(())).await;
-        day.product.ehr.calm();
+        until(&what, async || (day.product.ehr.injected_faults() > before).then_some(())).await;
+        day.product.ehr.clear_faults();
         day.written_after_recovery(&booking, &what).await;
     }
     assert_eq!(day.product.installation.panics().unwrap(), Vec::<String>::new());

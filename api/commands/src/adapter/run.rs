@@ -91,16 +91,16 @@ impl ConnectionArguments {
         if let Some(file) = &self.record {
             way = Arc::new(Recorder::new(way, file, masks)?);
         }
-        let spoiler = FaultInjector::default();
+        let injector = FaultInjector::default();
         match (self.lose, self.slow, self.throttle) {
             (Some(n), _, _) => {
-                spoiler.set(When::Nth(usize::try_from(n).unwrap_or(usize::MAX)), InjectedFault::LoseReply)
+                injector.set(When::Nth(usize::try_from(n).unwrap_or(usize::MAX)), InjectedFault::LoseReply)
             }
-            (_, Some(ms), _) => spoiler.set(When::Each, InjectedFault::Slow(Duration::from_millis(ms))),
-            (_, _, true) => spoiler.set(When::Each, InjectedFault::Answer(429, vec![("retry-after", "30")], "{}")),
+            (_, Some(ms), _) => injector.set(When::Each, InjectedFault::Slow(Duration::from_millis(ms))),
+            (_, _, true) => injector.set(When::Each, InjectedFault::Answer(429, vec![("retry-after", "30")], "{}")),
             _ => {}
         }
-        Ok((Arc::new(FlakyTransport::around(way, spoiler.clone())), replay, spoiler))
+        Ok((Arc::new(FlakyTransport::around(way, injector.clone())), replay, injector))
     }
 }
 

@@ -273,7 +273,7 @@ fn writes_of_records_match_the_contract() {
 
 #[test]
 fn errors_name_the_field_but_never_the_value() {
-    let spoil = |resource, path: &str, value: Value| {
+    let error_of = |resource, path: &str, value: Value| {
         let mut fields = full(rules(resource).record);
         *fields.pointer_mut(path).unwrap() = value;
         EhrRecord::from_fields(resource, "f1", fields).unwrap_err()
@@ -288,13 +288,14 @@ fn errors_name_the_field_but_never_the_value() {
         (Resource::FormResponses, "/submitted_at", "field submitted_at: must be i64"),
         (Resource::FormResponses, "/answers_json", "field answers_json: must be a JSON text"),
     ] {
-        assert_eq!(spoil(resource, path, secret.clone()), says);
+        assert_eq!(error_of(resource, path, secret.clone()), says);
     }
-    assert_eq!(spoil(Resource::Payments, "/patient", json!(7)), "field patient: must be a string");
+    assert_eq!(error_of(Resource::Payments, "/patient", json!(7)), "field patient: must be a string");
     assert!(
-        spoil(Resource::Procedures, "/treatment_plans", json!([7])).starts_with("field treatment_plans[0]: must be ")
+        error_of(Resource::Procedures, "/treatment_plans", json!([7]))
+            .starts_with("field treatment_plans[0]: must be ")
     );
-    assert!(spoil(Resource::PatientAlerts, "/patient", Value::Null).starts_with("field patient: must be "));
+    assert!(error_of(Resource::PatientAlerts, "/patient", Value::Null).starts_with("field patient: must be "));
     let mut fields = full("payment-type");
     fields.as_object_mut().unwrap().remove("name");
     assert_eq!(EhrRecord::from_fields(Resource::PaymentTypes, "f1", fields), Err("missing field `name`".to_owned()));

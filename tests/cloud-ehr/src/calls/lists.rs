@@ -10,9 +10,9 @@ use super::{
 use crate::{
     CloudAppointmentType, CloudPractice, FormRefusal, Hours, Operatory, Provider,
     application::Application,
-    asked::WebRequest,
     markup::{APPOINTMENT, HOURS, Markup, OPERATORY, PATIENT, PROVIDER, TYPE},
     table::{RevisedRow, Table},
+    web::WebRequest,
 };
 
 /// Maximum number of records in an answer.

@@ -27,7 +27,7 @@ use self::result::{CallResult, mark};
 use crate::{
     FormRefusal, Markup,
     application::{Application, Visitor},
-    asked::{WebRequest, WebResponse},
+    web::{WebRequest, WebResponse},
 };
 
 const BASE: &str = "/app/api/";
