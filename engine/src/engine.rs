@@ -150,6 +150,13 @@ pub struct Engine {
     tasks: Vec<JoinHandle<()>>,
 }
 
+/// Returns the permits to commit without before images. Returns `None` for a remote store, where a commit may become
+/// visible after its outcome was reported as unknown.
+fn image_permits(store: &dyn Store, webhooks: &Webhooks) -> Option<ImagePermits> {
+    let subscriptions = (!store.is_remote()).then(|| webhooks.subscriptions().clone());
+    subscriptions.map(|subscriptions| Arc::new(move |id| subscriptions.without_images(id)) as ImagePermits)
+}
+
 impl Engine {
     /// Starts the engine. Must be called within an actix system.
     pub async fn start(setup: Setup, parts: Parts) -> Result<Engine, StartError> {
@@ -189,10 +196,7 @@ impl Engine {
         let is_local = cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as IsLocal);
         let follower = Follower::new(current.clone(), store.clone(), outbox, views.clone(), is_local.clone());
         let (change_doorbell, call_queue) = (follower.doorbell(), Arc::default());
-        // On a remote store, a commit may become visible after its outcome was reported as unknown.
-        let subscriptions = (!store.is_remote()).then(|| webhooks.subscriptions().clone());
-        let image_permits =
-            subscriptions.map(|subscriptions| Arc::new(move |id| subscriptions.without_images(id)) as ImagePermits);
+        let image_permits = image_permits(&*store, &webhooks);
         let deps = Arc::new(Deps {
             change_counter,
             change_doorbell,
@@ -212,10 +216,8 @@ impl Engine {
         let backups = Backups::new(current.clone(), store.clone(), owner);
         let rotation = Rotation::new(store.clone(), parts.key_file, cluster.is_some(), backups.clone());
         rotation.resume()?;
-        let followed = {
-            let follower = follower.clone();
-            Arc::new(move |location| follower.followed_to(location))
-        };
+        let own = follower.clone();
+        let followed = Arc::new(move |location| own.followed_to(location));
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
         let mut tasks = vec![

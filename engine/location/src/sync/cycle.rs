@@ -203,16 +203,7 @@ impl Location {
                 return Decision::new(Reply::PageIgnored, events);
             }
         };
-        let outdated = page.outdated
-            || page
-                .appointments
-                .iter()
-                .any(|record| written_during_pull.contains(&record.id.0) && self.differs_from_state(record))
-            || page
-                .hours
-                .iter()
-                .any(|hour| written_during_pull.contains(&hour.id.0.into()) && self.hour_differs_from_state(hour));
-        if outdated {
+        if self.is_outdated(page, written_during_pull) {
             let mut decision = Decision::new(Reply::PageIgnored, events);
             self.read_again(cx, resource, "the page is older than what was written meanwhile", &mut decision);
             return decision;
@@ -241,31 +232,7 @@ impl Location {
             return self.delete_some(cx, resource, page, &deleted);
         }
         let barren = deleted.is_empty() && page.past_deleted.is_empty() && !page.news;
-        let mut keep = Vec::new();
-        // The later of two copies of a record counts.
-        let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
-        // Before an event by which their visit leaves the EHR.
-        page.late.iter().for_each(|late| self.cancel_late(cx, late, &mut events));
-        for record in latest.values() {
-            self.pulled_appointment(cx, record, &mut keep, &mut events);
-        }
-        page.replaced.iter().for_each(|shown| self.replaced_shown(shown, &mut events));
-        page.old.iter().for_each(|(id, placement)| self.old_shown(*id, *placement, &mut events));
-        for hour in &page.hours {
-            self.pulled_hour(hour, &mut events);
-        }
-        for operatory in &page.operatories {
-            if self.state.operatories.get(&operatory.id) != Some(&operatory.active) {
-                events.push(Event::OperatoryPulled(*operatory));
-            }
-        }
-        let cancelled = |id: &u64| {
-            resource == Resource::Appointments && latest.get(&AppointmentId(*id)).is_some_and(|record| record.cancelled)
-        };
-        for id in deleted.into_iter().filter(|id| !cancelled(id)) {
-            self.deleted(resource, id, &mut events);
-        }
-        events.extend(page.past_deleted.iter().map(|id| past_gone(*id)));
+        let keep = self.apply_records(cx, resource, page, deleted, &mut events);
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
         let (records, estimate) = (page.records, page.estimate);
         let (next, sweeping) = (cursor.clone(), page.sweep_on.is_some() && !short);
@@ -298,6 +265,50 @@ impl Location {
             self.request_next(cx, resource, cursor, (last, barren), &mut decision);
         }
         decision
+    }
+
+    /// Returns `true` if the page is older than something written during its request.
+    fn is_outdated(&self, page: &PulledPage, written: &BTreeSet<u64>) -> bool {
+        page.outdated
+            || page.appointments.iter().any(|record| written.contains(&record.id.0) && self.differs_from_state(record))
+            || page.hours.iter().any(|hour| written.contains(&hour.id.0.into()) && self.hour_differs_from_state(hour))
+    }
+
+    /// Applies the records of a page, of which the later of two copies counts. Returns the appointments with a local
+    /// change in flight.
+    fn apply_records(
+        &self,
+        cx: DecisionContext,
+        resource: Resource,
+        page: &PulledPage,
+        deleted: BTreeSet<u64>,
+        events: &mut Vec<Event>,
+    ) -> Vec<AppointmentId> {
+        let mut keep = Vec::new();
+        let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
+        // Before an event by which their visit leaves the EHR.
+        page.late.iter().for_each(|late| self.cancel_late(cx, late, events));
+        for record in latest.values() {
+            self.pulled_appointment(cx, record, &mut keep, events);
+        }
+        page.replaced.iter().for_each(|shown| self.replaced_shown(shown, events));
+        page.old.iter().for_each(|(id, placement)| self.old_shown(*id, *placement, events));
+        for hour in &page.hours {
+            self.pulled_hour(hour, events);
+        }
+        for operatory in &page.operatories {
+            if self.state.operatories.get(&operatory.id) != Some(&operatory.active) {
+                events.push(Event::OperatoryPulled(*operatory));
+            }
+        }
+        let cancelled = |id: &u64| {
+            resource == Resource::Appointments && latest.get(&AppointmentId(*id)).is_some_and(|record| record.cancelled)
+        };
+        for id in deleted.into_iter().filter(|id| !cancelled(id)) {
+            self.deleted(resource, id, events);
+        }
+        events.extend(page.past_deleted.iter().map(|id| past_gone(*id)));
+        keep
     }
 
     /// Requests the next page, or the first page of the next resource, in the same commit. Commits take most of the

@@ -31,38 +31,7 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     };
     let found_with = rules.found_with.iter();
     let terms = fields.iter().filter_map(RecordField::terms);
-    let in_use = fields.iter().filter(|field| field.in_use).map(|RecordField { name, .. }| {
-        quote! {
-            fn in_use(&self) -> bool {
-                Option::<bool>::from(self.#name) != Some(false)
-            }
-        }
-    });
-    let deleted = fields.iter().filter(|field| field.deleted).map(|RecordField { name: flag, .. }| {
-        quote! {
-            fn mark_deleted(record: &mut Record<#name>, _: Timestamp) {
-                record.#flag = true;
-            }
-
-            fn is_deleted(record: &Record<#name>) -> bool {
-                record.#flag
-            }
-        }
-    });
-    let named_with = rules.named_with.iter().map(|names| {
-        quote! {
-            fn names(&self) -> Vec<Term> {
-                #names(self)
-            }
-        }
-    });
-    let deleted_with = rules.deleted_with.iter().map(|mark_deleted| {
-        quote! {
-            fn mark_deleted(record: &mut Record<#name>, now: Timestamp) {
-                #mark_deleted(record, now);
-            }
-        }
-    });
+    let overridden = overridden_methods(&rules, name, &fields);
     Ok(quote! {
         #(#attributes)*
         #[derive(Clone, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
@@ -122,13 +91,52 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
                     found
                 }
 
-                #(#named_with)*
-                #(#in_use)*
-                #(#deleted)*
-                #(#deleted_with)*
+                #overridden
             }
         };
     })
+}
+
+/// Returns the methods of a body that only some records override.
+fn overridden_methods(rules: &RecordRules, name: &Ident, fields: &[RecordField]) -> TokenStream {
+    let in_use = fields.iter().filter(|field| field.in_use).map(|RecordField { name, .. }| {
+        quote! {
+            fn in_use(&self) -> bool {
+                Option::<bool>::from(self.#name) != Some(false)
+            }
+        }
+    });
+    let deleted = fields.iter().filter(|field| field.deleted).map(|RecordField { name: flag, .. }| {
+        quote! {
+            fn mark_deleted(record: &mut Record<#name>, _: Timestamp) {
+                record.#flag = true;
+            }
+
+            fn is_deleted(record: &Record<#name>) -> bool {
+                record.#flag
+            }
+        }
+    });
+    let named_with = rules.named_with.iter().map(|names| {
+        quote! {
+            fn names(&self) -> Vec<Term> {
+                #names(self)
+            }
+        }
+    });
+    let deleted_with = rules.deleted_with.iter().map(|mark_deleted| {
+        quote! {
+            fn mark_deleted(record: &mut Record<#name>, now: Timestamp) {
+                #mark_deleted(record, now);
+            }
+        }
+    });
+    quote! {
+        #(#named_with)*
+        #(#in_use)*
+        #(#deleted)*
+        #(#deleted_with)*
+    }
 }
 
 pub(crate) fn part(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
