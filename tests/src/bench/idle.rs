@@ -32,7 +32,7 @@ use super::{
     options::{BenchResult, Options},
     own_ehr::InProcessEhr,
     practices,
-    report::{Aim, BenchReport, say},
+    report::{Aim, BenchReport, print_line},
     servers::{BenchServer, ready},
 };
 use crate::harness::fixtures;
@@ -149,10 +149,10 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> BenchResult {
         EngineKind::Sled => StoreEngine::Sled,
         EngineKind::Fjall => StoreEngine::Fjall,
     };
-    say(format!("setup {}", resident(std::process::id())? - before));
+    print_line(format!("setup {}", resident(std::process::id())? - before));
     let start = Instant::now();
     let opened = engine::open(setup, dir, RecordViews::shared(), Arc::new(Everyone), &Sandboxes::default()).await?;
-    say(format!("start {}", start.elapsed().as_secs_f64()));
+    print_line(format!("start {}", start.elapsed().as_secs_f64()));
     opened.engine.ready()?;
     ready(([127, 0, 0, 1], 0).into());
     std::future::pending::<()>().await;

@@ -151,7 +151,7 @@ impl Sim {
             self.store_positions(&mut work, &positions);
         } else if left > 0 {
             let count = (1 + self.random.below(left)).min(left);
-            self.say(|| format!("the audit trail gets {count} of {left} entries"));
+            self.log_line(|| format!("the audit trail gets {count} of {left} entries"));
             let entries = work.entries[work.appended..work.appended + count].iter().cloned();
             self.audit.trail.extend(entries);
             work.appended += count;
@@ -172,7 +172,7 @@ impl Sim {
         // After an error, the next step tries again.
         let result = advanced.map_err(Into::into).and_then(|batch| self.store.commit_now(batch));
         if let Err(error) = work.batch.note_commit(result) {
-            self.say(|| format!("the positions of the audit trail: {error}"));
+            self.log_line(|| format!("the positions of the audit trail: {error}"));
         }
     }
 }

@@ -110,7 +110,7 @@ impl Sim {
         let mut step = self.process.follower.prepare(institution, self.now).expect("the store reads");
         let Some(mut prepared) = step.batch.take() else { return step.more };
         let dies = |sim: &mut Sim, when: &str| {
-            sim.say(|| format!("the follower of institution {institution} stops {when}"));
+            sim.log_line(|| format!("the follower of institution {institution} stops {when}"));
             sim.process.follower = start(sim.plan.setup.clone(), sim.store.clone());
         };
         if !self.without_faults && self.random.chance(50) {

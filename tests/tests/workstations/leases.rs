@@ -68,7 +68,7 @@ async fn one_holds_the_lease_and_the_next_in_order_takes_over() {
     assert!(next > lease);
     // Paused by the staff: the lease passes on.
     one.state(true, true).await.unwrap();
-    assert_eq!(one.hear_of("lease").await.unwrap()["lease"], Value::Null);
+    assert_eq!(one.receive_kind("lease").await.unwrap()["lease"], Value::Null);
     assert!(two.leased().await.unwrap() > next);
     two.state(false, false).await.unwrap();
     product.gate_is(LOCATION, "paused").await;
@@ -159,9 +159,9 @@ async fn unsolicited_answers_are_rejected_and_counted() {
         answer(u64::MAX, u64::MAX, u32::MAX),
         json!({"type": "failure", "lease": lease, "number": 4_000_000, "location": LOCATION, "kind": "no_answer", "reason": "x"}),
     ] {
-        one.say(&forged).await.unwrap();
+        one.send(&forged).await.unwrap();
     }
-    two.say(&answer(lease, 1, LOCATION)).await.unwrap();
+    two.send(&answer(lease, 1, LOCATION)).await.unwrap();
     until("seven answers that are refused", async || {
         (product.figure("workstation_answers_refused_total").await == before + 7).then_some(())
     })
@@ -199,7 +199,7 @@ async fn invalid_claims_end_the_connection() {
         json!({"type": "state", "session": "maybe"}),
     ] {
         let mut socket = workstation.socket().await.unwrap();
-        socket.say(&wrong).await.unwrap();
+        socket.send(&wrong).await.unwrap();
         assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "{wrong}");
     }
 }
@@ -213,8 +213,8 @@ async fn lease_of_one_location_is_invalid_at_another() {
     two.state(true, false).await.unwrap();
     let (first, second) = (one.leased().await.unwrap(), two.leased().await.unwrap());
     let before = product.figure("workstation_answers_refused_total").await;
-    one.say(&answer(second, 1, OTHER)).await.unwrap();
-    two.say(&answer(first, 1, LOCATION)).await.unwrap();
+    one.send(&answer(second, 1, OTHER)).await.unwrap();
+    two.send(&answer(first, 1, LOCATION)).await.unwrap();
     until("two answers that are refused", async || {
         (product.figure("workstation_answers_refused_total").await == before + 2).then_some(())
     })

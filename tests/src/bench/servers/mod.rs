@@ -15,7 +15,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use super::report::say;
+use super::report::print_line;
 
 /// First argument of a server process.
 pub const SERVER: &str = "server";
@@ -75,12 +75,12 @@ impl Drop for BenchServer {
 
 /// Prints the address of the operators' listener for the parent.
 pub fn ready_for_operators(address: SocketAddr) {
-    say(format!("{OPERATORS}{address}"));
+    print_line(format!("{OPERATORS}{address}"));
 }
 
 /// Prints the server's address for the parent. The process exits with the parent.
 pub fn ready(address: SocketAddr) {
-    say(format!("{READY}{address}"));
+    print_line(format!("{READY}{address}"));
     std::thread::spawn(|| {
         let _ = io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);
