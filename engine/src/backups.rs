@@ -184,7 +184,7 @@ impl Backups {
             // An interrupted creation leaves an empty file.
             Ok(text) if text.is_empty() => fs::write(&file, &self.owner).map_err(unreadable),
             Ok(_) => Err(format!(
-                "the folder {} has the backups of another server: name a folder of its own for each, or delete {} if the other one is gone",
+                "the folder {} has the backups of another server: name a separate folder for each, or delete {} if the other one is gone",
                 folder.display(),
                 file.display()
             )),

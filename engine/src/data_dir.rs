@@ -32,7 +32,7 @@ const NOTE_SAYS: &str = "A store was made here, in the folder store/ or in a dat
 #[derive(Debug, thiserror::Error)]
 pub enum Incomplete {
     #[error(
-        "the store {store} is gone (or its disk is not mounted), though {note} says that one was made: restore it from a backup, or \
+        "the store {store} is gone (or its disk is not mounted), though {note} shows that one was created: restore it from a backup, or \
          start once with --accept-empty-store to begin anew without what it held"
     )]
     NoStore { store: PathBuf, note: PathBuf },
@@ -41,7 +41,7 @@ pub enum Incomplete {
     )]
     NoKey { key: PathBuf, store: PathBuf },
     #[error(
-        "there is no store in the database, though {note} says that one was made: restore the database from a backup, or start once with \
+        "there is no store in the database, though {note} shows that one was created: restore the database from a backup, or start once with \
          --accept-empty-store to begin anew without what it held"
     )]
     NoDatabase { note: PathBuf },

@@ -342,7 +342,7 @@ impl Engine {
         let nodes = self.nodes();
         if let Some(nodes) = nodes.as_ref().filter(|nodes| nodes.is_kept_out) {
             let name = &nodes.name;
-            return Err(format!("another process is the node {name}: each needs a name of its own, in `node.name`"));
+            return Err(format!("another process is the node {name}: each needs its own name, in `node.name`"));
         }
         if nodes.is_some_and(|nodes| !nodes.is_serving) {
             return Err(

@@ -122,7 +122,7 @@ async fn version_is_uploaded_rolled_out_and_rolled_back_at_runtime() {
     let sha256 = text.split_whitespace().last().unwrap().to_owned();
     assert!(text.starts_with("sandbox 2.0.0  ") && sha256.len() == 64, "{text}");
     assert_eq!(operator.does(&["upload", "sandbox", file.to_str().unwrap()]), text, "the same again changes nothing");
-    assert_eq!(operator.version_at(main).await, "0.1.0", "nobody runs it yet");
+    assert_eq!(operator.version_at(main).await, "0.1.0", "no location runs it yet");
 
     // A dry run, then the rollout to the chosen location.
     let main_text = main.to_string();

@@ -406,7 +406,7 @@ async fn location_and_data_source_are_added_at_runtime() {
     let end = |stream: u64| store.feed_end(Some(stream)).unwrap();
     let (of_source, of_location, of_institution) = (1 << 32 | 12, 2 << 32 | u64::from(location), 3 << 32 | 1);
     assert_eq!((end(of_source), end(of_location)), (end(of_institution), end(of_institution)));
-    assert_ne!(end(of_institution), end(2 << 32 | 999), "places of nobody are numbered by themselves");
+    assert_ne!(end(of_institution), end(2 << 32 | 999), "values without an owner are numbered separately");
     drop(store);
 
     let process = installation.start().await.unwrap();

@@ -150,7 +150,7 @@ fn last_of_its_connection(message: &[u8], head: usize) -> Vec<u8> {
 }
 
 fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
-    let mut text = format!("HTTP/1.1 {status} Spoilt\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+    let mut text = format!("HTTP/1.1 {status} Injected\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }

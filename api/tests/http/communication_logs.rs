@@ -40,7 +40,7 @@ async fn a_log_is_written_to_the_ehr() {
 #[actix_web::test]
 async fn only_requests_made_here_are_listed() {
     let world = world().await;
-    assert_eq!(world.edge(LOGS).await, json!([]), "the EHR has one of its own");
+    assert_eq!(world.edge(LOGS).await, json!([]), "the EHR has another one");
     let ada = world.patient("ada").await;
     log(&world, ada, "second").await;
     log(&world, ada, "refused").await;

@@ -489,7 +489,7 @@ async fn no_answer_shows_another_tenants_texts_or_ids() {
     let world = filled_world().await;
     let (theirs, named) = own_ids(&world, &AS_RIVAL).await;
     let seen = named.iter().filter(|(_, named)| *named).count();
-    assert!(seen * 2 > named.len(), "the rival sees too few of its own records to prove anything: {named:?}");
+    assert!(seen * 2 > named.len(), "the rival sees too few of the records it owns to prove anything: {named:?}");
     let (ours, _) = own_ids(&world, &CallParameters::right()).await;
     for (list, ids) in &ours {
         let shared: Vec<_> = theirs.get(list).into_iter().flat_map(|theirs| ids.intersection(theirs)).collect();

@@ -174,7 +174,7 @@ async fn hours_refused_by_the_ehr_are_reverted() {
     let world = world().await;
     let refused = world.post(SECONDS, seconds_hour(json!({"begin_time": "00:07"}))).answers(201).await;
     let one = format!("/working_hours/{}?subdomain=acme", refused["data"]["id"]);
-    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "nobody works then").await["data"].clone();
+    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "no provider works then").await["data"].clone();
     assert_eq!(shown["active"], json!(false));
     assert_eq!(world.get(&format!("{SECONDS}&source=manual")).ok().await["data"], json!([]));
     // Corrected hours are written again.
@@ -184,7 +184,7 @@ async fn hours_refused_by_the_ehr_are_reverted() {
     assert_eq!(shown.get("failure_reason"), None);
 
     world.patch(&one, json!({"working_hour": {"begin_time": "00:07"}})).ok().await;
-    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "nobody works then").await["data"].clone();
+    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "no provider works then").await["data"].clone();
     assert_eq!((&shown["begin_time"], &shown["active"]), (&json!("18:00"), &json!(true)));
 }
 

@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(
             procedure(json!([["status", "held"]])),
             (None, json!([["status", "held"]])),
-            "the adapter's own stands"
+            "the adapter's own value stays"
         );
         let full = json!(vec![["a", "b"]; EXTRA_PAIRS]);
         assert_eq!(procedure(full.clone()), (None, full), "no room is no reason to refuse the record");

@@ -105,7 +105,7 @@ impl Location {
         for (id, confirmed) in &self.state.confirmed_hours {
             let changing = self.state.queue.for_record(Resource::WorkingHours, id.0.into()).next().is_some();
             let agrees = self.state.hours.get(id) == Some(confirmed);
-            assert!(changing || agrees, "invariant 9: hours {id} stand as the EHR has them");
+            assert!(changing || agrees, "invariant 9: hours {id} are as the EHR has them");
         }
     }
 }

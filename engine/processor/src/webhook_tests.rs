@@ -564,7 +564,7 @@ fn appointment(world: &NotifyWorld, hour: i64) -> CreateAppointment {
 async fn pulled_records_cause_messages_only_when_changed() {
     let mut world = NotifyWorld::listening().await;
     world.sync(MAIN).await;
-    assert_eq!(world.new_messages().len(), 0, "the EHR says what it said before");
+    assert_eq!(world.new_messages().len(), 0, "the EHR shows the same as before");
 
     world.ehr().patient("ann", "New");
     world.sync(MAIN).await;
@@ -1088,7 +1088,7 @@ async fn refused_change_keeps_a_later_pending_change() {
     let name = save(PatientChange { middle_name: Some("Kim".into()), ..PatientChange::default() });
     let (_, calls) = world.turn(MAIN, &email).await;
     world.turn(MAIN, &name).await;
-    assert_eq!(calls.len(), 1, "the first is on its way, so that the second is a write of its own");
+    assert_eq!(calls.len(), 1, "the first is on its way, so that the second is a separate write");
     world.ehr().writes = Writes::Refused;
     let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
     let (_, calls) = world.turn(MAIN, &refused).await;
@@ -1142,7 +1142,7 @@ async fn sync_status_is_sent_when_it_changes() {
     assert_eq!(data["previous_attributes"], json!({"read_status": "green"}));
     world.ehr().readable = true;
     world.pass(MAIN, 2 * MINUTE).await;
-    assert_eq!(world.new_messages().len(), 0, "it is back, but that was too soon to tell");
+    assert_eq!(world.new_messages().len(), 0, "the status changed back within the pause");
     world.pass(MAIN, 30 * MINUTE).await;
     let data = world.one("sync_status_read_change", &["sync_status_read_change", "sync_recovered"]);
     assert_eq!(
@@ -1207,7 +1207,7 @@ async fn held_status_change_is_sent_after_the_pause_without_other_events() {
     assert_eq!(world.new_messages().len(), 2);
     world.pass(MAIN, 3 * MINUTE).await;
     world.follow(MAIN, gate(shut)).await;
-    assert_eq!(world.new_messages().len(), 0, "too soon to tell");
+    assert_eq!(world.new_messages().len(), 0, "held back during the pause");
     // The location is out of memory, and wakes for this.
     world.pass(MAIN, 3 * MINUTE).await;
     let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
@@ -1223,7 +1223,7 @@ async fn held_status_change_is_sent_after_the_pause_without_other_events() {
     world.follow(MAIN, gate(Gate::Open)).await;
     assert_eq!(world.new_messages().len(), 1);
     world.pass(MAIN, 10 * MINUTE).await;
-    assert_eq!(world.new_messages().len(), 0, "it is as it was told");
+    assert_eq!(world.new_messages().len(), 0, "the status is the last reported one");
     assert!(world.processors[&MAIN].wake_at() > Some(world.now));
 }
 
@@ -1257,7 +1257,7 @@ async fn records_are_rendered_once_per_version_and_only_for_subscribers() {
     }
     let deaf = world.subscribe(1, Event::PatientCreated, "v3.0.0").await;
     world.sync(MAIN).await;
-    assert_eq!((world.new_messages().len(), world.views.rendered.get()), (0, 0), "nobody asked for updates");
+    assert_eq!((world.new_messages().len(), world.views.rendered.get()), (0, 0), "no endpoint subscribes to updates");
 
     for n in 500..1_000 {
         world.ehr().patient(&format!("patient {n}"), "Many");
@@ -1288,7 +1288,7 @@ async fn messages_are_sent_only_with_the_commit_and_once_after_a_conflict() {
     let [mut once, mut again] = [(), ()].map(|()| world.processors[&MAIN].prepare(cx, None, &refused).unwrap().0);
     assert_eq!(world.new_messages().len(), 0, "nothing before the commit");
     world.store.commit_now(std::mem::take(&mut once.batch)).unwrap();
-    assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "somebody was faster");
+    assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "another commit was faster");
     world.one("payment_insertion.failed", &["payment_insertion.failed"]);
 }
 

@@ -50,7 +50,7 @@ impl Cloud {
         let mut records = self.0.lock();
         match (request.method.as_str(), request.path.strip_prefix("/writes/")) {
             ("POST", Some(key)) => {
-                let tag = request.write.as_ref().expect("a write says what it is");
+                let tag = request.write.as_ref().expect("a write names its kind");
                 assert_eq!(tag.id, key, "the tag is the same over all tries");
                 records.kinds.push(tag.kind.clone());
                 records.posted.push(key.to_owned());

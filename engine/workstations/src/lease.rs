@@ -71,7 +71,7 @@ pub(crate) enum Rejection {
     OtherLease,
     #[error("it is for another location")]
     OtherLocation,
-    #[error("no such request is under way")]
+    #[error("no such request is in flight")]
     NotInFlight,
 }
 

@@ -91,7 +91,7 @@ async fn a_workstation_paired_elsewhere_by_another_process_is_disconnected() {
     here.end_reassigned();
     assert!(open(&here), "it is paired");
     paired(&elsewhere, THERE, 1).await;
-    assert!(open(&here), "nobody said so here");
+    assert!(open(&here), "no workstation here reported it");
     here.end_reassigned();
     assert_eq!(fake.bye().await, ByeReason::Replaced);
     assert!(!open(&here));
@@ -512,7 +512,7 @@ async fn a_new_setup_ends_connections_whose_welcome_changes() {
         change(setup.locations.get_mut(&id).map(Arc::make_mut).unwrap());
     };
     change(&|setup| location(setup, HERE, &|it| it.settings_mut().workstation.in_flight += 1));
-    assert_eq!(gateway.count().connected, 2, "nobody has to be told how many requests are under way");
+    assert_eq!(gateway.count().connected, 2, "the count includes no requests in flight");
     change(&|setup| location(setup, HERE, &|it| it.settings_mut().workstation.approval = true));
     assert_eq!(fakes[0].bye().await, ByeReason::Shutdown);
     let mut again = Fake::connect(&gateway, &here).unwrap();

@@ -69,7 +69,7 @@ async fn measure(options: &Options, dir: &Path, report: &mut BenchReport) -> Ben
     });
     let load = bookings::load(options).run(server.address, requests);
     let (load, beside) = tokio::join!(load, beside);
-    report.note(format!("beside {:.0} lists a second", load?.per_second));
+    report.note(format!("in addition to {:.0} lists a second", load?.per_second));
     report_times("under load", beside??, Some(Duration::from_millis(5)), report);
     Ok(())
 }

@@ -87,7 +87,7 @@ impl Shell {
             let left = PATIENCE.saturating_sub(since.elapsed());
             let Ok(line) = self.printed.recv_timeout(left) else {
                 let how = if left.is_zero() { "did not end" } else { "failed" };
-                return Err(format!("`{text}` {how}, and said:\n{printed}"));
+                return Err(format!("`{text}` {how}, and printed:\n{printed}"));
             };
             if let Some(folder) = line.strip_prefix(MARK) {
                 self.folder = PathBuf::from(folder);
@@ -117,7 +117,7 @@ impl Shell {
             let printed = fs::read_to_string(&file).map_err(|error| error.to_string())?;
             let shown = self.verify_output(text, &printed, sees);
             if let Some(status) = ended {
-                return Err(format!("`{text}` ended ({status}), and said:\n{printed}"));
+                return Err(format!("`{text}` ended ({status}), and printed:\n{printed}"));
             }
             if shown.is_ok() || since.elapsed() > PATIENCE {
                 self.terminals.push(terminal);
@@ -135,7 +135,7 @@ impl Shell {
                 Some(json).filter(|json| !shows(&answers::form(printed), &answers::form(&self.placed(json))))
             }
         });
-        missing.map_or(Ok(()), |line| Err(format!("`{line}` is not in what it said:\n{printed}\nThe step: {text}")))
+        missing.map_or(Ok(()), |line| Err(format!("`{line}` is not in its output:\n{printed}\nThe step: {text}")))
     }
 
     /// Replaces the ports of the text by the free ones.

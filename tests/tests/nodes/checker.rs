@@ -187,7 +187,7 @@ fn refusals_have_a_conflicting_call(history: &[ClientCall]) -> Vec<String> {
     });
     refused
         .filter(|(_, place, _)| !taken.iter().any(|taken| taken.meets(place)))
-        .map(|(key, place, status)| format!("{key} was refused with {status}, and nobody has {place:?}"))
+        .map(|(key, place, status)| format!("{key} was refused with {status}, and no booking has {place:?}"))
         .collect()
 }
 
@@ -239,7 +239,9 @@ fn payments_exist_once(history: &[ClientCall], outcome: &RunOutcome) -> Vec<Stri
             }
         }
         let unexpected = there.iter().filter(|payment| !accepted.contains(payment));
-        found.extend(unexpected.map(|payment| format!("no accepted call made payment {payment:?}, which is in {place}")));
+        found.extend(
+            unexpected.map(|payment| format!("no accepted call made payment {payment:?}, which is in {place}")),
+        );
     }
     found
 }
@@ -360,7 +362,7 @@ mod tests {
         );
         assert_reports(
             found(|history, _| history[1].asked = book("rival", SlotPlace { operatory: 8, ..HERE })),
-            "nobody has",
+            "no booking has",
         );
         assert_reports(found(|_, outcome| outcome.ours.clear()), "a, appointment 1, is lost");
         assert_reports(found(|_, outcome| outcome.ours.get_mut(&1).unwrap().place = HERE), "a is shown as");

@@ -114,7 +114,7 @@ fn known_appointments_are_in_the_ehr(sim: &Sim, ehr: &SimEhr, location: Location
         );
         let stands = ehr.appointment(&foreign_id).is_some_and(|row| row.occupying().is_some());
         let unseen = may_have_vanished(sim, ehr, &known.placement);
-        assert!(stands || unseen, "liveness: {id} of {location} stands at {:?}, which is free", known.placement);
+        assert!(stands || unseen, "liveness: {id} of {location} is at {:?}, which is free", known.placement);
     }
 }
 
@@ -216,7 +216,7 @@ fn ehr_and_documents_agree(sim: &Sim, ehr: &SimEhr, location: LocationId, foreig
     }
     if let Some(replaced) = kept.replaced.iter().find(|it| it.foreign_id == foreign_id) {
         let left = replaced.cancelled_at.is_none();
-        assert!(left || row.occupying().is_none(), "liveness: {what} was replaced, and stands in the EHR");
+        assert!(left || row.occupying().is_none(), "liveness: {what} was replaced, and is still in the EHR");
         return;
     }
     assert_eq!(kept.cancelled, row.occupying().is_none(), "liveness: cancellation of {what}");

@@ -141,7 +141,7 @@ impl Sim {
     fn step(&mut self) -> bool {
         let Some((at, what)) = self.agenda.next() else { return false };
         self.at_once = if at > self.now { 0 } else { self.at_once + 1 };
-        assert!(self.at_once < AT_ONCE, "time stands still");
+        assert!(self.at_once < AT_ONCE, "the time does not advance");
         assert!(self.agenda.len() < PLANS, "bounded: the agenda has {} plans", self.agenda.len());
         self.now = self.now.max(at);
         self.happen(what);
@@ -222,7 +222,7 @@ impl Sim {
     }
 
     fn synchronise(&mut self, location: LocationId) {
-        self.log_line(|| format!("somebody asks {location} to synchronise now"));
+        self.log_line(|| format!("a client requests a read cycle of {location}"));
         self.run_for_operator(location, &SimRequest::Command(Command::SyncNow));
     }
 

@@ -40,7 +40,7 @@ async fn pairing_codes_work_once_and_guesses_are_limited() {
         }
         assert_eq!(last, 404);
     }
-    assert_eq!(last, 429, "nobody stops who guesses");
+    assert_eq!(last, 429, "guesses are not limited");
     // Then even the correct code is rejected.
     assert_eq!(exchange(product.installation.address, &fresh, "Guesser", install).await.unwrap().status, 429);
 }
@@ -113,7 +113,7 @@ async fn a_revoked_token_ends_its_connection_and_opens_none() {
     assert_eq!(revoked, 204);
     assert_eq!(one.bye().await.as_deref(), Some("revoked"));
     assert!(one.ends_within(Duration::from_secs(60)).await);
-    assert!(two.leased().await.is_some(), "nobody takes over");
+    assert!(two.leased().await.is_some(), "no workstation takes over");
     let mut again = Socket::open(product.installation.address).await.unwrap();
     again.hello(&first.token).await.unwrap();
     assert_eq!(again.bye().await.as_deref(), Some("token"));
@@ -179,7 +179,7 @@ async fn unsolicited_answers_are_rejected_and_counted() {
     for (what, times) in [("pair", 2), ("connect", 2), ("sign in", 2), ("take lease", 1), ("answer", 7)] {
         assert_eq!(did.iter().filter(|did| *did == what).count(), times, "{what}: {did:?}");
     }
-    assert!(!log.contains(&holder.token) && !log.contains(&standby.token), "the log tells a token");
+    assert!(!log.contains(&holder.token) && !log.contains(&standby.token), "the log contains a token");
     // The answers were wrong, but do not end the connection.
     assert_eq!(product.gate(LOCATION).await["state"], "connected");
 }

@@ -19,7 +19,7 @@ async fn first() -> Arc<Adapter> {
 #[tokio::test]
 async fn the_released_component_describes_itself() {
     let adapter = first().await;
-    assert_eq!(adapter.sha256(), SHA256, "it is never built anew");
+    assert_eq!(adapter.sha256(), SHA256, "it is never rebuilt");
     assert_eq!((adapter.manifest().id.as_str(), adapter.manifest().contract), ("v1", 1));
     let ehr = adapter.connect(connection(&[], &TestEhr::ok())).unwrap();
     let description = ehr.describe(DEADLINE).await.unwrap();

@@ -168,7 +168,10 @@ async fn log_lines_name_adapter_and_location_and_are_rate_limited() {
     let expected = "token [redacted], api '[redacted]', mail [redacted], forged line  [2J";
     assert!(reason.ends_with(expected), "{reason}");
     let text = String::from_utf8(lines.text.lock().clone()).unwrap();
-    assert!(text.lines().any(|line| line.contains("are truncated") && line.contains("texts=1")), "a cut text is said");
+    assert!(
+        text.lines().any(|line| line.contains("are truncated") && line.contains("texts=1")),
+        "a truncation is logged"
+    );
     let threads = lines.converted_on.lock().clone();
     assert!(
         !threads.is_empty() && threads.iter().all(|name| name == "adapter"),

@@ -554,7 +554,7 @@ impl Sim {
             assert!(self.now < deadline, "the queue does not drain: {:?}", self.location.state.queue);
         }
         for (appointment, times) in &self.booked {
-            assert_eq!(*times, 1, "the fate of {appointment} is told");
+            assert_eq!(*times, 1, "the outcome of {appointment} is reported once");
         }
         let since = self.now;
         // A cycle that is already running may have read before the last change. The next one then shows a deletion by

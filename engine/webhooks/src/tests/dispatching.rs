@@ -68,7 +68,7 @@ async fn an_outage_of_48_hours_makes_eleven_attempts_and_deactivates_the_endpoin
         let secret = SecretKey::from_entropy([9; 32]);
         let (timestamp, signature) = (&message.headers["timestamp"], &message.headers["signature"]);
         assert!(sign::verify(secret.reveal(), timestamp, &message.body, signature));
-        assert!(n == 0 || *timestamp != messages[n - 1].headers["timestamp"], "signed anew");
+        assert!(n == 0 || *timestamp != messages[n - 1].headers["timestamp"], "signed again");
     }
     assert_eq!(world.deliveries()[0].state, State::Failed { at: T0.plus(48 * HOUR) });
     assert!(!world.registry.endpoint(&owner(), endpoint).unwrap().active);

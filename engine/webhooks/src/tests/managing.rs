@@ -209,7 +209,7 @@ async fn a_replay_sends_the_ended_deliveries_of_a_period() {
     assert_eq!(replay(0, HOUR, true).await.deliveries, 0);
     let asked = Replay { since: T0, until: T0.plus(HOUR), undelivered: false };
     let none = log(&world).replay(&owner(), endpoint, asked, |_| false, world.clock.now()).await.unwrap();
-    assert_eq!(none.deliveries, 0, "nobody is sent what they may not see");
+    assert_eq!(none.deliveries, 0, "an endpoint gets only what its owner may see");
 }
 
 #[tokio::test]

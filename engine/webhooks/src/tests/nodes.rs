@@ -173,7 +173,7 @@ async fn an_endpoint_moves_and_each_message_arrives_once_and_in_order() {
     here.moves().release_moved().await;
     let before = receiver.received().len();
     let waiting = here.due();
-    assert_eq!(before + waiting, MESSAGES as usize, "nothing is under way");
+    assert_eq!(before + waiting, MESSAGES as usize, "no attempt is in flight");
     assert!(waiting > 0, "it moved with messages waiting");
     place.store(1, Ordering::SeqCst);
     there.moves().notify_assigned();

@@ -278,10 +278,7 @@ impl LeaseWorld {
                 Effect::Rejected(..) => {}
                 Effect::Gate(gate) => {
                     let is_new_lease = std::mem::take(&mut self.lease_unreported) && gate == Gate::Open;
-                    assert!(
-                        is_new_lease || self.reported != Some(gate),
-                        "only what changed is told, and that there is a new lease"
-                    );
+                    assert!(is_new_lease || self.reported != Some(gate), "only changes and new leases are reported");
                     self.reported = Some(gate);
                 }
             }
@@ -299,14 +296,14 @@ impl LeaseWorld {
         if !eligible.is_empty() {
             assert!(
                 self.lease.is_open(self.now) && self.reported == Some(Gate::Open),
-                "somebody stands by: it is open"
+                "a workstation is eligible, so the gate is open"
             );
         }
         let at_a_holder = |number| self.open.contains(number) && !self.adrift.contains(number);
         let sent_to_holder = self.handed.iter().filter(|(_, claim)| at_a_holder(&claim.number));
         assert!(sent_to_holder.clone().count() <= IN_FLIGHT);
         for (id, claim) in sent_to_holder {
-            assert_eq!(self.leases.get(id), Some(&claim.lease), "what is under way is under way at the holder");
+            assert_eq!(self.leases.get(id), Some(&claim.lease), "requests in flight are at the holder");
         }
     }
 
@@ -396,7 +393,7 @@ fn the_next_workstation_takes_over_and_requests_in_flight_are_unknown() {
     let (first, _) = lease.request(now, until, asking());
     lease.request(now, until, asking());
     let (third, commands) = lease.request(now, until, asking());
-    assert_eq!(commands, [], "two are under way, the third waits");
+    assert_eq!(commands, [], "two are in flight, the third waits");
     let effects = lease.gone(now, A);
     assert!(
         matches!(&effects[..2], [Effect::Complete(number, Err(GateError::NoAnswer(_))), Effect::Complete(_, Err(_))] if *number == first)
@@ -507,11 +504,11 @@ fn only_waiting_writes_of_the_lease_holder_are_approved() {
     let (number, _) = lease.request(now, now + PATIENCE, writing());
     let (_, fence) = lease.holder().unwrap();
     let both = ["w1".to_owned(), "w2".to_owned()];
-    assert!(lease.approved(A, &both).is_empty(), "nobody has been asked yet");
+    assert!(lease.approved(A, &both).is_empty(), "no request was sent yet");
     let claim = RequestRef { lease: fence, number, location: HERE };
     let failure = Failure { claim, kind: FailureKind::Approval, reason: String::new() };
     lease.failed(now, B, &failure);
-    assert!(lease.approved(A, &both).is_empty(), "who does not hold the lease asks nobody");
+    assert!(lease.approved(A, &both).is_empty(), "a workstation without the lease gets no request");
     lease.failed(now, A, &failure);
     assert!(lease.approved(B, &both).is_empty(), "nor decides");
     assert!(lease.approved(A, &both[1..]).is_empty(), "another write");
