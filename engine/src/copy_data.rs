@@ -136,7 +136,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn of(store: EmbeddedStore, engine: EngineKind) -> Result<Source, Incomplete> {
+    pub(crate) fn from_store(store: EmbeddedStore, engine: EngineKind) -> Result<Source, Incomplete> {
         let (values, state) = (store.values()?, format!("of {engine} at group {}", store.groups()));
         Ok(Source { store: Box::new(store), values, state })
     }
@@ -149,7 +149,7 @@ fn embedded_source(old: &DataDir) -> Result<(StoreKeys, Source), Incomplete> {
     };
     let key = StoreKeys::load(&old.key)?;
     let store = EmbeddedStore::open(embedded(of, &old.store, &key))?;
-    Ok((key, Source::of(store, of)?))
+    Ok((key, Source::from_store(store, of)?))
 }
 
 /// Returns the options for a store that is not served.

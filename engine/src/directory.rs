@@ -200,7 +200,7 @@ impl Directory {
     }
 
     /// Sends a query that a location answers from memory.
-    pub(crate) async fn ask<T>(
+    pub(crate) async fn query<T>(
         &self,
         id: LocationId,
         make: impl Fn(Reply<T>) -> LocationMessage,

@@ -424,7 +424,7 @@ impl Engine {
     }
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
-        let state = self.directory.ask(location, |reply| LocationMessage::SyncState { reply }).await?;
+        let state = self.directory.query(location, |reply| LocationMessage::SyncState { reply }).await?;
         let adapter = self.location(location).and_then(|setup| self.connections.adapter(&setup));
         let adapter = adapter.map(|(source, load_state)| adapter_state(&source.adapter, load_state));
         Ok(state.at_gate(self.gateway.status(location)).through(adapter))

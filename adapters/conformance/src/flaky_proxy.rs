@@ -81,7 +81,7 @@ async fn exchange(mut client: TcpStream, server: SocketAddr, injector: &FaultInj
     let answer = match &fault {
         Some(InjectedFault::LoseRequest) => return Ok(()),
         Some(InjectedFault::Answer(status, headers, body)) => answer(*status, headers, body),
-        _ => ask(server, &request).await?,
+        _ => forward(server, &request).await?,
     };
     match fault {
         Some(InjectedFault::LoseReply) => return Ok(()),
@@ -118,7 +118,7 @@ async fn read_request(client: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(last_of_its_connection(&bytes, head)))
 }
 
-async fn ask(server: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
+async fn forward(server: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(server).await?;
     server.write_all(request).await?;
     let mut answer = Vec::new();

@@ -81,8 +81,10 @@ fn reason(message: &str, sent: &Value) -> String {
 /// numbers, mail addresses, non-ASCII words, and capitalised words within a sentence.
 fn without_data(text: &str, sent: &Value) -> String {
     let texts = texts(sent).into_iter().map(|(_, text)| text);
-    let values: Vec<&str> =
-        texts.flat_map(|text| iter::once(text).chain(text.split_whitespace())).filter(|text| tells(text)).collect();
+    let values: Vec<&str> = texts
+        .flat_map(|text| iter::once(text).chain(text.split_whitespace()))
+        .filter(|text| may_describe_person(text))
+        .collect();
     let mut reason = String::new();
     let mut parts = text.split('"').enumerate().peekable();
     while let Some((n, part)) = parts.next() {
@@ -117,6 +119,6 @@ fn masked(word: &str, first: bool) -> String {
 
 /// Returns `true` if a sent text may describe a person. Removing short texts and protocol words would only make the
 /// message unreadable.
-fn tells(text: &str) -> bool {
+fn may_describe_person(text: &str) -> bool {
     text.chars().count() > 2 && !text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
 }

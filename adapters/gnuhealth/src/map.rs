@@ -116,12 +116,12 @@ pub fn appointment_type(kind: &AppointmentType) -> Record {
 }
 
 /// Returns `true` if the appointment is of another institution, in case the search did not exclude it.
-fn is_elsewhere(settings: &Settings, row: &AppointmentRow) -> bool {
+fn is_of_other_institution(settings: &Settings, row: &AppointmentRow) -> bool {
     settings.institution().is_some_and(|institution| row.institution.is_some_and(|of| of != institution))
 }
 
 pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
-    if is_elsewhere(settings, &row) {
+    if is_of_other_institution(settings, &row) {
         return Ok(Shown::Nothing);
     }
     // A free appointment is a working hour. If it was never changed, it was never a booked appointment.
@@ -160,7 +160,7 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
 
 /// Converts a free appointment to a working hour on its local date.
 pub fn working_hour(settings: &Settings, row: AppointmentRow) -> Mapped {
-    if is_elsewhere(settings, &row) || !row.is("free") {
+    if is_of_other_institution(settings, &row) || !row.is("free") {
         return Ok(Shown::Nothing);
     }
     let span = row.span(0).filter(|(start, end)| start < end);

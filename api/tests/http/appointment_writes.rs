@@ -75,7 +75,7 @@ async fn records_of_a_patient_that_the_ehr_refused_are_refused() {
          the data, create the patient again with POST /patients, and send the new id."
     );
     assert_eq!(world.post(POST, appt(&world, json!({"patient_id": id}))).fails(400).await, [expected]);
-    let change = world.ask(Method::PATCH, &format!("/patients/{id}?subdomain=acme&location_id=1"));
+    let change = world.request(Method::PATCH, &format!("/patients/{id}?subdomain=acme&location_id=1"));
     let change = change.json(json!({"patient": {"first_name": "Nina"}})).version("v3.1.0");
     let expected = format!(
         "Patient with id {id} is one that the health record system refused (nobody is called so). Correct the data, \

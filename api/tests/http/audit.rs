@@ -545,7 +545,7 @@ async fn an_export_has_entries_of_its_start_its_records_and_its_end() {
     let read = entries.iter().filter(|entry| entry["record"] == "patient");
     let read = read.flat_map(|entry| entry["ids"].as_array().unwrap().clone());
     assert_eq!(read.collect::<Vec<_>>(), patients.collect::<Vec<_>>());
-    world.ask(Method::HEAD, &path).reply().await;
+    world.request(Method::HEAD, &path).reply().await;
     // The stream ends before the entry of its start is written.
     let entries = ended().await;
     let end = entries.iter().find(|entry| entry["action"] == "end export").unwrap();

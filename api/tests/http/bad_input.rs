@@ -10,7 +10,8 @@ const SEARCH: &str = "/intent/booking/search?subdomain=acme&location_id=1";
 #[actix_web::test]
 async fn malformed_bodies_are_refused() {
     let world = world().await;
-    let post = |bytes: Vec<u8>| world.ask(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
+    let post =
+        |bytes: Vec<u8>| world.request(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
     assert!(
         post(b"{\"days\": }".to_vec()).fails(400).await[0]
             .starts_with("The body is not valid JSON at byte 10: expected value")
@@ -34,7 +35,7 @@ async fn every_failure_of_an_intent_has_ok_and_message() {
     let world = world().await;
     let asked = |method: Method, path: &str| {
         let path = format!("/intent/booking/{path}?subdomain=acme&location_id=1");
-        world.ask(method, &path).with("Content-Type", "application/json")
+        world.request(method, &path).with("Content-Type", "application/json")
     };
     let fails = async |request: ApiRequest<'_>| {
         let reply = request.reply().await;
@@ -75,9 +76,9 @@ async fn every_failure_of_an_intent_has_ok_and_message() {
     assert_eq!(fails(asked(Method::PATCH, "hold").bytes("{}")).await, 405);
     assert_eq!(fails(asked(Method::GET, "nothing")).await, 404);
     let encoded = "/%69ntent/booking/status?subdomain=acme&location_id=1";
-    assert_eq!(fails(world.ask(Method::GET, encoded)).await, 400);
-    assert_eq!(fails(world.ask(Method::GET, encoded).with("Authorization", "Bearer x")).await, 401);
-    assert_eq!(fails(world.ask(Method::GET, encoded).without("User-Agent")).await, 403);
+    assert_eq!(fails(world.request(Method::GET, encoded)).await, 400);
+    assert_eq!(fails(world.request(Method::GET, encoded).with("Authorization", "Bearer x")).await, 401);
+    assert_eq!(fails(world.request(Method::GET, encoded).without("User-Agent")).await, 403);
 }
 
 #[actix_web::test]
@@ -94,7 +95,8 @@ async fn a_query_with_too_many_parameters_has_only_that_error() {
 async fn a_byte_order_mark_before_a_body_is_skipped() {
     let world = world().await;
     let marked = |json: &str| format!("\u{feff}{json}").into_bytes();
-    let post = |bytes: Vec<u8>| world.ask(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
+    let post =
+        |bytes: Vec<u8>| world.request(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
     // Each search has its own tokens.
     let starts = |found: Value| each(&found["slots"], "start_iso");
     let plain = starts(post(b"{\"days\": 2}".to_vec()).ok().await);
@@ -108,11 +110,11 @@ async fn a_byte_order_mark_before_a_body_is_skipped() {
 async fn media_types_other_than_json_are_refused() {
     let world = world().await;
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "jsonish"] {
-        world.ask(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").fails(415).await;
+        world.request(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").fails(415).await;
     }
     for kind in ["application/json", "application/json; charset=utf-8", "Application/JSON", "application/vnd.api+json"]
     {
-        world.ask(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").ok().await;
+        world.request(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").ok().await;
     }
     for encoding in ["gzip", "br", "identity", "deflate, gzip"] {
         let ask = world.post(SEARCH, json!({})).with("Content-Encoding", encoding);

@@ -55,11 +55,11 @@ async fn a_new_coverage_wrapped_or_not_is_written_and_ended() {
 
     let one = format!("/insurance_coverages/{}?subdomain=acme", made["id"]);
     assert_eq!(world.get(&one).ok().await["data"]["subscriber"]["id"], json!(ada));
-    let gone = world.ask(Method::DELETE, &one).version("v3.1.0").reply().await;
+    let gone = world.request(Method::DELETE, &one).version("v3.1.0").reply().await;
     assert_eq!((gone.status.as_u16(), gone.text.as_str()), (204, ""));
     world.wait_for_writes(Resource::Coverages, 3).await;
     assert_eq!(world.get(&one).ok().await["data"]["active"], json!(false));
-    let again = world.ask(Method::DELETE, &one).version("v3.1.0").fails(404).await;
+    let again = world.request(Method::DELETE, &one).version("v3.1.0").fails(404).await;
     assert_eq!(again, [format!("Insurance Coverage with id {} not found", made["id"])]);
 }
 

@@ -143,7 +143,7 @@ async fn an_unknown_patient_is_not_found() {
 
 fn patch<'w>(world: &'w ApiWorld, id: u64, patient: Value) -> ApiRequest<'w> {
     let path = format!("/patients/{id}?subdomain=acme&location_id=1");
-    world.ask(Method::PATCH, &path).json(json!({"patient": patient})).version("v3.1.0")
+    world.request(Method::PATCH, &path).json(json!({"patient": patient})).version("v3.1.0")
 }
 
 #[actix_web::test]

@@ -179,7 +179,7 @@ async fn future_times_of_communication_logs_are_refused() {
 async fn an_ambiguous_body_is_refused() {
     let world = world().await;
     let post = |body: &str, kind: &str| {
-        let ask = world.ask(actix_web::http::Method::POST, "/intent/booking/search?subdomain=acme&location_id=1");
+        let ask = world.request(actix_web::http::Method::POST, "/intent/booking/search?subdomain=acme&location_id=1");
         ask.with("Content-Type", kind).bytes(body.to_owned())
     };
     let twice = post(r#"{"days": 1, "days": 2}"#, "application/json").answers(400).await;

@@ -290,7 +290,7 @@ impl Connected {
         let retry = |reason| Fault::RetryLater { reason, after: None };
         let lost = |ended: CallAborted| ended.before_it_began().unwrap_or_else(|begun| retry(begun.reason()));
         let answer = self.call(kind, deadline, &trace, None, work, accept).await.map_err(lost)?;
-        answer.map_err(|fault| trace.heard(fault))?.map_err(|rule| retry(broken_contract(&rule)))
+        answer.map_err(|fault| trace.adjust_fault(fault))?.map_err(|rule| retry(broken_contract(&rule)))
     }
 
     /// Makes a call that writes. If the EHR may have received a request and there is no valid receipt, the outcome is
@@ -309,7 +309,7 @@ impl Connected {
         let answer =
             self.call(AdapterCallKind::Push, deadline, &trace, tag, work, convert::receipt).await.map_err(lost)?;
         answer
-            .map_err(|fault| trace.heard(fault))?
+            .map_err(|fault| trace.adjust_fault(fault))?
             // The guest reports a completed write, whether or not it sent a request.
             .map_err(|broken| Fault::Unknown(broken_contract(&format!("receipt, {broken}"))))
     }

@@ -342,7 +342,7 @@ impl State {
     /// Sets the deadline of a pending insert or replacement to the start of the appointment at its new placement.
     fn insert_in_time_for(&mut self, id: AppointmentId, place: Placement) {
         let inserts = |work| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Replace(_));
-        let inserts = self.queue.of(id).filter(|(_, w)| inserts(w.work));
+        let inserts = self.queue.for_appointment(id).filter(|(_, w)| inserts(w.work));
         for write in inserts.map(|(write, _)| write).collect::<Vec<_>>() {
             self.queue.update(write, |w| w.deadline = place.span.start);
         }
@@ -424,8 +424,10 @@ impl State {
     /// Marks a reschedule in flight as superseded if the EHR shows a placement that is neither confirmed nor sent.
     fn superseded_by_pull(&mut self, record: &PulledAppointment) {
         let confirmed = self.appointments.get(&record.id).and_then(|a| a.confirmed);
-        let sent =
-            self.queue.of(record.id).find(|(_, w)| matches!(w.work, WriteIntent::Reschedule(_)) && !w.withdrawable());
+        let sent = self
+            .queue
+            .for_appointment(record.id)
+            .find(|(_, w)| matches!(w.work, WriteIntent::Reschedule(_)) && !w.withdrawable());
         let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent)) else { return };
         if ![confirmed, sent].contains(&Some(record.placement)) {
             self.queue.update(write, |w| w.superseded = true);

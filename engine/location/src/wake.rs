@@ -132,7 +132,8 @@ impl Location {
 
     fn resolvable(&self) -> impl Iterator<Item = (AppointmentId, WriteId, &Write)> {
         self.state.conflicts.iter().filter_map(|id| {
-            let insert = self.state.queue.of(*id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
+            let insert =
+                self.state.queue.for_appointment(*id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
             let lost = insert.filter(|(_, write)| write.withdrawable() && self.slot_lost(*id));
             lost.map(|(write, pending)| (*id, write, pending))
         })

@@ -127,7 +127,7 @@ impl Sim {
     }
 
     /// Schedules a request within a time span. Unanswered requests are repeated.
-    pub fn ask(&mut self, within: i64, location: LocationId, what: RequestKind) {
+    pub fn plan_request(&mut self, within: i64, location: LocationId, what: RequestKind) {
         let at = self.now.plus(self.random.between(0..=within));
         self.agenda.plan(at, SimEvent::Request(ClientRequest { location, what, tries: 0 }));
     }
@@ -198,18 +198,18 @@ impl Sim {
             let mut own = offer.clone();
             own.hold = self.random.draw();
             let request = self.request(own);
-            self.ask(within, location, RequestKind::Book(Box::new(request)));
+            self.plan_request(within, location, RequestKind::Book(Box::new(request)));
         }
     }
 
     fn hold_first(&mut self, location: LocationId) {
         let Some(offer) = self.offer(location) else { return };
-        self.ask(MINUTE, location, RequestKind::Hold(offer.clone()));
+        self.plan_request(MINUTE, location, RequestKind::Hold(offer.clone()));
         if self.random.chance(300) {
-            self.ask(10 * MINUTE, location, RequestKind::Release(offer));
+            self.plan_request(10 * MINUTE, location, RequestKind::Release(offer));
         } else if self.random.chance(800) {
             let request = self.request(offer);
-            self.ask(8 * MINUTE, location, RequestKind::Book(Box::new(request)));
+            self.plan_request(8 * MINUTE, location, RequestKind::Book(Box::new(request)));
         }
     }
 
@@ -223,7 +223,7 @@ impl Sim {
         let Some(id) = self.recent_booking() else { return };
         let Some(location) = self.ledger.bookings.get(&id).map(|booking| booking.location) else { return };
         if let Some(what) = what(self, id) {
-            self.ask(MINUTE, location, what);
+            self.plan_request(MINUTE, location, what);
         }
     }
 
@@ -236,7 +236,7 @@ impl Sim {
     fn use_key_again(&mut self, change: impl FnOnce(&mut Sim, &mut BookSlot)) {
         let Some(mut request) = self.some_promise() else { return };
         change(self, &mut request);
-        self.ask(MINUTE, request.offer.location, RequestKind::Book(Box::new(request)));
+        self.plan_request(MINUTE, request.offer.location, RequestKind::Book(Box::new(request)));
     }
 
     /// Reuses a key at another location of the institution or for another booking. This is allowed after the key has
@@ -255,7 +255,7 @@ impl Sim {
         let location = *self.random.pick(&others)?;
         let offer = self.offer(location)?;
         let request = BookSlot { idempotency_key: old.idempotency_key, ..self.request(offer) };
-        self.ask(MINUTE, location, RequestKind::Book(Box::new(request)));
+        self.plan_request(MINUTE, location, RequestKind::Book(Box::new(request)));
         Some(())
     }
 

@@ -66,7 +66,7 @@ impl Location {
         let mut events = vec![Event::AppointmentChanged { appointment: id, what }];
         let work = WriteIntent::Confirm(id);
         let queued = capabilities.integrated && capabilities.confirms;
-        let unsent = self.state.queue.of(id).any(|(_, write)| write.work == work && write.withdrawable());
+        let unsent = self.state.queue.for_appointment(id).any(|(_, write)| write.work == work && write.withdrawable());
         if let Some(patient) = appointment.patient.filter(|_| queued && !unsent) {
             self.check_queue(1, self.settings.write.max_changes())?;
             self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);

@@ -110,7 +110,8 @@ impl Location {
         if what != ChangedDetails::default() {
             events.push(Event::AppointmentChanged { appointment: id, what });
         }
-        let unsent = |work| self.state.queue.of(id).any(|(_, write)| write.work == work && write.withdrawable());
+        let unsent =
+            |work| self.state.queue.for_appointment(id).any(|(_, write)| write.work == work && write.withdrawable());
         for work in what.works(id).filter(|work| !unsent(*work)) {
             if let Some(patient) = patient.filter(|_| integrated) {
                 self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);

@@ -24,8 +24,8 @@ pub struct Companion {
 
 impl Companion {
     /// Returns the visit of a booking, or `None` if it names no provider.
-    pub(crate) fn of(booking: &Book) -> Option<Companion> {
-        let slot = Slot::of(&booking.offer.placement)?;
+    pub(crate) fn from_booking(booking: &Book) -> Option<Companion> {
+        let slot = Slot::from_placement(&booking.offer.placement)?;
         Some(Companion { slot, appointment_type: booking.offer.appointment_type })
     }
 }

@@ -76,7 +76,9 @@ impl Location {
         let is_vacated = !capabilities.integrated || capabilities.reschedules;
         let calendar = self.state.calendar.without(if is_vacated { &moving[..] } else { &[] });
         let present = moving.iter().find_map(|holder| match holder {
-            Holder::Appointment(id) => self.state.appointments.get(id).and_then(|it| Slot::of(&it.placement)),
+            Holder::Appointment(id) => {
+                self.state.appointments.get(id).and_then(|it| Slot::from_placement(&it.placement))
+            }
             Holder::Vacating(_) | Holder::Hold(_) => None,
         });
         let search = |query: &SlotQuery| {

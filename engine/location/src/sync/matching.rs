@@ -41,8 +41,11 @@ impl Location {
         let known = self.state.appointments.get(&record.id);
         if known.is_some_and(|ours| ours.insert == Insert::Pending) {
             // A pulled record of a pending insert proves that our write created it.
-            let insert =
-                self.state.queue.of(record.id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(record.id));
+            let insert = self
+                .state
+                .queue
+                .for_appointment(record.id)
+                .find(|(_, w)| w.work == WriteIntent::CreateAppointment(record.id));
             match insert {
                 Some((id, write)) => self.written(cx, id, write, Some(&record.written), events),
                 None => {
@@ -83,7 +86,7 @@ impl Location {
     fn changing(&self, id: AppointmentId, events: &[Event]) -> bool {
         let changes =
             |work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Replace(_) | WriteIntent::Cancel(_));
-        let mut writes = self.state.queue.of(id);
+        let mut writes = self.state.queue.for_appointment(id);
         writes.any(|(write, pending)| {
             changes(pending.work) && !events.iter().any(|event| event.write_done() == Some(write))
         })

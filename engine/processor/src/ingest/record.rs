@@ -256,7 +256,8 @@ impl Intake<'_, '_, '_> {
         mut fresh: Record<Appointment>,
         ours: Option<&Record<Appointment>>,
     ) -> Result<Record<Appointment>, Reject> {
-        let writes = self.processor.machine.state.queue.of(AppointmentId(fresh.id)).map(|(_, write)| write.work);
+        let writes =
+            self.processor.machine.state.queue.for_appointment(AppointmentId(fresh.id)).map(|(_, write)| write.work);
         let changes: Vec<_> = writes.filter(|work| changes_content(*work)).collect();
         if let (false, Some(ours)) = (changes.is_empty(), ours) {
             self.unit.set_merge_base(&fresh)?;

@@ -221,7 +221,7 @@ impl Projection<'_, '_> {
         let Some(appointment) = work.appointment() else { return Ok(()) };
         let insert = matches!(work, WriteIntent::CreateAppointment(_));
         let is_over = |other: WriteIntent| is_needless && other.places();
-        let mut writes = self.processor.machine.state.queue.of(appointment);
+        let mut writes = self.processor.machine.state.queue.for_appointment(appointment);
         let last = writes.all(|(other, pending)| other == write || is_over(pending.work));
         let state = match last {
             true if insert => None,

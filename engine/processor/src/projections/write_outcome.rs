@@ -180,7 +180,7 @@ impl Projection<'_, '_> {
         if self.is_elsewhere(id)? {
             return Ok(());
         }
-        let mut others = self.processor.machine.state.queue.of(location::ids::AppointmentId(id));
+        let mut others = self.processor.machine.state.queue.for_appointment(location::ids::AppointmentId(id));
         let last = others.all(|(other, pending)| other == write || !changes_content(pending.work));
         if last {
             self.unit.forget_merge_base::<Record<Appointment>>(0, id);

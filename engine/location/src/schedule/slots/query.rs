@@ -47,7 +47,7 @@ pub struct Slot {
 
 impl Slot {
     /// Returns the slot of a placement, or `None` if it names no provider.
-    pub fn of(placement: &Placement) -> Option<Slot> {
+    pub fn from_placement(placement: &Placement) -> Option<Slot> {
         let Placement { operatory, provider, span } = *placement;
         provider.map(|provider| Slot { span, provider, operatory })
     }
