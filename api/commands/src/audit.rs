@@ -68,7 +68,7 @@ fn moment(text: &str) -> Result<i64, String> {
 pub fn run(command: AuditCommand) -> ExitCode {
     match command {
         AuditCommand::Verify(trail) => verify(&trail),
-        AuditCommand::Export(asked) => export(asked),
+        AuditCommand::Export(arguments) => export(arguments),
     }
     .map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -87,9 +87,9 @@ fn verify(trail: &Trail) -> Result<(), String> {
     Ok(())
 }
 
-fn export(asked: Export) -> Result<(), String> {
-    let (folder, key) = asked.trail.place()?;
-    let Export { from, to, key: named, operator, workstation, record, id, request, .. } = asked;
+fn export(arguments: Export) -> Result<(), String> {
+    let (folder, key) = arguments.trail.place()?;
+    let Export { from, to, key: named, operator, workstation, record, id, request, .. } = arguments;
     let actor = named.map(Actor::Key).or(operator.map(Actor::Operator)).or(workstation.map(Actor::Workstation));
     let filter = Filter { from, to, actor, record, id, request };
     let mut out = io::BufWriter::new(io::stdout().lock());

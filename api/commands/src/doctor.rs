@@ -68,9 +68,9 @@ impl Findings {
 const OTHER_FILES: usize = 500;
 
 /// Runs all checks. The exit code is 0 without findings, 1 with warnings and 2 with errors.
-pub fn run(asked: &Doctor) -> ExitCode {
+pub fn run(arguments: &Doctor) -> ExitCode {
     let mut findings = Findings::default();
-    match Config::load(&asked.config) {
+    match Config::load(&arguments.config) {
         Ok(config) => {
             let counts = (config.setup.institutions.len(), config.setup.locations.len(), config.access.keys.len());
             let message = format!("{} institutions, {} locations, {} API keys", counts.0, counts.1, counts.2);
@@ -85,7 +85,7 @@ pub fn run(asked: &Doctor) -> ExitCode {
         }
         Err(error) => error.problems.iter().for_each(|problem| findings.add("configuration", Severity::Bad, problem)),
     }
-    let mut table = TextTable::new(&["CHECK", "", "DETAILS"], asked.json);
+    let mut table = TextTable::new(&["CHECK", "", "DETAILS"], arguments.json);
     for DoctorFinding { subject, severity, message } in &findings.0 {
         let severity = match severity {
             Severity::Good => "good",
@@ -94,7 +94,7 @@ pub fn run(asked: &Doctor) -> ExitCode {
         };
         table.row(&[subject, severity, message]);
     }
-    findings.0.iter().filter(|_| asked.json).filter_map(|it| serde_json::to_string(it).ok()).for_each(print_line);
+    findings.0.iter().filter(|_| arguments.json).filter_map(|it| serde_json::to_string(it).ok()).for_each(print_line);
     table.show();
     match findings.0.iter().map(|it| it.severity).max() {
         Some(Severity::Bad) => ExitCode::from(2),

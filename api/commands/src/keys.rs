@@ -89,7 +89,7 @@ pub fn run(command: KeysCommand) -> ExitCode {
                 print_line(format_args!("# This is the key of `{name}`, shown only once. {note}"));
             })
         }
-        KeysCommand::List(asked) => list(&asked),
+        KeysCommand::List(arguments) => list(&arguments),
         KeysCommand::Narrow { name, locations, remove_grants, of } => {
             narrow(&of.config, &name, &locations, &remove_grants).map(print_line)
         }

@@ -96,13 +96,13 @@ pub struct Errors {
     list: ListArguments,
 }
 
-pub fn locations(asked: &LocationsArguments) -> ExitCode {
-    server::run(show_locations(asked))
+pub fn locations(arguments: &LocationsArguments) -> ExitCode {
+    server::run(show_locations(arguments))
 }
 
-pub fn queue(asked: &QueueCommand) -> ExitCode {
+pub fn queue(arguments: &QueueCommand) -> ExitCode {
     server::run(async {
-        match asked {
+        match arguments {
             QueueCommand::List { location, status, list } => list_writes(list, *location, *status).await,
             QueueCommand::Retry(Writes { ids, server }) => {
                 let line = |write: &Value| format!(" retried as {}, {}", text(&write["id"]), text(&write["status"]));
@@ -115,13 +115,13 @@ pub fn queue(asked: &QueueCommand) -> ExitCode {
     })
 }
 
-pub fn sync(asked: &Locations) -> ExitCode {
+pub fn sync(arguments: &Locations) -> ExitCode {
     let line = |_: &Value| " is read now".to_owned();
-    server::run(perform(&asked.server, &SYNC, None, &asked.locations, &json!({}), line))
+    server::run(perform(&arguments.server, &SYNC, None, &arguments.locations, &json!({}), line))
 }
 
-pub fn pause(asked: &Pause, action: &Action) -> ExitCode {
-    let Pause { at: Locations { locations, server }, reading, writing } = asked;
+pub fn pause(arguments: &Pause, action: &Action) -> ExitCode {
+    let Pause { at: Locations { locations, server }, reading, writing } = arguments;
     let (body, what) = match (*reading, *writing) {
         (true, _) => (json!({"reading": true}), "reading"),
         (_, true) => (json!({"writing": true}), "writing"),
@@ -131,17 +131,17 @@ pub fn pause(asked: &Pause, action: &Action) -> ExitCode {
     server::run(perform(server, action, None, locations, &body, line))
 }
 
-pub fn accept_deletions(asked: &AcceptDeletions) -> ExitCode {
-    let AcceptDeletions { location, resource, server } = asked;
+pub fn accept_deletions(arguments: &AcceptDeletions) -> ExitCode {
+    let AcceptDeletions { location, resource, server } = arguments;
     let line = |_: &Value| format!(": deletions of {resource} are accepted; a full pass begins");
     let body = json!({"resource": resource});
     server::run(perform(server, &ACCEPT_DELETIONS, None, &[*location], &body, line))
 }
 
-pub fn errors(asked: &Errors) -> ExitCode {
+pub fn errors(arguments: &Errors) -> ExitCode {
     let heads = ["LAST", "TIMES", "PART", "RESOURCE", "WRITE", "REQUEST", "REASON"];
     let fields = ["at", "times", "part", "resource", "write_request_id", "request_id", "reason"];
-    server::run(show_list(&asked.list, &format!("/locations/{}/errors", asked.location), None, &heads, &fields))
+    server::run(show_list(&arguments.list, &format!("/locations/{}/errors", arguments.location), None, &heads, &fields))
 }
 
 /// An active location, as reported by the server.
@@ -286,13 +286,13 @@ impl ServerLocations {
     }
 }
 
-async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
-    let places = ServerLocations::connect(&asked.list.server).await?;
+async fn show_locations(arguments: &LocationsArguments) -> Result<(), String> {
+    let places = ServerLocations::connect(&arguments.list.server).await?;
     let heads = ["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"];
-    let mut table = TextTable::new(&heads, asked.list.json);
+    let mut table = TextTable::new(&heads, arguments.list.json);
     let states = places.states().await?;
     let mut steps = Vec::new();
-    for state in states.iter().filter(|state| state.is_red() || !asked.red) {
+    for state in states.iter().filter(|state| state.is_red() || !arguments.red) {
         let LocationState { id, name, subdomain, read_status, write_status, sync, see } = state;
         let object = json!({
             "id": id, "name": name, "subdomain": subdomain, "status": "active",
@@ -312,14 +312,14 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
     }
     // Inactive locations are neither read nor written.
     for (id, location, subdomain) in
-        places.all().filter(|(_, location, _)| location["status"] != "active" && !asked.red)
+        places.all().filter(|(_, location, _)| location["status"] != "active" && !arguments.red)
     {
         let (name, status) = (text(&location["name"]), text(&location["status"]));
         let object = json!({"id": id, "name": name, "subdomain": subdomain, "status": status});
         table.add(&object, &[&id.to_string(), name, subdomain, status, "", "", "", "", ""]);
     }
     table.show();
-    if !asked.list.json {
+    if !arguments.list.json {
         let failed: u64 = states.iter().filter_map(|state| state.sync["writes_failed"].as_u64()).sum();
         if failed > 0 {
             steps.push(format!("failed writes: {failed}; practice-sync queue list"));
@@ -342,9 +342,9 @@ async fn list_writes(
     let heads = ["ID", "STATUS", "RECORD", "OPERATION", "TRIES", "QUEUED", "REASON"];
     let mut table = TextTable::new(&heads, *as_json);
     let wanted = status.map_or_else(|| "open=true".to_owned(), |status| format!("status={}", status.word()));
-    let asked =
+    let is_listed =
         |(id, location, _): &(u64, &Value, &str)| location["status"] == "active" && only.is_none_or(|only| only == *id);
-    for (id, _, subdomain) in places.all().filter(asked) {
+    for (id, _, subdomain) in places.all().filter(is_listed) {
         let path = format!("/write_requests?subdomain={subdomain}&location_id={id}&{wanted}&per_page={SHOWN}");
         let writes = answer(places.session.get(&path)).await?;
         let writes = writes.as_array().map_or(&[][..], Vec::as_slice);

@@ -44,7 +44,7 @@ const OPERATORS: &str = "operators";
 pub fn run(command: OperatorsCommand) -> ExitCode {
     let done = match command {
         OperatorsCommand::Add { name, role, of } => add(&of, &name, role),
-        OperatorsCommand::List(asked) => list(&asked),
+        OperatorsCommand::List(arguments) => list(&arguments),
         OperatorsCommand::Revoke(named) => revoked(&named, OPERATORS, "operator").map(print_line),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)

@@ -87,9 +87,9 @@ pub struct ListGuarantorBalances {
 
 pub async fn list(
     call: ApiCall,
-    AtLocation(location, asked): AtLocation<ListGuarantorBalances>,
+    AtLocation(location, request): AtLocation<ListGuarantorBalances>,
 ) -> Answer<Paged<GuarantorBalanceView<'static>>> {
-    let ListGuarantorBalances { zero_too, patient, listing } = asked;
+    let ListGuarantorBalances { zero_too, patient, listing } = request;
     let listing = match patient {
         Some(patient) => listing.filtered([guarantor_filter(&call, &location, patient)?]),
         None => listing,

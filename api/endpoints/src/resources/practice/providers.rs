@@ -118,9 +118,9 @@ struct ProviderFilter {
 
 pub async fn list(
     call: ApiCall,
-    InLocations(tenant, location, asked): InLocations<ListProviders>,
+    InLocations(tenant, location, requested): InLocations<ListProviders>,
 ) -> Answer<Paged<ProviderView<'static>>> {
-    let ListProviders { include, sort, filter, listing } = asked;
+    let ListProviders { include, sort, filter, listing } = requested;
     let listing = listing.descending(sort.descending);
     let locations = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &locations)?;
@@ -275,9 +275,9 @@ fn view<'a>(
     it: &'a Record<Provider>,
     include: &[&str],
 ) -> ProviderView<'a> {
-    let asked = |name: &str| include.contains(&name).then_some(());
+    let requested = |name: &str| include.contains(&name).then_some(());
     let (now, types) = (call.api.engine.now(), &working.types);
-    let typed = asked("appointment_types");
+    let typed = requested("appointment_types");
     let shown = |(location, hour): (&OpenLocation, &'a Record<WorkingHour>)| {
         let mut view = working_hours::view(hour, location, types, now);
         if typed.is_some() && hour.appointment_type_ids.is_empty() {
@@ -301,7 +301,7 @@ fn view<'a>(
         provider_requestables: own()
             .map(|(location, _)| RequestableLocation { location_id: location.setup.id.0 })
             .collect(),
-        availabilities: asked("availabilities").or(typed).map(|()| working.hours_of(it.id).map(shown).collect()),
+        availabilities: requested("availabilities").or(typed).map(|()| working.hours_of(it.id).map(shown).collect()),
         appointment_types: typed.map(|()| accepted().into_values().collect()),
         ..ProviderView::from_record(it, call.directory.adapter_of_source(it.source_id))
     }
