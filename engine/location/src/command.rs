@@ -96,7 +96,7 @@ pub enum Command {
     HourDuplicateFound {
         /// The duplicate that was created for the pulled record.
         duplicate: WorkingHourId,
-        ours: WorkingHourId,
+        local: WorkingHourId,
         /// The hours as the EHR shows them; `None` if the EHR has removed them since.
         shown: Option<WorkingHour>,
     },

@@ -296,8 +296,8 @@ impl Location {
 
     /// Returns an operatory of the search in which the provider works, preferably on this day.
     fn usual_operatory(&self, query: &SlotQuery, provider: ProviderId, date: Date) -> Option<OperatoryId> {
-        let theirs = self.state.hours.values().filter(|hour| hour.provider == provider && is_in(query, hour));
-        let usual = theirs.min_by_key(|hour| !(hour.active && hour.applies_on(date)));
+        let of_provider = self.state.hours.values().filter(|hour| hour.provider == provider && is_in(query, hour));
+        let usual = of_provider.min_by_key(|hour| !(hour.active && hour.applies_on(date)));
         usual.map_or(query.operatories.first().copied(), |hour| hour.operatory)
     }
 

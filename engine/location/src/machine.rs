@@ -63,8 +63,8 @@ impl Location {
                 Decision::new(Reply::Done, vec![Event::RequestsSent { requests: *requests }])
             }
             Command::DuplicateFound { duplicate, record } => self.merge_duplicate(cx, *duplicate, record),
-            Command::HourDuplicateFound { duplicate, ours, shown } => {
-                self.merge_duplicate_hour(*duplicate, *ours, shown.as_ref())
+            Command::HourDuplicateFound { duplicate, local, shown } => {
+                self.merge_duplicate_hour(*duplicate, *local, shown.as_ref())
             }
             Command::RetryWrite(retry) => self.retry_write(cx, retry)?,
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed)?,

@@ -195,16 +195,16 @@ impl Processor {
             let Some(shown) = shown else { continue };
             let mut after = self.machine.clone();
             events.iter().for_each(|event| after.evolve(cx.now, event));
-            let Some(ours) = after.state.appointments.get(&id) else { continue };
+            let Some(local) = after.state.appointments.get(&id) else { continue };
             // Without a document, the record was already deleted when its id was first seen.
             let duplicate = unit.get::<Record<records::Appointment>>(0, shown.id)?;
             // It is gone from this location, and the other one keeps its record.
             let is_elsewhere = self.was_read_elsewhere(&written.foreign_id, id.0, unit)?;
             let record = PulledAppointment {
                 id,
-                patient: ours.patient,
-                appointment_type: ours.appointment_type,
-                placement: duplicate.as_ref().map_or(ours.placement, |duplicate| duplicate.placement),
+                patient: local.patient,
+                appointment_type: local.appointment_type,
+                placement: duplicate.as_ref().map_or(local.placement, |duplicate| duplicate.placement),
                 unavailable: duplicate.as_ref().is_some_and(|duplicate| duplicate.unavailable),
                 cancelled: late || is_elsewhere || duplicate.is_none_or(|duplicate| duplicate.cancelled),
                 written,

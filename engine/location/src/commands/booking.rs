@@ -285,8 +285,8 @@ impl Location {
         appointment_type: Option<AppointmentTypeId>,
         join_blocks: bool,
     ) -> Option<OperatoryId> {
-        let theirs = self.hours().filter(|hour| hour.active && hour.provider == provider);
-        let mut operatories: Vec<Option<OperatoryId>> = theirs.map(|hour| hour.operatory).collect();
+        let active_hours = self.hours().filter(|hour| hour.active && hour.provider == provider);
+        let mut operatories: Vec<Option<OperatoryId>> = active_hours.map(|hour| hour.operatory).collect();
         operatories.sort_unstable();
         operatories.dedup();
         let far = |operatory: &Option<OperatoryId>| {

@@ -197,7 +197,7 @@ impl Location {
     pub(crate) fn merge_duplicate_hour(
         &self,
         duplicate: WorkingHourId,
-        ours: WorkingHourId,
+        local: WorkingHourId,
         shown: Option<&WorkingHour>,
     ) -> Decision {
         let mut events = Vec::new();
@@ -206,7 +206,7 @@ impl Location {
         }
         match shown {
             Some(shown) => self.pulled_hour(shown, &mut events),
-            None => self.hour_gone(ours.0.into(), &mut events),
+            None => self.hour_gone(local.0.into(), &mut events),
         }
         Decision::new(Reply::Done, events)
     }

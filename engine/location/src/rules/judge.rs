@@ -80,8 +80,8 @@ impl Location {
         if works.next().is_some() {
             return Reason::OutsideHours;
         }
-        let mut theirs = self.state.hours.values().filter(|hour| hour.provider == slot.provider).peekable();
-        let is_inactive = theirs.peek().is_some() && theirs.all(|hour| !hour.active);
+        let mut hours = self.state.hours.values().filter(|hour| hour.provider == slot.provider).peekable();
+        let is_inactive = hours.peek().is_some() && hours.all(|hour| !hour.active);
         if is_inactive { Reason::ProviderInactive } else { Reason::NoWorkingHours }
     }
 
@@ -151,8 +151,10 @@ impl Location {
         let own = (in_force.rules.buffer_before, in_force.rules.buffer_after);
         let is_near = |other: &Companion| {
             let is_same = other.appointment_type == candidate.appointment_type;
-            let theirs = if is_same { own } else { in_force.buffers_of(other.appointment_type, candidate.channel) };
-            other.slot.column() == slot.column() && with_buffers(other.slot.span, theirs, own).overlaps(slot.span)
+            let other_buffers =
+                if is_same { own } else { in_force.buffers_of(other.appointment_type, candidate.channel) };
+            other.slot.column() == slot.column()
+                && with_buffers(other.slot.span, other_buffers, own).overlaps(slot.span)
         };
         others.any(|entry| self.span_with_buffers(in_force, entry).overlaps(slot.span))
             || candidate.also_taken.iter().any(is_near)
@@ -162,7 +164,7 @@ impl Location {
     /// one. Appointments of the EHR have no buffers, and blocks of unavailable time need none.
     pub(super) fn span_with_buffers(&self, in_force: &RulesInForce<'_>, entry: &Entry) -> Span {
         let new = (in_force.rules.buffer_before, in_force.rules.buffer_after);
-        let theirs = match entry.holder {
+        let entry_buffers = match entry.holder {
             Holder::Hold(id) => {
                 let hold = self.state.holds.get(&id);
                 in_force.set.buffers(hold.and_then(|hold| hold.appointment_type))
@@ -175,7 +177,7 @@ impl Location {
                 Some(CalendarAppointment { insert: Insert::Pulled, .. }) | None => (0, 0),
             },
         };
-        with_buffers(entry.span, theirs, new)
+        with_buffers(entry.span, entry_buffers, new)
     }
 }
 

@@ -30,10 +30,10 @@ impl Location {
         (appointment, written): (AppointmentId, &Written),
         events: &mut Vec<Event>,
     ) {
-        let Some(ours) = self.state.appointments.get(&appointment) else { return };
-        let (replaced, to) = (self.next_write(events), write.sent.unwrap_or(ours.placement));
-        let (from, written) = (ours.confirmed, written.clone());
-        let superfluous = ours.gone;
+        let Some(local) = self.state.appointments.get(&appointment) else { return };
+        let (replaced, to) = (self.next_write(events), write.sent.unwrap_or(local.placement));
+        let (from, written) = (local.confirmed, written.clone());
+        let superfluous = local.gone;
         events.push(Event::Replacement(if superfluous {
             Replacement::Late { appointment, replaced, at: to, visit: None, written }
         } else {
@@ -52,7 +52,7 @@ impl Location {
         (ended, in_ehr): (WriteId, Option<Placement>),
         events: &mut Vec<Event>,
     ) {
-        let place = self.state.appointments.get(&id).map(|ours| ours.placement);
+        let place = self.state.appointments.get(&id).map(|local| local.placement);
         let is_unsent = |write: &Write| write.withdrawable() && write.work == WriteIntent::Replace(id);
         let needless =
             self.state.queue.for_appointment(id).filter(|(other, write)| *other != ended && is_unsent(write));

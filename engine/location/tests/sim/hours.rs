@@ -31,12 +31,12 @@ pub struct HourMap {
 impl HourMap {
     /// Returns the EHR's id of local hours.
     pub fn number(&self, id: u64) -> Option<u32> {
-        self.links.iter().find(|(_, ours)| u64::from(ours.0) == id).map(|(number, _)| *number)
+        self.links.iter().find(|(_, local)| u64::from(local.0) == id).map(|(number, _)| *number)
     }
 
     fn known(&self, number: u32) -> (WorkingHourId, HourSource) {
         match self.links.get(&number) {
-            Some(ours) => (*ours, HourSource::Manual),
+            Some(local) => (*local, HourSource::Manual),
             None if number < FIRST_HOUR => (WorkingHourId(number), HourSource::Synced),
             None => (WorkingHourId(DUPLICATES + number), HourSource::Synced),
         }
@@ -113,13 +113,13 @@ impl Sim {
                 continue;
             };
             let number: u32 = written.foreign_id[1..].parse().unwrap();
-            let ours = WorkingHourId(*id as u32);
-            self.hours.links.insert(number, ours);
+            let local = WorkingHourId(*id as u32);
+            self.hours.links.insert(number, local);
             let duplicate = WorkingHourId(DUPLICATES + number);
             if self.hours.unmatched.contains(&number) {
                 let shown = self.location.state.hours.get(&duplicate).cloned();
-                let shown = shown.map(|hour| WorkingHour { id: ours, source: HourSource::Manual, ..hour });
-                self.run(&Command::HourDuplicateFound { duplicate, ours, shown });
+                let shown = shown.map(|hour| WorkingHour { id: local, source: HourSource::Manual, ..hour });
+                self.run(&Command::HourDuplicateFound { duplicate, local, shown });
             }
         }
     }
@@ -131,9 +131,9 @@ impl Sim {
 
     /// Asserts that the local hours and those of the EHR are the same.
     pub fn hours_agree(&self) {
-        let theirs = self.ehr.hours.iter().map(|(number, (hour, _))| (self.hours.known(*number).0, hour.end));
-        let theirs: BTreeMap<WorkingHourId, u16> = theirs.collect();
-        let ours: BTreeMap<_, _> = self.location.state.hours.values().map(|hour| (hour.id, hour.end)).collect();
-        assert_eq!(ours, theirs, "hours: machine and EHR agree at {:?}", Timestamp(self.now.0));
+        let in_ehr = self.ehr.hours.iter().map(|(number, (hour, _))| (self.hours.known(*number).0, hour.end));
+        let in_ehr: BTreeMap<WorkingHourId, u16> = in_ehr.collect();
+        let in_machine: BTreeMap<_, _> = self.location.state.hours.values().map(|hour| (hour.id, hour.end)).collect();
+        assert_eq!(in_machine, in_ehr, "hours: machine and EHR agree at {:?}", Timestamp(self.now.0));
     }
 }

@@ -266,7 +266,7 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
         // `hour_twin_found 60 by 50 op1 prov1 until 17`, `hour_twin_found 60 gone 50`
         "hour_twin_found" => Command::HourDuplicateFound {
             duplicate: WorkingHourId(id("", word(1)?)?),
-            ours: WorkingHourId(id("", word(3)?)?),
+            local: WorkingHourId(id("", word(3)?)?),
             shown: if word(2)? == "gone" { None } else { Some(own_hour(&words[3..])?) },
         },
         "remove_hour" => Command::RemoveHour { hour: WorkingHourId(id("", word(1)?)?) },

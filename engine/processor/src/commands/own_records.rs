@@ -111,8 +111,8 @@ impl Processor {
 
     /// Refuses to remove a provider with working hours here, who would still be offered.
     fn check_has_no_hours(&self, resource: Resource, id: u64) -> Result<(), Reject> {
-        let theirs = |provider: u32| resource == Resource::Providers && u64::from(provider) == id;
-        match self.machine.state.hours.values().any(|hour| theirs(hour.provider.0)) {
+        let is_provider = |provider: u32| resource == Resource::Providers && u64::from(provider) == id;
+        match self.machine.state.hours.values().any(|hour| is_provider(hour.provider.0)) {
             true => Err(PreconditionError::StillWorks { location: self.setup.id.0 }.into()),
             false => Ok(()),
         }

@@ -49,9 +49,9 @@ impl SaveHistoryItem {
     /// Returns the patient's entry for the item, active ones first. Entries rejected by the EHR are ignored.
     fn entry(&self, at: &Processor) -> Result<Option<Record<PatientHistoryItem>>, Reject> {
         let lists = Lists { store: &*at.deps.store, index: &at.deps.index };
-        let theirs = ListQuery::new([at.source().unwrap_or(0)], Order::Id);
-        let theirs = theirs.filtered([Filter::Patient(self.patient_id.into())]);
-        let entries = lists.scan::<Record<PatientHistoryItem>>(&theirs, Range::last(MOST_ENTRIES))?;
+        let query = ListQuery::new([at.source().unwrap_or(0)], Order::Id);
+        let query = query.filtered([Filter::Patient(self.patient_id.into())]);
+        let entries = lists.scan::<Record<PatientHistoryItem>>(&query, Range::last(MOST_ENTRIES))?;
         let entries = entries.into_iter().map(|(_, entry)| entry);
         let mut same: Vec<_> = entries
             .filter(|it| it.deleted_at.is_none() && !it.rejected())

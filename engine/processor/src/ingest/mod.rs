@@ -76,10 +76,10 @@ impl Request for IngestPage {
             Reply::PageApplied { keep } => {
                 for (mut record, before) in appointments {
                     let id = AppointmentId(record.id);
-                    let ours = at.machine.state.appointments.get(&id).filter(|_| keep.contains(&id));
-                    if let Some(ours) = ours {
-                        record.placement = ours.placement;
-                        record.cancelled = ours.cancelling && !ours.gone;
+                    let local = at.machine.state.appointments.get(&id).filter(|_| keep.contains(&id));
+                    if let Some(local) = local {
+                        record.placement = local.placement;
+                        record.cancelled = local.cancelling && !local.gone;
                         record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
                         record.cancel_reason = before.as_ref().and_then(|before| before.cancel_reason.clone());
                         if record.cancelled {

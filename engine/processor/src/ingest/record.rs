@@ -91,8 +91,8 @@ impl Intake<'_, '_, '_> {
         before: Option<&Record<T>>,
     ) -> Result<Record<T>, IngestError> {
         let (institution, location) = (self.processor.institution.id.0, self.processor.setup.id.0);
-        let mut ours = |to, foreign: &str| Ok(self.unit.id_of(self.source, to, foreign)?.id);
-        let body = T::resolve::<IngestError>(shown, before.map(|before| &before.body), &mut ours)?;
+        let mut resolve_id = |to, foreign: &str| Ok(self.unit.id_of(self.source, to, foreign)?.id);
+        let body = T::resolve::<IngestError>(shown, before.map(|before| &before.body), &mut resolve_id)?;
         let here = matches!(T::SCOPE, Scope::Location | Scope::Everywhere).then_some(location);
         Ok(Record {
             source_id: Some(self.source),
@@ -106,11 +106,11 @@ impl Intake<'_, '_, '_> {
 
     /// Keeps pending local changes, and stores the EHR's version as their merge base.
     fn merged<T: Body>(&mut self, before: Option<&Record<T>>, mut fresh: Record<T>) -> Result<Record<T>, Reject> {
-        let Some(ours) = before.filter(|_| !rules(T::RESOURCE).writes.is_empty()) else { return Ok(fresh) };
+        let Some(local) = before.filter(|_| !rules(T::RESOURCE).writes.is_empty()) else { return Ok(fresh) };
         if let Some(had) = self.unit.merge_base::<Record<T>>(fresh.scope(), fresh.id.into())? {
             self.unit.set_merge_base(&fresh)?;
-            fresh.body = three_way_merge(&had.body, &ours.body, &fresh.body)?;
-            fresh.deleted_at = ours.deleted_at;
+            fresh.body = three_way_merge(&had.body, &local.body, &fresh.body)?;
+            fresh.deleted_at = local.deleted_at;
         }
         Ok(fresh)
     }
@@ -220,9 +220,9 @@ impl Intake<'_, '_, '_> {
             self.unit.ended.push(cancellation_failed(&mut fresh));
         }
         fresh.set_flag_times(self.cx.now);
-        let ours = before.as_ref().filter(|_| elsewhere.is_none());
-        let fresh = self.changed_here(fresh, ours)?;
-        self.page.outdated |= ours.is_some_and(|ours| self.lacks_written_details(ours, &fresh, link));
+        let local = before.as_ref().filter(|_| elsewhere.is_none());
+        let fresh = self.changed_here(fresh, local)?;
+        self.page.outdated |= local.is_some_and(|local| self.lacks_written_details(local, &fresh, link));
         self.appointments.push((fresh, before));
         Ok(())
     }
@@ -237,16 +237,16 @@ impl Intake<'_, '_, '_> {
     /// before the page.
     fn lacks_written_details(
         &self,
-        ours: &Record<Appointment>,
+        local: &Record<Appointment>,
         shown: &Record<Appointment>,
         link: Option<Link>,
     ) -> bool {
         let calling = self.processor.machine.state.pulls.calling.as_ref();
-        let is_written = calling.is_some_and(|call| call.written_during_pull.contains(&ours.id));
+        let is_written = calling.is_some_and(|call| call.written_during_pull.contains(&local.id));
         let lacks_flag =
-            (ours.confirmed && !shown.confirmed) || (ours.checkin_at.is_some() && shown.checkin_at.is_none());
+            (local.confirmed && !shown.confirmed) || (local.checkin_at.is_some() && shown.checkin_at.is_none());
         // The insert itself may have been the write, and the EHR may have another form of its note.
-        let has_other_note = link.is_some_and(Link::pulled) && ours.note != shown.note;
+        let has_other_note = link.is_some_and(Link::pulled) && local.note != shown.note;
         is_written && (lacks_flag || has_other_note)
     }
 
@@ -254,14 +254,14 @@ impl Intake<'_, '_, '_> {
     fn changed_here(
         &mut self,
         mut fresh: Record<Appointment>,
-        ours: Option<&Record<Appointment>>,
+        local: Option<&Record<Appointment>>,
     ) -> Result<Record<Appointment>, Reject> {
         let writes =
             self.processor.machine.state.queue.for_appointment(AppointmentId(fresh.id)).map(|(_, write)| write.work);
         let changes: Vec<_> = writes.filter(|work| changes_content(*work)).collect();
-        if let (false, Some(ours)) = (changes.is_empty(), ours) {
+        if let (false, Some(local)) = (changes.is_empty(), local) {
             self.unit.set_merge_base(&fresh)?;
-            changes.into_iter().for_each(|work| copy_written(work, ours, &mut fresh));
+            changes.into_iter().for_each(|work| copy_written(work, local, &mut fresh));
         }
         Ok(fresh)
     }

@@ -19,7 +19,7 @@ impl Processor {
         let Some(source) = self.source() else { return Ok(false) };
         let link = unit.link(source, Resource::Appointments, foreign_id)?;
         let Some(duplicate) = link.filter(|link| link.id != id && !link.is_gone()) else { return Ok(false) };
-        let created_at = unit.get_ref::<Record<records::Appointment>>(0, id)?.map(|ours| ours.created_at);
+        let created_at = unit.get_ref::<Record<records::Appointment>>(0, id)?.map(|local| local.created_at);
         let duplicate = unit.get_ref::<Record<records::Appointment>>(0, duplicate.id)?;
         // An older appointment is another one: the EHR has used its identifier again.
         Ok(duplicate.is_some_and(|duplicate| {

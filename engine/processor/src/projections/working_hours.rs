@@ -100,12 +100,12 @@ impl Projection<'_, '_> {
         let (location, source) = (processor.setup.id.0, processor.source().unwrap_or(0));
         let shown: Option<Link> = unit.link(source, Resource::WorkingHours, &written.foreign_id)?;
         let Some(shown) = shown.filter(|link| link.id != id) else { return Ok(()) };
-        let Some(ours) = unit.get::<Record<WorkingHour>>(location, id)? else { return Ok(()) };
+        let Some(local) = unit.get::<Record<WorkingHour>>(location, id)? else { return Ok(()) };
         let duplicate = unit.get::<Record<WorkingHour>>(location, shown.id)?;
         // Without a document, the record was already deleted when its id was first seen.
         let in_ehr = duplicate.as_ref().filter(|duplicate| duplicate.deleted_at.is_none());
         let in_ehr = in_ehr.map(|duplicate| {
-            let mut in_ehr = Record { id: ours.id, ..duplicate.clone() };
+            let mut in_ehr = Record { id: local.id, ..duplicate.clone() };
             in_ehr.source = HourSource::Manual;
             in_ehr
         });
@@ -113,7 +113,7 @@ impl Projection<'_, '_> {
         events.iter().for_each(|event| after.evolve(cx.now, event));
         let command = Command::HourDuplicateFound {
             duplicate: WorkingHourId(u32::try_from(shown.id).unwrap_or(u32::MAX)),
-            ours: WorkingHourId(ours.id),
+            local: WorkingHourId(local.id),
             shown: in_ehr.as_ref().map(rules),
         };
         let decided = after.decide(*cx, &command).events;
