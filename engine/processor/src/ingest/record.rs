@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Reject, UnitOfWork,
-    ingest::intake::Intake,
+    ingest::page_ingest::PageIngest,
     patients::narrow,
     projections::{cancellation::cancellation_failed, working_hours},
     unit_of_work::merge_base::{changes_content, copy_written, three_way_merge},
@@ -40,14 +40,14 @@ impl From<Invalid> for IngestError {
     }
 }
 
-impl Intake<'_, '_, '_> {
+impl PageIngest<'_, '_, '_> {
     pub(super) fn record(&mut self, record: &EhrRecord) -> Result<(), IngestError> {
         match record {
             EhrRecord::Operatory(shown) => self.operatory(shown),
             EhrRecord::Patient(shown) => self.patient(shown),
             EhrRecord::WorkingHour(shown) => self.working_hour(shown),
             EhrRecord::Appointment(shown) => self.appointment(shown),
-            any => any.on(IngestVisitor { intake: self }),
+            any => any.on(IngestVisitor { page_ingest: self }),
         }
     }
 
@@ -121,7 +121,7 @@ impl Intake<'_, '_, '_> {
     }
 
     fn operatory(&mut self, shown: &EhrOperatory) -> Result<(), IngestError> {
-        IngestVisitor { intake: &mut *self }.visit::<Operatory>(&shown.id, shown)?;
+        IngestVisitor { page_ingest: &mut *self }.visit::<Operatory>(&shown.id, shown)?;
         let id = self.unit.id_of(self.source, Resource::Operatories, &shown.id)?.id;
         self.page.operatories.push(PulledOperatory { id: OperatoryId(id), active: shown.active });
         Ok(())
@@ -269,21 +269,21 @@ impl Intake<'_, '_, '_> {
 
 /// Visitor that ingests a record the machine does not need.
 struct IngestVisitor<'i, 's, 'd, 'p> {
-    intake: &'i mut Intake<'s, 'd, 'p>,
+    page_ingest: &'i mut PageIngest<'s, 'd, 'p>,
 }
 
 impl EhrVisitor for IngestVisitor<'_, '_, '_, '_> {
     type Output = Result<(), IngestError>;
 
     fn visit<T: Body>(self, foreign_id: &str, shown: &T::Ehr) -> Self::Output {
-        let intake = self.intake;
-        let (id, news) = intake.seen(T::RESOURCE, foreign_id, shown)?;
+        let page_ingest = self.page_ingest;
+        let (id, news) = page_ingest.seen(T::RESOURCE, foreign_id, shown)?;
         if !news {
             return Ok(());
         }
-        let (before, fresh) = intake.stored_and_fresh::<T>(id, foreign_id, shown)?;
-        let fresh = intake.merged(before.as_ref(), fresh)?;
-        Ok(intake.put(before.as_ref(), fresh)?)
+        let (before, fresh) = page_ingest.stored_and_fresh::<T>(id, foreign_id, shown)?;
+        let fresh = page_ingest.merged(before.as_ref(), fresh)?;
+        Ok(page_ingest.put(before.as_ref(), fresh)?)
     }
 }
 

@@ -9,10 +9,10 @@ use records::{Appointment, EhrAppointment, EhrRecord, Record, document::Link, eh
 
 use crate::{
     Reject,
-    ingest::{IssuedKey, intake::Intake, record::IngestError},
+    ingest::{IssuedKey, page_ingest::PageIngest, record::IngestError},
 };
 
-impl Intake<'_, '_, '_> {
+impl PageIngest<'_, '_, '_> {
     /// Finds the new appointments on the page that replacements in the queue created. The page may show the old ones
     /// before them, which must then be left out.
     pub(super) fn find_replacements(&mut self, page: &ehr::Page) -> Result<(), Reject> {
